@@ -1,0 +1,3 @@
+//! An append-only store for LLM conversations. Documentation follows with the layers.
+
+pub mod provider;
