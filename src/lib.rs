@@ -1,3 +1,4 @@
 //! An append-only store for LLM conversations. Documentation follows with the layers.
 
+mod json;
 pub mod provider;

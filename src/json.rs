@@ -1,0 +1,176 @@
+//! JSON as text: what can be told, or mended, before a parser sees it.
+
+use std::borrow::Cow;
+
+use serde::de::IgnoredAny;
+
+/// Replaces each lone surrogate escape by `\ufffd`, the replacement character. Columns stay as they were.
+///
+/// JSON's grammar allows `"\ud83d"` without its second half (RFC 8259, section 8.2), Unicode does not: no parser that
+/// gives Rust strings takes it.
+#[cfg_attr(not(test), expect(dead_code, reason = "the renderers call it"))]
+pub(crate) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
+    replace(text, &lone_surrogates(text.as_bytes()), r"\ufffd")
+}
+
+/// Replaces each lone surrogate escape by that of a character which the text does not hold, and tells which one.
+/// `None` where there was none to replace.
+pub(crate) fn mark_lone_surrogates(text: &str) -> (Cow<'_, str>, Option<char>) {
+    let lone = lone_surrogates(text.as_bytes());
+    if lone.is_empty() {
+        return (Cow::Borrowed(text), None);
+    }
+    let (mark, escape) = absent_character(text);
+    (replace(text, &lone, &escape), Some(mark))
+}
+
+fn replace<'a>(text: &'a str, lone: &[usize], escape: &str) -> Cow<'a, str> {
+    if lone.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut copied = 0;
+    for at in lone {
+        out.push_str(text.get(copied..*at).unwrap_or_default());
+        out.push_str(escape);
+        copied = at + ESCAPE;
+    }
+    out.push_str(text.get(copied..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+/// A non-character that `text` holds neither plain nor escaped, and its escape. Non-characters mean nothing in
+/// exchanged text (Unicode, section 23.7), so one of the 32 is free; should all of them occur, it is the last.
+fn absent_character(text: &str) -> (char, String) {
+    let text = text.to_ascii_lowercase();
+    let absent = ('\u{fdd0}'..='\u{fdee}').find(|mark| !text.contains(*mark) && !text.contains(&escape(*mark)));
+    let mark = absent.unwrap_or('\u{fdef}');
+    (mark, escape(mark))
+}
+
+fn escape(character: char) -> String {
+    format!(r"\u{:04x}", u32::from(character))
+}
+
+/// How deep arrays and objects are nested in a JSON text: 0 for a plain value, 1 for `[]`. Takes broken JSON too.
+#[cfg_attr(not(test), expect(dead_code, reason = "the limits of an append call it"))]
+pub(crate) fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Is this the JSON text of an object? Nesting is not limited, and lone surrogate escapes pass.
+pub(crate) fn is_object(text: &str) -> bool {
+    text.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('{')
+        && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+/// Length of `\uXXXX`.
+const ESCAPE: usize = 6;
+
+/// The positions of lone surrogate escapes. Outside of strings JSON has no backslash, so strings need no tracking.
+fn lone_surrogates(text: &[u8]) -> Vec<usize> {
+    let mut lone = Vec::new();
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        if *byte != b'\\' {
+            at += 1;
+            continue;
+        }
+        match escaped_unit(text, at) {
+            None => at += 2,
+            Some(0xd800..=0xdbff) if matches!(escaped_unit(text, at + ESCAPE), Some(0xdc00..=0xdfff)) => {
+                at += 2 * ESCAPE;
+            }
+            Some(unit) => {
+                if (0xd800..=0xdfff).contains(&unit) {
+                    lone.push(at);
+                }
+                at += ESCAPE;
+            }
+        }
+    }
+    lone
+}
+
+/// The UTF-16 code unit that the escape at this place stands for.
+fn escaped_unit(text: &[u8], at: usize) -> Option<u16> {
+    let digits = text.get(at..at + ESCAPE)?.strip_prefix(br"\u")?;
+    digits.iter().try_fold(0, |unit, digit| Some(unit * 16 + u16::try_from(char::from(*digit).to_digit(16)?).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lone_surrogates_are_replaced_in_place() {
+        let table = [
+            (r#"{"a":"b"}"#, r#"{"a":"b"}"#),
+            (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
+            (r#""\uD83D\uDE00""#, r#""\uD83D\uDE00""#),
+            (r#""\ud83d""#, r#""\ufffd""#),
+            (r#""\ude00\ud83d""#, r#""\ufffd\ufffd""#),
+            (r#""\ud83d\ud83d\ude00""#, r#""\ufffd\ud83d\ude00""#),
+            (r#""\ud83dx\ude00""#, r#""\ufffdx\ufffd""#),
+            (r#""\\ud83d""#, r#""\\ud83d""#),
+            (r#""\\\ud83d""#, r#""\\\ufffd""#),
+            (r#""é\uDfFfé""#, r#""é\ufffdé""#),
+            (r#""\ud83d\n""#, r#""\ufffd\n""#),
+            (r#""\ud8"#, r#""\ud8"#),
+            (r#""\u+83d\"#, r#""\u+83d\"#),
+            ("", ""),
+        ];
+        for (text, wanted) in table {
+            let got = replace_lone_surrogates(text);
+            assert_eq!(got, wanted);
+            assert_eq!(got.len(), text.len());
+            assert_eq!(matches!(got, Cow::Borrowed(_)), text == wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_mark_stands_where_the_lone_surrogate_stood() {
+        assert_eq!(mark_lone_surrogates(r#""\ud83d\ude00""#), (Cow::Borrowed(r#""\ud83d\ude00""#), None));
+        assert_eq!(mark_lone_surrogates(r#""\ud83d""#), (r#""\ufdd0""#.into(), Some('\u{fdd0}')));
+        let taken = "\"\u{fdd0} \\ufdd1 \\uFdD2 \\udfff\"";
+        assert_eq!(mark_lone_surrogates(taken).1, Some('\u{fdd3}'));
+        let all: String = ('\u{fdd0}'..='\u{fdef}').chain("\\udfff".chars()).collect();
+        assert_eq!(mark_lone_surrogates(&all).1, Some('\u{fdef}'));
+    }
+
+    #[test]
+    fn depth_counts_brackets_outside_of_strings() {
+        let table = [("1", 0), ("[]", 1), (r#"{"a":[{}]}"#, 3), (r#"["[[", "\"[["]"#, 1), ("[],[[]]", 2), ("]]][", 1)];
+        for (text, wanted) in table {
+            assert_eq!(depth(text), wanted, "{text}");
+        }
+        assert_eq!(depth(&"[".repeat(1_000_000)), 1_000_000);
+    }
+
+    #[test]
+    fn objects_are_told_from_other_json() {
+        for text in
+            ["{}", " \n{\"a\":1}", r#"{"a":"\ud83d"}"#, &format!("{{\"a\":{}{}}}", "[".repeat(900), "]".repeat(900))]
+        {
+            assert!(is_object(text), "{text}");
+        }
+        for text in ["", "[]", "{", "{}}", "{'a':1}", "null", "\"{}\"", "{\"a\":NaN}", "\u{a0}{}"] {
+            assert!(!is_object(text), "{text}");
+        }
+    }
+}
