@@ -1,30 +1,40 @@
 //! The wires: what a provider's request looks like, and when it is refused.
 //!
 //! A *wire* is a request format (`openai-chat`); a *dialect* is a server that speaks a wire with rules of its own
-//! (`deepseek`). To add a wire: one file or folder here and one row in [`WIRES`]. To add a dialect: one file in
-//! `dialect/` and one row in [`DIALECTS`].
+//! (`deepseek`). To add a wire: one folder here and one row in [`WIRES`]. To add a dialect: one file in `dialect/` and
+//! one row in [`DIALECTS`].
 
+mod check;
 mod dialect;
 mod finding;
 mod media;
-mod openai_chat;
+pub mod openai_chat;
+mod rule;
+mod shape;
+mod target;
 
-use std::fmt;
-use std::str::FromStr;
+pub use check::{NotJson, check};
+pub use dialect::{DIALECTS, Dialect, deepseek};
+pub use finding::{Finding, Level};
+pub use rule::Rule;
+pub use target::{Target, UnknownTarget};
 
 use serde_json::Value;
 
-pub use dialect::{DIALECTS, Dialect};
-pub use finding::{Finding, Level};
-
-/// A request format: its name and its functions.
+/// A request format: its name, its rules, its functions.
 #[derive(Debug)]
 pub struct Wire {
     /// Name as in `--for`, for example `openai-chat`.
     pub name: &'static str,
-    /// Finds what a provider would refuse in a request, or accept with a loss.
-    check: fn(&Value, Option<&'static Dialect>) -> Vec<Finding>,
+    /// When a request is refused, or accepted with a loss.
+    pub rules: &'static [&'static Rule],
+    /// The key of the request under which its messages stand. An array in place of a request is taken as theirs.
+    messages: &'static str,
+    /// The rule that a lone surrogate breaks, in any string of the request.
+    surrogates: &'static Rule,
+    /// Judges a request by all other rules.
+    check: fn(&Value, &mut Vec<Finding>),
 }
 
 /// All wires.
-pub static WIRES: &[Wire] = &[openai_chat::WIRE];
+pub static WIRES: &[&Wire] = &[&openai_chat::WIRE];

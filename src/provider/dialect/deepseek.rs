@@ -1,0 +1,82 @@
+//! DeepSeek's API, on OpenAI's chat wire.
+
+use serde_json::{Map, Value};
+
+use super::Dialect;
+use crate::provider::finding::Finding;
+use crate::provider::openai_chat::{call_ids, messages};
+use crate::provider::rule::rules;
+
+pub(super) const DIALECT: Dialect = Dialect { name: "deepseek", wire: "openai-chat", rules: RULES, check };
+
+rules! {
+    /// DeepSeek's rules.
+    DS_01 "DS-01" Hard
+        "`content` of system, assistant and tool messages is a string, not an array of parts."
+        "join the text parts into one string"
+        "gh:BerriAI/litellm#6642; gh:tailcallhq/forgecode#2008; gh:cline/cline#230"
+    DS_02 "DS-02" Hard
+        "No image, audio or file parts."
+        "leave the part out, or say in text what it shows"
+        "gh:browser-use/web-ui#99; gh:chatboxai/chatbox#1740"
+    DS_03 "DS-03" Hard
+        "With thinking on, assistant messages with `tool_calls` carry `reasoning_content`, which may be empty. It is on \
+        when the request, the model's name or another message shows it."
+        "send back the `reasoning_content` that came with the calls, or an empty string"
+        "gh:earendil-works/pi#3636; gh:abhigyanpatwari/GitNexus#43"
+    DS_04 "DS-04" Hard
+        "There is no role `developer`."
+        "use the role `system`"
+        "thin: from memory of the server's error; same family as gh:browser-use/web-ui#99"
+    DS_05 "DS-05" Hard
+        "`tools`, if present, is not empty."
+        "leave `tools` out"
+        "gh:runebookai/tome#87"
+}
+
+/// Roles whose content must be a string.
+const STRING_ROLES: &[&str] = &["system", "assistant", "tool"];
+/// Parts of the names of models that think.
+const THINKING_MODELS: &[&str] = &["reasoner", "v4"];
+
+fn check(request: &Value, out: &mut Vec<Finding>) {
+    let Some(messages) = messages(request) else { return };
+    let thinking = is_thinking(request, &messages);
+    for (i, message) in messages.iter().enumerate() {
+        check_message(message, &format!("messages[{i}]"), thinking, out);
+    }
+    if request.get("tools").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+        out.push(DS_05.at("tools", "empty array"));
+    }
+}
+
+fn check_message(message: &Map<String, Value>, place: &str, thinking: bool, out: &mut Vec<Finding>) {
+    let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
+    if role == "developer" {
+        out.push(DS_04.at(format!("{place}.role"), "role developer"));
+    }
+    if let Some(parts) = message.get("content").and_then(Value::as_array) {
+        if STRING_ROLES.contains(&role) {
+            out.push(DS_01.at(format!("{place}.content"), format!("content of a {role} message is an array")));
+        }
+        for (j, part) in parts.iter().enumerate().filter(|(_, part)| part.is_object()) {
+            let kind = part.get("type").unwrap_or(&Value::Null);
+            if kind != "text" && !kind.is_null() {
+                out.push(DS_02.at(format!("{place}.content[{j}]"), format!("part of type {kind}")));
+            }
+        }
+    }
+    let reasons = message.get("reasoning_content").is_some_and(Value::is_string);
+    if thinking && role == "assistant" && !call_ids(message).is_empty() && !reasons {
+        out.push(DS_03.at(place, "tool calls without reasoning_content, in thinking mode"));
+    }
+}
+
+fn is_thinking(request: &Value, messages: &[&Map<String, Value>]) -> bool {
+    if let Some(thinking) = request.get("thinking").filter(|thinking| thinking.is_object()) {
+        return thinking.get("type").is_some_and(|mode| mode == "enabled");
+    }
+    let model = request.get("model").and_then(Value::as_str).unwrap_or_default();
+    THINKING_MODELS.iter().any(|name| model.contains(name))
+        || messages.iter().any(|message| message.get("reasoning_content").is_some_and(Value::is_string))
+}

@@ -1,0 +1,19 @@
+//! OpenAI Chat Completions: the request's `messages`.
+
+mod calls;
+mod check;
+mod content;
+mod message;
+mod rules;
+mod sequence;
+mod types;
+
+pub use rules::RULES;
+
+pub(super) use calls::call_ids;
+pub(super) use check::messages;
+
+use super::Wire;
+
+pub(super) static WIRE: Wire =
+    Wire { name: "openai-chat", rules: RULES, messages: "messages", surrogates: &rules::OC_32, check: check::check };

@@ -1,0 +1,143 @@
+//! For whom a request is meant.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::dialect::{DIALECTS, Dialect};
+use super::{WIRES, Wire, openai_chat};
+
+/// A wire, and the dialect of it where one is spoken.
+///
+/// Written `openai-chat` or `openai-chat/deepseek`:
+///
+/// ```
+/// use conversation_store::provider::Target;
+///
+/// let target: Target = "openai-chat/deepseek".parse()?;
+/// assert_eq!(target.to_string(), Target::OPENAI_CHAT.with_dialect("deepseek")?.to_string());
+/// # Ok::<(), conversation_store::provider::UnknownTarget>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    wire: &'static Wire,
+    dialect: Option<&'static Dialect>,
+}
+
+/// There is no such target.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnknownTarget {
+    /// No wire has this name.
+    #[error("unknown wire `{0}`; known are {known}", known = known_wires())]
+    Wire(String),
+    /// No dialect has this name.
+    #[error("unknown dialect `{name}` of {wire}; known are {known}", known = known_dialects(.wire))]
+    Dialect {
+        /// The name that was asked for.
+        name: String,
+        /// The wire it was asked of.
+        wire: &'static str,
+    },
+    /// The dialect belongs to another wire.
+    #[error("`{dialect}` is a dialect of {its_wire}, not of {wire}")]
+    OtherWire {
+        /// The dialect that was asked for.
+        dialect: &'static str,
+        /// Its wire.
+        its_wire: &'static str,
+        /// The wire it was asked of.
+        wire: &'static str,
+    },
+}
+
+impl Target {
+    /// OpenAI Chat Completions, as OpenAI speaks it.
+    pub const OPENAI_CHAT: Self = Self { wire: &openai_chat::WIRE, dialect: None };
+
+    /// The same wire, in the dialect of this name.
+    ///
+    /// # Errors
+    ///
+    /// [`UnknownTarget`] if there is no such dialect, or if it belongs to another wire.
+    pub fn with_dialect(self, name: &str) -> Result<Self, UnknownTarget> {
+        let wire = self.wire.name;
+        match DIALECTS.iter().find(|dialect| dialect.name == name) {
+            None => Err(UnknownTarget::Dialect { name: name.to_owned(), wire }),
+            Some(dialect) if dialect.wire != wire => {
+                Err(UnknownTarget::OtherWire { dialect: dialect.name, its_wire: dialect.wire, wire })
+            }
+            Some(dialect) => Ok(Self { dialect: Some(dialect), ..self }),
+        }
+    }
+
+    /// The wire.
+    #[must_use]
+    pub fn wire(self) -> &'static Wire {
+        self.wire
+    }
+
+    /// The dialect; without one the wire is taken as its inventor speaks it.
+    #[must_use]
+    pub fn dialect(self) -> Option<&'static Dialect> {
+        self.dialect
+    }
+}
+
+impl FromStr for Target {
+    type Err = UnknownTarget;
+
+    fn from_str(text: &str) -> Result<Self, UnknownTarget> {
+        let (name, dialect) = text.split_once('/').map_or((text, None), |(name, dialect)| (name, Some(dialect)));
+        let Some(wire) = WIRES.iter().find(|wire| wire.name == name) else {
+            return Err(UnknownTarget::Wire(name.to_owned()));
+        };
+        let target = Self { wire, dialect: None };
+        dialect.map_or(Ok(target), |dialect| target.with_dialect(dialect))
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.wire.name)?;
+        self.dialect.map_or(Ok(()), |dialect| write!(f, "/{}", dialect.name))
+    }
+}
+
+fn known_wires() -> String {
+    WIRES.iter().map(|wire| wire.name).collect::<Vec<_>>().join(", ")
+}
+
+fn known_dialects(wire: &str) -> String {
+    let names = DIALECTS.iter().filter(|dialect| dialect.wire == wire).map(|dialect| dialect.name);
+    names.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_reads_as_it_is_written() -> Result<(), UnknownTarget> {
+        for name in ["openai-chat", "openai-chat/deepseek"] {
+            assert_eq!(name.parse::<Target>()?.to_string(), name);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn unknown_names_are_told_what_is_known() {
+        let error = |text: &str| text.parse::<Target>().map_or_else(|error| error.to_string(), |_| String::new());
+        assert_eq!(error("chat"), "unknown wire `chat`; known are openai-chat");
+        assert_eq!(error(""), "unknown wire ``; known are openai-chat");
+        assert_eq!(error("openai-chat/x"), "unknown dialect `x` of openai-chat; known are deepseek");
+        assert_eq!(error("openai-chat/"), "unknown dialect `` of openai-chat; known are deepseek");
+    }
+
+    #[test]
+    fn a_dialect_stays_on_its_wire() {
+        static OTHER: Wire = Wire { name: "other", ..openai_chat::WIRE };
+        let error = Target { wire: &OTHER, dialect: None }.with_dialect("deepseek").map(|_| ());
+        let message = error.map_or_else(|error| error.to_string(), |()| String::new());
+        assert_eq!(message, "`deepseek` is a dialect of openai-chat, not of other");
+    }
+}
