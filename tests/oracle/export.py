@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Writes requests with the oracle's verdicts to tests/fixtures/oracle/WIRE.jsonl, one a line:
+"""Writes requests with the oracle's verdicts to tests/fixtures/oracle/WIRE.jsonl; with --check only compares.
+
+Each line:
 
     {"case", "target", "request", "verdicts": [{"profiles", "hard": [[rule, place]...], "soft": [[rule, place]...]}...]}
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 import copy
 import json
 import pathlib
+import sys
 
 import oracle
 import test_oracle
@@ -87,15 +90,26 @@ def requests(wire, varied):
                     yield name, candidate
 
 
-def main():
-    FIXTURES.mkdir(parents=True, exist_ok=True)
+def lines(wire, profiles, varied):
+    for case, request in requests(wire, varied):
+        verdicts = [verdict(wire, request, names) for names in profiles]
+        row = {"case": case, "target": wire, "request": request, "verdicts": verdicts}
+        yield json.dumps(row, separators=(",", ":")) + "\n"
+
+
+def main(check):
+    stale = False
     for wire, (profiles, varied) in WIRES.items():
-        with open(FIXTURES / f"{wire}.jsonl", "w", encoding="ascii") as file:
-            for case, request in requests(wire, varied):
-                verdicts = [verdict(wire, request, names) for names in profiles]
-                row = {"case": case, "target": wire, "request": request, "verdicts": verdicts}
-                file.write(json.dumps(row, separators=(",", ":")) + "\n")
+        path = FIXTURES / f"{wire}.jsonl"
+        text = "".join(lines(wire, profiles, varied))
+        if not check:
+            FIXTURES.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="ascii")
+        elif not path.exists() or path.read_text(encoding="ascii") != text:
+            print(f"{path} is not what the oracle says today: run export.py")
+            stale = True
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(check=sys.argv[1:] == ["--check"]))
