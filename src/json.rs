@@ -8,7 +8,6 @@ use serde::de::IgnoredAny;
 ///
 /// JSON's grammar allows `"\ud83d"` without its second half (RFC 8259, section 8.2), Unicode does not: no parser that
 /// gives Rust strings takes it.
-#[cfg_attr(not(test), expect(dead_code, reason = "the renderers call it"))]
 pub(crate) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     replace(text, &lone_surrogates(text.as_bytes()), r"\ufffd")
 }
@@ -53,7 +52,6 @@ fn escape(character: char) -> String {
 }
 
 /// How deep arrays and objects are nested in a JSON text: 0 for a plain value, 1 for `[]`. Takes broken JSON too.
-#[cfg_attr(not(test), expect(dead_code, reason = "the limits of an append call it"))]
 pub(crate) fn depth(text: &str) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
     for byte in text.bytes() {

@@ -1,0 +1,155 @@
+//! The directory of an engine: who holds it, and what it says it is.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// The name of the marker file: present once the store's first commit is durable.
+pub(crate) const MARKER: &str = "CONVERSATION-STORE";
+const LOCK: &str = "lock";
+
+/// A directory that this process holds until the value is dropped.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    path: PathBuf,
+    engine: &'static str,
+    _lock: File,
+    established: bool,
+}
+
+impl Directory {
+    /// Takes the directory, creating it if it is not there.
+    ///
+    /// # Errors
+    /// `Busy` if another process holds it; `InvalidInput` if it is no store, or a store of another engine;
+    /// `UnsupportedVersion` if a newer version wrote it. `leftovers` tells which files a cut-off creation may have left.
+    pub(crate) fn take(path: &Path, engine: &'static str, leftovers: fn(&str) -> bool) -> Result<Self> {
+        let shown = path.display();
+        if path.exists() && !path.is_dir() {
+            return Err(Error::InvalidInput(format!("{shown} is a file, not a conversation store: a store is a directory")));
+        }
+        fs::create_dir_all(path).map_err(Error::io(format!("create the store directory {shown}")))?;
+        let marker = read_marker(path)?;
+        if marker.is_none() {
+            check_leftovers(path, leftovers)?;
+        }
+        let lock = lock(path)?;
+        let established = match &marker {
+            Some(marker) => check_marker(path, engine, marker).map(|()| true)?,
+            None => false,
+        };
+        Ok(Self { path: path.to_owned(), engine, _lock: lock, established })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether a store lived here before this opening.
+    pub(crate) const fn established(&self) -> bool {
+        self.established
+    }
+
+    /// Makes the names in the directory, and its own name, survive a power cut.
+    pub(crate) fn sync(&self) -> Result<()> {
+        let parent = self.path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_owned));
+        for path in [Some(self.path.clone()), parent].into_iter().flatten() {
+            let directory = File::open(&path).map_err(Error::io(format!("open {}", path.display())))?;
+            directory.sync_all().map_err(Error::io(format!("sync {}", path.display())))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the marker: from now on, an empty store here is a damaged one.
+    pub(crate) fn establish(&self, format_version: u32, store_id: &str) -> Result<()> {
+        let path = self.path.join(MARKER);
+        let text = format!("conversation-store\nformat {format_version}\nengine {}\nstore {store_id}\n", self.engine);
+        let write = || {
+            let mut file = File::create(&path)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        };
+        write().map_err(Error::io(format!("write {}", path.display())))?;
+        self.sync()
+    }
+}
+
+fn read_marker(path: &Path) -> Result<Option<String>> {
+    let path = path.join(MARKER);
+    match fs::read(&path) {
+        // A marker that a crash left empty says nothing; the engine's own data tells.
+        Ok(bytes) if bytes.is_empty() => Ok(None),
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(format!("read {}", path.display()))(error)),
+    }
+}
+
+fn check_leftovers(path: &Path, leftovers: fn(&str) -> bool) -> Result<()> {
+    let list = || -> std::io::Result<Vec<String>> {
+        fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    };
+    let names = list().map_err(Error::io(format!("list {}", path.display())))?;
+    match names.iter().find(|name| ![LOCK, MARKER].contains(&name.as_str()) && !leftovers(name)) {
+        None => Ok(()),
+        Some(name) => Err(Error::InvalidInput(format!(
+            "{} is not a conversation store: it holds {name:?} and no file {MARKER}; name a new or empty directory",
+            path.display()
+        ))),
+    }
+}
+
+fn lock(path: &Path) -> Result<File> {
+    let lock_path = path.join(LOCK);
+    let action = format!("lock {}", lock_path.display());
+    let open = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&lock_path);
+    let mut file = open.map_err(Error::io(action.clone()))?;
+    match file.try_lock() {
+        Ok(()) => {
+            // The holder's process id, for the error of the next one. Whether it can be written changes nothing.
+            let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
+            Ok(file)
+        }
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            let _ = file.read_to_string(&mut holder);
+            let holder = if holder.is_empty() { "another process".to_owned() } else { format!("process {holder}") };
+            Err(Error::Busy(format!(
+                "{holder} holds the store {}: one process can open a store at a time; end it, or ask it",
+                path.display()
+            )))
+        }
+        Err(TryLockError::Error(error)) => Err(Error::io(action)(error)),
+    }
+}
+
+fn check_marker(path: &Path, engine: &str, marker: &str) -> Result<()> {
+    let shown = path.display();
+    let field = |name: &str| marker.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    if marker.lines().next() != Some("conversation-store") {
+        return Err(Error::InvalidInput(format!("{shown} is not a conversation store: its file {MARKER} is not ours")));
+    }
+    let supported = u32::from(crate::record::VERSION);
+    match field("format ").map(str::parse::<u32>) {
+        Some(Ok(found)) if found > supported => {
+            return Err(Error::UnsupportedVersion { what: format!("the store {shown}"), found, supported });
+        }
+        Some(Ok(_)) => {}
+        _ => {
+            return Err(Error::Corrupt {
+                conversation: None,
+                seq: None,
+                detail: format!("{shown}/{MARKER} names no format version"),
+            });
+        }
+    }
+    match field("engine ") {
+        Some(found) if found != engine => {
+            Err(Error::InvalidInput(format!("{shown} was written by the engine {found}: name it as {found}:{shown}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,149 @@
+//! sled 0.34.7. Its flush is no fsync: `docs/durability.md` says what was measured, and why each line here is needed.
+
+use std::fs::{self, File};
+use std::ops::{ControlFlow, Range};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::url::cache_bytes;
+use super::{Batch, Directory, Engine, Order, Url, Visit};
+use crate::error::{Error, Result};
+
+const NAME: &str = "sled";
+/// A freed segment is overwritten in place; the larger it is, the later. It also lifts the size from which sled keeps a
+/// value in a file of its own, which it never syncs: a quarter of a segment.
+const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
+const DEFAULT_CACHE_BYTES: u64 = 64 * 1024 * 1024;
+
+#[derive(Debug)]
+pub(crate) struct Sled {
+    tree: sled::Tree,
+    db: sled::Db,
+    /// sled's log, through a handle of our own: what makes a flush survive a power cut.
+    log: File,
+    /// Dropped last, and with it the lock.
+    directory: Directory,
+}
+
+pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
+    url.check_options(&["cache_mb"])?;
+    let cache = url.option("cache_mb").map(cache_bytes).transpose()?.unwrap_or(DEFAULT_CACHE_BYTES);
+    let directory = Directory::take(path, NAME, is_sleds)?;
+    remove_cut_off_snapshots(path)?;
+    let config = sled::Config::new()
+        .path(path)
+        .segment_size(SEGMENT_BYTES)
+        .cache_capacity(cache)
+        // Every write is flushed by the committer: sled's own clock would leave writes unsynced in between.
+        .flush_every_ms(None);
+    let db = catch_unwind(AssertUnwindSafe(|| config.open()))
+        .map_err(|_| damaged(path, "sled panicked while opening it"))?
+        .map_err(|error| from_sled("open", path, error))?;
+    let log_path = path.join("db");
+    let log = File::options().read(true).write(true).open(&log_path);
+    let log = log.map_err(Error::io(format!("open {}", log_path.display())))?;
+    directory.sync()?;
+    Ok(Arc::new(Sled { tree: (*db).clone(), db, log, directory }))
+}
+
+/// The names that sled gives its files.
+fn is_sleds(name: &str) -> bool {
+    ["db", "conf", "blobs"].contains(&name) || name.starts_with("snap.")
+}
+
+/// A crash while sled was opening leaves these, and sled then refuses to open. Nothing reads them.
+fn remove_cut_off_snapshots(path: &Path) -> Result<()> {
+    let names = fs::read_dir(path).map_err(Error::io(format!("list {}", path.display())))?;
+    for entry in names.filter_map(std::io::Result::ok) {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("snap.") && name.ends_with(".generating") {
+            fs::remove_file(entry.path()).map_err(Error::io(format!("remove {}", entry.path().display())))?;
+        }
+    }
+    Ok(())
+}
+
+fn damaged(path: &Path, detail: &str) -> Error {
+    let detail = format!("{}: {detail}", path.display());
+    Error::Corrupt { conversation: None, seq: None, detail }
+}
+
+fn from_sled(action: &str, path: &Path, error: sled::Error) -> Error {
+    match error {
+        sled::Error::Io(source) => Error::Io { action: format!("{action} the store {}", path.display()), source },
+        error => damaged(path, &format!("{action}: {error}")),
+    }
+}
+
+impl Sled {
+    fn error(&self, action: &str) -> impl FnOnce(sled::Error) -> Error {
+        move |error| from_sled(action, self.directory.path(), error)
+    }
+}
+
+impl Engine for Sled {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.tree.get(key).map(|value| value.map(|value| value.to_vec())).map_err(self.error("read"))
+    }
+
+    fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
+        if range.start >= range.end {
+            return Ok(());
+        }
+        let mut pairs = self.tree.range(range);
+        loop {
+            let pair = match order {
+                Order::Ascending => pairs.next(),
+                Order::Descending => pairs.next_back(),
+            };
+            let Some(pair) = pair else { return Ok(()) };
+            let (key, value) = pair.map_err(self.error("read"))?;
+            if visit(&key, &value) == ControlFlow::Break(()) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn write(&self, batch: Batch) -> Result<()> {
+        let mut sleds = sled::Batch::default();
+        for (key, value) in batch.ops {
+            match value {
+                Some(value) => sleds.insert(key, value),
+                None => sleds.remove(key),
+            }
+        }
+        self.tree.apply_batch(sleds).map_err(self.error("write"))
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.db.flush().map_err(self.error("flush"))?;
+        self.log.sync_data().map_err(Error::io("sync the store's log"))
+    }
+
+    fn directory(&self) -> Option<&Directory> {
+        Some(&self.directory)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conforms() {
+        let dir = tempfile::tempdir().unwrap();
+        let url = Url::parse(&format!("sled:{}", dir.path().display())).unwrap();
+        super::super::conformance::run(&*open(dir.path(), &url).unwrap());
+    }
+
+    #[test]
+    fn a_cut_off_snapshot_does_not_keep_a_store_from_opening() {
+        let dir = tempfile::tempdir().unwrap();
+        let url = Url::parse(&format!("sled:{}", dir.path().display())).unwrap();
+        drop(open(dir.path(), &url).unwrap());
+        fs::write(dir.path().join("snap.0000000000000001.generating"), b"cut off").unwrap();
+        drop(open(dir.path(), &url).unwrap());
+    }
+}

@@ -1,0 +1,222 @@
+//! Entries as the log holds them, for sync, paging and people who look.
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::error::Result;
+use crate::model::{Chunk, FinishReason, Json, Metadata, Role, Timestamp};
+use crate::record::{self, Line, MessageHeader, Record};
+
+/// One line of the log.
+///
+/// As JSON: `seq`, `kind`, then, where the kind has them, `message_index`, `chunk_index`, `role`, `chunk` or the kind's
+/// own fields, and `created_at`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Its place: 1-based, gap-free per conversation.
+    pub seq: u64,
+    /// The message it belongs to, or that it is about.
+    pub message_index: Option<u64>,
+    /// The chunk it is a fragment of; absent for control entries.
+    pub chunk_index: Option<u32>,
+    /// The role of its message.
+    pub role: Option<Role>,
+    /// The caller's time for the message, else the store's clock when it was appended.
+    pub created_at: Timestamp,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+/// What an entry is.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum EntryKind {
+    /// A chunk, or a fragment of one.
+    Chunk {
+        /// The chunk or the fragment.
+        chunk: Box<Chunk>,
+        /// Present on the first entry of a message that was appended whole.
+        header: Option<Box<EntryHeader>>,
+    },
+    /// A message begins.
+    Begin {
+        /// What is known about it.
+        header: Box<EntryHeader>,
+    },
+    /// A message that was begun is complete.
+    Finish {
+        /// Why the model stopped.
+        finish_reason: Option<FinishReason>,
+        /// Token counts.
+        usage: Option<Json>,
+    },
+    /// The conversation's own data changes.
+    Meta {
+        /// The new title; `Some(None)` gives it back to the first user text.
+        title: Option<Option<String>>,
+        /// The new tags.
+        tags: Option<Vec<String>>,
+    },
+    /// Messages from [`Entry::message_index`] on, below `end`, are hidden.
+    Rewind {
+        /// The first message index that is not hidden any more.
+        end: u64,
+    },
+    /// Prompts use the summary in place of the messages up to and including [`Entry::message_index`].
+    Compaction {
+        /// The summary.
+        summary: String,
+    },
+    /// Content was erased: of the chunk, or of the whole message.
+    Redact,
+    /// A kind that this version of the crate does not know.
+    Unknown {
+        /// Its kind byte.
+        kind: u8,
+    },
+}
+
+/// What an entry knows about its message.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EntryHeader {
+    /// What was known before it was said.
+    pub metadata: Metadata,
+    /// Why the model stopped, if the message was appended whole.
+    pub finish_reason: Option<FinishReason>,
+    /// Token counts, if the message was appended whole.
+    pub usage: Option<Json>,
+}
+
+impl Entry {
+    pub(crate) fn read(record: &Record<'_>, seq: u64, line: &Line<'_>) -> Result<Self> {
+        let created_at = Timestamp::from_micros(record.header.time);
+        let bare = |kind| Self { seq, message_index: None, chunk_index: None, role: None, created_at, kind };
+        let of_message = |relative, role, kind| {
+            let message_index = Some(record.message_index(relative));
+            Ok::<_, crate::Error>(Self { message_index, role: Some(record::role(role)?), ..bare(kind) })
+        };
+        let mut entry = match line {
+            Line::Chunk(line) => {
+                let kind = EntryKind::Chunk {
+                    chunk: Box::new(line.chunk()?),
+                    header: line.header.as_ref().map(header).transpose()?,
+                };
+                Self { chunk_index: Some(line.chunk), ..of_message(line.message, line.role, kind)? }
+            }
+            Line::Begin(begin) => {
+                of_message(begin.message, begin.role, EntryKind::Begin { header: header(&begin.header)? })?
+            }
+            Line::Finish(finish) => {
+                let kind = EntryKind::Finish { finish_reason: finish.finish_reason(), usage: finish.usage()? };
+                of_message(finish.message, finish.role, kind)?
+            }
+            Line::Meta(meta) => bare(EntryKind::Meta {
+                title: meta.title.map(|title| title.map(str::to_owned)),
+                tags: meta.tags.as_ref().map(|tags| tags.iter().map(|tag| (*tag).to_owned()).collect()),
+            }),
+            Line::Rewind(rewind) => {
+                Self { message_index: Some(rewind.to), ..bare(EntryKind::Rewind { end: rewind.end }) }
+            }
+            Line::Compaction(compaction) => {
+                let kind = EntryKind::Compaction { summary: compaction.summary.to_owned() };
+                Self { message_index: Some(compaction.through), ..bare(kind) }
+            }
+            Line::Redact(redact) => Self {
+                message_index: Some(redact.message),
+                chunk_index: redact.chunk,
+                ..bare(EntryKind::Redact)
+            },
+            Line::Unknown(kind) => bare(EntryKind::Unknown { kind: *kind }),
+        };
+        if let Some(created_at) = entry.header().and_then(|header| header.metadata.created_at) {
+            entry.created_at = created_at;
+        }
+        Ok(entry)
+    }
+
+    fn header(&self) -> Option<&EntryHeader> {
+        match &self.kind {
+            EntryKind::Chunk { header, .. } => header.as_deref(),
+            EntryKind::Begin { header } => Some(header),
+            _ => None,
+        }
+    }
+}
+
+fn header(header: &MessageHeader<'_>) -> Result<Box<EntryHeader>> {
+    let (metadata, finish_reason, usage) = (header.metadata()?, header.finish_reason(), header.usage()?);
+    Ok(Box::new(EntryHeader { metadata, finish_reason, usage }))
+}
+
+impl EntryKind {
+    /// The kind's name: `chunk`, `begin`, `finish`, `meta`, `rewind`, `compaction`, `redact` or `unknown`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Chunk { .. } => "chunk",
+            Self::Begin { .. } => "begin",
+            Self::Finish { .. } => "finish",
+            Self::Meta { .. } => "meta",
+            Self::Rewind { .. } => "rewind",
+            Self::Compaction { .. } => "compaction",
+            Self::Redact => "redact",
+            Self::Unknown { .. } => "unknown",
+        }
+    }
+}
+
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("seq", &self.seq)?;
+        map.serialize_entry("kind", self.kind.name())?;
+        if let Some(message_index) = self.message_index {
+            map.serialize_entry("message_index", &message_index)?;
+        }
+        if let Some(chunk_index) = self.chunk_index {
+            map.serialize_entry("chunk_index", &chunk_index)?;
+        }
+        if let Some(role) = self.role {
+            map.serialize_entry("role", role.as_str())?;
+        }
+        let (mut finish_reason, mut usage) = (None, None);
+        if let Some(header) = self.header() {
+            (finish_reason, usage) = (header.finish_reason.as_ref(), header.usage.as_ref());
+        }
+        match &self.kind {
+            EntryKind::Chunk { chunk, .. } => map.serialize_entry("chunk", chunk)?,
+            EntryKind::Finish { finish_reason: reason, usage: counts } => {
+                (finish_reason, usage) = (reason.as_ref(), counts.as_ref());
+            }
+            EntryKind::Meta { title, tags } => {
+                if let Some(title) = title {
+                    map.serialize_entry("title", title)?;
+                }
+                if let Some(tags) = tags {
+                    map.serialize_entry("tags", tags)?;
+                }
+            }
+            EntryKind::Rewind { end } => map.serialize_entry("end", end)?,
+            EntryKind::Compaction { summary } => map.serialize_entry("summary", summary)?,
+            EntryKind::Unknown { kind } => map.serialize_entry("kind_byte", kind)?,
+            EntryKind::Begin { .. } | EntryKind::Redact => {}
+        }
+        if let Some(finish_reason) = finish_reason {
+            map.serialize_entry("finish_reason", finish_reason.as_str())?;
+        }
+        if let Some(usage) = usage {
+            map.serialize_entry("usage", usage)?;
+        }
+        if let Some(header) = self.header() {
+            let Metadata { model, provider, created_at: _, turn_id, step_id, id, native: _, extra: _ } = &header.metadata;
+            let fields = [("model", model), ("provider", provider), ("turn_id", turn_id), ("step_id", step_id), ("id", id)];
+            for (name, value) in fields {
+                if let Some(value) = value {
+                    map.serialize_entry(name, value)?;
+                }
+            }
+        }
+        map.serialize_entry("created_at", &self.created_at.to_string())?;
+        map.end()
+    }
+}

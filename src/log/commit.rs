@@ -1,0 +1,163 @@
+//! Group commit: whoever finds nobody leading leads, and takes along what has queued up.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, MutexGuard};
+
+use super::state::{Pending, Signal, State, Unsealed, Waiter};
+use super::{COMMIT_NUMBER, Core};
+use crate::engine::Batch;
+use crate::error::{Error, Result};
+use crate::model::ConversationId;
+use crate::record::{self, Head, key};
+
+/// At most this many appends in one commit.
+const COMMIT_APPENDS: usize = 256;
+/// At most this many bytes in one commit, unless a single append has more.
+const COMMIT_BYTES: usize = 128 * 1024;
+
+impl Core {
+    /// Queues a write and returns; it becomes durable within the window.
+    pub(super) fn queue_buffered(&self, state: &mut State, pending: Pending) {
+        state.push(pending);
+        self.ticker.wake();
+    }
+
+    /// Queues a write and returns once it is durable.
+    pub(super) fn queue_durable(&self, mut state: MutexGuard<'_, State>, mut pending: Pending) -> Result<()> {
+        let waiter = Waiter::new();
+        pending.waiter = Some(Arc::clone(&waiter));
+        state.push(pending);
+        if state.led {
+            drop(state);
+        } else {
+            state.led = true;
+            drop(state);
+            waiter.tell(Signal::Lead);
+        }
+        self.wait(&waiter)
+    }
+
+    fn wait(&self, waiter: &Waiter) -> Result<()> {
+        match waiter.wait() {
+            Signal::Done => Ok(()),
+            Signal::Lead => self.lead(Some(waiter)),
+            Signal::Failed => {
+                let state = self.lock();
+                let cause = state.poisoned.clone().unwrap_or_else(|| "the store was closed".to_owned());
+                Err(Error::Poisoned { cause })
+            }
+        }
+    }
+
+    /// Commits what is queued, as the thread of the ticker: unless somebody leads already.
+    pub(super) fn lead_if_idle(&self) {
+        let mut state = self.lock();
+        if !state.led && !state.queue.is_empty() {
+            state.led = true;
+            drop(state);
+            // Those who wait are told, and the ticker itself waits for nothing.
+            let _ = self.lead(None);
+        }
+    }
+
+    /// Commits batch by batch: until the own write is durable, or the queue is empty.
+    fn lead(&self, own: Option<&Waiter>) -> Result<()> {
+        loop {
+            let mut state = self.lock();
+            let mut batch = state.take(COMMIT_APPENDS, COMMIT_BYTES);
+            let number = state.commit_number + 1;
+            drop(state);
+            let result = self.commit(number, &mut batch);
+            let mut state = self.lock();
+            let signal = match &result {
+                Ok(()) => {
+                    state.commit_number = number;
+                    state.publish(&mut batch);
+                    Signal::Done
+                }
+                Err(error) => {
+                    state.poisoned = Some(error.to_string());
+                    batch.extend(state.queue.drain(..));
+                    state.queued_bytes = 0;
+                    Signal::Failed
+                }
+            };
+            let own_is_done = batch.iter().filter_map(|pending| pending.waiter.as_deref()).any(|waiter| {
+                own.is_some_and(|own| std::ptr::eq(own, waiter))
+            });
+            let next = state.queue.iter().find_map(|pending| pending.waiter.clone());
+            let stop = own_is_done || state.queue.is_empty();
+            if stop {
+                state.led = next.is_some();
+            }
+            let (tailing, left) = (state.tailing > 0, !state.queue.is_empty());
+            drop(state);
+            // First the next leader, so that it commits while the others wake up.
+            match next {
+                Some(next) if stop => next.tell(Signal::Lead),
+                None if stop && left => self.ticker.wake(),
+                _ => {}
+            }
+            for waiter in batch.iter().filter_map(|pending| pending.waiter.as_deref()) {
+                if !own.is_some_and(|own| std::ptr::eq(own, waiter)) {
+                    waiter.tell(signal);
+                }
+            }
+            self.room.notify_all();
+            if tailing {
+                self.published.notify_all();
+            }
+            if stop {
+                return result.map_err(|error| Error::Poisoned { cause: error.to_string() });
+            }
+        }
+    }
+
+    fn commit(&self, number: u64, pending: &mut [Pending]) -> Result<()> {
+        let mut batch = Batch::default();
+        let mut heads: HashMap<ConversationId, Option<Arc<Head>>> = HashMap::new();
+        for pending in pending {
+            if let Some(Unsealed { conversation, first_seq, header, body }) = pending.record.take() {
+                let values = record::seal_record(conversation, first_seq, &header, body)?;
+                batch.ops.extend(values.into_iter().map(|(key, value)| (key, Some(value))));
+            }
+            batch.ops.append(&mut pending.ops);
+            if let Some((id, head)) = &pending.head {
+                heads.insert(*id, head.clone());
+            }
+        }
+        if batch.ops.is_empty() && heads.is_empty() {
+            return Ok(());
+        }
+        for (id, head) in heads {
+            let key = key::head(id);
+            match head {
+                Some(head) => {
+                    let value = record::seal(&key, &*head)?;
+                    batch.put(key, value);
+                }
+                None => batch.remove(key),
+            }
+        }
+        let key = key::meta(COMMIT_NUMBER);
+        let value = record::seal(&key, &number)?;
+        batch.put(key, value);
+        let write = || self.engine.write(batch).and_then(|()| self.engine.sync());
+        catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|_| {
+            Err(Error::Poisoned { cause: "the engine panicked while it committed".to_owned() })
+        })
+    }
+
+    /// Returns once all that was queued before is durable.
+    pub(super) fn sync(&self) -> Result<()> {
+        let state = self.lock();
+        if let Some(cause) = &state.poisoned {
+            return Err(Error::Poisoned { cause: cause.clone() });
+        }
+        if state.queue.is_empty() && !state.led {
+            return Ok(());
+        }
+        self.queue_durable(state, Pending::default())
+    }
+}

@@ -1,0 +1,217 @@
+//! Appends into batches, and records back out: heads, group commit, the listing index.
+//!
+//! Data flows one way: `append`, `writer` and `lifecycle` resolve a write against the queued head and queue it ([`state`]);
+//! `commit` writes and syncs batches and publishes their heads; `read` and `list` see what is published.
+
+mod append;
+mod commit;
+mod lifecycle;
+mod limits;
+mod list;
+mod open;
+mod read;
+mod state;
+mod ticker;
+mod verify;
+mod writer;
+
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::model::{ConversationId, Timestamp};
+use crate::record::{self, Head, key};
+
+pub use append::{AppendOptions, Durability, ExpectedHead, Receipt};
+pub use limits::Limits;
+pub use list::{Cursor, ListItem, ListPage, ListQuery};
+use state::State;
+use ticker::Ticker;
+pub use verify::{Problem, Verification};
+pub(crate) use writer::Writer;
+
+/// The store's key of its commit number.
+const COMMIT_NUMBER: &str = "commit";
+/// The store's key of its marker.
+const STORE: &str = "store";
+/// The store's key of its epoch: how often it was opened.
+const EPOCH: &str = "epoch";
+
+/// Slots of idle conversations that are kept, so that their heads need not be read again.
+const IDLE_SLOTS: usize = 10_000;
+/// Bytes that may wait in the queue before a buffered append blocks.
+const QUEUE_BYTES: usize = 32 * 1024 * 1024;
+
+/// Where the store's times come from.
+pub(crate) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// The log of all conversations, on an engine.
+pub(crate) struct Log {
+    core: Arc<Core>,
+    background: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What the log's threads share.
+pub(crate) struct Core {
+    engine: Arc<dyn Engine>,
+    clock: Clock,
+    epoch: u64,
+    state: Mutex<State>,
+    /// Writers with deltas that are not queued yet.
+    buffering: Mutex<Vec<Arc<Writer>>>,
+    ticker: Ticker,
+    /// There is room in the queue again, or a conversation is no longer frozen.
+    room: Condvar,
+    /// Something was published.
+    published: Condvar,
+    /// One fork or deletion at a time.
+    structure: Mutex<()>,
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log").field("engine", &self.core.engine).field("epoch", &self.core.epoch).finish_non_exhaustive()
+    }
+}
+
+impl Log {
+    /// Opens the log on an engine. `window` is how long a buffered write may wait.
+    pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, window: Duration) -> Result<Self> {
+        let core = Arc::new(open::open(engine, clock)?);
+        lifecycle::finish_deletions(&core)?;
+        let background = std::thread::Builder::new().name("conversation-store".to_owned()).spawn({
+            let core = Arc::clone(&core);
+            move || {
+                while core.ticker.wait(window) {
+                    core.queue_buffers();
+                    core.lead_if_idle();
+                }
+            }
+        });
+        let background = background.map_err(Error::io("start the store's background thread"))?;
+        Ok(Self { core, background: Mutex::new(Some(background)) })
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// Returns once all that was written before is durable.
+    pub(crate) fn flush(&self) -> Result<()> {
+        self.core.queue_buffers();
+        self.core.sync()
+    }
+
+    /// Makes everything durable and takes no more writes. A second call does nothing.
+    pub(crate) fn close(&self) -> Result<()> {
+        let result = self.flush();
+        self.core.lock().closed = true;
+        self.core.ticker.stop();
+        let background = self.background.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(background) = background {
+            // The thread's function does not panic; if it did, there is nothing left to do for it.
+            let _ = background.join();
+        }
+        result
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        let _ = self.close();
+    }
+}
+
+/// Keeps a conversation's slot in memory.
+struct Pin<'a> {
+    core: &'a Core,
+    id: ConversationId,
+}
+
+impl Drop for Pin<'_> {
+    fn drop(&mut self) {
+        self.core.lock().slot(self.id).pins -= 1;
+    }
+}
+
+impl Core {
+    /// Waits until the published head lies behind a seq. False: the timeout passed, or it was stopped.
+    pub(crate) fn wait_for(
+        &self,
+        id: ConversationId,
+        seq: u64,
+        timeout: Duration,
+        stopped: &std::sync::atomic::AtomicBool,
+    ) -> Result<bool> {
+        let _pin = self.pin(id)?;
+        let mut state = self.lock();
+        state.tailing += 1;
+        let mut news = false;
+        let waited = self.published.wait_timeout_while(state, timeout, |state| {
+            // A conversation that is gone is news too: reading it says so.
+            news = state.slot(id).published.as_ref().is_none_or(|head| head.next_seq > seq + 1);
+            !news && !stopped.load(std::sync::atomic::Ordering::Acquire)
+        });
+        (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.tailing -= 1;
+        drop(state);
+        Ok(news)
+    }
+
+    /// Lets every waiting tail look again.
+    pub(crate) fn wake_tails(&self) {
+        let _state = self.lock();
+        self.published.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A thread that panicked while it held the lock left the state as it was between two whole steps, or the panic
+        // came from a defect; poisoning every reader for it would help nobody.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> i64 {
+        (self.clock)().as_micros()
+    }
+
+    /// Loads the conversation's slot and keeps it in memory.
+    fn pin(&self, id: ConversationId) -> Result<Pin<'_>> {
+        let mut state = self.lock();
+        loop {
+            if let Some(slot) = state.slots.get_mut(&id) {
+                slot.pins += 1;
+                return Ok(Pin { core: self, id });
+            }
+            let evictions = state.evictions;
+            drop(state);
+            let head = self.stored_head(id)?.map(Arc::new);
+            state = self.lock();
+            if state.evictions == evictions && !state.slots.contains_key(&id) {
+                state.evict(IDLE_SLOTS);
+                let slot = state.slot(id);
+                slot.queued.clone_from(&head);
+                slot.published = head;
+            }
+        }
+    }
+
+    /// The head that readers see.
+    fn published_head(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
+        let _pin = self.pin(id)?;
+        Ok(self.lock().slot(id).published.clone())
+    }
+
+    /// The head in the engine: it may be ahead of what is durable.
+    fn stored_head(&self, id: ConversationId) -> Result<Option<Head>> {
+        let key = key::head(id);
+        let Some(bytes) = self.engine.get(&key)? else { return Ok(None) };
+        let head = record::open("the head", &key, &bytes).map_err(|error| match error {
+            Error::Corrupt { detail, .. } => Error::Corrupt { conversation: Some(id), seq: None, detail },
+            other => other,
+        })?;
+        Ok(Some(head))
+    }
+}

@@ -1,0 +1,87 @@
+//! Opening: is this a store, is it the store that was here before, which opening is this.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Condvar, Mutex};
+
+use super::state::State;
+use super::ticker::Ticker;
+use super::{COMMIT_NUMBER, Clock, Core, EPOCH, STORE};
+use crate::engine::{Batch, Engine, MARKER, Order};
+use crate::error::{Error, Result};
+use crate::model::ConversationId;
+use crate::record::{self, StoreInfo, key};
+
+pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock) -> Result<Core> {
+    let store_key = key::meta(STORE);
+    let info: Option<StoreInfo> = match engine.get(&store_key)? {
+        Some(bytes) => Some(record::open("the store's marker", &store_key, &bytes)?),
+        None => None,
+    };
+    let info = match info {
+        Some(info) => check_version(info)?,
+        None => new_store(&*engine)?,
+    };
+    let epoch = number(&*engine, EPOCH)? + 1;
+    let commit_number = number(&*engine, COMMIT_NUMBER)?;
+    let mut batch = Batch::default();
+    batch.put(store_key.clone(), record::seal(&store_key, &info)?);
+    let epoch_key = key::meta(EPOCH);
+    let sealed = record::seal(&epoch_key, &epoch)?;
+    batch.put(epoch_key, sealed);
+    engine.write(batch)?;
+    engine.sync()?;
+    if let Some(directory) = engine.directory().filter(|directory| !directory.established()) {
+        directory.establish(info.format_version, &ConversationId::from_bytes(info.store_id).to_string())?;
+    }
+    Ok(Core {
+        engine,
+        clock,
+        epoch,
+        state: Mutex::new(State { commit_number, ..State::default() }),
+        buffering: Mutex::default(),
+        ticker: Ticker::default(),
+        room: Condvar::new(),
+        published: Condvar::new(),
+        structure: Mutex::new(()),
+    })
+}
+
+fn number(engine: &dyn Engine, name: &str) -> Result<u64> {
+    let key = key::meta(name);
+    match engine.get(&key)? {
+        Some(bytes) => record::open(name, &key, &bytes),
+        None => Ok(0),
+    }
+}
+
+fn check_version(info: StoreInfo) -> Result<StoreInfo> {
+    let supported = u32::from(record::VERSION);
+    if info.format_version > supported {
+        let found = info.format_version;
+        return Err(Error::UnsupportedVersion { what: "the store".to_owned(), found, supported });
+    }
+    Ok(info)
+}
+
+/// The marker of a new store, if the engine is empty and always was.
+fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
+    let place = engine.directory().map(|directory| directory.path().display().to_string()).unwrap_or_default();
+    if engine.directory().is_some_and(super::super::engine::Directory::established) {
+        return Err(Error::Corrupt {
+            conversation: None,
+            seq: None,
+            detail: format!("{place} holds the file {MARKER}, but the store in it is empty: its data was lost or damaged"),
+        });
+    }
+    let mut is_empty = true;
+    let visit = &mut |_: &[u8], _: &[u8]| {
+        is_empty = false;
+        ControlFlow::Break(())
+    };
+    engine.scan(&[]..&[u8::MAX; 32], Order::Ascending, visit)?;
+    if !is_empty {
+        return Err(Error::InvalidInput(format!("{place} is not a conversation store: it holds another program's data")));
+    }
+    let format_version = record::VERSION.into();
+    Ok(StoreInfo { store_id: *ConversationId::new().as_bytes(), format_version })
+}

@@ -1,0 +1,319 @@
+//! Records back out, across forks.
+
+use std::ops::{ControlFlow, RangeInclusive};
+
+use super::Core;
+use crate::engine::Order;
+use crate::entry::Entry;
+use crate::error::{Error, Result};
+use crate::group::{Grouped, Grouper};
+use crate::model::ConversationId;
+use crate::record::{self, Head, Record, key};
+
+/// The entries that a conversation reads from one log: its own, or an ancestor's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    pub(super) conversation: ConversationId,
+    pub(super) first: u64,
+    pub(super) last: u64,
+}
+
+/// What a reader is shown.
+#[derive(Debug)]
+pub(crate) enum Item<'a> {
+    /// A record; entries above `last` do not belong to the conversation. `own` unless it is an ancestor's.
+    Record { record: &'a Record<'a>, last: u64, own: bool },
+    /// Entries from this error's seq on cannot be read; later records may follow.
+    Damaged(Error),
+}
+
+type Visit<'a> = &'a mut dyn FnMut(Item<'_>) -> ControlFlow<()>;
+
+impl Core {
+    /// Where the conversation's entries are, oldest first.
+    pub(super) fn segments(&self, id: ConversationId, head: &Head) -> Result<Vec<Segment>> {
+        let mut segments = Vec::new();
+        let (mut conversation, mut last, mut parent) = (id, head.next_seq - 1, head.parent);
+        while let Some((parent_id, at_seq)) = parent {
+            segments.push(Segment { conversation, first: at_seq + 1, last });
+            (conversation, last) = (ConversationId::from_bytes(parent_id), at_seq);
+            let head = self.stored_head(conversation)?.ok_or_else(|| Error::Corrupt {
+                conversation: Some(id),
+                seq: Some(at_seq),
+                detail: format!("the conversation {conversation} that it was forked from is missing"),
+            })?;
+            // A fork point lies before all later ones, so a chain of parents ends.
+            parent = head.parent.filter(|(_, parent_at)| *parent_at < at_seq);
+        }
+        segments.push(Segment { conversation, first: 1, last });
+        segments.reverse();
+        Ok(segments)
+    }
+
+    /// Shows the records that hold the seqs of a range.
+    pub(super) fn read(
+        &self,
+        id: ConversationId,
+        segments: &[Segment],
+        range: RangeInclusive<u64>,
+        order: Order,
+        visit: Visit<'_>,
+    ) -> Result<()> {
+        let overlapping = |segment: &&Segment| segment.first <= *range.end() && segment.last >= *range.start();
+        let mut chosen: Vec<&Segment> = segments.iter().filter(overlapping).collect();
+        if order == Order::Descending {
+            chosen.reverse();
+        }
+        for segment in chosen {
+            let part = Segment { last: segment.last.min(*range.end()), ..*segment };
+            let from = segment.first.max(*range.start());
+            if self.read_segment(part, from, segment.conversation == id, order, visit)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_segment(
+        &self,
+        segment: Segment,
+        from: u64,
+        own: bool,
+        order: Order,
+        visit: Visit<'_>,
+    ) -> Result<ControlFlow<()>> {
+        let Segment { conversation, first, last } = segment;
+        if first > last {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let start = if from > first { self.first_seq_at(conversation, first, from)? } else { first };
+        let (lower, upper) = (key::record(conversation, start), key::record(conversation, last + 1));
+        let mut run = Run { conversation, order, next: Some(if order == Order::Ascending { start } else { last }) };
+        let mut failed = None;
+        let mut broke = ControlFlow::Continue(());
+        self.engine.scan(&lower..&upper, order, &mut |key, value| {
+            let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
+            let flow = self.with_record(conversation, first_seq, value, &mut |record| match record {
+                Ok(record) => {
+                    if let Some(gap) = run.step(first_seq, record.len()) {
+                        visit(Item::Damaged(gap))?;
+                    }
+                    visit(Item::Record { record, last, own })
+                }
+                Err(error @ (Error::Corrupt { .. } | Error::UnsupportedVersion { .. })) => {
+                    run.next = None;
+                    visit(Item::Damaged(error))
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            });
+            broke = flow;
+            flow
+        })?;
+        match (failed, run.rest(start, last)) {
+            (Some(error), _) => Err(error),
+            (None, Some(gap)) if broke.is_continue() => Ok(visit(Item::Damaged(gap))),
+            (None, _) => Ok(broke),
+        }
+    }
+
+    /// The first seq of the record that holds `seq`, if it is there; `seq` if it is not.
+    fn first_seq_at(&self, conversation: ConversationId, first: u64, seq: u64) -> Result<u64> {
+        let (lower, upper) = (key::record(conversation, first), key::record(conversation, seq + 1));
+        let mut found = seq;
+        self.engine.scan(&lower..&upper, Order::Descending, &mut |key, _| {
+            found = key::parse_record(key).map_or(seq, |(_, first_seq)| first_seq);
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
+    }
+
+    /// Opens a record from its first value, and its further parts if there are any.
+    fn with_record(
+        &self,
+        conversation: ConversationId,
+        first_seq: u64,
+        value: &[u8],
+        visit: &mut dyn FnMut(Result<&Record<'_>>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let joined = match record::parts(value) {
+            Ok(0) => None,
+            Ok(parts) => match self.join(conversation, first_seq, value, parts) {
+                Ok(joined) => Some(joined),
+                Err(error) => return visit(Err(error)),
+            },
+            Err(error) => return visit(Err(at(error, conversation, first_seq))),
+        };
+        match Record::open(conversation, first_seq, joined.as_deref().unwrap_or(value)) {
+            Ok(record) => visit(Ok(&record)),
+            Err(error) => visit(Err(error)),
+        }
+    }
+
+    fn join(&self, conversation: ConversationId, first_seq: u64, value: &[u8], parts: u32) -> Result<Vec<u8>> {
+        let mut joined = value.to_vec();
+        for part in 0..parts {
+            let bytes = self.engine.get(&key::part(conversation, first_seq, part))?.ok_or_else(|| Error::Corrupt {
+                conversation: Some(conversation),
+                seq: Some(first_seq),
+                detail: format!("part {part} of a record is missing"),
+            })?;
+            joined.extend_from_slice(&bytes);
+        }
+        Ok(joined)
+    }
+
+    /// Shows the one record that holds a seq.
+    pub(super) fn record_at(
+        &self,
+        segments: &[Segment],
+        seq: u64,
+        visit: &mut dyn FnMut(&Record<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut result = Ok(());
+        let id = segments.last().map_or(ConversationId::from_bytes([0; 16]), |segment| segment.conversation);
+        self.read(id, segments, seq..=seq, Order::Ascending, &mut |item| {
+            result = match item {
+                Item::Record { record, .. } => visit(record),
+                Item::Damaged(error) => Err(error),
+            };
+            ControlFlow::Break(())
+        })?;
+        result
+    }
+
+    /// All messages, grouped, and what could not be read.
+    pub(super) fn group(&self, id: ConversationId, head: &Head) -> Result<Grouped> {
+        let live: Vec<u64> = self.lock().slots.get(&id).map(|slot| slot.writers.keys().copied().collect()).unwrap_or_default();
+        let segments = self.segments(id, head)?;
+        let mut grouper = Grouper::new(self.epoch, live);
+        self.read(id, &segments, 1..=head.next_seq - 1, Order::Ascending, &mut |item| {
+            match item {
+                Item::Record { record, last, own } => grouper.push(record, last, own),
+                Item::Damaged(error) => grouper.damaged(error),
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(grouper.finish())
+    }
+
+    /// The conversation as it is durable now.
+    pub(crate) fn load(&self, id: ConversationId, shown: &dyn std::fmt::Display) -> Result<Grouped> {
+        let head = self.published_head(id)?.ok_or_else(|| Error::no_conversation(shown))?;
+        let grouped = self.group(id, &head)?;
+        // Damage that is seen while the conversation is deleted is no damage.
+        if !grouped.damage.is_empty() && self.published_head(id)?.is_none() {
+            return Err(Error::no_conversation(shown));
+        }
+        Ok(grouped)
+    }
+
+    /// Up to `limit` entries of a range, in that order of seqs. Damage is an error.
+    pub(crate) fn entries(
+        &self,
+        id: ConversationId,
+        shown: &dyn std::fmt::Display,
+        range: RangeInclusive<u64>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Entry>> {
+        let head = self.published_head(id)?.ok_or_else(|| Error::no_conversation(shown))?;
+        let segments = self.segments(id, &head)?;
+        let mut entries = Vec::new();
+        let mut result = Ok(());
+        if limit == 0 {
+            return Ok(entries);
+        }
+        self.read(id, &segments, range.clone(), order, &mut |item| {
+            let read = match item {
+                Item::Record { record, last, .. } => {
+                    let wanted = *range.start()..=last.min(*range.end());
+                    collect(record, wanted, order, limit, &mut entries)
+                }
+                Item::Damaged(error) => Err(error),
+            };
+            match read {
+                Ok(()) if entries.len() < limit => ControlFlow::Continue(()),
+                other => {
+                    result = other;
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        if result.is_err() && self.published_head(id)?.is_none() {
+            return Err(Error::no_conversation(shown));
+        }
+        result.map(|()| entries)
+    }
+}
+
+/// Adds the entries of a record that lie in the range, up to `limit` in all.
+fn collect(
+    record: &Record<'_>,
+    wanted: RangeInclusive<u64>,
+    order: Order,
+    limit: usize,
+    entries: &mut Vec<Entry>,
+) -> Result<()> {
+    let mut found = Vec::new();
+    for line in record.lines() {
+        let (seq, line) = line?;
+        if wanted.contains(&seq) {
+            found.push(Entry::read(record, seq, &line)?);
+        }
+    }
+    if order == Order::Descending {
+        found.reverse();
+    }
+    entries.extend(found.into_iter().take(limit - entries.len()));
+    Ok(())
+}
+
+/// Whether record follows record without a gap.
+struct Run {
+    conversation: ConversationId,
+    order: Order,
+    /// Ascending: the seq that has to come next. Descending: the seq that the next record has to end with. Unknown
+    /// behind damage.
+    next: Option<u64>,
+}
+
+impl Run {
+    fn step(&mut self, first_seq: u64, length: u64) -> Option<Error> {
+        let (end, expected) = (first_seq + length, self.next);
+        match self.order {
+            Order::Ascending => {
+                self.next = Some(end);
+                expected.filter(|expected| *expected != first_seq).map(|expected| self.gap(expected))
+            }
+            Order::Descending => {
+                self.next = Some(first_seq - 1);
+                // The newest record may go on behind the part that is read.
+                expected.filter(|expected| end <= *expected).map(|_| self.gap(end))
+            }
+        }
+    }
+
+    fn rest(&self, start: u64, last: u64) -> Option<Error> {
+        match self.order {
+            Order::Ascending => self.next.filter(|next| *next <= last).map(|next| self.gap(next)),
+            Order::Descending => self.next.filter(|next| *next >= start).map(|next| self.gap(next)),
+        }
+    }
+
+    fn gap(&self, seq: u64) -> Error {
+        let detail = "the record that should be here is missing".to_owned();
+        Error::Corrupt { conversation: Some(self.conversation), seq: Some(seq), detail }
+    }
+}
+
+fn at(error: Error, conversation: ConversationId, first_seq: u64) -> Error {
+    match error {
+        Error::Corrupt { detail, .. } => {
+            Error::Corrupt { conversation: Some(conversation), seq: Some(first_seq), detail }
+        }
+        other => other,
+    }
+}

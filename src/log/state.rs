@@ -1,0 +1,204 @@
+//! What the log keeps in memory: the queue, and the heads of the conversations in use.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread::Thread;
+
+use super::writer::Writer;
+use crate::error::{Error, Result};
+use crate::model::ConversationId;
+use crate::record::{self, Head};
+
+/// Everything behind the log's one lock. No I/O happens while it is held.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) queue: VecDeque<Pending>,
+    pub(super) queued_bytes: usize,
+    /// Somebody leads a commit, or was told to.
+    pub(super) led: bool,
+    pub(super) slots: HashMap<ConversationId, Slot>,
+    /// How often slots were dropped: a head that was read before cannot be trusted after.
+    pub(super) evictions: u64,
+    pub(super) poisoned: Option<String>,
+    pub(super) closed: bool,
+    pub(super) commit_number: u64,
+    /// How many wait for something to be published.
+    pub(super) tailing: usize,
+}
+
+/// A conversation in use.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    /// The head with all that is queued; absent if there is no such conversation.
+    pub(super) queued: Option<Arc<Head>>,
+    /// The head that readers see: all of it is durable.
+    pub(super) published: Option<Arc<Head>>,
+    /// How many queued writes are not published yet.
+    pub(super) pending: usize,
+    /// How many calls rely on this slot staying.
+    pub(super) pins: usize,
+    /// How many commits were published.
+    pub(super) published_count: u64,
+    /// Receipts that are queued and not published yet, by digest of their idempotency key.
+    pub(super) receipts: HashMap<[u8; 16], record::Receipt>,
+    /// Writers that live, by message index.
+    pub(super) writers: HashMap<u64, Arc<Writer>>,
+    /// The conversation is being deleted or forked: writes wait.
+    pub(super) frozen: bool,
+}
+
+impl Slot {
+    fn is_idle(&self) -> bool {
+        self.pending == 0 && self.pins == 0 && self.writers.is_empty() && !self.frozen
+    }
+}
+
+/// A record that is not put into bytes yet: that is done without the lock.
+#[derive(Debug)]
+pub(super) struct Unsealed {
+    pub(super) conversation: ConversationId,
+    pub(super) first_seq: u64,
+    pub(super) header: record::Header,
+    pub(super) body: record::Body,
+}
+
+/// A write in the queue.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    pub(super) record: Option<Unsealed>,
+    pub(super) ops: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    pub(super) bytes: usize,
+    /// The conversation, and its head after this write (absent: it is deleted).
+    pub(super) head: Option<(ConversationId, Option<Arc<Head>>)>,
+    /// The idempotency key's digest, if there is one.
+    pub(super) receipt: Option<[u8; 16]>,
+    /// The message that this write finishes.
+    pub(super) finishes: Option<u64>,
+    /// Who waits for it to be durable.
+    pub(super) waiter: Option<Arc<Waiter>>,
+}
+
+const WAITING: u8 = 0;
+const LEADER: u8 = 1;
+const DONE: u8 = 2;
+const FAILED: u8 = 3;
+
+/// A thread that waits for its write.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    state: AtomicU8,
+    thread: Thread,
+}
+
+/// What a waiting thread is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Signal {
+    Lead,
+    Done,
+    Failed,
+}
+
+impl Waiter {
+    /// For the thread that calls.
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self { state: AtomicU8::new(WAITING), thread: std::thread::current() })
+    }
+
+    pub(super) fn tell(&self, signal: Signal) {
+        let state = match signal {
+            Signal::Lead => LEADER,
+            Signal::Done => DONE,
+            Signal::Failed => FAILED,
+        };
+        self.state.store(state, Ordering::Release);
+        self.thread.unpark();
+    }
+
+    /// What was told so far.
+    pub(super) fn told(&self) -> Option<Signal> {
+        match self.state.load(Ordering::Acquire) {
+            LEADER => Some(Signal::Lead),
+            DONE => Some(Signal::Done),
+            FAILED => Some(Signal::Failed),
+            _ => None,
+        }
+    }
+
+    /// Blocks until something is told.
+    pub(super) fn wait(&self) -> Signal {
+        loop {
+            match self.told() {
+                Some(signal) => return signal,
+                None => std::thread::park(),
+            }
+        }
+    }
+}
+
+impl State {
+    /// Fails if nothing may be written any more.
+    pub(super) fn check_writable(&self) -> Result<()> {
+        match &self.poisoned {
+            Some(cause) => Err(Error::Poisoned { cause: cause.clone() }),
+            None if self.closed => Err(Error::Poisoned { cause: "the store was closed".to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The slot of a conversation that was pinned.
+    pub(super) fn slot(&mut self, id: ConversationId) -> &mut Slot {
+        self.slots.entry(id).or_default()
+    }
+
+    /// Drops the slots that nobody needs, if there are more than `limit`.
+    pub(super) fn evict(&mut self, limit: usize) {
+        if self.slots.len() > limit {
+            self.slots.retain(|_, slot| !slot.is_idle());
+            self.evictions += 1;
+        }
+    }
+
+    /// Puts a write into the queue; its conversation's queued head becomes the write's.
+    pub(super) fn push(&mut self, pending: Pending) {
+        if let Some((id, head)) = &pending.head {
+            let (id, head) = (*id, head.clone());
+            let slot = self.slot(id);
+            slot.queued = head;
+            slot.pending += 1;
+        }
+        self.queued_bytes += pending.bytes;
+        self.queue.push_back(pending);
+    }
+
+    /// Takes the next batch from the queue: up to `appends` of them, up to `bytes`, but at least one.
+    pub(super) fn take(&mut self, appends: usize, bytes: usize) -> Vec<Pending> {
+        let (mut batch, mut size) = (Vec::new(), 0);
+        while let Some(pending) = self.queue.front() {
+            size += pending.bytes;
+            if !batch.is_empty() && (batch.len() >= appends || size > bytes) {
+                break;
+            }
+            batch.extend(self.queue.pop_front());
+        }
+        self.queued_bytes -= batch.iter().map(|pending| pending.bytes).sum::<usize>();
+        batch
+    }
+
+    /// Shows a durable batch to readers.
+    pub(super) fn publish(&mut self, batch: &mut [Pending]) {
+        for pending in batch {
+            let Some((id, head)) = pending.head.take() else { continue };
+            let slot = self.slot(id);
+            slot.published = head;
+            slot.pending -= 1;
+            slot.published_count += 1;
+            if let Some(digest) = &pending.receipt {
+                slot.receipts.remove(digest);
+            }
+            if let Some(message_index) = &pending.finishes {
+                slot.writers.remove(message_index);
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+use std::fmt;
+use std::str::FromStr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A moment in UTC with a resolution of one microsecond, written as RFC 3339.
+///
+/// ```
+/// use conversation_store::model::Timestamp;
+///
+/// let moment: Timestamp = "2026-01-02T03:04:05.678+01:00".parse()?;
+/// assert_eq!(moment.to_string(), "2026-01-02T02:04:05.678Z");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The moment this many microseconds after 1970-01-01T00:00:00Z (before it, if negative).
+    #[must_use]
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    #[must_use]
+    pub const fn as_micros(self) -> i64 {
+        self.0
+    }
+
+    /// The system's clock.
+    #[must_use]
+    pub fn now() -> Self {
+        let micros = match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(since) => i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
+            Err(before) => i64::try_from(before.duration().as_micros()).map_or(i64::MIN, |micros| -micros),
+        };
+        Self(micros)
+    }
+
+    /// Whole minutes since 1970-01-01T00:00:00Z, the unit of the listing index; 0 before.
+    pub(crate) fn minute(self) -> u64 {
+        u64::try_from(self.0.div_euclid(60_000_000)).unwrap_or(0)
+    }
+}
+
+/// A text that is no RFC 3339 moment.
+#[derive(Debug, thiserror::Error)]
+#[error("expected a moment in RFC 3339, such as 2026-01-02T03:04:05Z")]
+pub struct NotATimestamp;
+
+impl FromStr for Timestamp {
+    type Err = NotATimestamp;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse::<jiff::Timestamp>().map(|moment| Self(moment.as_microsecond())).map_err(|_| NotATimestamp)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_microsecond(self.0) {
+            Ok(moment) => moment.fmt(f),
+            // Out of jiff's range, years -9999 to 9999: such a value can only come from a caller's from_micros.
+            Err(_) => write!(f, "{}us", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,163 @@
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::fields::Fields;
+use super::{Expected, Line, TRANSCRIPT, id_field, json};
+use crate::model::{Audio, Body, Chunk, File, FinishReason, Image, Message, Metadata, Native, Output, Part, PartBody, Role};
+
+/// Reads a line that has no lone surrogate escapes.
+pub(super) fn line(text: &str) -> Result<Line, Expected> {
+    let mut fields = Fields::new(text, text, String::new())?;
+    let conversation = fields.string("conversation")?;
+    let message = message(fields)?;
+    Ok(Line { conversation, message, replaced_surrogates: Vec::new() })
+}
+
+fn message(mut fields: Fields<'_>) -> Result<Message, Expected> {
+    let role = fields
+        .parsed("role", |name| Role::from_name(name).ok_or("expected system, user, assistant or tool"))?
+        .ok_or_else(|| fields.error("role", "missing; expected system, user, assistant or tool"))?;
+    let chunks =
+        fields.objects("chunks")?.ok_or_else(|| fields.error("chunks", "missing; expected an array of chunks"))?;
+    Ok(Message {
+        role,
+        chunks: chunks.into_iter().map(chunk).collect::<Result<_, _>>()?,
+        finish_reason: fields.string("finish_reason")?.as_deref().map(FinishReason::from),
+        usage: fields.json("usage")?,
+        metadata: Metadata {
+            model: fields.string("model")?,
+            provider: fields.string("provider")?,
+            created_at: fields.parsed("created_at", str::parse)?,
+            turn_id: fields.string_or_rest("turn_id")?,
+            step_id: fields.string_or_rest("step_id")?,
+            id: fields.string_or_rest("id")?,
+            native: native(&mut fields)?,
+            extra: fields.extra()?,
+        },
+    })
+}
+
+fn chunk(mut fields: Fields<'_>) -> Result<Chunk, Expected> {
+    let kind = fields.required("type")?;
+    let body = body(kind, &mut fields)?;
+    let id = fields.string_or_rest(id_field(&body))?;
+    Ok(Chunk { body, id, native: native(&mut fields)?, extra: fields.extra()? })
+}
+
+fn body(kind: String, fields: &mut Fields<'_>) -> Result<Body, Expected> {
+    Ok(match kind.as_str() {
+        "text" => Body::Text { text: fields.required("text")?, annotations: fields.json("annotations")? },
+        "thinking" => Body::Thinking {
+            text: fields.string("text")?.unwrap_or_default(),
+            signature: fields.string("signature")?,
+            redacted: fields.string("redacted")?,
+        },
+        "refusal" => Body::Refusal { text: fields.required("text")? },
+        "tool_call" => Body::ToolCall {
+            id: fields.string("id")?.unwrap_or_default(),
+            name: fields.string("name")?.unwrap_or_default(),
+            arguments: arguments(fields)?,
+            signature: fields.string("signature")?,
+            server: fields.boolean("server")?.unwrap_or_default(),
+        },
+        "tool_result" => Body::ToolResult {
+            tool_call_id: fields.string("tool_call_id")?.unwrap_or_default(),
+            name: fields.string("name")?,
+            output: output(fields)?,
+            is_error: fields.boolean("is_error")?,
+        },
+        "image" => Body::Image(image(fields)?),
+        "audio" => Body::Audio(audio(fields)?),
+        "file" => Body::File(file(fields)?),
+        "error" => Body::Error { message: fields.required("message")?, code: fields.string_or_rest("code")? },
+        "opaque" => Body::Opaque {
+            provider: fields.required("provider")?,
+            kind: fields.required("kind")?,
+            json: fields.json("json")?.ok_or_else(|| fields.error("json", "missing; expected the provider's block"))?,
+        },
+        _ => Body::Unknown { kind },
+    })
+}
+
+/// The arguments as they were written: a string; of anything else, its JSON text.
+fn arguments(fields: &mut Fields<'_>) -> Result<String, Expected> {
+    let Some(raw) = fields.raw("arguments")? else { return Ok(String::new()) };
+    Ok(serde_json::from_str::<String>(raw).unwrap_or_else(|_| raw.to_owned()))
+}
+
+/// A string, an array of parts, or any other JSON value as one `json` part.
+fn output(fields: &mut Fields<'_>) -> Result<Output, Expected> {
+    const FIELD: &str = "content";
+    let Some(first) = fields.peek(FIELD) else {
+        fields.raw(FIELD)?;
+        return Ok(Output::Text(String::new()));
+    };
+    match first {
+        b'"' => Ok(Output::Text(fields.string(FIELD)?.unwrap_or_default())),
+        b'[' => {
+            let parts = fields.objects(FIELD)?.unwrap_or_default();
+            parts.into_iter().map(part).collect::<Result<_, _>>().map(Output::Parts)
+        }
+        _ => Ok(Output::Parts(fields.json(FIELD)?.map(|json| PartBody::Json { json }.into()).into_iter().collect())),
+    }
+}
+
+fn part(mut fields: Fields<'_>) -> Result<Part, Expected> {
+    let kind = fields.required("type")?;
+    let body = match kind.as_str() {
+        "text" => PartBody::Text { text: fields.required("text")? },
+        "image" => PartBody::Image(image(&mut fields)?),
+        "audio" => PartBody::Audio(audio(&mut fields)?),
+        "file" => PartBody::File(file(&mut fields)?),
+        "json" => PartBody::Json {
+            json: fields.json("json")?.ok_or_else(|| fields.error("json", "missing; expected a JSON value"))?,
+        },
+        _ => PartBody::Unknown { kind },
+    };
+    Ok(Part { body, extra: fields.extra()? })
+}
+
+fn image(fields: &mut Fields<'_>) -> Result<Image, Expected> {
+    Ok(Image { url: fields.required("url")?, mime_type: fields.string("mime_type")? })
+}
+
+fn audio(fields: &mut Fields<'_>) -> Result<Audio, Expected> {
+    Ok(Audio {
+        url: fields.string("url")?,
+        data: fields.string("data")?,
+        mime_type: fields.string("mime_type")?,
+        transcript: fields.string("transcript")?,
+    })
+}
+
+fn file(fields: &mut Fields<'_>) -> Result<File, Expected> {
+    Ok(File {
+        name: fields.string("name")?,
+        url: fields.string("url")?,
+        data: fields.string("data")?,
+        mime_type: fields.string("mime_type")?,
+    })
+}
+
+fn native(fields: &mut Fields<'_>) -> Result<Option<Native>, Expected> {
+    let Some(mut native) = fields.object("native")? else { return Ok(None) };
+    let wire = native.required("wire")?;
+    let json = native.json("json")?.ok_or_else(|| native.error("json", "missing; expected the provider's block"))?;
+    Ok(Some(Native { wire, json }))
+}
+
+/// Gives the chunks whose text was mended their own text back, as `native`.
+pub(super) fn keep_lone_surrogates(text: &str, line: &mut Line) {
+    #[derive(Deserialize)]
+    struct Chunks<'a> {
+        #[serde(borrow, default)]
+        chunks: Vec<&'a RawValue>,
+    }
+    let chunks = serde_json::from_str::<Chunks<'_>>(text).map_or_else(|_| Vec::new(), |line| line.chunks);
+    for (index, (raw, chunk)) in chunks.iter().zip(&mut line.message.chunks).enumerate() {
+        if matches!(crate::json::replace_lone_surrogates(raw.get()), std::borrow::Cow::Owned(_)) {
+            line.replaced_surrogates.push(index);
+            chunk.native = json(raw.get()).map(|json| Native { wire: TRANSCRIPT.to_owned(), json });
+        }
+    }
+}

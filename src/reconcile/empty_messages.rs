@@ -1,0 +1,31 @@
+use super::{ReportLine, Rule};
+use crate::group::StoredMessage;
+use crate::model::{Body, Chunk};
+
+/// A message without any content says nothing. Thinking is content.
+pub(super) fn remove(mut messages: Vec<StoredMessage>, report: &mut Vec<ReportLine>) -> Vec<StoredMessage> {
+    messages.retain(|stored| {
+        let has_content = stored.message.chunks.iter().any(is_content);
+        if !has_content {
+            let role = stored.message.role;
+            report.push(ReportLine::message(
+                Rule::EmptyMessageRemoved,
+                stored,
+                format!("the {role} message has no content"),
+            ));
+        }
+        has_content
+    });
+    messages
+}
+
+fn is_content(chunk: &Chunk) -> bool {
+    match &chunk.body {
+        Body::Text { text, .. } | Body::Refusal { text } => !text.is_empty() || chunk.native.is_some(),
+        Body::Thinking { text, signature, redacted } => {
+            !text.is_empty() || signature.is_some() || redacted.is_some() || chunk.native.is_some()
+        }
+        Body::Error { .. } => false,
+        _ => true,
+    }
+}

@@ -1,0 +1,28 @@
+//! Messages as they were appended, to a conversation that makes sense: repaired on the way out, never in the log.
+//!
+//! Pure, idempotent, deterministic; a clean conversation comes out unchanged with an empty report. The rules run in the
+//! order of [`RULES`]. To add one: a file with a function of that shape, a row here, and its [`Rule`] in `report.rs`.
+
+mod empty_messages;
+mod error_chunks;
+mod pairing;
+mod placement;
+mod report;
+
+use crate::group::StoredMessage;
+
+pub(crate) use pairing::{Calls, Site};
+pub(crate) use placement::{NOT_RUN, OUTCOME_UNKNOWN, is_cut_off, is_pending};
+pub use report::{ReportLine, Rule};
+
+type Reconcile = fn(Vec<StoredMessage>, &mut Vec<ReportLine>) -> Vec<StoredMessage>;
+
+/// The rules, each seeing what those before it left.
+const RULES: &[Reconcile] = &[error_chunks::remove, empty_messages::remove, placement::place_results];
+
+/// Reconciles messages that are in order of their index.
+pub(crate) fn reconcile(messages: Vec<StoredMessage>) -> (Vec<StoredMessage>, Vec<ReportLine>) {
+    let mut report = Vec::new();
+    let messages = RULES.iter().fold(messages, |messages, rule| rule(messages, &mut report));
+    (messages, report)
+}

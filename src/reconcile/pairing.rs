@@ -1,0 +1,86 @@
+//! Which result answers which call.
+//!
+//! One pass in the order of the log, so that what is appended later never changes what was paired before: ids repeat
+//! across turns, and a global map from id to result would mix the turns up.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use crate::group::StoredMessage;
+use crate::model::{Body, Role};
+
+/// A chunk's place: position of its message, position in the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Site {
+    pub(crate) message: usize,
+    pub(crate) chunk: usize,
+}
+
+/// All calls of assistant messages with their results, and the results that have no call of their own.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    answers: HashMap<Site, Site>,
+    /// Results for calls that were answered before.
+    pub(crate) duplicates: Vec<Site>,
+    /// Results without a call.
+    pub(crate) orphans: Vec<Site>,
+}
+
+#[derive(Debug, Default)]
+struct Id {
+    /// Calls without a result, in order.
+    open: Vec<Site>,
+    /// Results that came before any call.
+    early: VecDeque<Site>,
+}
+
+impl Calls {
+    pub(crate) fn pair(messages: &[StoredMessage]) -> Self {
+        let mut calls = Self::default();
+        let mut ids: HashMap<&str, Id> = HashMap::new();
+        let mut called: HashSet<&str> = HashSet::new();
+        for (message, stored) in messages.iter().enumerate() {
+            for (chunk, content) in stored.message.chunks.iter().enumerate() {
+                let site = Site { message, chunk };
+                match &content.body {
+                    Body::ToolCall { id, .. } if stored.message.role == Role::Assistant => {
+                        called.insert(id);
+                        let known = ids.entry(id).or_default();
+                        match known.early.pop_front() {
+                            Some(result) => _ = calls.answers.insert(site, result),
+                            None => known.open.push(site),
+                        }
+                    }
+                    Body::ToolResult { tool_call_id, .. } => {
+                        let known = ids.entry(tool_call_id).or_default();
+                        match take_nearest(&mut known.open) {
+                            Some(call) => _ = calls.answers.insert(call, site),
+                            None if called.contains(tool_call_id.as_str()) => calls.duplicates.push(site),
+                            None => known.early.push_back(site),
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        calls.orphans = ids.into_values().flat_map(|id| id.early).collect();
+        calls.orphans.sort_unstable();
+        calls
+    }
+
+    /// The result of a call.
+    pub(crate) fn result(&self, call: Site) -> Option<Site> {
+        self.answers.get(&call).copied()
+    }
+
+    /// All results that answer a call.
+    pub(crate) fn results(&self) -> impl Iterator<Item = Site> {
+        self.answers.values().copied()
+    }
+}
+
+/// The nearest message's first open call: one message may hold several calls of one id, answered in order.
+fn take_nearest(open: &mut Vec<Site>) -> Option<Site> {
+    let nearest = open.last()?.message;
+    let first = open.iter().rposition(|call| call.message != nearest).map_or(0, |before| before + 1);
+    Some(open.remove(first))
+}

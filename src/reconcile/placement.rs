@@ -1,0 +1,240 @@
+//! Results stand directly behind their call's message, in call order; calls that nobody will answer are answered.
+
+use std::collections::HashSet;
+
+use super::pairing::{Calls, Site};
+use super::{ReportLine, Rule};
+use crate::group::{MessageState, StoredMessage};
+use crate::model::{Body, Chunk, Message, Output, Role};
+
+/// What a call without a result is answered. The same whether it is still pending or not: prompts that were sent stay
+/// prefixes of later ones.
+pub(crate) const OUTCOME_UNKNOWN: &str =
+    "Interrupted: no result was recorded. The outcome is unknown; the tool may have taken effect.";
+/// What a call that was cut off is answered.
+pub(crate) const NOT_RUN: &str = "Not run: the call was cut off before its arguments were complete.";
+
+/// Pairs results with calls and puts them behind them.
+pub(super) fn place_results(mut messages: Vec<StoredMessage>, report: &mut Vec<ReportLine>) -> Vec<StoredMessage> {
+    let known: HashSet<(u64, u32)> = messages
+        .iter()
+        .filter(|stored| stored.state == MessageState::Synthetic)
+        .flat_map(|stored| stored.chunk_indexes.iter().map(|chunk| (stored.index, *chunk)))
+        .collect();
+    messages.retain(|stored| stored.state != MessageState::Synthetic);
+    let calls = Calls::pair(&messages);
+    let mut placement = Placement::new(&messages, &calls, known, report);
+    for position in 0..messages.len() {
+        placement.place(position);
+    }
+    placement.out
+}
+
+struct Placement<'a> {
+    messages: &'a [StoredMessage],
+    calls: &'a Calls,
+    /// Chunks that leave their message: moved behind a call, or out.
+    taken: HashSet<Site>,
+    /// Messages that were placed whole, behind a call.
+    placed: Vec<bool>,
+    /// Calls that were answered by an earlier run: their answer is no news.
+    known: HashSet<(u64, u32)>,
+    /// The position of the last message that ends what is pending.
+    last_speaker: Option<usize>,
+    report: &'a mut Vec<ReportLine>,
+    out: Vec<StoredMessage>,
+}
+
+impl<'a> Placement<'a> {
+    fn new(
+        messages: &'a [StoredMessage],
+        calls: &'a Calls,
+        known: HashSet<(u64, u32)>,
+        report: &'a mut Vec<ReportLine>,
+    ) -> Self {
+        let mut taken = HashSet::new();
+        let outs = [
+            (&calls.duplicates, Rule::DuplicateResultRemoved, "the call has a result already; the first one counts"),
+            (&calls.orphans, Rule::OrphanResultRemoved, "no call of this id stands in the conversation"),
+        ];
+        for (sites, rule, detail) in outs {
+            for site in sites {
+                taken.insert(*site);
+                if let Some((stored, id)) = result_at(messages, *site) {
+                    report.push(ReportLine::chunk(rule, stored, site.chunk, detail).with_tool_call_id(id));
+                }
+            }
+        }
+        taken.extend(calls.results());
+        let last_speaker = messages.iter().rposition(speaks);
+        let placed = vec![false; messages.len()];
+        Self { messages, calls, taken, placed, known, last_speaker, report, out: Vec::new() }
+    }
+
+    fn place(&mut self, position: usize) {
+        let Some(stored) = self.messages.get(position).filter(|_| !self.is_placed(position)) else { return };
+        let groups = self.groups(position, stored);
+        let inline: HashSet<usize> = self.inline_results(position, stored);
+        let leaves = |chunk: usize| self.taken.contains(&Site { message: position, chunk }) && !inline.contains(&chunk);
+        let remainder = stored.select(|chunk| !leaves(chunk));
+        if !remainder.message.chunks.is_empty() {
+            self.out.push(remainder);
+        }
+        let mut expected = position + 1;
+        let last = groups.len().saturating_sub(1);
+        for (at, group) in groups.into_iter().enumerate() {
+            match group {
+                Group::Results(source, chunks) => self.place_group(source, &chunks, at == last, &mut expected),
+                Group::Answer { chunk, rule, text } => self.answer(stored, chunk, rule, text),
+            }
+        }
+    }
+
+    /// What follows a message: the results of its calls in call order, neighbours from one message together.
+    fn groups(&self, position: usize, stored: &StoredMessage) -> Vec<Group> {
+        let inline = self.inline_results(position, stored);
+        let mut groups: Vec<Group> = Vec::new();
+        for (chunk, _) in calls_of(stored) {
+            let call = Site { message: position, chunk };
+            match self.calls.result(call) {
+                Some(result) if result.message == position && inline.contains(&result.chunk) => {}
+                Some(result) => match groups.last_mut() {
+                    Some(Group::Results(source, chunks))
+                        if *source == result.message && chunks.last().is_some_and(|last| *last < result.chunk) =>
+                    {
+                        chunks.push(result.chunk);
+                    }
+                    _ => groups.push(Group::Results(result.message, vec![result.chunk])),
+                },
+                None => groups.extend(self.answer_for(stored, position, chunk)),
+            }
+        }
+        groups
+    }
+
+    /// The positions of results that may stay beside their call: the provider ran the tool within the message.
+    fn inline_results(&self, position: usize, stored: &StoredMessage) -> HashSet<usize> {
+        let server_calls = calls_of(stored).filter(|(_, chunk)| matches!(chunk.body, Body::ToolCall { server: true, .. }));
+        server_calls
+            .filter_map(|(chunk, _)| {
+                let result = self.calls.result(Site { message: position, chunk })?;
+                (result.message == position && result.chunk > chunk).then_some(result.chunk)
+            })
+            .collect()
+    }
+
+    fn answer_for(&self, stored: &StoredMessage, position: usize, chunk: usize) -> Option<Group> {
+        let pending = self.last_speaker.is_none_or(|last| last <= position);
+        if is_cut_off(stored, chunk) && !(pending && stored.state == MessageState::Streaming) {
+            return Some(Group::Answer { chunk, rule: Rule::NotRun, text: NOT_RUN });
+        }
+        (!pending).then_some(Group::Answer { chunk, rule: Rule::OutcomeUnknown, text: OUTCOME_UNKNOWN })
+    }
+
+    fn place_group(&mut self, source: usize, chunks: &[usize], is_last: bool, expected: &mut usize) {
+        let Some(stored) = self.messages.get(source) else { return };
+        let leads = chunks.iter().copied().eq(0..chunks.len());
+        let rest_stays = (chunks.len()..stored.message.chunks.len())
+            .all(|chunk| !self.taken.contains(&Site { message: source, chunk }));
+        let is_whole = leads && chunks.len() == stored.message.chunks.len();
+        // A user message may open with the results and go on with what the user said.
+        let opens = leads && rest_stays && is_last && matches!(stored.message.role, Role::User | Role::Tool);
+        let in_place = source == *expected && (is_whole || opens) && stored.message.role != Role::Assistant;
+        if in_place {
+            *expected += 1;
+            self.out.push(stored.clone());
+        } else {
+            for chunk in chunks {
+                if let Some((_, id)) = result_at(self.messages, Site { message: source, chunk: *chunk }) {
+                    let detail = "the result stands directly behind its call now";
+                    self.report.push(ReportLine::chunk(Rule::ResultMoved, stored, *chunk, detail).with_tool_call_id(id));
+                }
+            }
+            let mut moved = stored.select(|chunk| chunks.contains(&chunk));
+            moved.message.role = Role::Tool;
+            self.out.push(moved);
+        }
+        if in_place {
+            if let Some(placed) = self.placed.get_mut(source) {
+                *placed = true;
+            }
+        }
+    }
+
+    fn answer(&mut self, stored: &StoredMessage, chunk: usize, rule: Rule, text: &str) {
+        let Some(Body::ToolCall { id, name, .. }) = stored.message.chunks.get(chunk).map(|chunk| &chunk.body) else {
+            return;
+        };
+        let chunk_index = stored.chunk_index(chunk);
+        if !self.known.contains(&(stored.index, chunk_index)) {
+            let line = ReportLine::chunk(rule, stored, chunk, format!("the call was answered: {text}"));
+            self.report.push(line.with_tool_call_id(id));
+        }
+        let body = Body::ToolResult {
+            tool_call_id: id.clone(),
+            name: Some(name.clone()),
+            output: Output::Text(text.to_owned()),
+            is_error: Some(true),
+        };
+        self.out.push(StoredMessage {
+            index: stored.index,
+            state: MessageState::Synthetic,
+            first_seq: stored.first_seq,
+            last_seq: stored.last_seq,
+            chunk_indexes: vec![chunk_index],
+            message: Message::new(Role::Tool, [body.into()]),
+        });
+    }
+
+    fn is_placed(&self, position: usize) -> bool {
+        self.placed.get(position).copied().unwrap_or_default()
+    }
+}
+
+/// What stands behind a message with calls.
+enum Group {
+    /// Results, by the position of their message and theirs in it.
+    Results(usize, Vec<usize>),
+    /// An answer in place of a result.
+    Answer { chunk: usize, rule: Rule, text: &'static str },
+}
+
+/// The calls of an assistant message, by position.
+fn calls_of(stored: &StoredMessage) -> impl Iterator<Item = (usize, &Chunk)> {
+    let chunks = if stored.message.role == Role::Assistant { stored.message.chunks.as_slice() } else { &[] };
+    chunks.iter().enumerate().filter(|(_, chunk)| matches!(chunk.body, Body::ToolCall { .. }))
+}
+
+fn result_at(messages: &[StoredMessage], site: Site) -> Option<(&StoredMessage, &str)> {
+    let stored = messages.get(site.message)?;
+    match &stored.message.chunks.get(site.chunk)?.body {
+        Body::ToolResult { tool_call_id, .. } => Some((stored, tool_call_id)),
+        _ => None,
+    }
+}
+
+/// Whether a message ends what is pending before it: somebody went on. Results alone, under whatever role, do not.
+fn speaks(stored: &StoredMessage) -> bool {
+    let is_result = |chunk: &Chunk| matches!(chunk.body, Body::ToolResult { .. });
+    match stored.message.role {
+        Role::Assistant => true,
+        Role::User => !stored.message.chunks.iter().all(is_result),
+        Role::System | Role::Tool => false,
+    }
+}
+
+/// Whether nobody went on behind a message: its calls may still be running.
+pub(crate) fn is_pending(messages: &[StoredMessage], position: usize) -> bool {
+    messages.iter().rposition(speaks).is_none_or(|last| last <= position)
+}
+
+/// Whether a call was cut off: the model did not end its message, and the last call's arguments are no JSON object.
+pub(crate) fn is_cut_off(stored: &StoredMessage, chunk: usize) -> bool {
+    let ended_early = stored.state == MessageState::Streaming
+        || stored.message.finish_reason.as_ref().is_some_and(crate::model::FinishReason::is_cut_off);
+    let is_last = calls_of(stored).last().is_some_and(|(last, _)| last == chunk);
+    let Some(Body::ToolCall { arguments, .. }) = stored.message.chunks.get(chunk).map(|chunk| &chunk.body) else {
+        return false;
+    };
+    ended_early && is_last && !crate::json::is_object(arguments)
+}

@@ -1,0 +1,71 @@
+//! The envelope of small values (heads, receipts, store data): version, checksum, bincode.
+
+use bincode::{BorrowDecode, Encode};
+
+use super::VERSION;
+use crate::error::{Error, Result};
+
+/// The most bytes that one value may claim to hold: more than any record has.
+const DECODE_LIMIT: usize = 256 * 1024 * 1024;
+
+const CHECKSUM_AT: usize = 1;
+const BODY_AT: usize = 5;
+
+pub(super) const CONFIG: bincode::config::Configuration = bincode::config::standard();
+
+/// The bytes of a value under `key`.
+pub(crate) fn seal(key: &[u8], value: &impl Encode) -> Result<Vec<u8>> {
+    let mut bytes = vec![VERSION, 0, 0, 0, 0];
+    bincode::encode_into_std_write(value, &mut bytes, CONFIG)
+        .map_err(|error| Error::InvalidInput(format!("cannot be encoded: {error}")))?;
+    let checksum = checksum(key, &[bytes.get(BODY_AT..).unwrap_or_default()]);
+    if let Some(place) = bytes.get_mut(CHECKSUM_AT..BODY_AT) {
+        place.copy_from_slice(&checksum.to_be_bytes());
+    }
+    Ok(bytes)
+}
+
+/// The value in the bytes under `key`; `what` it is, for the error.
+pub(crate) fn open<'a, T: BorrowDecode<'a, ()>>(what: &str, key: &[u8], bytes: &'a [u8]) -> Result<T> {
+    check_version(what, bytes)?;
+    let (stored, body) = bytes.get(CHECKSUM_AT..).and_then(<[u8]>::split_first_chunk::<4>).ok_or_else(|| short(what))?;
+    if u32::from_be_bytes(*stored) != checksum(key, &[body]) {
+        return Err(corrupt(format!("{what}: the checksum does not match")));
+    }
+    decode(what, body).map(|(value, _)| value)
+}
+
+pub(super) fn check_version(what: &str, bytes: &[u8]) -> Result<()> {
+    match bytes.first() {
+        Some(&VERSION) => Ok(()),
+        Some(&found) if found > VERSION => Err(Error::UnsupportedVersion {
+            what: what.to_owned(),
+            found: found.into(),
+            supported: VERSION.into(),
+        }),
+        Some(found) => Err(corrupt(format!("{what}: version {found} does not exist"))),
+        None => Err(short(what)),
+    }
+}
+
+/// The value at the start of `bytes`, and how many bytes it took.
+pub(super) fn decode<'a, T: BorrowDecode<'a, ()>>(what: &str, bytes: &'a [u8]) -> Result<(T, usize)> {
+    bincode::borrow_decode_from_slice(bytes, CONFIG.with_limit::<DECODE_LIMIT>())
+        .map_err(|error| corrupt(format!("{what}: {error}")))
+}
+
+/// The checksum of a value: of its key and its bytes, so that a value under a wrong key is found too.
+pub(super) fn checksum(key: &[u8], parts: &[&[u8]]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(key);
+    parts.iter().for_each(|part| hasher.update(part));
+    hasher.finalize()
+}
+
+pub(super) fn short(what: &str) -> Error {
+    corrupt(format!("{what}: the value is cut off"))
+}
+
+pub(super) fn corrupt(detail: String) -> Error {
+    Error::Corrupt { conversation: None, seq: None, detail }
+}

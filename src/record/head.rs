@@ -1,0 +1,57 @@
+//! Small values of version 1: heads, receipts, and the store's own data.
+
+use bincode::{Decode, Encode};
+
+/// The state of a conversation. All of it can be rebuilt from the records.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub(crate) struct Head {
+    /// The seq of the next entry.
+    pub(crate) next_seq: u64,
+    /// The index of the next message.
+    pub(crate) next_message_index: u64,
+    /// The seq of the last rewind; 0 if there is none.
+    pub(crate) last_rewind: u64,
+    /// Microseconds since 1970.
+    pub(crate) created: i64,
+    /// Microseconds since 1970; never goes back.
+    pub(crate) last_activity: i64,
+    pub(crate) key: Option<String>,
+    /// The conversation that this one was forked from, and the last seq that is read through it.
+    pub(crate) parent: Option<([u8; 16], u64)>,
+    pub(crate) title: Option<String>,
+    pub(crate) title_source: TitleSource,
+    pub(crate) tags: Vec<String>,
+}
+
+/// Where a title comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub(crate) enum TitleSource {
+    /// From no message yet.
+    Pending,
+    /// From the text of this message.
+    Message(u64),
+    /// From the caller.
+    Caller,
+}
+
+/// What an append with an idempotency key was answered, and what it held.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub(crate) struct Receipt {
+    pub(crate) first_seq: u64,
+    pub(crate) last_seq: u64,
+    pub(crate) message_indexes: Vec<u64>,
+    pub(crate) content_digest: [u8; 16],
+}
+
+/// The marker of a store.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub(crate) struct StoreInfo {
+    pub(crate) store_id: [u8; 16],
+    pub(crate) format_version: u32,
+}
+
+/// A conversation whose head is gone and whose records are being erased.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub(crate) struct Tombstone {
+    pub(crate) parent: Option<[u8; 16]>,
+}

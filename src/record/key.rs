@@ -1,0 +1,110 @@
+//! Keys of the engine: a kind byte, then fixed-width big-endian fields.
+
+use crate::model::ConversationId;
+
+pub(crate) const RECORD: u8 = b'c';
+pub(crate) const PART: u8 = b'p';
+pub(crate) const HEAD: u8 = b'h';
+pub(crate) const INDEX: u8 = b'i';
+pub(crate) const RECEIPT: u8 = b'k';
+pub(crate) const FORK: u8 = b'f';
+pub(crate) const TOMBSTONE: u8 = b'd';
+pub(crate) const META: u8 = b'm';
+
+const ID_BYTES: usize = 16;
+
+fn of(kind: u8, id: ConversationId, rest: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(1 + ID_BYTES + rest.len());
+    key.push(kind);
+    key.extend_from_slice(id.as_bytes());
+    key.extend_from_slice(rest);
+    key
+}
+
+/// Everything of one kind that belongs to a conversation begins with this.
+pub(crate) fn prefix(kind: u8, id: ConversationId) -> Vec<u8> {
+    of(kind, id, &[])
+}
+
+/// The record whose first entry has this seq.
+pub(crate) fn record(id: ConversationId, first_seq: u64) -> Vec<u8> {
+    of(RECORD, id, &first_seq.to_be_bytes())
+}
+
+/// A further part of that record, counted from 0.
+pub(crate) fn part(id: ConversationId, first_seq: u64, part: u32) -> Vec<u8> {
+    let mut key = of(PART, id, &first_seq.to_be_bytes());
+    key.extend_from_slice(&part.to_be_bytes());
+    key
+}
+
+/// The conversation's head.
+pub(crate) fn head(id: ConversationId) -> Vec<u8> {
+    of(HEAD, id, &[])
+}
+
+/// The receipt of the append with this idempotency key.
+pub(crate) fn receipt(id: ConversationId, digest: &[u8; 16]) -> Vec<u8> {
+    of(RECEIPT, id, digest)
+}
+
+/// `child` was forked from `parent`.
+pub(crate) fn fork(parent: ConversationId, child: ConversationId) -> Vec<u8> {
+    of(FORK, parent, child.as_bytes())
+}
+
+/// The conversation is being deleted.
+pub(crate) fn tombstone(id: ConversationId) -> Vec<u8> {
+    of(TOMBSTONE, id, &[])
+}
+
+/// The listing index: newest minute first, and within a minute the highest id first.
+pub(crate) fn index(minute: u64, id: ConversationId) -> Vec<u8> {
+    let mut key = Vec::with_capacity(1 + 8 + ID_BYTES);
+    key.push(INDEX);
+    key.extend_from_slice(&(!minute).to_be_bytes());
+    key.extend(id.as_bytes().iter().map(|byte| !byte));
+    key
+}
+
+/// Minute and conversation of a key of the listing index.
+pub(crate) fn parse_index(key: &[u8]) -> Option<(u64, ConversationId)> {
+    let (minute, id) = key.strip_prefix(&[INDEX])?.split_first_chunk::<8>()?;
+    let id: [u8; ID_BYTES] = id.try_into().ok()?;
+    Some((!u64::from_be_bytes(*minute), ConversationId::from_bytes(id.map(|byte| !byte))))
+}
+
+/// The conversation of a key that has the kind byte and an id first.
+pub(crate) fn parse_id(key: &[u8]) -> Option<ConversationId> {
+    key.get(1..)?.first_chunk().copied().map(ConversationId::from_bytes)
+}
+
+/// The second id of a fork's key.
+pub(crate) fn parse_fork(key: &[u8]) -> Option<ConversationId> {
+    key.get(1 + ID_BYTES..)?.first_chunk().copied().map(ConversationId::from_bytes)
+}
+
+/// Conversation and first seq of a record's key.
+pub(crate) fn parse_record(key: &[u8]) -> Option<(ConversationId, u64)> {
+    let seq = key.get(1 + ID_BYTES..)?.try_into().ok()?;
+    Some((parse_id(key)?, u64::from_be_bytes(seq)))
+}
+
+/// Something that belongs to the store as a whole.
+pub(crate) fn meta(name: &str) -> Vec<u8> {
+    let mut key = vec![META];
+    key.extend_from_slice(name.as_bytes());
+    key
+}
+
+/// The first key behind all that begin with `prefix`.
+pub(crate) fn after(prefix: &[u8]) -> Vec<u8> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            break;
+        }
+    }
+    end
+}

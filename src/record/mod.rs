@@ -1,0 +1,22 @@
+//! Entries to bytes and back: the only code that knows the disk format. Described byte by byte in `docs/format.md`.
+//!
+//! To add a kind of entry: a constant and a struct in `v1.rs`, a variant of [`Line`], its row in [`Line::decode`]. A new
+//! version of the format: a file beside `v1.rs`, which stays as it is.
+
+mod encode;
+mod envelope;
+mod head;
+pub(crate) mod key;
+mod read;
+mod split;
+mod v1;
+
+pub(crate) use encode::{Body, Fragment};
+pub(crate) use envelope::{open, seal};
+pub(crate) use head::{Head, Receipt, StoreInfo, TitleSource, Tombstone};
+pub(crate) use read::role;
+pub(crate) use split::{Header, Line, Origin, PART_BYTES, Record, parts, seal_record};
+pub(crate) use v1::{ChunkLine, Header as MessageHeader, Meta, Rewind};
+
+/// The version of all values that this crate writes.
+pub(crate) const VERSION: u8 = 1;

@@ -1,0 +1,216 @@
+//! A record: header, origin, entries; split into values that every engine takes.
+
+use bincode::{Decode, Encode};
+
+use super::encode::Body;
+use super::envelope::{CONFIG, check_version, checksum, corrupt, decode, short};
+use super::v1::{self, Begin, ChunkLine, Compaction, Finish, Meta, Redact, Rewind};
+use super::{VERSION, key};
+use crate::error::{Error, Result};
+use crate::model::ConversationId;
+
+/// The most bytes in one value. sled keeps up to 17 values in a leaf, and a leaf has to stay below 2 MB.
+pub(crate) const PART_BYTES: usize = 64 * 1024;
+
+/// version, flags, checksum(4), time(8), base(8), next message index(8), parts(4)
+pub(super) const HEADER_BYTES: usize = 34;
+const FLAG_ORIGIN: u8 = 1;
+const LENGTH_BYTES: usize = 4;
+
+/// What all entries of a record share.
+#[derive(Debug)]
+pub(crate) struct Header {
+    /// Microseconds since 1970: when the append was queued.
+    pub(crate) time: i64,
+    /// The index to which the entries' message indexes are relative.
+    pub(crate) base: u64,
+    /// The index of the next message after this append.
+    pub(crate) next_message_index: u64,
+    /// Present in a conversation's first record.
+    pub(crate) origin: Option<Origin>,
+}
+
+/// Where a conversation comes from.
+#[derive(Debug, Clone, Encode, Decode)]
+pub(crate) struct Origin {
+    pub(crate) key: Option<String>,
+    /// Microseconds since 1970.
+    pub(crate) created: i64,
+    /// The conversation that this one was forked from, and the last seq that is read through it.
+    pub(crate) parent: Option<([u8; 16], u64)>,
+    /// The seq of the last rewind in the parent that counts here; 0 if there is none.
+    pub(crate) last_rewind: u64,
+    /// The index of the first message of its own.
+    pub(crate) first_message_index: u64,
+}
+
+/// Key and value of everything that the record is stored as.
+pub(crate) fn seal_record(
+    conversation: ConversationId,
+    first_seq: u64,
+    header: &Header,
+    body: Body,
+) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let mut bytes = body.into_bytes();
+    let mut flags = 0;
+    if let Some(origin) = &header.origin {
+        flags |= FLAG_ORIGIN;
+        let encoded = bincode::encode_to_vec(origin, CONFIG)
+            .map_err(|error| Error::InvalidInput(format!("cannot be encoded: {error}")))?;
+        let length = u32::try_from(encoded.len()).map_err(|error| Error::InvalidInput(error.to_string()))?;
+        bytes.splice(HEADER_BYTES..HEADER_BYTES, length.to_be_bytes().into_iter().chain(encoded));
+    }
+    let parts = bytes.len().div_ceil(PART_BYTES) - 1;
+    let parts = u32::try_from(parts).map_err(|error| Error::InvalidInput(error.to_string()))?;
+    let mut start = vec![VERSION, flags, 0, 0, 0, 0];
+    start.extend_from_slice(&header.time.to_be_bytes());
+    start.extend_from_slice(&header.base.to_be_bytes());
+    start.extend_from_slice(&header.next_message_index.to_be_bytes());
+    start.extend_from_slice(&parts.to_be_bytes());
+    // A body always has the room for its header in front.
+    bytes.splice(..HEADER_BYTES.min(bytes.len()), start);
+    let record_key = key::record(conversation, first_seq);
+    let sum = record_checksum(&record_key, &bytes);
+    if let Some(place) = bytes.get_mut(2..6) {
+        place.copy_from_slice(&sum.to_be_bytes());
+    }
+    if parts == 0 {
+        return Ok(vec![(record_key, bytes)]);
+    }
+    let mut values = Vec::new();
+    for (i, value) in bytes.chunks(PART_BYTES).enumerate() {
+        let key = match u32::try_from(i).unwrap_or(u32::MAX).checked_sub(1) {
+            None => record_key.clone(),
+            Some(part) => key::part(conversation, first_seq, part),
+        };
+        values.push((key, value.to_vec()));
+    }
+    Ok(values)
+}
+
+fn record_checksum(key: &[u8], bytes: &[u8]) -> u32 {
+    checksum(key, &[bytes.get(..2).unwrap_or_default(), bytes.get(6..).unwrap_or_default()])
+}
+
+/// How many further values a record has, told by its first one.
+pub(crate) fn parts(value: &[u8]) -> Result<u32> {
+    check_version("a record", value)?;
+    let bytes = value.get(30..).and_then(<[u8]>::first_chunk).ok_or_else(|| short("a record"))?;
+    Ok(u32::from_be_bytes(*bytes))
+}
+
+/// A record, checked; its entries are decoded one by one.
+#[derive(Debug)]
+pub(crate) struct Record<'a> {
+    pub(crate) first_seq: u64,
+    pub(crate) header: Header,
+    entries: &'a [u8],
+}
+
+/// One entry as it is stored.
+#[derive(Debug)]
+pub(crate) enum Line<'a> {
+    Chunk(ChunkLine<'a>),
+    Begin(Begin<'a>),
+    Finish(Finish<'a>),
+    Meta(Meta<'a>),
+    Rewind(Rewind),
+    Compaction(Compaction<'a>),
+    Redact(Redact),
+    /// A kind that this version does not know: it has a seq, and nothing else is known.
+    Unknown(u8),
+}
+
+impl<'a> Record<'a> {
+    /// Checks a record, given as its values joined.
+    pub(crate) fn open(conversation: ConversationId, first_seq: u64, bytes: &'a [u8]) -> Result<Self> {
+        Self::open_inner(conversation, first_seq, bytes).map_err(|error| at(error, conversation, first_seq))
+    }
+
+    fn open_inner(conversation: ConversationId, first_seq: u64, bytes: &'a [u8]) -> Result<Self> {
+        const WHAT: &str = "a record";
+        check_version(WHAT, bytes)?;
+        let (header, mut rest) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(|| short(WHAT))?;
+        let [_, flags, c0, c1, c2, c3, fields @ ..] = header;
+        if u32::from_be_bytes([*c0, *c1, *c2, *c3]) != record_checksum(&key::record(conversation, first_seq), bytes) {
+            return Err(corrupt(format!("{WHAT}: the checksum does not match")));
+        }
+        let number = |at: usize| {
+            let bytes = fields.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
+            u64::from_be_bytes(bytes)
+        };
+        let (time, base, next_message_index) = (number(0).cast_signed(), number(8), number(16));
+        let mut origin = None;
+        if flags & FLAG_ORIGIN != 0 {
+            let (encoded, behind) = length_prefixed(rest).ok_or_else(|| short(WHAT))?;
+            origin = Some(decode(WHAT, encoded)?.0);
+            rest = behind;
+        }
+        Ok(Self { first_seq, header: Header { time, base, next_message_index, origin }, entries: rest })
+    }
+
+    /// The entries with their seqs, in order. Ends behind the first one that cannot be decoded.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = Result<(u64, Line<'a>)>> + use<'a> {
+        let (mut rest, mut seq) = (self.entries, self.first_seq);
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let Some((entry, behind)) = length_prefixed(rest) else {
+                rest = &[];
+                return Some(Err(short("an entry")));
+            };
+            rest = behind;
+            let line = Line::decode(entry).map(|line| (seq, line));
+            if line.is_err() {
+                rest = &[];
+            }
+            seq += 1;
+            Some(line)
+        })
+    }
+
+    /// The number of entries.
+    pub(crate) fn len(&self) -> u64 {
+        let (mut rest, mut count) = (self.entries, 0);
+        while let Some((_, behind)) = length_prefixed(rest) {
+            (rest, count) = (behind, count + 1);
+        }
+        count
+    }
+
+    /// A message index of an entry of this record.
+    pub(crate) fn message_index(&self, relative: u64) -> u64 {
+        self.header.base.saturating_add(relative)
+    }
+}
+
+impl<'a> Line<'a> {
+    fn decode(entry: &'a [u8]) -> Result<Self> {
+        let (kind, body) = entry.split_first().ok_or_else(|| short("an entry"))?;
+        Ok(match *kind {
+            v1::CHUNK => Self::Chunk(decode("a chunk", body)?.0),
+            v1::BEGIN => Self::Begin(decode("a begin entry", body)?.0),
+            v1::FINISH => Self::Finish(decode("a finish entry", body)?.0),
+            v1::META => Self::Meta(decode("a meta entry", body)?.0),
+            v1::REWIND => Self::Rewind(decode("a rewind entry", body)?.0),
+            v1::COMPACTION => Self::Compaction(decode("a compaction entry", body)?.0),
+            v1::REDACT => Self::Redact(decode("a redact entry", body)?.0),
+            kind => Self::Unknown(kind),
+        })
+    }
+}
+
+fn length_prefixed(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<LENGTH_BYTES>()?;
+    rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)
+}
+
+fn at(error: Error, conversation: ConversationId, first_seq: u64) -> Error {
+    match error {
+        Error::Corrupt { detail, .. } => {
+            Error::Corrupt { conversation: Some(conversation), seq: Some(first_seq), detail }
+        }
+        other => other,
+    }
+}

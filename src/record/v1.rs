@@ -1,0 +1,168 @@
+//! Version 1 of the entries. Frozen: a change of any type here is a new version.
+
+use std::borrow::Cow;
+
+use bincode::{BorrowDecode, Encode};
+
+/// Kind bytes. 0 is never written.
+pub(super) const CHUNK: u8 = 1;
+pub(super) const BEGIN: u8 = 2;
+pub(super) const FINISH: u8 = 3;
+pub(super) const META: u8 = 4;
+pub(super) const REWIND: u8 = 5;
+pub(super) const COMPACTION: u8 = 6;
+pub(super) const REDACT: u8 = 7;
+
+/// What is known about a message: rides on the first entry of an appended message, and on `begin`.
+#[derive(Debug, Clone, Default, Encode, BorrowDecode)]
+pub(crate) struct Header<'a> {
+    pub(crate) finish_reason: Option<&'a str>,
+    pub(crate) usage: Option<&'a str>,
+    pub(crate) model: Option<&'a str>,
+    pub(crate) provider: Option<&'a str>,
+    /// Microseconds since 1970, if the caller gave it.
+    pub(crate) created_at: Option<i64>,
+    pub(crate) turn_id: Option<&'a str>,
+    pub(crate) step_id: Option<&'a str>,
+    pub(crate) id: Option<&'a str>,
+    pub(crate) native: Option<Native<'a>>,
+    /// A JSON object.
+    pub(crate) extra: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Clone, Encode, BorrowDecode)]
+pub(crate) struct Native<'a> {
+    pub(crate) wire: &'a str,
+    pub(crate) json: &'a str,
+}
+
+/// A chunk, or a fragment of one.
+#[derive(Debug, Encode, BorrowDecode)]
+pub(crate) struct ChunkLine<'a> {
+    /// Relative to the record's first message index.
+    pub(crate) message: u64,
+    pub(crate) chunk: u32,
+    pub(crate) role: u8,
+    /// Present on the first entry of an appended message, which is therefore complete.
+    pub(crate) header: Option<Header<'a>>,
+    pub(crate) id: Option<&'a str>,
+    pub(crate) native: Option<Native<'a>>,
+    /// A JSON object.
+    pub(crate) extra: Option<Cow<'a, str>>,
+    pub(crate) content: Content<'a>,
+}
+
+#[derive(Debug, Clone, Encode, BorrowDecode)]
+pub(crate) enum Content<'a> {
+    Text { text: &'a str, annotations: Option<&'a str> },
+    Thinking { text: &'a str, signature: Option<&'a str>, redacted: Option<&'a str> },
+    Refusal { text: &'a str },
+    ToolCall { id: &'a str, name: &'a str, arguments: &'a str, signature: Option<&'a str>, server: bool },
+    ToolResult { tool_call_id: &'a str, name: Option<&'a str>, output: Output<'a>, is_error: Option<bool> },
+    Image(Image<'a>),
+    Audio(Audio<'a>),
+    File(File<'a>),
+    Error { message: &'a str, code: Option<&'a str> },
+    Opaque { provider: &'a str, kind: &'a str, json: &'a str },
+    Unknown { kind: &'a str },
+}
+
+#[derive(Debug, Clone, Encode, BorrowDecode)]
+pub(crate) enum Output<'a> {
+    Text(&'a str),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Debug, Clone, Encode, BorrowDecode)]
+pub(crate) struct Part<'a> {
+    pub(crate) body: PartBody<'a>,
+    /// A JSON object.
+    pub(crate) extra: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Clone, Encode, BorrowDecode)]
+pub(crate) enum PartBody<'a> {
+    Text(&'a str),
+    Image(Image<'a>),
+    Audio(Audio<'a>),
+    File(File<'a>),
+    Json(&'a str),
+    Unknown(&'a str),
+}
+
+#[derive(Debug, Clone, Encode, BorrowDecode)]
+pub(crate) struct Image<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) mime_type: Option<&'a str>,
+}
+
+#[derive(Debug, Clone, Encode, BorrowDecode)]
+pub(crate) struct Audio<'a> {
+    pub(crate) url: Option<&'a str>,
+    pub(crate) data: Option<&'a str>,
+    pub(crate) mime_type: Option<&'a str>,
+    pub(crate) transcript: Option<&'a str>,
+}
+
+#[derive(Debug, Clone, Encode, BorrowDecode)]
+pub(crate) struct File<'a> {
+    pub(crate) name: Option<&'a str>,
+    pub(crate) url: Option<&'a str>,
+    pub(crate) data: Option<&'a str>,
+    pub(crate) mime_type: Option<&'a str>,
+}
+
+/// A message begins.
+#[derive(Debug, Encode, BorrowDecode)]
+pub(crate) struct Begin<'a> {
+    /// Relative to the record's first message index.
+    pub(crate) message: u64,
+    pub(crate) role: u8,
+    /// The opening of the store in which its writer lives; absent for a message that was appended whole, without chunks.
+    pub(crate) epoch: Option<u64>,
+    pub(crate) header: Header<'a>,
+}
+
+/// A message that was begun is complete.
+#[derive(Debug, Encode, BorrowDecode)]
+pub(crate) struct Finish<'a> {
+    /// Relative to the record's first message index.
+    pub(crate) message: u64,
+    pub(crate) role: u8,
+    pub(crate) finish_reason: Option<&'a str>,
+    pub(crate) usage: Option<&'a str>,
+}
+
+/// The conversation's own data changes. An absent field stays as it is.
+#[derive(Debug, Encode, BorrowDecode)]
+pub(crate) struct Meta<'a> {
+    /// `Some(None)` gives the title back to the first user text.
+    pub(crate) title: Option<Option<&'a str>>,
+    pub(crate) tags: Option<Vec<&'a str>>,
+}
+
+/// Messages `to..end` are hidden.
+#[derive(Debug, Clone, Copy, Encode, BorrowDecode)]
+pub(crate) struct Rewind {
+    pub(crate) to: u64,
+    /// The next message index at that time.
+    pub(crate) end: u64,
+    /// The seq of the rewind before this one; 0 if there is none.
+    pub(crate) previous: u64,
+}
+
+/// Prompts use the summary in place of the messages up to and including `through`.
+#[derive(Debug, Encode, BorrowDecode)]
+pub(crate) struct Compaction<'a> {
+    pub(crate) through: u64,
+    pub(crate) summary: &'a str,
+    /// Estimated tokens before and after, if the caller knows them.
+    pub(crate) tokens: Option<(u64, u64)>,
+}
+
+/// The content of a message, or of one chunk of it, was erased.
+#[derive(Debug, Clone, Copy, Encode, BorrowDecode)]
+pub(crate) struct Redact {
+    pub(crate) message: u64,
+    pub(crate) chunk: Option<u32>,
+}

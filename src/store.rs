@@ -1,0 +1,348 @@
+//! What a user opens.
+
+use std::fmt;
+use std::ops::{Bound, RangeBounds, RangeInclusive};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::conversation::Conversation;
+use crate::engine::{self, Order};
+use crate::entry::Entry;
+use crate::error::{Error, Result};
+use crate::group::StoredMessage;
+use crate::log::{AppendOptions, ListItem, ListPage, ListQuery, Log, Receipt, Verification};
+use crate::model::{ConversationId, Message, Metadata, Name, Role, Timestamp};
+use crate::tail::Tail;
+use crate::writer::MessageWriter;
+
+/// Conversations, kept.
+///
+/// A `Store` is a handle: clones share one open store. All calls block; an async server calls them in its runtime's
+/// `spawn_blocking`. One process can have a store open at a time.
+///
+/// ```
+/// use conversation_store::Store;
+/// use conversation_store::model::Message;
+///
+/// let store = Store::open("memory:")?;
+/// let receipt = store.append("chat-42", &[Message::user("hello")])?;
+/// assert_eq!((receipt.first_seq, receipt.message_indexes), (1, vec![0]));
+/// assert_eq!(store.load("chat-42")?.messages().len(), 1);
+/// # Ok::<(), conversation_store::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Store {
+    log: Arc<Log>,
+}
+
+/// How a store is opened.
+///
+/// ```
+/// use std::time::Duration;
+/// use conversation_store::StoreOptions;
+///
+/// let store = StoreOptions::new().with_window(Duration::from_millis(50)).open("memory:")?;
+/// # let _ = store;
+/// # Ok::<(), conversation_store::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct StoreOptions {
+    window: Duration,
+    clock: crate::log::Clock,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.log.fmt(f)
+    }
+}
+
+impl fmt::Debug for StoreOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreOptions").field("window", &self.window).finish_non_exhaustive()
+    }
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl StoreOptions {
+    /// A window of 25 ms, the system's clock.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { window: Duration::from_millis(25), clock: Arc::new(Timestamp::now) }
+    }
+
+    /// Sets how long a buffered append, or a writer's delta, may wait before it is made durable: what a crash may take.
+    #[must_use]
+    pub const fn with_window(mut self, window: Duration) -> Self {
+        self.window = window;
+        self
+    }
+
+    /// Sets where the store's times come from.
+    #[must_use]
+    pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Opens a store, creating it if there is none.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open(&self, url: &str) -> Result<Store> {
+        let engine = engine::open(url)?;
+        Ok(Store { log: Arc::new(Log::open(engine, Arc::clone(&self.clock), self.window)?) })
+    }
+}
+
+impl Store {
+    /// Opens a store, creating it if there is none: `sled:PATH` (a directory), or `memory:` (forgets all when dropped).
+    /// `sled:PATH?cache_mb=64` sets the size of the cache in MiB; the process takes up to twice that.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the URL is none, or the path is no store; `Busy` if another process has it open;
+    /// `UnsupportedVersion` if a newer version of this crate wrote it; `Corrupt` if it is damaged; `Io`.
+    pub fn open(url: &str) -> Result<Self> {
+        StoreOptions::new().open(url)
+    }
+
+    /// Appends messages, all or none of them. Returns when they survive a power cut.
+    ///
+    /// The conversation is made if there is none of that name. Cost: one write of the messages' bytes, and one fdatasync
+    /// shared with all appends that wait at the same time.
+    ///
+    /// # Errors
+    /// `InvalidInput` for no messages; `LimitExceeded`; `Poisoned` if a write failed, now or before.
+    pub fn append(&self, name: impl Into<Name>, messages: &[Message]) -> Result<Receipt> {
+        self.append_with(name, messages, &AppendOptions::new())
+    }
+
+    /// Appends messages with an expectation, an idempotency key, or buffered.
+    ///
+    /// The key is looked at first: a repetition gets the first receipt, marked [`Receipt::duplicate`], even where the
+    /// expectation would fail.
+    ///
+    /// # Errors
+    /// As [`Store::append`]; `Conflict` if the conversation is not as expected; `KeyReused` if the key was used with other
+    /// content.
+    pub fn append_with(
+        &self,
+        name: impl Into<Name>,
+        messages: &[Message],
+        options: &AppendOptions,
+    ) -> Result<Receipt> {
+        let name = name.into();
+        let span = tracing::debug_span!("append", conversation = %name.id(), messages = messages.len());
+        span.in_scope(|| self.log.core().append(&name, messages, options))
+    }
+
+    /// Begins a message that is written as it is made. It takes its index now: what is appended meanwhile comes after it.
+    ///
+    /// # Errors
+    /// As [`Store::append`].
+    pub fn begin(&self, name: impl Into<Name>, role: Role, metadata: Metadata) -> Result<MessageWriter> {
+        let name = name.into();
+        let span = tracing::debug_span!("begin", conversation = %name.id());
+        let (writer, receipt) = span.in_scope(|| self.log.core().begin(&name, role, metadata))?;
+        Ok(MessageWriter::new(Arc::clone(&self.log), writer, receipt))
+    }
+
+    /// The conversation as it is durable now: grouped by message index and reconciled. Records that cannot be read are in
+    /// the report.
+    ///
+    /// Cost: reading and decoding all entries.
+    ///
+    /// # Errors
+    /// `NotFound`; `Corrupt` if the head is damaged; `Io`.
+    pub fn load(&self, name: impl Into<Name>) -> Result<Conversation> {
+        let name = name.into();
+        let span = tracing::debug_span!("load", conversation = %name.id());
+        let grouped = span.in_scope(|| self.log.core().load(name.id(), &name))?;
+        Ok(Conversation::from_grouped(grouped))
+    }
+
+    /// As [`Store::load`], but a record that cannot be read is an error.
+    ///
+    /// # Errors
+    /// As [`Store::load`]; `Corrupt` if any record is damaged or missing.
+    pub fn load_strict(&self, name: impl Into<Name>) -> Result<Conversation> {
+        let name = name.into();
+        let mut grouped = self.log.core().load(name.id(), &name)?;
+        if grouped.damage.is_empty() { Ok(Conversation::from_grouped(grouped)) } else { Err(grouped.damage.remove(0)) }
+    }
+
+    /// The messages as they were appended: grouped by message index, nothing repaired. Rewound ones are left out. A record
+    /// that cannot be read is an error.
+    ///
+    /// # Errors
+    /// As [`Store::load_strict`].
+    pub fn load_raw(&self, name: impl Into<Name>) -> Result<Vec<StoredMessage>> {
+        let name = name.into();
+        let mut grouped = self.log.core().load(name.id(), &name)?;
+        if grouped.damage.is_empty() { Ok(grouped.messages) } else { Err(grouped.damage.remove(0)) }
+    }
+
+    /// Up to `limit` entries with these seqs, in order: the log itself, with what was rewound.
+    ///
+    /// ```
+    /// # use conversation_store::{Store, model::Message};
+    /// # let store = Store::open("memory:")?;
+    /// # store.append("c", &[Message::user("a"), Message::user("b")])?;
+    /// let entries = store.entries("c", 2.., 100)?;
+    /// assert_eq!(entries[0].seq, 2);
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound`; `Corrupt`; `Io`.
+    pub fn entries(&self, name: impl Into<Name>, seqs: impl RangeBounds<u64>, limit: usize) -> Result<Vec<Entry>> {
+        let name = name.into();
+        self.log.core().entries(name.id(), &name, inclusive(&seqs), Order::Ascending, limit)
+    }
+
+    /// The entries behind a cursor: `entries_since(name, 41)` begins with seq 42.
+    ///
+    /// # Errors
+    /// As [`Store::entries`]; `Conflict` if the cursor lies behind the last seq: it is not of this conversation.
+    pub fn entries_since(&self, name: impl Into<Name>, seq: u64) -> Result<Vec<Entry>> {
+        let name = name.into();
+        self.check_cursor(&name, seq)?;
+        self.log.core().entries(name.id(), &name, seq.saturating_add(1)..=u64::MAX - 1, Order::Ascending, usize::MAX)
+    }
+
+    /// The newest `count` entries, in order of seq.
+    ///
+    /// # Errors
+    /// As [`Store::entries`].
+    pub fn newest_entries(&self, name: impl Into<Name>, count: usize) -> Result<Vec<Entry>> {
+        let name = name.into();
+        let mut entries = self.log.core().entries(name.id(), &name, 1..=u64::MAX - 1, Order::Descending, count)?;
+        entries.reverse();
+        Ok(entries)
+    }
+
+    /// Follows a conversation from a cursor on.
+    ///
+    /// # Errors
+    /// As [`Store::entries_since`].
+    pub fn tail(&self, name: impl Into<Name>, seq: u64) -> Result<Tail> {
+        let name = name.into();
+        self.check_cursor(&name, seq)?;
+        Ok(Tail::new(Arc::clone(&self.log), name, seq))
+    }
+
+    fn check_cursor(&self, name: &Name, seq: u64) -> Result<()> {
+        let item = self.describe(name)?;
+        if seq <= item.last_seq {
+            return Ok(());
+        }
+        let detail = format!("cursor {seq} lies behind its last seq {}", item.last_seq);
+        Err(Error::Conflict { conversation: item.id, actual: item.last_seq, detail })
+    }
+
+    /// What the list says of one conversation: title, key, times, last seq, parent.
+    ///
+    /// # Errors
+    /// `NotFound`; `Corrupt`; `Io`.
+    pub fn describe(&self, name: impl Into<Name>) -> Result<ListItem> {
+        let name = name.into();
+        self.log.core().describe(name.id())?.ok_or_else(|| Error::no_conversation(&name))
+    }
+
+    /// A page of the list of conversations, newest activity first. Cost: one read an item; see
+    /// [`ListQuery`] for filters.
+    ///
+    /// # Errors
+    /// `Corrupt`; `Io`.
+    pub fn list(&self, query: &ListQuery) -> Result<ListPage> {
+        self.log.core().list(query)
+    }
+
+    /// Sets a conversation's title; `None` gives it back to the first user text. Durable.
+    ///
+    /// # Errors
+    /// `NotFound`; `LimitExceeded` above 1 KiB; `Poisoned`.
+    pub fn set_title(&self, name: impl Into<Name>, title: Option<&str>) -> Result<Receipt> {
+        self.log.core().set_title(&name.into(), title)
+    }
+
+    /// Hides every message with an index of `to` or above that exists now: edit, regenerate. Durable. The entries stay.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such conversation, or no visible message of that index; `Poisoned`.
+    pub fn rewind(&self, name: impl Into<Name>, to: u64) -> Result<Receipt> {
+        self.log.core().rewind(&name.into(), to)
+    }
+
+    /// Makes a new conversation that shares this one's entries up to `at_seq` (all, if it is `None`), and gives its id.
+    /// Durable. Costs the same whatever the length.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such conversation or seq; `Poisoned`.
+    pub fn fork(&self, name: impl Into<Name>, at_seq: Option<u64>) -> Result<ConversationId> {
+        let id = ConversationId::new();
+        self.fork_to(name, at_seq, id)?;
+        Ok(id)
+    }
+
+    /// As [`Store::fork`], under a name of the caller's.
+    ///
+    /// # Errors
+    /// As [`Store::fork`]; `Conflict` if there is a conversation of that name.
+    pub fn fork_to(&self, name: impl Into<Name>, at_seq: Option<u64>, child: impl Into<Name>) -> Result<()> {
+        self.log.core().fork(&name.into(), at_seq, &child.into())
+    }
+
+    /// Erases a conversation. Durable. Its id may then be used anew, from seq 1 on. The engine may keep the freed bytes
+    /// until it reuses them.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidInput` while forks read through it; `Poisoned`.
+    pub fn delete(&self, name: impl Into<Name>) -> Result<()> {
+        self.log.core().delete(&name.into())
+    }
+
+    /// Reads everything and compares what can be derived again. `progress` is called with conversations done and in all.
+    ///
+    /// # Errors
+    /// `Io`. What is damaged is no error, but a [`crate::Problem`].
+    pub fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<Verification> {
+        self.log.core().verify(&mut progress)
+    }
+
+    /// Returns once everything that was appended before, buffered or not, survives a power cut.
+    ///
+    /// # Errors
+    /// `Poisoned`.
+    pub fn sync(&self) -> Result<()> {
+        self.log.flush()
+    }
+
+    /// Makes everything durable and ends writing, for all clones. Dropping the last clone does the same, but cannot tell
+    /// what went wrong.
+    ///
+    /// # Errors
+    /// `Poisoned`.
+    pub fn close(&self) -> Result<()> {
+        self.log.close()
+    }
+}
+
+fn inclusive(range: &impl RangeBounds<u64>) -> RangeInclusive<u64> {
+    let start = match range.start_bound() {
+        Bound::Included(start) => *start,
+        Bound::Excluded(start) => start.saturating_add(1),
+        Bound::Unbounded => 1,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(end) => *end,
+        Bound::Excluded(end) => end.saturating_sub(1),
+        Bound::Unbounded => u64::MAX - 1,
+    };
+    start.max(1)..=end.min(u64::MAX - 1)
+}

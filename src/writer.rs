@@ -1,0 +1,87 @@
+//! One message, streamed into the store.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::log::{Log, Receipt, Writer};
+use crate::model::{Chunk, ConversationId, FinishReason, Json};
+
+/// Writes one message while it is made.
+///
+/// Its deltas become durable once per window of the store; [`MessageWriter::finish`] makes all of them durable and closes
+/// the message. A writer that is dropped leaves the message interrupted, with what was pushed.
+///
+/// ```
+/// use conversation_store::Store;
+/// use conversation_store::model::{Chunk, FinishReason, Message, Metadata, Role};
+///
+/// let store = Store::open("memory:")?;
+/// store.append("chat", &[Message::user("List the files.")])?;
+/// let mut writer = store.begin("chat", Role::Assistant, Metadata::default())?;
+/// writer.push(0, Chunk::text("I shall "))?;
+/// writer.push(0, Chunk::text("look."))?;
+/// writer.push(1, Chunk::tool_call("call_1", "list_files", ""))?;
+/// writer.push(1, Chunk::tool_call("", "", r#"{"path":"."}"#))?;
+/// writer.finish(Some(FinishReason::ToolCalls), None)?;
+///
+/// let answer = &store.load("chat")?.messages()[1].message;
+/// assert_eq!(answer.chunks[0], Chunk::text("I shall look."));
+/// assert_eq!(answer.chunks[1], Chunk::tool_call("call_1", "list_files", r#"{"path":"."}"#));
+/// # Ok::<(), conversation_store::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct MessageWriter {
+    log: Arc<Log>,
+    writer: Arc<Writer>,
+    receipt: Receipt,
+}
+
+impl MessageWriter {
+    pub(crate) const fn new(log: Arc<Log>, writer: Arc<Writer>, receipt: Receipt) -> Self {
+        Self { log, writer, receipt }
+    }
+
+    /// The message's conversation.
+    #[must_use]
+    pub const fn conversation(&self) -> ConversationId {
+        self.receipt.conversation
+    }
+
+    /// The message's index.
+    #[must_use]
+    pub fn message_index(&self) -> u64 {
+        self.writer.message_index()
+    }
+
+    /// The seq of the entry that began the message.
+    #[must_use]
+    pub const fn first_seq(&self) -> u64 {
+        self.receipt.first_seq
+    }
+
+    /// Adds to a chunk. The first delta of a chunk index makes the chunk; text, thinking text, refusals and arguments grow;
+    /// id, name, signature and native data may come with any delta, once; other kinds of chunk come whole.
+    ///
+    /// Cost: a copy into memory. Blocks only while more waits to be written than the queue takes.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a delta that does not fit its chunk, which stays as it is; `LimitExceeded`; `MessageClosed` if
+    /// the conversation was rewound or deleted; `Poisoned`.
+    pub fn push(&mut self, chunk_index: u32, delta: Chunk) -> Result<()> {
+        self.log.core().push(&self.writer, chunk_index, delta)
+    }
+
+    /// Closes the message. Returns when all of it survives a power cut.
+    ///
+    /// # Errors
+    /// `MessageClosed` if the conversation was rewound or deleted; `Poisoned`.
+    pub fn finish(self, reason: Option<FinishReason>, usage: Option<Json>) -> Result<Receipt> {
+        self.log.core().finish(&self.writer, reason.as_ref(), usage.as_ref())
+    }
+}
+
+impl Drop for MessageWriter {
+    fn drop(&mut self) {
+        self.log.core().abandon(&self.writer);
+    }
+}
