@@ -121,11 +121,9 @@ impl Entry {
                 let kind = EntryKind::Compaction { summary: compaction.summary.to_owned() };
                 Self { message_index: Some(compaction.through), ..bare(kind) }
             }
-            Line::Redact(redact) => Self {
-                message_index: Some(redact.message),
-                chunk_index: redact.chunk,
-                ..bare(EntryKind::Redact)
-            },
+            Line::Redact(redact) => {
+                Self { message_index: Some(redact.message), chunk_index: redact.chunk, ..bare(EntryKind::Redact) }
+            }
             Line::Unknown(kind) => bare(EntryKind::Unknown { kind: *kind }),
         };
         if let Some(created_at) = entry.header().and_then(|header| header.metadata.created_at) {
@@ -208,8 +206,10 @@ impl Serialize for Entry {
             map.serialize_entry("usage", usage)?;
         }
         if let Some(header) = self.header() {
-            let Metadata { model, provider, created_at: _, turn_id, step_id, id, native: _, extra: _ } = &header.metadata;
-            let fields = [("model", model), ("provider", provider), ("turn_id", turn_id), ("step_id", step_id), ("id", id)];
+            let Metadata { model, provider, created_at: _, turn_id, step_id, id, native: _, extra: _ } =
+                &header.metadata;
+            let fields =
+                [("model", model), ("provider", provider), ("turn_id", turn_id), ("step_id", step_id), ("id", id)];
             for (name, value) in fields {
                 if let Some(value) = value {
                     map.serialize_entry(name, value)?;

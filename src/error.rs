@@ -75,7 +75,9 @@ pub enum Error {
         supported: u32,
     },
     /// The store is older than what it acknowledged: damage took its newest part. Reads go on.
-    #[error("the store went back from commit {to} to {from}: acknowledged data was lost; `verify --accept-loss` goes on")]
+    #[error(
+        "the store went back from commit {to} to {from}: acknowledged data was lost; `verify --accept-loss` goes on"
+    )]
     WentBack {
         /// The newest commit in the store.
         from: u64,

@@ -204,10 +204,10 @@ impl Grouper {
 
     /// An entry behind the point of the fork: the message it belongs to is not whole.
     fn cut_off(&mut self, record: &Record<'_>, line: &Line<'_>) {
-        if let Line::Chunk(line) = line {
-            if let Some(message) = self.messages.get_mut(&record.message_index(line.message)) {
-                message.state = MessageState::Interrupted;
-            }
+        if let Line::Chunk(line) = line
+            && let Some(message) = self.messages.get_mut(&record.message_index(line.message))
+        {
+            message.state = MessageState::Interrupted;
         }
     }
 
@@ -248,7 +248,8 @@ impl Building {
             MessageState::Interrupted => self.finish_reason.or(Some(FinishReason::Interrupted)),
             _ => self.finish_reason,
         };
-        let chunks = self.chunks.into_iter().flat_map(|(index, chunks)| chunks.into_iter().map(move |chunk| (index, chunk)));
+        let chunks =
+            self.chunks.into_iter().flat_map(|(index, chunks)| chunks.into_iter().map(move |chunk| (index, chunk)));
         let (chunk_indexes, chunks) = chunks.unzip();
         let message = Message { role: self.role, chunks, finish_reason, usage: self.usage, metadata };
         let (state, first_seq, last_seq) = (self.state, self.first_seq, self.last_seq);

@@ -109,7 +109,8 @@ fn open_calls(messages: &[StoredMessage], position: usize, stored: &StoredMessag
 }
 
 fn after_answer(last: &StoredMessage) -> NextStep {
-    let has_text = last.message.chunks.iter().any(|chunk| matches!(&chunk.body, Body::Text { text, .. } if !text.is_empty()));
+    let has_text =
+        last.message.chunks.iter().any(|chunk| matches!(&chunk.body, Body::Text { text, .. } if !text.is_empty()));
     match last.message.finish_reason {
         Some(FinishReason::Length | FinishReason::Interrupted) if has_text => NextStep::ContinueText,
         // Only thinking came before it was cut off: nothing was said yet.

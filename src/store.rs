@@ -130,12 +130,7 @@ impl Store {
     /// # Errors
     /// As [`Store::append`]; `Conflict` if the conversation is not as expected; `KeyReused` if the key was used with other
     /// content.
-    pub fn append_with(
-        &self,
-        name: impl Into<Name>,
-        messages: &[Message],
-        options: &AppendOptions,
-    ) -> Result<Receipt> {
+    pub fn append_with(&self, name: impl Into<Name>, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
         let name = name.into();
         let span = tracing::debug_span!("append", conversation = %name.id(), messages = messages.len());
         span.in_scope(|| self.log.core().append(&name, messages, options))

@@ -32,7 +32,10 @@ pub(crate) fn run(engine: &dyn Engine) {
         scan(engine, &first, &last, Order::Descending, usize::MAX),
         pairs.iter().rev().cloned().collect::<Vec<_>>()
     );
-    assert_eq!(scan(engine, &first, &last, Order::Descending, 3), pairs.iter().rev().take(3).cloned().collect::<Vec<_>>());
+    assert_eq!(
+        scan(engine, &first, &last, Order::Descending, 3),
+        pairs.iter().rev().take(3).cloned().collect::<Vec<_>>()
+    );
     let (start, end) = (70_u32.to_be_bytes(), 75_u32.to_be_bytes());
     assert_eq!(scan(engine, &start, &end, Order::Ascending, usize::MAX), pairs.get(70..75).unwrap());
     assert_eq!(scan(engine, &start, &end, Order::Descending, 1), pairs.get(74..75).unwrap());

@@ -28,7 +28,9 @@ impl Directory {
     pub(crate) fn take(path: &Path, engine: &'static str, leftovers: fn(&str) -> bool) -> Result<Self> {
         let shown = path.display();
         if path.exists() && !path.is_dir() {
-            return Err(Error::InvalidInput(format!("{shown} is a file, not a conversation store: a store is a directory")));
+            return Err(Error::InvalidInput(format!(
+                "{shown} is a file, not a conversation store: a store is a directory"
+            )));
         }
         fs::create_dir_all(path).map_err(Error::io(format!("create the store directory {shown}")))?;
         let marker = read_marker(path)?;

@@ -38,7 +38,9 @@ impl Engine for Memory {
         loop {
             let edge = last.as_deref();
             let (start, end) = match order {
-                Order::Ascending => (edge.map_or(Bound::Included(range.start), Bound::Excluded), Bound::Excluded(range.end)),
+                Order::Ascending => {
+                    (edge.map_or(Bound::Included(range.start), Bound::Excluded), Bound::Excluded(range.end))
+                }
                 Order::Descending => (Bound::Included(range.start), Bound::Excluded(edge.unwrap_or(range.end))),
             };
             // BTreeMap panics on a range that ends before it starts, or excludes one key from both sides.

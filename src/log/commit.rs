@@ -83,9 +83,10 @@ impl Core {
                     Signal::Failed
                 }
             };
-            let own_is_done = batch.iter().filter_map(|pending| pending.waiter.as_deref()).any(|waiter| {
-                own.is_some_and(|own| std::ptr::eq(own, waiter))
-            });
+            let own_is_done = batch
+                .iter()
+                .filter_map(|pending| pending.waiter.as_deref())
+                .any(|waiter| own.is_some_and(|own| std::ptr::eq(own, waiter)));
             let next = state.queue.iter().find_map(|pending| pending.waiter.clone());
             let stop = own_is_done || state.queue.is_empty();
             if stop {
@@ -144,9 +145,8 @@ impl Core {
         let value = record::seal(&key, &number)?;
         batch.put(key, value);
         let write = || self.engine.write(batch).and_then(|()| self.engine.sync());
-        catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|_| {
-            Err(Error::Poisoned { cause: "the engine panicked while it committed".to_owned() })
-        })
+        catch_unwind(AssertUnwindSafe(write))
+            .unwrap_or_else(|_| Err(Error::Poisoned { cause: "the engine panicked while it committed".to_owned() }))
     }
 
     /// Returns once all that was queued before is durable.

@@ -119,7 +119,9 @@ impl Core {
         let last = parent_head.next_seq - 1;
         let at_seq = at_seq.unwrap_or(last);
         if at_seq == 0 || at_seq > last {
-            return Err(Error::NotFound { what: format!("seq {at_seq} in conversation {parent}, whose last is {last}") });
+            return Err(Error::NotFound {
+                what: format!("seq {at_seq} in conversation {parent}, whose last is {last}"),
+            });
         }
         let segments = self.segments(parent_id, &parent_head)?;
         let owner = segments.iter().find(|segment| (segment.first..=segment.last).contains(&at_seq));

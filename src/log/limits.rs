@@ -64,7 +64,8 @@ pub(super) fn chunk_bytes(chunk: &Chunk) -> usize {
     let audio = |audio: &crate::model::Audio| {
         some(&audio.url) + some(&audio.data) + some(&audio.mime_type) + some(&audio.transcript)
     };
-    let file = |file: &crate::model::File| some(&file.name) + some(&file.url) + some(&file.data) + some(&file.mime_type);
+    let file =
+        |file: &crate::model::File| some(&file.name) + some(&file.url) + some(&file.data) + some(&file.mime_type);
     let extra =
         |extra: &crate::model::Extra| extra.iter().map(|(name, json)| name.len() + json.as_str().len()).sum::<usize>();
     let body = match &chunk.body {

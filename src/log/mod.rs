@@ -73,7 +73,10 @@ pub(crate) struct Core {
 
 impl fmt::Debug for Log {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Log").field("engine", &self.core.engine).field("epoch", &self.core.epoch).finish_non_exhaustive()
+        f.debug_struct("Log")
+            .field("engine", &self.core.engine)
+            .field("epoch", &self.core.epoch)
+            .finish_non_exhaustive()
     }
 }
 

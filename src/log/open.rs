@@ -70,7 +70,9 @@ fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
         return Err(Error::Corrupt {
             conversation: None,
             seq: None,
-            detail: format!("{place} holds the file {MARKER}, but the store in it is empty: its data was lost or damaged"),
+            detail: format!(
+                "{place} holds the file {MARKER}, but the store in it is empty: its data was lost or damaged"
+            ),
         });
     }
     let mut is_empty = true;
@@ -80,7 +82,9 @@ fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
     };
     engine.scan(&[]..&[u8::MAX; 32], Order::Ascending, visit)?;
     if !is_empty {
-        return Err(Error::InvalidInput(format!("{place} is not a conversation store: it holds another program's data")));
+        return Err(Error::InvalidInput(format!(
+            "{place} is not a conversation store: it holds another program's data"
+        )));
     }
     let format_version = record::VERSION.into();
     Ok(StoreInfo { store_id: *ConversationId::new().as_bytes(), format_version })

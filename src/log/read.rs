@@ -186,7 +186,8 @@ impl Core {
 
     /// All messages, grouped, and what could not be read.
     pub(super) fn group(&self, id: ConversationId, head: &Head) -> Result<Grouped> {
-        let live: Vec<u64> = self.lock().slots.get(&id).map(|slot| slot.writers.keys().copied().collect()).unwrap_or_default();
+        let live: Vec<u64> =
+            self.lock().slots.get(&id).map(|slot| slot.writers.keys().copied().collect()).unwrap_or_default();
         let segments = self.segments(id, head)?;
         let mut grouper = Grouper::new(self.epoch, live);
         self.read(id, &segments, 1..=head.next_seq - 1, Order::Ascending, &mut |item| {

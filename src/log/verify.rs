@@ -138,10 +138,10 @@ impl Core {
                         found.problems.extend(read.err().map(|error| Problem::from_error(id, &error)));
                     }
                     next_message_index = Some(record.header.next_message_index);
-                    if let Some(origin) = &record.header.origin {
-                        if (&origin.key, origin.parent) != (&head.key, head.parent) {
-                            found.problems.push(Problem::of(id, "key or parent differ between head and first record"));
-                        }
+                    if let Some(origin) = &record.header.origin
+                        && (&origin.key, origin.parent) != (&head.key, head.parent)
+                    {
+                        found.problems.push(Problem::of(id, "key or parent differ between head and first record"));
                     }
                 }
             }
@@ -174,12 +174,18 @@ impl Core {
         let prefix = [key::INDEX];
         self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
             let Some((minute, id)) = key::parse_index(key) else {
-                found.problems.push(Problem { conversation: None, seq: None, detail: "a key of the listing index cannot be read".to_owned() });
+                found.problems.push(Problem {
+                    conversation: None,
+                    seq: None,
+                    detail: "a key of the listing index cannot be read".to_owned(),
+                });
                 return ControlFlow::Continue(());
             };
             match self.head_for_list(id) {
                 Ok(Some(head)) if Timestamp::from_micros(head.last_activity).minute() == minute => {}
-                Ok(Some(_)) => found.problems.push(Problem::of(id, "it stands in the listing index under a wrong minute")),
+                Ok(Some(_)) => {
+                    found.problems.push(Problem::of(id, "it stands in the listing index under a wrong minute"))
+                }
                 Ok(None) => found.problems.push(Problem::of(id, "it stands in the listing index, but has no head")),
                 Err(Error::Corrupt { .. }) => {}
                 Err(error) => {

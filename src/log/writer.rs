@@ -205,10 +205,10 @@ impl Core {
         let _ = self.queue_fragments(writer, &mut buffer);
         writer.close(Closed::Dropped);
         drop(buffer);
-        if let Some(slot) = self.lock().slots.get_mut(&writer.name.id()) {
-            if slot.writers.get(&writer.message_index).is_some_and(|live| std::ptr::eq(&**live, writer)) {
-                slot.writers.remove(&writer.message_index);
-            }
+        if let Some(slot) = self.lock().slots.get_mut(&writer.name.id())
+            && slot.writers.get(&writer.message_index).is_some_and(|live| std::ptr::eq(&**live, writer))
+        {
+            slot.writers.remove(&writer.message_index);
         }
     }
 

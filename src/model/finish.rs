@@ -57,7 +57,12 @@ impl FinishReason {
         if let Self::Other(word) = self {
             return word;
         }
-        WORDS.iter().find(|(reason, _)| reason == self).and_then(|(_, words)| words.first()).copied().unwrap_or_default()
+        WORDS
+            .iter()
+            .find(|(reason, _)| reason == self)
+            .and_then(|(_, words)| words.first())
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Whether the message may have been cut off in the middle of its last chunk.

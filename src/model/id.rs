@@ -100,10 +100,7 @@ impl From<&str> for Name {
         const HYPHENATED: usize = 36;
         match Uuid::try_parse(text) {
             Ok(uuid) if text.len() == HYPHENATED => Self { id: ConversationId(uuid), key: None },
-            _ => Self {
-                id: ConversationId(Uuid::new_v5(&KEY_NAMESPACE, text.as_bytes())),
-                key: Some(text.to_owned()),
-            },
+            _ => Self { id: ConversationId(Uuid::new_v5(&KEY_NAMESPACE, text.as_bytes())), key: Some(text.to_owned()) },
         }
     }
 }

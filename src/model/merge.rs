@@ -68,10 +68,9 @@ impl Chunk {
     pub(crate) fn check_fragment(&self, fragment: &Self) -> Result<(), Misfit> {
         let said_twice = match (&self.body, &fragment.body) {
             (Body::Text { annotations: a, .. }, Body::Text { annotations: b, .. }) => a.is_some() && b.is_some(),
-            (
-                Body::Thinking { signature: a, redacted: c, .. },
-                Body::Thinking { signature: b, redacted: d, .. },
-            ) => a.is_some() && b.is_some() || c.is_some() && d.is_some(),
+            (Body::Thinking { signature: a, redacted: c, .. }, Body::Thinking { signature: b, redacted: d, .. }) => {
+                a.is_some() && b.is_some() || c.is_some() && d.is_some()
+            }
             (Body::Refusal { .. }, Body::Refusal { .. }) => false,
             (
                 Body::ToolCall { id: a, name: c, signature: e, .. },

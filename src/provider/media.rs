@@ -45,7 +45,6 @@ pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {
 
 /// The canonical base64 of what was meant: white space is dropped, the URL-safe alphabet and missing padding are
 /// accepted. `None` if it is empty or cannot be decoded.
-#[cfg_attr(not(test), expect(dead_code, reason = "the renderers call it"))]
 pub(crate) fn normalize_base64(text: &str) -> Option<Cow<'_, str>> {
     let standard: String = text
         .trim_end_matches(|character: char| character == '=' || character.is_ascii_whitespace())
@@ -66,7 +65,6 @@ pub(crate) fn normalize_base64(text: &str) -> Option<Cow<'_, str>> {
 }
 
 /// The media type that the first bytes show, if they show one.
-#[cfg_attr(not(test), expect(dead_code, reason = "the renderers call it"))]
 pub(crate) fn sniff(bytes: &[u8]) -> Option<&'static str> {
     SIGNATURES
         .iter()

@@ -4,22 +4,31 @@
 //! (`deepseek`). To add a wire: one folder here and one row in [`WIRES`]. To add a dialect: one file in `dialect/` and
 //! one row in [`DIALECTS`].
 
+mod arguments;
 mod check;
 mod dialect;
 mod finding;
 mod media;
 pub mod openai_chat;
+mod picture;
+mod prompt;
 mod rule;
 mod shape;
 mod target;
+mod tool_id;
+mod turns;
 
 pub use check::{NotJson, check};
 pub use dialect::{DIALECTS, Dialect, deepseek};
 pub use finding::{Finding, Level};
+pub use prompt::{Prompt, PromptOptions, Thinking, render};
 pub use rule::Rule;
 pub use target::{Target, UnknownTarget};
 
 use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::group::StoredMessage;
 
 /// A request format: its name, its rules, its functions.
 #[derive(Debug)]
@@ -34,7 +43,11 @@ pub struct Wire {
     surrogates: &'static Rule,
     /// Judges a request by all other rules.
     check: fn(&Value, &mut Vec<Finding>),
+    /// Renders reconciled messages.
+    render: Render,
 }
+
+type Render = fn(Target, &[StoredMessage], &PromptOptions) -> crate::Result<(Box<RawValue>, Vec<crate::ReportLine>)>;
 
 /// All wires.
 pub static WIRES: &[&Wire] = &[&openai_chat::WIRE];

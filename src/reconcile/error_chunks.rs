@@ -7,7 +7,12 @@ pub(super) fn remove(mut messages: Vec<StoredMessage>, report: &mut Vec<ReportLi
     for stored in &mut messages {
         for (at, chunk) in stored.message.chunks.iter().enumerate() {
             if matches!(chunk.body, Body::Error { .. }) {
-                report.push(ReportLine::chunk(Rule::ErrorChunkRemoved, stored, at, "an error is no part of what was said"));
+                report.push(ReportLine::chunk(
+                    Rule::ErrorChunkRemoved,
+                    stored,
+                    at,
+                    "an error is no part of what was said",
+                ));
             }
         }
         stored.retain(|chunk| !matches!(chunk.body, Body::Error { .. }));

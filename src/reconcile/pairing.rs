@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use crate::group::StoredMessage;
+use crate::group::{MessageState, StoredMessage};
 use crate::model::{Body, Role};
 
 /// A chunk's place: position of its message, position in the message.
@@ -52,7 +52,11 @@ impl Calls {
                     }
                     Body::ToolResult { tool_call_id, .. } => {
                         let known = ids.entry(tool_call_id).or_default();
-                        match take_nearest(&mut known.open) {
+                        let call = match stored.state {
+                            MessageState::Synthetic => take_own(&mut known.open, messages, stored),
+                            _ => take_nearest(&mut known.open),
+                        };
+                        match call {
                             Some(call) => _ = calls.answers.insert(call, site),
                             None if called.contains(tool_call_id.as_str()) => calls.duplicates.push(site),
                             None => known.early.push_back(site),
@@ -76,6 +80,15 @@ impl Calls {
     pub(crate) fn results(&self) -> impl Iterator<Item = Site> {
         self.answers.values().copied()
     }
+}
+
+/// The call that a made answer was made for.
+fn take_own(open: &mut Vec<Site>, messages: &[StoredMessage], answer: &StoredMessage) -> Option<Site> {
+    let own = open.iter().position(|call| {
+        let asked = messages.get(call.message);
+        asked.is_some_and(|asked| (asked.index, asked.chunk_index(call.chunk)) == (answer.index, answer.chunk_index(0)))
+    });
+    own.map(|at| open.remove(at))
 }
 
 /// The nearest message's first open call: one message may hold several calls of one id, answered in order.

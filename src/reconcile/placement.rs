@@ -114,7 +114,8 @@ impl<'a> Placement<'a> {
 
     /// The positions of results that may stay beside their call: the provider ran the tool within the message.
     fn inline_results(&self, position: usize, stored: &StoredMessage) -> HashSet<usize> {
-        let server_calls = calls_of(stored).filter(|(_, chunk)| matches!(chunk.body, Body::ToolCall { server: true, .. }));
+        let server_calls =
+            calls_of(stored).filter(|(_, chunk)| matches!(chunk.body, Body::ToolCall { server: true, .. }));
         server_calls
             .filter_map(|(chunk, _)| {
                 let result = self.calls.result(Site { message: position, chunk })?;
@@ -147,17 +148,16 @@ impl<'a> Placement<'a> {
             for chunk in chunks {
                 if let Some((_, id)) = result_at(self.messages, Site { message: source, chunk: *chunk }) {
                     let detail = "the result stands directly behind its call now";
-                    self.report.push(ReportLine::chunk(Rule::ResultMoved, stored, *chunk, detail).with_tool_call_id(id));
+                    self.report
+                        .push(ReportLine::chunk(Rule::ResultMoved, stored, *chunk, detail).with_tool_call_id(id));
                 }
             }
             let mut moved = stored.select(|chunk| chunks.contains(&chunk));
             moved.message.role = Role::Tool;
             self.out.push(moved);
         }
-        if in_place {
-            if let Some(placed) = self.placed.get_mut(source) {
-                *placed = true;
-            }
+        if in_place && let Some(placed) = self.placed.get_mut(source) {
+            *placed = true;
         }
     }
 

@@ -59,8 +59,8 @@ pub enum Rule {
     ArgumentsRepaired,
     /// A tool's name was changed to what the target takes.
     NameChanged,
-    /// An image was moved into a user message.
-    ImageMoved,
+    /// An image, audio or a file was moved into a user message.
+    MediaMoved,
     /// A chunk was rendered under another role.
     RoleChanged,
 }

@@ -28,7 +28,8 @@ pub(crate) fn seal(key: &[u8], value: &impl Encode) -> Result<Vec<u8>> {
 /// The value in the bytes under `key`; `what` it is, for the error.
 pub(crate) fn open<'a, T: BorrowDecode<'a, ()>>(what: &str, key: &[u8], bytes: &'a [u8]) -> Result<T> {
     check_version(what, bytes)?;
-    let (stored, body) = bytes.get(CHECKSUM_AT..).and_then(<[u8]>::split_first_chunk::<4>).ok_or_else(|| short(what))?;
+    let (stored, body) =
+        bytes.get(CHECKSUM_AT..).and_then(<[u8]>::split_first_chunk::<4>).ok_or_else(|| short(what))?;
     if u32::from_be_bytes(*stored) != checksum(key, &[body]) {
         return Err(corrupt(format!("{what}: the checksum does not match")));
     }
@@ -38,11 +39,9 @@ pub(crate) fn open<'a, T: BorrowDecode<'a, ()>>(what: &str, key: &[u8], bytes: &
 pub(super) fn check_version(what: &str, bytes: &[u8]) -> Result<()> {
     match bytes.first() {
         Some(&VERSION) => Ok(()),
-        Some(&found) if found > VERSION => Err(Error::UnsupportedVersion {
-            what: what.to_owned(),
-            found: found.into(),
-            supported: VERSION.into(),
-        }),
+        Some(&found) if found > VERSION => {
+            Err(Error::UnsupportedVersion { what: what.to_owned(), found: found.into(), supported: VERSION.into() })
+        }
         Some(found) => Err(corrupt(format!("{what}: version {found} does not exist"))),
         None => Err(short(what)),
     }

@@ -15,7 +15,9 @@ pub(crate) use encode::{Body, Fragment};
 pub(crate) use envelope::{open, seal};
 pub(crate) use head::{Head, Receipt, StoreInfo, TitleSource, Tombstone};
 pub(crate) use read::role;
-pub(crate) use split::{Header, Line, Origin, PART_BYTES, Record, parts, seal_record};
+#[cfg(test)]
+pub(crate) use split::PART_BYTES;
+pub(crate) use split::{Header, Line, Origin, Record, parts, seal_record};
 pub(crate) use v1::{ChunkLine, Header as MessageHeader, Meta, Rewind};
 
 /// The version of all values that this crate writes.

@@ -131,7 +131,8 @@ impl<'a> Fields<'a> {
         let items: Vec<&'a RawValue> = serde_json::from_str(raw.get())
             .map_err(|_| self.error_at(raw, field, format!("expected an array, found {}", kind(raw))))?;
         let path = self.path(field);
-        let fields = items.iter().enumerate().map(|(i, item)| Fields::new(self.text, item.get(), format!("{path}[{i}]")));
+        let fields =
+            items.iter().enumerate().map(|(i, item)| Fields::new(self.text, item.get(), format!("{path}[{i}]")));
         fields.collect::<Result<_, _>>().map(Some)
     }
 

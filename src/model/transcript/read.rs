@@ -3,7 +3,9 @@ use serde_json::value::RawValue;
 
 use super::fields::Fields;
 use super::{Expected, Line, TRANSCRIPT, id_field, json};
-use crate::model::{Audio, Body, Chunk, File, FinishReason, Image, Message, Metadata, Native, Output, Part, PartBody, Role};
+use crate::model::{
+    Audio, Body, Chunk, File, FinishReason, Image, Message, Metadata, Native, Output, Part, PartBody, Role,
+};
 
 /// Reads a line that has no lone surrogate escapes.
 pub(super) fn line(text: &str) -> Result<Line, Expected> {

@@ -4,10 +4,16 @@ use serde_json::{Map, Value};
 
 use super::Dialect;
 use crate::provider::finding::Finding;
-use crate::provider::openai_chat::{call_ids, messages};
+use crate::provider::openai_chat::{Manner, call_ids, messages};
 use crate::provider::rule::rules;
 
-pub(super) const DIALECT: Dialect = Dialect { name: "deepseek", wire: "openai-chat", rules: RULES, check };
+pub(super) const DIALECT: Dialect =
+    Dialect { name: "deepseek", wire: "openai-chat", rules: RULES, check, manner: MANNER };
+
+/// DS-01, DS-02, DS-03: `reasoning_content` goes with every message that has calls, so that no later message changes an
+/// earlier one.
+const MANNER: Manner =
+    Manner { provider: "deepseek", arrays: false, media: false, reasoning_content: true, refusal: false };
 
 rules! {
     /// DeepSeek's rules.

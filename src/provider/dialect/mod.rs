@@ -8,6 +8,7 @@ pub mod deepseek;
 use serde_json::Value;
 
 use super::finding::Finding;
+use super::openai_chat::Manner;
 use super::rule::Rule;
 
 /// A server's way of speaking a wire.
@@ -21,6 +22,8 @@ pub struct Dialect {
     pub rules: &'static [&'static Rule],
     /// Judges a request, its messages under their key, by those rules.
     pub(super) check: fn(&Value, &mut Vec<Finding>),
+    /// How it speaks.
+    pub(super) manner: Manner,
 }
 
 /// All dialects.

@@ -4,6 +4,7 @@ mod calls;
 mod check;
 mod content;
 mod message;
+mod render;
 mod rules;
 mod sequence;
 mod types;
@@ -12,8 +13,15 @@ pub use rules::RULES;
 
 pub(super) use calls::call_ids;
 pub(super) use check::messages;
+pub(super) use render::Manner;
 
 use super::Wire;
 
-pub(super) static WIRE: Wire =
-    Wire { name: "openai-chat", rules: RULES, messages: "messages", surrogates: &rules::OC_32, check: check::check };
+pub(super) static WIRE: Wire = Wire {
+    name: "openai-chat",
+    rules: RULES,
+    messages: "messages",
+    surrogates: &rules::OC_32,
+    check: check::check,
+    render: render::render,
+};

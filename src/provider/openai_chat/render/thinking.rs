@@ -1,0 +1,83 @@
+//! What becomes of thinking on a wire that has no thinking blocks.
+
+use std::borrow::Cow;
+
+use super::wire::{Part, SEPARATOR};
+use super::{Renderer, Turn};
+use crate::provider::Thinking;
+use crate::reconcile::Rule;
+
+/// A thinking chunk of an assistant message.
+#[derive(Debug)]
+pub(super) struct Thought<'a> {
+    /// Its position in the message.
+    pub(super) chunk: usize,
+    pub(super) text: &'a str,
+    /// Whether it is text and nothing else: a signature or redacted data belong to another wire.
+    pub(super) is_text: bool,
+    /// How many parts of the message stand before it.
+    pub(super) before: usize,
+}
+
+pub(super) type Thoughts<'a> = Vec<Thought<'a>>;
+
+impl<'a> Renderer<'a> {
+    /// Puts thinking where it belongs: into the text, into `reasoning_content`, which is given back, or nowhere.
+    ///
+    /// A message with calls always carries `reasoning_content` where the dialect has it: so it depends on nothing that
+    /// comes later.
+    pub(super) fn thinking(
+        &mut self,
+        turn: &Turn<'a>,
+        thoughts: Thoughts<'a>,
+        parts: &mut Vec<Part<'a>>,
+        says_more: bool,
+    ) -> Option<String> {
+        let carries = self.manner.reasoning_content && !turn.calls.is_empty();
+        let own = carries && self.options.thinking == Thinking::Native && self.is_own(turn);
+        let is_all = parts.is_empty() && turn.calls.is_empty() && !says_more;
+        let tags = match self.options.thinking {
+            Thinking::Tagged => true,
+            Thinking::Native => is_all,
+            Thinking::Omit => false,
+        };
+        let (mut native, mut tagged) = (Vec::new(), 0);
+        for thought in thoughts {
+            if own && thought.is_text {
+                native.push(thought.text);
+            } else if tags && !thought.text.is_empty() {
+                self.note(
+                    Rule::ThinkingTagged,
+                    turn.stored,
+                    thought.chunk,
+                    "it is text in <think> tags in this prompt",
+                );
+                let text = Cow::Owned(format!("<think>\n{}\n</think>", thought.text));
+                parts.insert((thought.before + tagged).min(parts.len()), Part::Text { text });
+                tagged += 1;
+            } else {
+                self.note(Rule::ThinkingLeftOut, turn.stored, thought.chunk, self.why_left_out(&thought));
+            }
+        }
+        carries.then(|| native.join(SEPARATOR))
+    }
+
+    /// Whether the server itself made the message, as far as it is known: its own thinking is no stranger's.
+    fn is_own(&self, turn: &Turn<'_>) -> bool {
+        let metadata = &turn.stored.message.metadata;
+        let same = |made: Option<&str>, wanted: Option<&str>| match (made, wanted) {
+            (Some(made), Some(wanted)) => made == wanted,
+            _ => true,
+        };
+        same(metadata.provider.as_deref(), Some(self.manner.provider))
+            && same(metadata.model.as_deref(), self.options.model.as_deref())
+    }
+
+    fn why_left_out(&self, thought: &Thought<'_>) -> &'static str {
+        match self.options.thinking {
+            Thinking::Omit => "thinking was left out, as was asked for",
+            _ if !thought.is_text => "thinking with a signature, or redacted, is bound to another provider",
+            _ => "the target takes no thinking here",
+        }
+    }
+}

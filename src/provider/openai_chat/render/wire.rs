@@ -1,0 +1,108 @@
+//! The request as it is written. The order of the fields is the order of the keys, which never changes: prompt caches
+//! compare bytes. Source: OpenAI API reference, "Create chat completion"; types of the official Python SDK.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+#[derive(Debug, Serialize)]
+pub(super) struct Request<'a> {
+    pub(super) messages: Vec<Message<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub(super) enum Message<'a> {
+    System {
+        content: Content<'a>,
+    },
+    User {
+        content: Content<'a>,
+    },
+    Assistant {
+        /// `null` where there is nothing to say beside calls or a refusal.
+        content: Option<Content<'a>>,
+        /// Not OpenAI's: DeepSeek's and Moonshot's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_content: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        refusal: Option<String>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<ToolCall<'a>>,
+    },
+    Tool {
+        tool_call_id: String,
+        content: Content<'a>,
+    },
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Part<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: ImageUrl },
+    InputAudio { input_audio: InputAudio<'a> },
+    File { file: File<'a> },
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct ImageUrl {
+    pub(super) url: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct InputAudio<'a> {
+    pub(super) data: Cow<'a, str>,
+    pub(super) format: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct File<'a> {
+    pub(super) filename: Cow<'a, str>,
+    pub(super) file_data: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct ToolCall<'a> {
+    pub(super) id: String,
+    pub(super) r#type: &'static str,
+    pub(super) function: Function<'a>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Function<'a> {
+    pub(super) name: Cow<'a, str>,
+    pub(super) arguments: Cow<'a, str>,
+}
+
+impl<'a> Content<'a> {
+    /// Text alone as a string, anything else as an array. `None` for nothing.
+    pub(super) fn of(mut parts: Vec<Part<'a>>) -> Option<Self> {
+        match parts.pop() {
+            None => None,
+            Some(Part::Text { text }) if parts.is_empty() => Some(Self::Text(text)),
+            Some(last) => {
+                parts.push(last);
+                Some(Self::Parts(parts))
+            }
+        }
+    }
+
+    /// Texts as one string, for servers that take no arrays.
+    pub(super) fn joined(texts: Vec<Cow<'a, str>>) -> Self {
+        match <[Cow<'a, str>; 1]>::try_from(texts) {
+            Ok([text]) => Self::Text(text),
+            Err(texts) => Self::Text(Cow::Owned(texts.join(SEPARATOR))),
+        }
+    }
+}
+
+/// What stands between texts that were apart.
+pub(super) const SEPARATOR: &str = "\n\n";

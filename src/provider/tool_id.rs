@@ -1,0 +1,121 @@
+//! Tool ids and names as a target takes them: deterministic, unique, and decided by what came before only.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use uuid::Uuid;
+
+/// The namespace of the digests in ids and names. A change would change prompts that were sent before.
+const DIGESTS: Uuid = Uuid::from_u128(0x51d0_9b6c_7d8a_5b46_a6f0_93c2_5e1b_4f88);
+
+/// What a target takes as a tool call's id.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IdRule {
+    /// Characters at most; all made ids fit.
+    pub(super) max: usize,
+    /// Whether a character may stand in it.
+    pub(super) allows: fn(char) -> bool,
+}
+
+/// What a target takes as a tool's name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NameRule {
+    /// Characters at most.
+    pub(super) max: usize,
+}
+
+/// The ids of one prompt.
+#[derive(Debug)]
+pub(super) struct Ids {
+    rule: IdRule,
+    used: HashSet<String>,
+}
+
+impl Ids {
+    pub(super) fn new(rule: IdRule) -> Self {
+        Self { rule, used: HashSet::new() }
+    }
+
+    /// The id of the next call: its own if the target takes it and no call before had it, else one made from it.
+    pub(super) fn next(&mut self, own: &str) -> String {
+        let fits = !own.is_empty() && own.chars().count() <= self.rule.max && own.chars().all(self.rule.allows);
+        let mut id = if fits { own.to_owned() } else { self.made(own, 0) };
+        let mut attempt = 0_u32;
+        while self.used.contains(&id) {
+            attempt += 1;
+            id = self.made(own, attempt);
+        }
+        self.used.insert(id.clone());
+        id
+    }
+
+    /// `call_` and hexadecimal digits, or the digits alone where there is no room.
+    fn made(&self, own: &str, attempt: u32) -> String {
+        const DIGITS: usize = 24;
+        let digest = Uuid::new_v5(&DIGESTS, format!("{attempt}:{own}").as_bytes()).simple().to_string();
+        let id = format!("call_{}", digest.get(..DIGITS).unwrap_or(&digest));
+        if id.len() <= self.rule.max && id.chars().all(self.rule.allows) {
+            return id;
+        }
+        digest.get(..self.rule.max.min(digest.len())).unwrap_or(&digest).to_owned()
+    }
+}
+
+impl NameRule {
+    /// The name as it is, or, where the target does not take it, what is left of it and a digest that keeps it apart from
+    /// others.
+    pub(super) fn fit<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        let allows = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
+        if !name.is_empty() && name.len() <= self.max && name.chars().all(allows) {
+            return Cow::Borrowed(name);
+        }
+        const DIGITS: usize = 8;
+        let digest = Uuid::new_v5(&DIGESTS, name.as_bytes()).simple().to_string();
+        let kept = name.chars().map(|character| if allows(character) { character } else { '_' });
+        let kept: String = kept.take(self.max - DIGITS - 1).collect();
+        let kept = if kept.is_empty() { "tool".to_owned() } else { kept };
+        Cow::Owned(format!("{kept}_{}", digest.get(..DIGITS).unwrap_or(&digest)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: IdRule = IdRule { max: 40, allows: |character| !character.is_control() };
+
+    #[test]
+    fn an_id_that_fits_stays_and_no_id_comes_twice() {
+        let mut ids = Ids::new(RULE);
+        let given: Vec<String> =
+            ["a", "a", "", "", "functions.bash:0", &"x".repeat(41)].iter().map(|id| ids.next(id)).collect();
+        assert_eq!(given[0], "a");
+        assert_eq!(given[4], "functions.bash:0");
+        assert_eq!(given.iter().collect::<HashSet<_>>().len(), given.len());
+        assert!(given.iter().all(|id| !id.is_empty() && id.len() <= 40));
+        let mut again = Ids::new(RULE);
+        assert_eq!(again.next("a"), given[0]);
+        assert_eq!(again.next("a"), given[1]);
+    }
+
+    #[test]
+    fn nine_characters_are_enough_for_ids() {
+        let mut ids = Ids::new(IdRule { max: 9, allows: |character| character.is_ascii_alphanumeric() });
+        let given: HashSet<String> = (0..100).map(|_| ids.next("toolu_1")).collect();
+        assert_eq!(given.len(), 100);
+        assert!(given.iter().all(|id| id.len() == 9));
+    }
+
+    #[test]
+    fn names_fit_and_stay_apart() {
+        let rule = NameRule { max: 64 };
+        assert_eq!(rule.fit("read_file"), "read_file");
+        for name in ["browser.tabs.open", "", "ä", &"x".repeat(65)] {
+            let fitted = rule.fit(name);
+            assert!((1..=64).contains(&fitted.len()), "{fitted}");
+            assert!(fitted.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)), "{fitted}");
+        }
+        assert_ne!(rule.fit("a.b"), rule.fit("a:b"));
+        assert_ne!(rule.fit(&"x".repeat(65)), rule.fit(&"x".repeat(66)));
+    }
+}

@@ -1,0 +1,153 @@
+//! A conversation as turns: what every wire has to say, before it is said in a wire's words.
+//!
+//! Here calls meet their answers, ids and names become the target's, arguments become objects, and each change gets its
+//! line in the report.
+
+use std::borrow::Cow;
+
+use super::arguments;
+use super::tool_id::{IdRule, Ids, NameRule};
+use crate::group::{MessageState, StoredMessage};
+use crate::model::{Body, Chunk, Output, Role, was_mended};
+use crate::reconcile::{Calls, NOT_RUN, OUTCOME_UNKNOWN, ReportLine, Rule, Site, is_cut_off};
+
+/// A message to be said, and the answers to its calls that have to follow it.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    pub(super) stored: &'a StoredMessage,
+    /// Never [`Role::Tool`]: what a tool message holds beside results is said by the user.
+    pub(super) role: Role,
+    /// Of an assistant message.
+    pub(super) calls: Vec<Call<'a>>,
+}
+
+/// A tool call and its answer.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    /// The call's position in its message.
+    pub(super) chunk: usize,
+    pub(super) id: String,
+    pub(super) name: Cow<'a, str>,
+    /// The JSON text of an object.
+    pub(super) arguments: Cow<'a, str>,
+    pub(super) answer: Answer<'a>,
+}
+
+/// What a call is answered.
+#[derive(Debug)]
+pub(super) enum Answer<'a> {
+    /// By a result, at this position of a message.
+    Result { stored: &'a StoredMessage, chunk: usize, output: &'a Output, is_error: bool },
+    /// In place of a result that is not there yet.
+    Made(&'static str),
+}
+
+impl<'a> Turn<'a> {
+    /// The chunks that are said in the message itself, with their positions: all but calls and results.
+    pub(super) fn said(&self) -> impl Iterator<Item = (usize, &'a Chunk)> + use<'a> {
+        let chunks = self.stored.message.chunks.iter().enumerate();
+        chunks.filter(|(_, chunk)| !matches!(chunk.body, Body::ToolCall { .. } | Body::ToolResult { .. }))
+    }
+}
+
+/// The turns of messages that were reconciled.
+pub(super) fn turns<'a>(
+    messages: &'a [StoredMessage],
+    ids: IdRule,
+    names: NameRule,
+    report: &mut Vec<ReportLine>,
+) -> Vec<Turn<'a>> {
+    let paired = Calls::pair(messages);
+    let mut ids = Ids::new(ids);
+    let mut turns = Vec::new();
+    for (position, stored) in messages.iter().enumerate() {
+        note_mended(stored, report);
+        if stored.state == MessageState::Streaming {
+            let detail = "the message is still being written; it was taken as it is";
+            report.push(ReportLine::message(Rule::StreamingTakenAsInterrupted, stored, detail));
+        }
+        let mut calls = Vec::new();
+        for (chunk, content) in stored.message.chunks.iter().enumerate() {
+            let Body::ToolCall { id, name, arguments, signature, .. } = &content.body else { continue };
+            if stored.message.role != Role::Assistant {
+                let detail = format!("a tool call in a {} message", stored.message.role);
+                report.push(ReportLine::chunk(Rule::LeftOut, stored, chunk, detail).with_tool_call_id(id));
+                continue;
+            }
+            if signature.is_some() {
+                let detail = "the call's signature is bound to another provider";
+                report.push(ReportLine::chunk(Rule::LeftOut, stored, chunk, detail).with_tool_call_id(id));
+            }
+            let site = Site { message: position, chunk };
+            let answer = answer(messages, &paired, site, report);
+            let call = Call {
+                chunk,
+                id: ids.next(id),
+                name: names.fit(name),
+                arguments: arguments::object(arguments),
+                answer,
+            };
+            note_changes(&call, stored, id, name, arguments, report);
+            calls.push(call);
+        }
+        let role = if stored.message.role == Role::Tool { Role::User } else { stored.message.role };
+        let turn = Turn { stored, role, calls };
+        if stored.message.role == Role::Tool {
+            for (chunk, _) in turn.said() {
+                let detail = "a tool message holds results only; this was said by the user instead";
+                report.push(ReportLine::chunk(Rule::RoleChanged, stored, chunk, detail));
+            }
+        }
+        turns.push(turn);
+    }
+    turns
+}
+
+fn answer<'a>(messages: &'a [StoredMessage], paired: &Calls, call: Site, report: &mut Vec<ReportLine>) -> Answer<'a> {
+    let result = paired.result(call).and_then(|site| Some((messages.get(site.message)?, site.chunk)));
+    if let Some((stored, chunk)) = result
+        && let Some(Body::ToolResult { output, is_error, .. }) =
+            stored.message.chunks.get(chunk).map(|chunk| &chunk.body)
+    {
+        return Answer::Result { stored, chunk, output, is_error: is_error.unwrap_or_default() };
+    }
+    let Some(stored) = messages.get(call.message) else { return Answer::Made(OUTCOME_UNKNOWN) };
+    let text = if is_cut_off(stored, call.chunk) { NOT_RUN } else { OUTCOME_UNKNOWN };
+    let line = ReportLine::chunk(Rule::PendingAnswered, stored, call.chunk, format!("the call was answered: {text}"));
+    report.push(line.with_tool_call_id(call_id(stored, call.chunk)));
+    Answer::Made(text)
+}
+
+fn call_id(stored: &StoredMessage, chunk: usize) -> &str {
+    match stored.message.chunks.get(chunk).map(|chunk| &chunk.body) {
+        Some(Body::ToolCall { id, .. }) => id,
+        _ => "",
+    }
+}
+
+fn note_changes(
+    call: &Call<'_>,
+    stored: &StoredMessage,
+    id: &str,
+    name: &str,
+    arguments: &str,
+    report: &mut Vec<ReportLine>,
+) {
+    if call.name != name {
+        let detail = format!("the target does not take the tool name {name:?}; it is {:?} in this prompt", call.name);
+        report.push(ReportLine::chunk(Rule::NameChanged, stored, call.chunk, detail).with_tool_call_id(id));
+    }
+    if call.arguments != arguments {
+        let detail = format!("the arguments are no JSON object; they are {} in this prompt", call.arguments);
+        report.push(ReportLine::chunk(Rule::ArgumentsRepaired, stored, call.chunk, detail).with_tool_call_id(id));
+    }
+}
+
+fn note_mended(stored: &StoredMessage, report: &mut Vec<ReportLine>) {
+    for (at, chunk) in stored.message.chunks.iter().enumerate() {
+        if was_mended(chunk.native.as_ref()) {
+            let detail = "a lone surrogate escape is no character; U+FFFD stands in its place";
+            report.push(ReportLine::chunk(Rule::SurrogateReplaced, stored, at, detail));
+        }
+    }
+}

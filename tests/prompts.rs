@@ -1,0 +1,133 @@
+//! Whatever a log holds: its prompts are accepted, conserved, and prefixes of the next.
+
+mod common;
+
+use std::fs;
+use std::io::Write;
+
+use common::{cases, config, hostile, prompts};
+use conversation_store::model::Line;
+use conversation_store::provider::{PromptOptions, Target, Thinking};
+use conversation_store::{Store, StoredMessage};
+use proptest::test_runner::{TestError, TestRunner};
+use serde_json::{Value, json};
+
+/// Writes requests for the oracle, if it is asked for.
+struct Rendered(Option<fs::File>);
+
+impl Rendered {
+    fn new(name: &str) -> Self {
+        Self(common::rendered_dir().map(|dir| fs::File::create(dir.join(name)).unwrap()))
+    }
+
+    fn write(&mut self, case: &str, target: Target, request: &str) {
+        if let Some(file) = &mut self.0 {
+            let request: Value = serde_json::from_str(request).unwrap();
+            let profiles: Vec<&str> = target.dialect().iter().map(|dialect| dialect.name).collect();
+            let wire = target.wire().name.replace('-', "_");
+            writeln!(file, "{}", json!({"case": case, "target": wire, "profiles": profiles, "request": request}))
+                .unwrap();
+        }
+    }
+}
+
+/// Reported failures, as they come out of a store.
+fn corruption() -> Vec<(String, Vec<StoredMessage>)> {
+    let store = Store::open("memory:").unwrap();
+    let cases = include_str!("fixtures/corruption.jsonl").lines().map(|line| {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let id = case["id"].as_str().unwrap().to_owned();
+        for message in case["history"].as_array().unwrap() {
+            let message = Line::from_json(&message.to_string()).unwrap().message;
+            store.append(&id, &[message]).unwrap();
+        }
+        let messages = store.load_raw(&id).unwrap();
+        (id, messages)
+    });
+    cases.collect()
+}
+
+fn options() -> Vec<PromptOptions> {
+    [Thinking::Native, Thinking::Tagged, Thinking::Omit]
+        .map(|thinking| PromptOptions::new().with_thinking(thinking))
+        .into()
+}
+
+#[test]
+fn reported_failures_are_accepted_and_conserved() {
+    let mut rendered = Rendered::new("corruption.jsonl");
+    let cases = corruption();
+    assert_eq!(cases.len(), 106);
+    for (id, messages) in &cases {
+        for target in prompts::targets() {
+            for options in options() {
+                let Some(prompt) = prompts::prompt(target, messages, &options) else {
+                    panic!("{id}: nothing to send");
+                };
+                prompts::assert_accepted(target, &prompt);
+                prompts::assert_conserved(target, messages, &prompt);
+                rendered.write(id, target, prompt.request.get());
+            }
+        }
+    }
+}
+
+#[test]
+fn reported_failures_keep_the_prefix() {
+    for (id, messages) in corruption() {
+        for target in prompts::targets() {
+            assert_prefixes(&id, target, &messages, &PromptOptions::new());
+        }
+    }
+}
+
+fn assert_prefixes(id: &str, target: Target, messages: &[StoredMessage], options: &PromptOptions) {
+    for at in 1..messages.len() {
+        let (before, rest) = messages.split_at(at);
+        if prompts::may_change(before, &rest[0].message) {
+            continue;
+        }
+        let Some(first) = prompts::prompt(target, before, options) else { continue };
+        let second = prompts::prompt(target, &messages[..=at], options).unwrap();
+        let (prefix, list) = (prompts::prefix(&first), prompts::list(&second));
+        assert!(list.starts_with(&prefix), "{id} {target} at {at}:\n{prefix}\n{list}");
+    }
+}
+
+/// Runs a property over hostile logs, without proptest's macro: the value is shown in full when it fails.
+fn for_hostile_logs(default_cases: u32, messages: usize, property: impl Fn(&[StoredMessage])) {
+    let mut runner = TestRunner::new(config(cases("CONVO_HOSTILE_CASES", default_cases)));
+    let result = runner.run(&hostile::log(messages), |messages| {
+        property(&messages);
+        Ok(())
+    });
+    if let Err(TestError::Fail(reason, messages)) = result {
+        panic!("{reason}\n{}", messages.iter().map(|stored| format!("{stored:?}\n")).collect::<String>());
+    }
+}
+
+#[test]
+fn hostile_logs_are_accepted_and_conserved() {
+    let rendered = std::cell::RefCell::new(Rendered::new("hostile.jsonl"));
+    for_hostile_logs(3000, 9, |messages| {
+        for target in prompts::targets() {
+            for options in options() {
+                let Some(prompt) = prompts::prompt(target, messages, &options) else { continue };
+                prompts::assert_accepted(target, &prompt);
+                prompts::assert_conserved(target, messages, &prompt);
+                rendered.borrow_mut().write("hostile", target, prompt.request.get());
+            }
+        }
+    });
+}
+
+#[test]
+fn hostile_logs_keep_the_prefix() {
+    for_hostile_logs(2000, 9, |messages| {
+        for target in prompts::targets() {
+            for options in options() {
+                assert_prefixes("hostile", target, messages, &options);
+            }
+        }
+    });
+}
