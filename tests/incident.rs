@@ -1,5 +1,7 @@
 //! The incident: a conversation that once came back as three messages, the first a user message of eleven chunks.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 use conversation_store::model::{Body, Line, Message, Role};
 use conversation_store::{Conversation, Store};
 

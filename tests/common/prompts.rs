@@ -95,7 +95,7 @@ pub(crate) fn prefix(prompt: &Prompt) -> String {
 pub(crate) fn list(prompt: &Prompt) -> String {
     let text = prompt.request.get();
     let start = text.find('[').unwrap();
-    text[start..].to_owned()
+    text.get(start..).unwrap().to_owned()
 }
 
 /// Whether a message may change the prompt of the messages before it: a system message, or a first real result for one of

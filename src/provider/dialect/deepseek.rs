@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::Dialect;
+use super::{Dialect, Manner};
 use crate::provider::finding::Finding;
-use crate::provider::openai_chat::{Manner, call_ids, messages};
+use crate::provider::openai_chat::{self, call_ids, messages};
 use crate::provider::rule::rules;
 
 pub(super) const DIALECT: Dialect =
@@ -12,8 +12,13 @@ pub(super) const DIALECT: Dialect =
 
 /// DS-01, DS-02, DS-03: `reasoning_content` goes with every message that has calls, so that no later message changes an
 /// earlier one.
-const MANNER: Manner =
-    Manner { provider: "deepseek", arrays: false, media: false, reasoning_content: true, refusal: false };
+const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
+    provider: "deepseek",
+    arrays: false,
+    media: false,
+    reasoning_content: true,
+    refusal: false,
+});
 
 rules! {
     /// DeepSeek's rules.

@@ -8,7 +8,7 @@ pub mod deepseek;
 use serde_json::Value;
 
 use super::finding::Finding;
-use super::openai_chat::Manner;
+use super::openai_chat;
 use super::rule::Rule;
 
 /// A server's way of speaking a wire.
@@ -22,8 +22,14 @@ pub struct Dialect {
     pub rules: &'static [&'static Rule],
     /// Judges a request, its messages under their key, by those rules.
     pub(super) check: fn(&Value, &mut Vec<Finding>),
-    /// How it speaks.
+    /// How it speaks: what its renderer does otherwise than for the wire.
     pub(super) manner: Manner,
+}
+
+/// How a dialect speaks its wire.
+#[derive(Debug)]
+pub(super) enum Manner {
+    OpenAiChat(openai_chat::Manner),
 }
 
 /// All dialects.

@@ -13,7 +13,7 @@ use crate::group::StoredMessage;
 use crate::model::{Body, Output, PartBody, Role};
 use crate::provider::tool_id::{IdRule, NameRule};
 use crate::provider::turns::{Answer, Call, Turn, turns};
-use crate::provider::{PromptOptions, Target};
+use crate::provider::{PromptOptions, Target, dialect};
 use crate::reconcile::{ReportLine, Rule};
 use media::Media;
 use wire::{Content, Function, Message, Part, Request, SEPARATOR, ToolCall};
@@ -49,7 +49,10 @@ pub(super) fn render(
     messages: &[StoredMessage],
     options: &PromptOptions,
 ) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
-    let manner = target.dialect().map_or(&OPENAI, |dialect| &dialect.manner);
+    let manner = match target.dialect().map(|dialect| &dialect.manner) {
+        Some(dialect::Manner::OpenAiChat(manner)) => manner,
+        _ => &OPENAI,
+    };
     let mut report = Vec::new();
     let turns = turns(messages, IDS, NAMES, &mut report);
     let mut renderer = Renderer { manner, options, report, messages: Vec::new() };
