@@ -123,6 +123,10 @@ impl Core {
                 what: format!("seq {at_seq} in conversation {parent}, whose last is {last}"),
             });
         }
+        if child.id() == parent_id {
+            // It is frozen here: to wait for it would never end.
+            return Err(exists_already(parent_id, last));
+        }
         let segments = self.segments(parent_id, &parent_head)?;
         let owner = segments.iter().find(|segment| (segment.first..=segment.last).contains(&at_seq));
         let owner = owner.map_or(parent_id, |segment| segment.conversation);
@@ -152,9 +156,7 @@ impl Core {
         let _pin = self.pin(id)?;
         let mut state = self.writable(id, Durability::Durable)?;
         if let Some(existing) = &state.slot(id).queued {
-            let actual = existing.next_seq - 1;
-            let detail = format!("it exists already, its last seq is {actual}: a fork needs a new name");
-            return Err(Error::Conflict { conversation: id, actual, detail });
+            return Err(exists_already(id, existing.next_seq - 1));
         }
         let origin = Origin {
             key: head.key.clone(),
@@ -290,6 +292,11 @@ impl Core {
         })?;
         Ok(forks)
     }
+}
+
+fn exists_already(conversation: ConversationId, actual: u64) -> Error {
+    let detail = format!("it exists already, its last seq is {actual}: a fork needs a new name");
+    Error::Conflict { conversation, actual, detail }
 }
 
 fn receipt(conversation: ConversationId, first_seq: u64, last_seq: u64) -> Receipt {
