@@ -11,6 +11,8 @@ mod list;
 mod open;
 mod read;
 mod state;
+#[cfg(test)]
+mod tests;
 mod ticker;
 mod verify;
 mod writer;

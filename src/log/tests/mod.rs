@@ -1,0 +1,5 @@
+//! The log against a plain model, and what can only be seen from inside.
+
+mod forgetful;
+mod model;
+mod properties;
