@@ -107,11 +107,7 @@ fn table() -> Vec<(&'static str, Vec<Event>, &'static str)> {
         ),
         ("answered before it was asked", vec![user("a"), result("1"), answer(ToolCalls, [call("1")])], "call_model"),
         ("the user went on", vec![user("a"), answer(ToolCalls, [call("1")]), user("never mind")], "call_model"),
-        (
-            "the model went on",
-            vec![user("a"), answer(ToolCalls, [call("1")]), answer(Stop, [text()])],
-            "await_user",
-        ),
+        ("the model went on", vec![user("a"), answer(ToolCalls, [call("1")]), answer(Stop, [text()])], "await_user"),
         ("a result that nobody asked for", vec![user("a"), answer(Stop, [text()]), result("9")], "await_user"),
         // The provider ran the tool itself.
         (
@@ -156,7 +152,11 @@ fn table() -> Vec<(&'static str, Vec<Event>, &'static str)> {
         ("the user cut in", vec![user("a"), Streaming(vec![text()]), user("b")], "await_model"),
         // Taken back.
         ("rewound to the question", vec![user("a"), answer(Stop, [text()]), Rewound(1)], "call_model"),
-        ("rewound to the call", vec![user("a"), answer(ToolCalls, [call("1")]), result("1"), Rewound(2)], "run_tools 1"),
+        (
+            "rewound to the call",
+            vec![user("a"), answer(ToolCalls, [call("1")]), result("1"), Rewound(2)],
+            "run_tools 1",
+        ),
     ]
 }
 

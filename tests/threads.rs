@@ -18,7 +18,11 @@ fn said(thread: usize, append: usize, message: usize) -> String {
 }
 
 /// Appends from all threads, every third buffered; gives all receipts with what was said.
-fn append_all(store: &Store, appends: usize, name: impl Fn(usize, usize) -> String + Sync) -> Vec<(Receipt, Vec<String>)> {
+fn append_all(
+    store: &Store,
+    appends: usize,
+    name: impl Fn(usize, usize) -> String + Sync,
+) -> Vec<(Receipt, Vec<String>)> {
     let start = Barrier::new(THREADS);
     let receipts = thread::scope(|scope| {
         let (start, name) = (&start, &name);
@@ -155,7 +159,7 @@ fn readers_see_whole_prefixes_only() {
                     let messages = store.load_raw("chat").unwrap();
                     assert!(messages.iter().map(|stored| stored.index).eq(0..messages.len() as u64));
                     // Every append has two messages: none is half there.
-                    assert!(messages.len() % 2 == 0 && messages.len() >= before);
+                    assert!(messages.len().is_multiple_of(2) && messages.len() >= before);
                     before = messages.len();
                     read.fetch_add(1, Ordering::Relaxed);
                 }

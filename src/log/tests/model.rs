@@ -16,13 +16,19 @@ pub(super) struct Line {
 #[derive(Clone, Debug)]
 pub(super) enum What {
     /// A chunk of a message that was appended whole, of so many chunks.
-    Whole { message: Message, chunk: usize },
+    Whole {
+        message: Message,
+        chunk: usize,
+    },
     /// A message that was appended whole, and is empty.
     Empty(Message),
     Begin(Role),
     Fragment(u32, Chunk),
     Finish(FinishReason),
-    Rewind { to: u64, end: u64 },
+    Rewind {
+        to: u64,
+        end: u64,
+    },
     Title,
 }
 
@@ -159,7 +165,11 @@ impl Conversation {
             }
         }
         let hidden = hidden(lines);
-        found.into_iter().filter(|(index, _)| !hidden.contains(index)).map(|(index, building)| building.done(index)).collect()
+        found
+            .into_iter()
+            .filter(|(index, _)| !hidden.contains(index))
+            .map(|(index, building)| building.done(index))
+            .collect()
     }
 }
 
@@ -191,7 +201,14 @@ impl Building {
         }
         let (chunk_indexes, chunks) = self.chunks.into_iter().unzip();
         let message = Message { chunks, ..self.message };
-        StoredMessage { index, state: self.state, first_seq: self.seqs.0, last_seq: self.seqs.1, chunk_indexes, message }
+        StoredMessage {
+            index,
+            state: self.state,
+            first_seq: self.seqs.0,
+            last_seq: self.seqs.1,
+            chunk_indexes,
+            message,
+        }
     }
 }
 

@@ -528,7 +528,8 @@ impl World {
             let Some(known) = known.as_ref().filter(|known| known.published.is_some()) else { continue };
             let minute = Timestamp::from_micros(known.published_activity).minute();
             listed.push((minute, name(at).id()));
-            let entries = core.entries(name(at).id(), &"", 1..=u64::MAX - 1, engine::Order::Ascending, usize::MAX).unwrap();
+            let entries =
+                core.entries(name(at).id(), &"", 1..=u64::MAX - 1, engine::Order::Ascending, usize::MAX).unwrap();
             prop_assert_eq!(entries.len(), known.visible().len());
             for ((seq, entry), line) in (1..).zip(&entries).zip(known.visible()) {
                 let (kind, chunk_index) = match &line.what {
@@ -550,7 +551,10 @@ impl World {
         listed.sort_unstable();
         listed.reverse();
         let page = core.list(&ListQuery::new()).unwrap();
-        prop_assert_eq!(page.items.into_iter().map(|item| item.id).collect::<Vec<_>>(), listed.iter().map(|(_, id)| *id).collect::<Vec<_>>());
+        prop_assert_eq!(
+            page.items.into_iter().map(|item| item.id).collect::<Vec<_>>(),
+            listed.iter().map(|(_, id)| *id).collect::<Vec<_>>()
+        );
         prop_assert!(page.next.is_none());
         Ok(())
     }
