@@ -9,6 +9,8 @@ mod head;
 pub(crate) mod key;
 mod read;
 mod split;
+#[cfg(test)]
+mod tests;
 mod v1;
 
 pub(crate) use encode::{Body, Fragment};
