@@ -10,7 +10,7 @@ use crate::engine::{self, Order};
 use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::group::StoredMessage;
-use crate::log::{AppendOptions, ListItem, ListPage, ListQuery, Log, Receipt, Verification};
+use crate::log::{AppendOptions, ListItem, ListPage, ListQuery, Log, Opening, Receipt, Redaction, Verification};
 use crate::model::{ConversationId, Message, Metadata, Name, Role, Timestamp};
 use crate::tail::Tail;
 use crate::writer::MessageWriter;
@@ -48,6 +48,7 @@ pub struct Store {
 #[derive(Clone)]
 pub struct StoreOptions {
     window: Duration,
+    opening: Opening,
     clock: crate::log::Clock,
 }
 
@@ -73,13 +74,28 @@ impl StoreOptions {
     /// A window of 25 ms, the system's clock.
     #[must_use]
     pub fn new() -> Self {
-        Self { window: Duration::from_millis(25), clock: Arc::new(Timestamp::now) }
+        Self { window: Duration::from_millis(25), opening: Opening::default(), clock: Arc::new(Timestamp::now) }
     }
 
     /// Sets how long a buffered append, or a writer's delta, may wait before it is made durable: what a crash may take.
     #[must_use]
     pub const fn with_window(mut self, window: Duration) -> Self {
         self.window = window;
+        self
+    }
+
+    /// Opens for reading only: nothing is written, not even that the store was opened. What a crash left half deleted is
+    /// not finished.
+    #[must_use]
+    pub const fn with_read_only(mut self, read_only: bool) -> Self {
+        self.opening.read_only = read_only;
+        self
+    }
+
+    /// Goes on writing a store that lost acknowledged data ([`Error::WentBack`]): what is there is made consistent.
+    #[must_use]
+    pub const fn with_accept_loss(mut self, accept_loss: bool) -> Self {
+        self.opening.accept_loss = accept_loss;
         self
     }
 
@@ -96,7 +112,7 @@ impl StoreOptions {
     /// As [`Store::open`].
     pub fn open(&self, url: &str) -> Result<Store> {
         let engine = engine::open(url)?;
-        Ok(Store { log: Arc::new(Log::open(engine, Arc::clone(&self.clock), self.window)?) })
+        Ok(Store { log: Arc::new(Log::open(engine, Arc::clone(&self.clock), self.window, self.opening)?) })
     }
 }
 
@@ -296,10 +312,25 @@ impl Store {
     /// Erases a conversation. Durable. Its id may then be used anew, from seq 1 on. The engine may keep the freed bytes
     /// until it reuses them.
     ///
+    /// Of a conversation that has forks, what lies behind the highest fork point is erased at once, and the rest with the
+    /// last fork: until then its id is not free.
+    ///
     /// # Errors
-    /// `NotFound`; `InvalidInput` while forks read through it; `Poisoned`.
+    /// `NotFound`; `Poisoned`.
     pub fn delete(&self, name: impl Into<Name>) -> Result<()> {
         self.log.core().delete(&name.into())
+    }
+
+    /// Erases the content of a message, or of one chunk of it, for good: texts, arguments, results, images, native data,
+    /// unknown fields, a title that came from it. Role, indices, call ids and tool names stay. Durable. All forks that
+    /// share the message are affected; backups, and bytes that the engine freed and has not reused, are not.
+    ///
+    /// Cost: reading the conversation, and writing the message's records again.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidInput` while the message is being written; `Poisoned`.
+    pub fn redact(&self, name: impl Into<Name>, message_index: u64, chunk_index: Option<u32>) -> Result<Redaction> {
+        self.log.core().redact(&name.into(), message_index, chunk_index)
     }
 
     /// Reads everything and compares what can be derived again. `progress` is called with conversations done and in all.

@@ -91,7 +91,7 @@ impl Core {
     }
 
     /// The conversations that have a key of this kind.
-    fn ids(&self, kind: u8) -> Result<BTreeSet<ConversationId>> {
+    pub(super) fn ids(&self, kind: u8) -> Result<BTreeSet<ConversationId>> {
         let mut ids = BTreeSet::new();
         // From one conversation to the next: their other keys are skipped.
         let mut start = vec![kind];

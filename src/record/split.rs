@@ -18,7 +18,7 @@ const FLAG_ORIGIN: u8 = 1;
 const LENGTH_BYTES: usize = 4;
 
 /// What all entries of a record share.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Header {
     /// Microseconds since 1970: when the append was queued.
     pub(crate) time: i64,
@@ -168,6 +168,17 @@ impl<'a> Record<'a> {
             seq += 1;
             Some(line)
         })
+    }
+
+    /// The entries as they are stored, with their seqs.
+    pub(crate) fn raw_entries(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
+        let (mut rest, first_seq) = (self.entries, self.first_seq);
+        let entries = std::iter::from_fn(move || {
+            let (entry, behind) = length_prefixed(rest)?;
+            rest = behind;
+            Some(entry)
+        });
+        (first_seq..).zip(entries)
     }
 
     /// The number of entries.
