@@ -1,0 +1,50 @@
+use conversation_store::{Problem, Verification};
+use serde::Serialize;
+
+use super::failure::{Exit, Outcome};
+use super::output::{ERROR, Output};
+use super::{Location, progress, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  convo verify
+  convo verify --store sled:backup.db --json | jq .problems
+
+Reads everything and derives again what can be derived. Exit code 1 if anything is wrong.";
+
+/// Check the whole store for damage
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    conversations: u64,
+    entries: u64,
+    problems: &'a [Problem],
+}
+
+pub(super) fn run(location: &Location, output: &mut Output) -> Outcome {
+    let store = location.open()?;
+    let bar = progress::conversations();
+    let found = store.verify(|done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    })?;
+    drop(bar);
+    let Verification { conversations, entries, problems } = &found;
+    let shown = Shown { conversations: *conversations, entries: *entries, problems };
+    output.result(&shown, || text(&found))?;
+    Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+fn text(found: &Verification) -> String {
+    let line = |problem: &Problem| format!("{ERROR}problem:{ERROR:#} {}\n", text::printable(&problem.to_string()));
+    let problems: String = found.problems.iter().map(line).collect();
+    let (conversations, entries) = (text::count(found.conversations, "conversation"), found.entries);
+    let verdict = match found.problems.len() {
+        0 => "no problems".to_owned(),
+        count => text::count(count, "problem"),
+    };
+    format!("{problems}{conversations}, {entries} entries: {verdict}")
+}
