@@ -6,15 +6,17 @@ use conversation_store::{AppendOptions, ExpectedHead, Limits, Receipt, Store};
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::{Input, LIMIT, Lines};
 use super::output::{self, Output};
-use super::{Location, progress, receipt, text};
+use super::progress::Progress;
+use super::{Location, receipt, text};
 
 const EXAMPLES: &str = r#"Examples:
   echo '{"role":"user","chunks":[{"type":"text","text":"hello"}]}' | convo append chat-42
   convo append chat-42 messages.jsonl --expect 0      only as a new conversation
   convo append chat-42 messages.jsonl --key upload-7  safe to repeat
-  agent | convo append chat-42                        each line is durable once its receipt is printed
+  agent | convo append chat-42                        line by line, as they come
 
-Blank lines are skipped. A bad line stops the command; the lines before it stay, and their receipts are printed."#;
+A line is durable once its receipt is printed. Blank lines are skipped. A bad line stops the command; the lines before
+it stay."#;
 
 /// Append messages, one JSON object a line: one durable append and one receipt for each
 #[derive(Debug, clap::Args)]
@@ -39,7 +41,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let input = Input::open(&args.file)?;
-    let bar = progress::bytes(input.length.filter(|_| !output.is_text()));
+    // On a terminal the receipts are progress enough.
+    let progress = (!output.is_text()).then(|| Progress::bytes(input.length));
     let mut append = Append {
         store: location.create()?,
         name: Name::from(&args.conversation),
@@ -59,11 +62,12 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         while let Some(message) = append.read(&mut lines)? {
             let appended = append.append(std::slice::from_ref(&message), output);
             appended.map_err(|failure| failure.at(&lines.place()))?;
-            if !output.is_text() {
-                bar.set_position(lines.position());
+            if let Some(progress) = &progress {
+                progress.set(lines.position());
             }
         }
     }
+    drop(progress);
     if append.appends == 0 {
         output::note(&format!("{}: no messages, nothing was appended", lines.name()));
     }
@@ -122,7 +126,8 @@ impl Append<'_> {
         let mut options = AppendOptions::new().with_expected(self.expected);
         if let Some(key) = self.key {
             let number = self.appends + 1;
-            options = options.with_idempotency_key(if number == 1 { key.to_owned() } else { format!("{key}#{number}") });
+            options =
+                options.with_idempotency_key(if number == 1 { key.to_owned() } else { format!("{key}#{number}") });
         }
         let receipt: Receipt = self.store.append_with(&self.name, messages, &options)?;
         self.appends += 1;

@@ -54,7 +54,8 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
 fn confirmed(name: &Name, item: &ListItem) -> Result<bool, Failure> {
     let title = item.title.as_ref().map_or_else(String::new, |title| format!(" \"{}\"", text::cut(title, 60)));
     let name = name.to_string();
-    let question = format!("Delete {}{title}, {}? [y/N] ", text::printable(&name), text::count(item.messages, "message"));
+    let question =
+        format!("Delete {}{title}, {}? [y/N] ", text::printable(&name), text::count(item.messages, "message"));
     let mut stderr = anstream::stderr();
     // Who cannot see the question answers no.
     let _ = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());

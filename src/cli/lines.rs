@@ -13,7 +13,8 @@ use super::output;
 /// Bytes of one line, and of a whole request: what one append may hold.
 pub(super) const LIMIT: usize = Limits::APPEND_BYTES;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-const LINE_HINT: &str = r#"a line is a message as JSON: {"role": "user", "chunks": [{"type": "text", "text": "hello"}]}"#;
+const LINE_HINT: &str =
+    r#"a line is a message as JSON: {"role": "user", "chunks": [{"type": "text", "text": "hello"}]}"#;
 
 /// A file, or stdin.
 pub(super) struct Input {

@@ -8,8 +8,8 @@ mod delete;
 mod entries;
 mod failure;
 mod fork;
-mod list;
 mod lines;
+mod list;
 mod next;
 mod output;
 mod progress;
@@ -53,10 +53,17 @@ struct Cli {
 #[derive(Debug, Args)]
 struct Global {
     /// Where the store is: sled:DIRECTORY, or memory: to try something out
-    #[arg(long, global = true, env = "CONVO_STORE", default_value = "sled:./convo.db", value_name = "URL")]
+    #[arg(
+        long,
+        global = true,
+        env = "CONVO_STORE",
+        default_value = "sled:./convo.db",
+        value_name = "URL",
+        display_order = 100
+    )]
     store: String,
     /// Print JSON, also on a terminal
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 101)]
     json: bool,
 }
 

@@ -56,7 +56,8 @@ impl Output {
 
     /// A line of JSON, also on a terminal.
     pub(super) fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
-        let json = serde_json::to_string(value).map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))?;
+        let json =
+            serde_json::to_string(value).map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))?;
         if self.is_terminal { self.line(&text::escape_json(&json)) } else { self.line(&json) }
     }
 

@@ -30,7 +30,8 @@ fn escape(text: &str, show: impl Fn(char) -> String) -> Cow<'_, str> {
 
 /// Controls other than line breaks and tabs, and the marks that reverse the direction of what follows.
 fn is_command(character: char) -> bool {
-    (character.is_control() && !matches!(character, '\n' | '\t')) || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    (character.is_control() && !matches!(character, '\n' | '\t'))
+        || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The first line, up to this many characters.
@@ -81,9 +82,10 @@ pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let widths: Vec<usize> = (0..N).map(|column| width(column).unwrap_or_default()).collect();
     let mut out = String::new();
     for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
-            if column + 1 == N { cell.clone() } else { format!("{cell:<width$}  ") }
-        });
+        let cells =
+            row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+                if column + 1 == N { cell.clone() } else { format!("{cell:<width$}  ") }
+            });
         let line: String = cells.collect();
         let _ = writeln!(out, "{}", line.trim_end());
     }
@@ -174,14 +176,16 @@ mod tests {
 
     #[test]
     fn columns_are_aligned() {
-        let rows = [["a".to_owned(), "bé".to_owned(), "c".to_owned()], ["aaa".to_owned(), String::new(), String::new()]];
+        let rows =
+            [["a".to_owned(), "bé".to_owned(), "c".to_owned()], ["aaa".to_owned(), String::new(), String::new()]];
         assert_eq!(table(&rows), "a    bé  c\naaa\n");
     }
 
     #[test]
     fn json_is_indented_and_otherwise_as_it_was() {
         let json = r#"{"b":[1.0,{"a":"x\",{"}],"a":[],"c":{}}"#;
-        let wanted = "{\n  \"b\": [\n    1.0,\n    {\n      \"a\": \"x\\\",{\"\n    }\n  ],\n  \"a\": [],\n  \"c\": {}\n}";
+        let wanted =
+            "{\n  \"b\": [\n    1.0,\n    {\n      \"a\": \"x\\\",{\"\n    }\n  ],\n  \"a\": [],\n  \"c\": {}\n}";
         assert_eq!(pretty_json(json), wanted);
     }
 

@@ -3,7 +3,8 @@ use serde::Serialize;
 
 use super::failure::{Exit, Outcome};
 use super::output::{ERROR, Output};
-use super::{Location, progress, text};
+use super::progress::Progress;
+use super::{Location, text};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,12 +27,9 @@ struct Shown<'a> {
 
 pub(super) fn run(location: &Location, output: &mut Output) -> Outcome {
     let store = location.open()?;
-    let bar = progress::conversations();
-    let found = store.verify(|done, all| {
-        bar.set_length(all);
-        bar.set_position(done);
-    })?;
-    drop(bar);
+    let progress = Progress::conversations();
+    let found = store.verify(|done, all| progress.set_of(done, all))?;
+    drop(progress);
     let Verification { conversations, entries, problems } = &found;
     let shown = Shown { conversations: *conversations, entries: *entries, problems };
     output.result(&shown, || text(&found))?;

@@ -12,8 +12,9 @@ use conversation_store::{Error, Store};
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::{self, Input, Lines};
 use super::output::{self, BOLD, DIM, Output, WARNING};
+use super::progress::Progress;
 use super::prompt::{Rendering, Shown};
-use super::{Location, progress, text};
+use super::{Location, text};
 use conversation::Replayed;
 
 const EXAMPLES: &str = "\
@@ -41,12 +42,10 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     let target = args.rendering.target()?;
     let input = Input::open(&args.file)?;
     let store = location.create()?;
-    let bar = progress::bytes(input.length);
+    let progress = Progress::bytes(input.length);
     let mut lines = Lines::new(input);
-    let replay = Replay::read(&mut lines, &store, &lines::default_conversation(&args.file), |position| {
-        bar.set_position(position);
-    })?;
-    drop(bar);
+    let replay = Replay::read(&mut lines, &store, &lines::default_conversation(&args.file), &progress)?;
+    drop(progress);
     if replay.conversations.is_empty() {
         output::note(&format!("{}: no messages, nothing was appended", lines.name()));
     }
@@ -76,7 +75,7 @@ struct Replay {
 }
 
 impl Replay {
-    fn read(lines: &mut Lines, store: &Store, default: &str, progress: impl Fn(u64)) -> Result<Self, Failure> {
+    fn read(lines: &mut Lines, store: &Store, default: &str, progress: &Progress) -> Result<Self, Failure> {
         let mut replay = Self::default();
         while let Some(line) = lines.next()? {
             let name = Name::from(line.conversation.as_deref().unwrap_or(default));
@@ -89,7 +88,7 @@ impl Replay {
                 }
                 Err(error) => return Err(Failure::from(error).at(&place)),
             }
-            progress(lines.position());
+            progress.set(lines.position());
         }
         Ok(replay)
     }
@@ -145,6 +144,7 @@ fn report(shown: &Shown) -> String {
     if shown.report.is_empty() {
         return format!("{DIM}report: nothing was left out or altered{DIM:#}\n");
     }
-    let lines = shown.report.iter().map(|line| format!("{WARNING}report:{WARNING:#} {}\n", text::printable(&line.to_string())));
+    let lines =
+        shown.report.iter().map(|line| format!("{WARNING}report:{WARNING:#} {}\n", text::printable(&line.to_string())));
     lines.collect()
 }
