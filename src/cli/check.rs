@@ -33,6 +33,9 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
     let input = Input::open(&args.file)?;
     let name = input.name.clone();
     let request = input.read_text()?;
+    if request.trim().is_empty() {
+        return Err(Failure::usage(format!("{name}: it is empty; expected a request as JSON")));
+    }
     let findings = provider::check(target, &request).map_err(|error| {
         let (line, column, message) = (error.line, error.column, &error.message);
         Failure::usage(format!("{name}:{line}:{column}: not JSON: {message}"))

@@ -1,6 +1,7 @@
 use std::process::ExitCode;
 
 use conversation_store::Error;
+use serde::{Serialize, Serializer};
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub(super) struct Failure {
     pub(super) exit: Exit,
     /// Empty if there is nobody to tell: the reader of the output has gone.
     pub(super) message: String,
+    /// What to do, where the message does not say it.
+    pub(super) hint: Option<String>,
 }
 
 /// What a command comes to.
@@ -33,18 +36,18 @@ pub(super) type Outcome = Result<Exit, Failure>;
 impl Failure {
     /// An operation failed.
     pub(super) fn failed(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Failed, message: message.into() }
+        Self { exit: Exit::Failed, message: message.into(), hint: None }
     }
 
     /// The command line, or the input, cannot be taken as it is.
     pub(super) fn usage(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, message: message.into() }
+        Self { exit: Exit::Usage, message: message.into(), hint: None }
     }
 
     /// The output could not be written. A reader that has gone, as `head` does, has what it wanted.
     pub(super) fn output(error: &std::io::Error) -> Self {
         match error.kind() {
-            std::io::ErrorKind::BrokenPipe => Self { exit: Exit::Done, message: String::new() },
+            std::io::ErrorKind::BrokenPipe => Self { exit: Exit::Done, message: String::new(), hint: None },
             _ => Self::failed(format!("cannot write the output: {error}")),
         }
     }
@@ -54,8 +57,8 @@ impl Failure {
     }
 
     #[must_use]
-    pub(super) fn with_hint(mut self, hint: &str) -> Self {
-        self.message = format!("{}\n  hint: {hint}", self.message);
+    pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
         self
     }
 
@@ -64,6 +67,13 @@ impl Failure {
     pub(super) fn at(mut self, place: &str) -> Self {
         self.message = format!("{place}: {}", self.message);
         self
+    }
+}
+
+/// As JSON the message alone.
+impl Serialize for Failure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.message.serialize(serializer)
     }
 }
 
@@ -89,7 +99,7 @@ const fn hint(error: &Error) -> Option<&'static str> {
         Error::MessageClosed { .. } => Some("append a new message"),
         Error::Corrupt { .. } => Some("`convo verify` shows what else is damaged; the rest can still be read"),
         Error::NothingToSend(_) => Some("`convo show CONVERSATION --raw` shows what is stored"),
-        Error::LimitExceeded { .. } => Some("split it into several"),
+        Error::LimitExceeded { .. } => Some("make it shorter, or split it"),
         _ => None,
     }
 }

@@ -105,7 +105,7 @@ pub(crate) fn run() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(failure) => {
             if !failure.is_reader_gone() {
-                output::error(&failure.message);
+                output::error(&failure);
             }
             failure.exit.into()
         }

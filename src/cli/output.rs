@@ -106,6 +106,9 @@ pub(super) fn note(line: &str) {
 }
 
 /// A failure, on stderr.
-pub(super) fn error(message: &str) {
-    note(&format!("{ERROR}error:{ERROR:#} {}", text::printable(message)));
+pub(super) fn error(failure: &Failure) {
+    note(&format!("{ERROR}error:{ERROR:#} {}", text::printable(&failure.message)));
+    if let Some(hint) = &failure.hint {
+        note(&format!("  hint: {}", text::printable(hint)));
+    }
 }

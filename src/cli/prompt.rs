@@ -62,7 +62,7 @@ pub(super) struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) request: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) error: Option<String>,
+    pub(super) error: Option<Failure>,
     pub(super) report: Vec<ReportLine>,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     }
     output.report(None, &shown.report);
     match (&shown.request, shown.error) {
-        (_, Some(error)) => Err(Failure::failed(error)),
+        (_, Some(error)) => Err(error),
         (request, None) => output.json(request).map(|()| Exit::Done),
     }
 }
@@ -114,7 +114,7 @@ impl Rendering {
         let (request, error, report) = match provider::render(target, &conversation, &options) {
             Ok(prompt) => (Some(prompt.request), None, prompt.report),
             Err(error @ (Error::NothingToSend(_) | Error::TooLarge(_))) => {
-                (None, Some(Failure::from(error).message), conversation.report().to_vec())
+                (None, Some(error.into()), conversation.report().to_vec())
             }
             Err(error) => return Err(error),
         };
@@ -124,7 +124,7 @@ impl Rendering {
 
 impl Shown {
     /// A conversation without a prompt.
-    pub(super) fn failed(name: &Name, error: String) -> Self {
+    pub(super) fn failed(name: &Name, error: Failure) -> Self {
         let (conversation, key) = (name.id().to_string(), name.key().map(str::to_owned));
         Self { conversation, key, request: None, error: Some(error), report: Vec::new() }
     }

@@ -3,6 +3,7 @@ use std::collections::VecDeque;
 use conversation_store::model::{Message, Name};
 use conversation_store::{AppendOptions, Error, ExpectedHead, Result, Store, StoredMessage};
 
+use super::super::failure::Failure;
 use super::super::text::count;
 use super::compare::difference;
 
@@ -10,7 +11,7 @@ use super::compare::difference;
 pub(super) struct Replayed {
     pub(super) name: Name,
     /// Why no more of its lines are taken.
-    pub(super) conflict: Option<String>,
+    pub(super) conflict: Option<Failure>,
     /// What the store holds and no line was compared with yet.
     stored: VecDeque<StoredMessage>,
     /// The last seq; 0 before the first.
@@ -32,7 +33,7 @@ impl Replayed {
         replayed.last_seq = item.last_seq;
         match store.load_raw(&replayed.name) {
             Ok(messages) => replayed.stored = messages.into(),
-            Err(error @ Error::Corrupt { .. }) => replayed.conflict = Some(error.to_string()),
+            Err(error @ Error::Corrupt { .. }) => replayed.conflict = Some(error.into()),
             Err(error) => return Err(error),
         }
         let hidden = item.messages.saturating_sub(replayed.stored.len() as u64);
@@ -85,11 +86,9 @@ impl Replayed {
     }
 
     fn refuse(&mut self, problem: &str) {
-        self.conflict = Some(format!(
-            "conflict: {problem}; nothing was appended to this conversation\n  hint: replay into another store \
-             (--store URL), or `convo delete {}` first",
-            self.name
-        ));
+        let conflict = Failure::failed(format!("conflict: {problem}; nothing was appended to it"));
+        let hint = format!("replay into another store (--store URL), or `convo delete {}` first", self.name);
+        self.conflict = Some(conflict.with_hint(hint));
     }
 
     /// What became of its lines.

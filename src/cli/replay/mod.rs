@@ -56,13 +56,13 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
             Some(conflict) => Shown::failed(&replayed.name, conflict),
             None => match args.rendering.render(&store, target, &replayed.name) {
                 Ok(shown) => shown,
-                Err(error) => Shown::failed(&replayed.name, Failure::from(error).message),
+                Err(error) => Shown::failed(&replayed.name, error.into()),
             },
         };
         if shown.exit() != Exit::Done {
             exit = shown.exit();
         }
-        print(&shown, &replayed, output)?;
+        print(shown, &replayed, output)?;
     }
     Ok(exit)
 }
@@ -84,7 +84,7 @@ impl Replay {
             match replayed.take(store, &line.message, &place) {
                 Ok(()) => {}
                 Err(error @ (Error::Conflict { .. } | Error::Corrupt { .. })) => {
-                    replayed.conflict = Some(Failure::from(error).at(&place).message);
+                    replayed.conflict = Some(Failure::from(error).at(&place));
                 }
                 Err(error) => return Err(Failure::from(error).at(&place)),
             }
@@ -107,25 +107,21 @@ impl Replay {
     }
 }
 
-fn print(shown: &Shown, replayed: &Replayed, output: &mut Output) -> Result<(), Failure> {
+fn print(shown: Shown, replayed: &Replayed, output: &mut Output) -> Result<(), Failure> {
     if output.is_json() {
-        return output.json(shown);
+        return output.json(&shown);
     }
-    let label = text::printable(shown.label());
+    let label = text::printable(shown.label()).into_owned();
     let summary = replayed.summary();
     if output.is_text() {
         output.text(&format!("{BOLD}{label}{BOLD:#}  {DIM}{summary}{DIM:#}"))?;
     } else {
         output::note(&format!("{label}: {summary}"));
     }
-    if let Some(error) = &shown.error {
-        output.flush()?;
-        output::error(&format!("{label}: {error}"));
-    }
     if let Some(request) = &shown.request {
         if output.is_text() {
             output.text(&text::printable(&text::pretty_json(request.get())))?;
-            output.text(&report(shown))?;
+            output.text(&report(&shown))?;
         } else {
             output.json(request)?;
         }
@@ -134,7 +130,11 @@ fn print(shown: &Shown, replayed: &Replayed, output: &mut Output) -> Result<(), 
         if shown.report.is_empty() && shown.error.is_none() {
             output::note(&format!("{label}: report: nothing was left out or altered"));
         }
-        output.report(Some(shown.label()), &shown.report);
+        output.report(Some(&label), &shown.report);
+    }
+    if let Some(error) = shown.error {
+        output.flush()?;
+        output::error(&error.at(&label));
     }
     Ok(())
 }
