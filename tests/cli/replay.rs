@@ -15,7 +15,10 @@ fn the_incident_comes_out_as_a_valid_request_and_a_second_run_adds_nothing() {
     assert_eq!(first.exit, 0, "{}", first.stderr);
     assert!(first.stderr.starts_with(&format!("{INCIDENT}: 9 lines appended, 0 stored already\nreport: ")));
     let check = place.run_with(&["check", "--for", "openai-chat"], first.stdout.as_str());
-    assert_eq!((check.exit, check.stderr.as_str()), (0, "stdin: openai-chat: 1 finding, none of them hard: it is accepted\n"));
+    assert_eq!(
+        (check.exit, check.stderr.as_str()),
+        (0, "stdin: openai-chat: 1 finding, none of them hard: it is accepted\n")
+    );
     let entries = place.ok(&["entries", INCIDENT]).stdout;
     assert_eq!(entries.lines().count(), 14);
 
@@ -84,7 +87,7 @@ fn a_conversation_that_holds_anything_else_is_a_conflict() {
         ),
         (
             changed("\"}]", "\"}, {\"type\": \"text\", \"text\": \"more\"}]"),
-            "c.jsonl:2 is not what is stored as message 1 (seq 2): 1 chunks in the store, 2 in the line",
+            "c.jsonl:2 is not what is stored as message 1 (seq 2): 1 chunk in the store, 2 in the line",
         ),
         (changed("stop", "length"), "c.jsonl:2 is not what is stored as message 1 (seq 2): finish_reason differs"),
         (
@@ -123,7 +126,7 @@ fn a_rewound_or_interrupted_conversation_is_a_conflict() {
     place.ok(&["rewind", "c", "1"]);
     let run = replay(&place, "c.jsonl");
     assert_eq!(run.exit, 1);
-    assert!(run.stdout.contains("conflict: 1 message of it were rewound since, which the file does not know"));
+    assert!(run.stdout.contains("conflict: a rewind hides 1 message of it, which the file does not know"));
 
     let store = place.store();
     let writer = store.begin("d", conversation_store::model::Role::User, Default::default()).unwrap();

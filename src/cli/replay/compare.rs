@@ -1,6 +1,8 @@
 use conversation_store::model::Message;
 use conversation_store::{MessageState, StoredMessage};
 
+use super::super::text::count;
+
 /// What a line says otherwise than the store, if anything. A line without a time has that of its append.
 pub(super) fn difference(stored: &StoredMessage, line: &Message) -> Option<String> {
     if stored.state != MessageState::Complete {
@@ -15,7 +17,7 @@ pub(super) fn difference(stored: &StoredMessage, line: &Message) -> Option<Strin
         return Some(format!("chunks[{chunk}] differs"));
     }
     if said.chunks.len() != line.chunks.len() {
-        return Some(format!("{} chunks in the store, {} in the line", said.chunks.len(), line.chunks.len()));
+        return Some(format!("{} in the store, {} in the line", count(said.chunks.len(), "chunk"), line.chunks.len()));
     }
     if said.finish_reason != line.finish_reason {
         return Some("finish_reason differs".to_owned());

@@ -39,7 +39,7 @@ impl Replayed {
         let hidden = item.messages.saturating_sub(replayed.stored.len() as u64);
         if hidden > 0 && replayed.conflict.is_none() {
             let hidden = count(hidden, "message");
-            replayed.refuse(&format!("{hidden} of it were rewound since, which the file does not know"));
+            replayed.refuse(&format!("a rewind hides {hidden} of it, which the file does not know"));
         }
         Ok(replayed)
     }
