@@ -87,6 +87,13 @@ impl StoreOptions {
     }
 
     /// Sets whether a store that is not there is created. `memory:` always is.
+    ///
+    /// ```
+    /// use conversation_store::{Error, StoreOptions};
+    ///
+    /// let opened = StoreOptions::new().with_create(false).open("sled:no/such/directory");
+    /// assert!(matches!(opened, Err(Error::NotFound { .. })));
+    /// ```
     #[must_use]
     pub const fn with_create(mut self, create: bool) -> Self {
         self.create = create;

@@ -90,3 +90,32 @@ fn content(kind: &EntryKind) -> String {
     };
     text::cut(&content, 60)
 }
+
+#[cfg(test)]
+mod tests {
+    use conversation_store::model::{Chunk, Message, Timestamp};
+    use conversation_store::{Store, StoreOptions};
+
+    use super::*;
+
+    fn store() -> Store {
+        StoreOptions::new().with_clock(|| Timestamp::from_micros(0)).open("memory:").unwrap()
+    }
+
+    #[test]
+    fn people_read_one_entry_a_line() {
+        let store = store();
+        let call = Chunk::tool_call("call_1", "ls", "{}");
+        store.append("c", &[Message::user("hello\nthere"), Message::assistant([call])]).unwrap();
+        store.set_title("c", Some("Files")).unwrap();
+        store.rewind("c", 1).unwrap();
+        let wanted = "\
+SEQ  TIME (UTC)           KIND    MESSAGE  CHUNK  ROLE
+1    1970-01-01 00:00:00  chunk   0        0      user       hello…
+2    1970-01-01 00:00:00  chunk   1        0      assistant  tool_call ls call_1: {}
+3    1970-01-01 00:00:00  meta                               title: Files
+4    1970-01-01 00:00:00  rewind  1                          hides messages below 2
+";
+        assert_eq!(text(&store.entries("c", .., 9).unwrap()), wanted);
+    }
+}

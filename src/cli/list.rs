@@ -114,3 +114,33 @@ fn text(page: &ListPage) -> String {
     };
     text::table(&std::iter::once(heads).chain(page.items.iter().map(row)).collect::<Vec<_>>())
 }
+
+#[cfg(test)]
+mod tests {
+    use conversation_store::model::{ConversationId, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn people_read_keys_where_there_are_some() {
+        let item = |key: Option<&str>, title: Option<&str>| ListItem {
+            id: ConversationId::from_bytes([7; 16]),
+            key: key.map(str::to_owned),
+            title: title.map(str::to_owned),
+            tags: Vec::new(),
+            created_at: Timestamp::from_micros(0),
+            last_activity: Timestamp::from_micros(0),
+            last_seq: 14,
+            messages: 9,
+            parent: None,
+        };
+        let wanted = "\
+CONVERSATION                          LAST ACTIVITY (UTC)  MESSAGES  LAST SEQ  TITLE
+chat-42                               1970-01-01 00:00:00  9         14        hello
+07070707-0707-0707-0707-070707070707  1970-01-01 00:00:00  9         14
+";
+        let items = vec![item(Some("chat-42"), Some("hello")), item(None, None)];
+        assert_eq!(text(&ListPage { items, next: None }), wanted);
+        assert_eq!(text(&ListPage { items: Vec::new(), next: None }), "no conversations");
+    }
+}

@@ -134,15 +134,21 @@ impl Command {
 impl Location {
     /// Opens the store; one that is not there is created.
     fn create(&self) -> Result<Store, Failure> {
-        Ok(Store::open(&self.url)?)
+        Store::open(&self.url).map_err(|error| self.not_opened(error))
     }
 
     /// Opens the store, which has to be there.
     fn open(&self) -> Result<Store, Failure> {
-        StoreOptions::new().with_create(false).open(&self.url).map_err(|error| match error {
+        StoreOptions::new().with_create(false).open(&self.url).map_err(|error| self.not_opened(error))
+    }
+
+    fn not_opened(&self, error: Error) -> Failure {
+        match error {
             Error::NotFound { .. } => Failure::failed(format!("there is no store at {}", self.url))
                 .with_hint("`convo append` and `convo replay` make one; --store URL or CONVO_STORE names another"),
+            Error::Corrupt { .. } => Failure::from(error)
+                .with_hint("the store cannot be opened: put its directory aside as it is, and restore a backup"),
             other => other.into(),
-        })
+        }
     }
 }

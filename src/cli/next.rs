@@ -67,3 +67,22 @@ fn text(step: &NextStep) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_read_the_step_and_its_calls() {
+        let call = |name: &str, id: &str| PendingCall {
+            message_index: 1,
+            tool_call_id: id.to_owned(),
+            name: name.to_owned(),
+            arguments: "{\"a\":1}".to_owned(),
+        };
+        let plain = |step| anstream::adapter::strip_str(&text(&step)).to_string();
+        assert_eq!(plain(NextStep::AwaitUser), "await user\n");
+        let wanted = "run tools\n  ls call_1\n    {\"a\":1}\n  rm \\u{7}\n    {\"a\":1}\n";
+        assert_eq!(plain(NextStep::RunTools(vec![call("ls", "call_1"), call("rm", "\u{7}")])), wanted);
+    }
+}

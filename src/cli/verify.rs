@@ -46,3 +46,19 @@ fn text(found: &Verification) -> String {
     };
     format!("{problems}{conversations}, {entries} entries: {verdict}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_come_first_and_the_verdict_last() {
+        let plain = |found: &Verification| anstream::adapter::strip_str(&text(found)).to_string();
+        let clean = Verification { conversations: 1, entries: 14, problems: Vec::new() };
+        assert_eq!(plain(&clean), "1 conversation, 14 entries: no problems");
+        let problem = Problem { conversation: None, seq: None, detail: "a key cannot be read".to_owned() };
+        let found = Verification { problems: vec![problem], conversations: 2, ..clean };
+        let wanted = "problem: store: a key cannot be read\n2 conversations, 14 entries: 1 problem";
+        assert_eq!(plain(&found), wanted);
+    }
+}
