@@ -1,7 +1,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use conversation_store::ListItem;
 use conversation_store::model::Name;
-use conversation_store::{Error, ListItem};
 use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
@@ -13,8 +13,8 @@ Examples:
   convo delete chat-42
   convo delete chat-42 --yes   without asking
 
-Asks on a terminal only: scripts are not asked. A conversation with forks is not deleted before them. The store keeps
-the freed bytes until it reuses them.";
+Asks on a terminal only: scripts are not asked. What forks of it share stays until the last of them is deleted, and its
+name is not free before. The store keeps the freed bytes until it reuses them.";
 
 /// Erase a conversation
 #[derive(Debug, clap::Args)]
@@ -41,11 +41,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     if asks && !confirmed(&name, &item)? {
         return Err(Failure::failed("nothing was deleted"));
     }
-    store.delete(&name).map_err(|error| match error {
-        // Not the input is at fault, but what is stored.
-        Error::InvalidInput(problem) => Failure::failed(problem),
-        other => other.into(),
-    })?;
+    store.delete(&name)?;
     let shown = Shown { deleted: item.id.to_string(), key: item.key.as_deref() };
     output.result(&shown, || format!("deleted {}", text::printable(shown.key.unwrap_or(&shown.deleted))))?;
     Ok(Exit::Done)

@@ -98,6 +98,7 @@ const fn hint(error: &Error) -> Option<&'static str> {
         Error::KeyReused { .. } => Some("a repeated append needs the same content; give new content a new key"),
         Error::MessageClosed { .. } => Some("append a new message"),
         Error::Corrupt { .. } => Some("`convo verify` shows what else is damaged; the rest can still be read"),
+        Error::WentBack { .. } => Some("`convo verify` shows what is left: restore a backup, or go on with that"),
         Error::NothingToSend(_) => Some("`convo show CONVERSATION --raw` shows what is stored"),
         Error::LimitExceeded { .. } => Some("make it shorter, or split it"),
         _ => None,

@@ -125,7 +125,7 @@ impl Command {
             Self::Fork(args) => fork::run(&args, location, output),
             Self::Rewind(args) => rewind::run(&args, location, output),
             Self::Delete(args) => delete::run(&args, location, output),
-            Self::Verify(_) => verify::run(location, output),
+            Self::Verify(args) => verify::run(&args, location, output),
             Self::Check(args) => check::run(&args, output),
         }
     }
@@ -140,6 +140,12 @@ impl Location {
     /// Opens the store, which has to be there.
     fn open(&self) -> Result<Store, Failure> {
         StoreOptions::new().with_create(false).open(&self.url).map_err(|error| self.not_opened(error))
+    }
+
+    /// Opens a store that lost acknowledged data, so that it can be written again.
+    fn open_accepting_loss(&self) -> Result<Store, Failure> {
+        let options = StoreOptions::new().with_create(false).with_accept_loss(true);
+        options.open(&self.url).map_err(|error| self.not_opened(error))
     }
 
     fn not_opened(&self, error: Error) -> Failure {

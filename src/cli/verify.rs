@@ -16,7 +16,11 @@ Reads everything and derives again what can be derived. Exit code 1 if anything 
 /// Check the whole store for damage
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// Go on with a store that lost acknowledged data to damage: from now on, what is left is taken as all there was
+    #[arg(long)]
+    accept_loss: bool,
+}
 
 #[derive(Serialize)]
 struct Shown<'a> {
@@ -25,8 +29,8 @@ struct Shown<'a> {
     problems: &'a [Problem],
 }
 
-pub(super) fn run(location: &Location, output: &mut Output) -> Outcome {
-    let store = location.open()?;
+pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+    let store = if args.accept_loss { location.open_accepting_loss()? } else { location.open()? };
     let progress = Progress::conversations();
     let found = store.verify(|done, all| progress.set_of(done, all))?;
     drop(progress);

@@ -27,17 +27,46 @@ fn fork_rewind_and_delete() {
 }
 
 #[test]
-fn a_damaged_store_does_not_pass() {
+fn a_store_that_lost_its_newest_data_to_damage() {
     let place = Place::new();
-    let long = HELLO.replace("hello", &"x".repeat(10_000));
-    place.append("c", &[&long]);
+    place.append("c", &[&HELLO.replace("hello", &"x".repeat(10_000))]);
     assert_eq!(place.ok(&["verify"]).json(), [json!({"conversations": 1, "entries": 1, "problems": []})]);
-    let db = place.path("convo.db").join("db");
+    let lost = place.path("lost.db");
+    std::fs::create_dir(&lost).unwrap();
+    for name in ["CONVERSATION-STORE", "watermark"] {
+        std::fs::copy(place.path("convo.db").join(name), lost.join(name)).unwrap();
+    }
+    let run = place.run(&["verify", "--store", "sled:lost.db"]);
+    assert_eq!(run.exit, 1);
+    assert!(run.stderr.starts_with("error: damaged data in the store: "), "{}", run.stderr);
+
+    let db = place.path("convo.db/db");
     let mut bytes = std::fs::read(&db).unwrap();
     let at = bytes.windows(64).position(|window| window.iter().all(|byte| *byte == b'x')).unwrap();
     bytes[at + 32] = b'y';
     std::fs::write(&db, bytes).unwrap();
     let run = place.run(&["verify"]);
-    assert_eq!(run.exit, 1, "{}{}", run.stdout, run.stderr);
-    assert!(run.stderr.starts_with("error: damaged data in the store: ./convo.db: "), "{}", run.stderr);
+    let problem = &run.json()[0]["problems"][0]["detail"];
+    assert_eq!(run.exit, 1);
+    assert!(problem.as_str().unwrap().starts_with("the store went back from commit "), "{problem}");
+    let run = place.run_with(&["append", "d"], HELLO);
+    assert_eq!(run.exit, 1);
+    assert!(run.stderr.starts_with("error: stdin:1: the store went back from commit "), "{}", run.stderr);
+    assert_eq!(place.run(&["verify", "--accept-loss"]).exit, 0);
+    place.append("d", &[HELLO]);
+    assert_eq!(place.ok(&["verify"]).json(), [json!({"conversations": 1, "entries": 1, "problems": []})]);
+}
+
+#[test]
+fn of_a_deleted_conversation_its_forks_keep_what_they_share() {
+    let place = Place::new();
+    place.append("c", &[HELLO, ANSWER]);
+    place.ok(&["fork", "c", "--at", "1", "--as", "fork"]);
+    place.ok(&["delete", "c"]);
+    assert_eq!(place.run(&["show", "c"]).exit, 1);
+    assert_eq!(place.ok(&["show", "fork"]).json().len(), 1);
+    let run = place.run_with(&["append", "c"], HELLO);
+    assert_eq!(run.exit, 1, "{}", run.stderr);
+    place.ok(&["delete", "fork"]);
+    place.append("c", &[HELLO]);
 }
