@@ -50,6 +50,7 @@ pub struct StoreOptions {
     window: Duration,
     opening: Opening,
     clock: crate::log::Clock,
+    create: bool,
 }
 
 impl fmt::Debug for Store {
@@ -60,7 +61,7 @@ impl fmt::Debug for Store {
 
 impl fmt::Debug for StoreOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoreOptions").field("window", &self.window).finish_non_exhaustive()
+        f.debug_struct("StoreOptions").field("window", &self.window).field("create", &self.create).finish_non_exhaustive()
     }
 }
 
@@ -71,16 +72,31 @@ impl Default for StoreOptions {
 }
 
 impl StoreOptions {
-    /// A window of 25 ms, the system's clock.
+    /// A window of 25 ms, the system's clock; a store that is not there is created.
     #[must_use]
     pub fn new() -> Self {
-        Self { window: Duration::from_millis(25), opening: Opening::default(), clock: Arc::new(Timestamp::now) }
+        let (window, opening) = (Duration::from_millis(25), Opening::default());
+        Self { window, opening, clock: Arc::new(Timestamp::now), create: true }
     }
 
     /// Sets how long a buffered append, or a writer's delta, may wait before it is made durable: what a crash may take.
     #[must_use]
     pub const fn with_window(mut self, window: Duration) -> Self {
         self.window = window;
+        self
+    }
+
+    /// Sets whether a store that is not there is created. `memory:` always is.
+    ///
+    /// ```
+    /// use conversation_store::{Error, StoreOptions};
+    ///
+    /// let opened = StoreOptions::new().with_create(false).open("sled:no/such/directory");
+    /// assert!(matches!(opened, Err(Error::NotFound { .. })));
+    /// ```
+    #[must_use]
+    pub const fn with_create(mut self, create: bool) -> Self {
+        self.create = create;
         self
     }
 
@@ -106,11 +122,14 @@ impl StoreOptions {
         self
     }
 
-    /// Opens a store, creating it if there is none.
+    /// Opens a store, creating it if there is none, unless that is switched off.
     ///
     /// # Errors
-    /// As [`Store::open`].
+    /// As [`Store::open`]; `NotFound` if there is none and it is not to be created.
     pub fn open(&self, url: &str) -> Result<Store> {
+        if !self.create && engine::is_vacant(url)? {
+            return Err(Error::NotFound { what: format!("a store at {url}") });
+        }
         let engine = engine::open(url)?;
         Ok(Store { log: Arc::new(Log::open(engine, Arc::clone(&self.clock), self.window, self.opening)?) })
     }

@@ -21,7 +21,7 @@ use crate::error::Result;
 
 pub(crate) use directory::{Directory, MARKER};
 pub(crate) use memory::Memory;
-pub(crate) use url::{Url, open};
+pub(crate) use url::{Url, is_vacant, open};
 
 /// Sorted keys and values. All calls block; all may be made from several threads at once, except that only one thread
 /// writes.
