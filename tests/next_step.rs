@@ -6,7 +6,7 @@ use conversation_store::{Conversation, NextStep, Store, next_step};
 /// What happens in a history.
 enum Event {
     /// A message is appended whole.
-    Said(Message),
+    Said(Box<Message>),
     /// A message is being written, and its writer lives on.
     Streaming(Vec<Chunk>),
     /// A message was being written when its writer died.
@@ -18,15 +18,15 @@ enum Event {
 use Event::{Crashed, Rewound, Said, Streaming};
 
 fn user(text: &str) -> Event {
-    Said(Message::user(text))
+    Said(Box::new(Message::user(text)))
 }
 
 fn answer(reason: FinishReason, chunks: impl IntoIterator<Item = Chunk>) -> Event {
-    Said(Message { finish_reason: Some(reason), ..Message::assistant(chunks) })
+    Said(Box::new(Message { finish_reason: Some(reason), ..Message::assistant(chunks) }))
 }
 
 fn result(id: &str) -> Event {
-    Said(Message::tool(id, "42"))
+    Said(Box::new(Message::tool(id, "42")))
 }
 
 fn call(id: &str) -> Chunk {
@@ -54,11 +54,11 @@ fn thinking() -> Chunk {
 fn table() -> Vec<(&'static str, Vec<Event>, &'static str)> {
     use FinishReason::{ContentFilter, Interrupted, Length, Refusal, Stop, ToolCalls};
     vec![
-        ("only instructions", vec![Said(Message::system("Be kind."))], "await_user"),
+        ("only instructions", vec![Said(Box::new(Message::system("Be kind.")))], "await_user"),
         ("a question", vec![user("a")], "call_model"),
         ("two questions", vec![user("a"), user("b")], "call_model"),
         ("an answer", vec![user("a"), answer(Stop, [text()])], "await_user"),
-        ("an answer without a reason", vec![user("a"), Said(Message::assistant([text()]))], "await_user"),
+        ("an answer without a reason", vec![user("a"), Said(Box::new(Message::assistant([text()])))], "await_user"),
         ("a refusal", vec![user("a"), answer(Refusal, [Body::Refusal { text: "No".into() }.into()])], "await_user"),
         ("filtered", vec![user("a"), answer(ContentFilter, [text()])], "await_user"),
         ("failed: only an error", vec![user("a"), answer(FinishReason::Error, [Chunk::error("500")])], "call_model"),
@@ -76,7 +76,7 @@ fn table() -> Vec<(&'static str, Vec<Event>, &'static str)> {
         ),
         (
             "instructions behind a call",
-            vec![user("a"), answer(ToolCalls, [call("1")]), Said(Message::system("Be brief."))],
+            vec![user("a"), answer(ToolCalls, [call("1")]), Said(Box::new(Message::system("Be brief.")))],
             "run_tools 1",
         ),
         (
@@ -84,7 +84,7 @@ fn table() -> Vec<(&'static str, Vec<Event>, &'static str)> {
             vec![
                 user("a"),
                 answer(ToolCalls, [call("1"), call("2")]),
-                Said(Message::new(Role::User, [Chunk::tool_result("1", "42")])),
+                Said(Box::new(Message::new(Role::User, [Chunk::tool_result("1", "42")]))),
             ],
             "run_tools 2",
         ),
@@ -167,7 +167,7 @@ fn every_history_has_its_step() {
         let mut writers = Vec::new();
         for event in events {
             match event {
-                Said(message) => drop(store.append("chat", &[message]).unwrap()),
+                Said(message) => drop(store.append("chat", &[*message]).unwrap()),
                 Rewound(to) => drop(store.rewind("chat", to).unwrap()),
                 Streaming(ref chunks) | Crashed(ref chunks) => {
                     let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
