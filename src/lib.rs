@@ -22,7 +22,7 @@ pub use error::{Error, Result};
 pub use group::{MessageState, StoredMessage};
 pub use log::{
     AppendOptions, Cursor, Durability, ExpectedHead, Limits, ListItem, ListPage, ListQuery, Problem, Receipt,
-    Verification,
+    Redaction, Verification,
 };
 pub use next_step::{NextStep, PendingCall, next_step};
 pub use reconcile::{ReportLine, Rule};

@@ -10,7 +10,7 @@ use crate::engine::{self, Order};
 use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::group::StoredMessage;
-use crate::log::{AppendOptions, ListItem, ListPage, ListQuery, Log, Receipt, Verification};
+use crate::log::{AppendOptions, ListItem, ListPage, ListQuery, Log, Opening, Receipt, Redaction, Verification};
 use crate::model::{ConversationId, Message, Metadata, Name, Role, Timestamp};
 use crate::tail::Tail;
 use crate::writer::MessageWriter;
@@ -48,7 +48,9 @@ pub struct Store {
 #[derive(Clone)]
 pub struct StoreOptions {
     window: Duration,
+    opening: Opening,
     clock: crate::log::Clock,
+    create: bool,
 }
 
 impl fmt::Debug for Store {
@@ -59,7 +61,7 @@ impl fmt::Debug for Store {
 
 impl fmt::Debug for StoreOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoreOptions").field("window", &self.window).finish_non_exhaustive()
+        f.debug_struct("StoreOptions").field("window", &self.window).field("create", &self.create).finish_non_exhaustive()
     }
 }
 
@@ -70,16 +72,46 @@ impl Default for StoreOptions {
 }
 
 impl StoreOptions {
-    /// A window of 25 ms, the system's clock.
+    /// A window of 25 ms, the system's clock; a store that is not there is created.
     #[must_use]
     pub fn new() -> Self {
-        Self { window: Duration::from_millis(25), clock: Arc::new(Timestamp::now) }
+        let (window, opening) = (Duration::from_millis(25), Opening::default());
+        Self { window, opening, clock: Arc::new(Timestamp::now), create: true }
     }
 
     /// Sets how long a buffered append, or a writer's delta, may wait before it is made durable: what a crash may take.
     #[must_use]
     pub const fn with_window(mut self, window: Duration) -> Self {
         self.window = window;
+        self
+    }
+
+    /// Sets whether a store that is not there is created. `memory:` always is.
+    ///
+    /// ```
+    /// use conversation_store::{Error, StoreOptions};
+    ///
+    /// let opened = StoreOptions::new().with_create(false).open("sled:no/such/directory");
+    /// assert!(matches!(opened, Err(Error::NotFound { .. })));
+    /// ```
+    #[must_use]
+    pub const fn with_create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// Opens for reading only: nothing is written, not even that the store was opened. What a crash left half deleted is
+    /// not finished.
+    #[must_use]
+    pub const fn with_read_only(mut self, read_only: bool) -> Self {
+        self.opening.read_only = read_only;
+        self
+    }
+
+    /// Goes on writing a store that lost acknowledged data ([`Error::WentBack`]): what is there is made consistent.
+    #[must_use]
+    pub const fn with_accept_loss(mut self, accept_loss: bool) -> Self {
+        self.opening.accept_loss = accept_loss;
         self
     }
 
@@ -90,13 +122,16 @@ impl StoreOptions {
         self
     }
 
-    /// Opens a store, creating it if there is none.
+    /// Opens a store, creating it if there is none, unless that is switched off.
     ///
     /// # Errors
-    /// As [`Store::open`].
+    /// As [`Store::open`]; `NotFound` if there is none and it is not to be created.
     pub fn open(&self, url: &str) -> Result<Store> {
+        if !self.create && engine::is_vacant(url)? {
+            return Err(Error::NotFound { what: format!("a store at {url}") });
+        }
         let engine = engine::open(url)?;
-        Ok(Store { log: Arc::new(Log::open(engine, Arc::clone(&self.clock), self.window)?) })
+        Ok(Store { log: Arc::new(Log::open(engine, Arc::clone(&self.clock), self.window, self.opening)?) })
     }
 }
 
@@ -296,10 +331,25 @@ impl Store {
     /// Erases a conversation. Durable. Its id may then be used anew, from seq 1 on. The engine may keep the freed bytes
     /// until it reuses them.
     ///
+    /// Of a conversation that has forks, what lies behind the highest fork point is erased at once, and the rest with the
+    /// last fork: until then its id is not free.
+    ///
     /// # Errors
-    /// `NotFound`; `InvalidInput` while forks read through it; `Poisoned`.
+    /// `NotFound`; `Poisoned`.
     pub fn delete(&self, name: impl Into<Name>) -> Result<()> {
         self.log.core().delete(&name.into())
+    }
+
+    /// Erases the content of a message, or of one chunk of it, for good: texts, arguments, results, images, native data,
+    /// unknown fields, a title that came from it. Role, indices, call ids and tool names stay. Durable. All forks that
+    /// share the message are affected; backups, and bytes that the engine freed and has not reused, are not.
+    ///
+    /// Cost: reading the conversation, and writing the message's records again.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidInput` while the message is being written; `Poisoned`.
+    pub fn redact(&self, name: impl Into<Name>, message_index: u64, chunk_index: Option<u32>) -> Result<Redaction> {
+        self.log.core().redact(&name.into(), message_index, chunk_index)
     }
 
     /// Reads everything and compares what can be derived again. `progress` is called with conversations done and in all.

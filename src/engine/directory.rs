@@ -1,14 +1,18 @@
 //! The directory of an engine: who holds it, and what it says it is.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use super::ballast;
+use super::watermark::Watermark;
 use crate::error::{Error, Result};
 
 /// The name of the marker file: present once the store's first commit is durable.
 pub(crate) const MARKER: &str = "CONVERSATION-STORE";
 const LOCK: &str = "lock";
+/// The files that are not the engine's.
+const OWN: &[&str] = &[MARKER, LOCK, "watermark", "ballast"];
 
 /// A directory that this process holds until the value is dropped.
 #[derive(Debug)]
@@ -17,6 +21,9 @@ pub(crate) struct Directory {
     engine: &'static str,
     _lock: File,
     established: bool,
+    watermark: Watermark,
+    /// The room for a full disk had to be given back to open what lives here.
+    disk_full: bool,
 }
 
 impl Directory {
@@ -42,7 +49,19 @@ impl Directory {
             Some(marker) => check_marker(path, engine, marker).map(|()| true)?,
             None => false,
         };
-        Ok(Self { path: path.to_owned(), engine, _lock: lock, established })
+        let watermark = Watermark::open(path)?;
+        Ok(Self { path: path.to_owned(), engine, _lock: lock, established, watermark, disk_full: false })
+    }
+
+    /// Whether nothing is there, or only an empty directory.
+    pub(crate) fn is_vacant(path: &Path) -> Result<bool> {
+        match fs::read_dir(path) {
+            Ok(mut entries) => Ok(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == LOCK))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
+            // A file: taking it says so.
+            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Ok(false),
+            Err(error) => Err(Error::io(format!("list {}", path.display()))(error)),
+        }
     }
 
     /// Where it is.
@@ -53,6 +72,31 @@ impl Directory {
     /// Whether a store lived here before this opening.
     pub(crate) const fn established(&self) -> bool {
         self.established
+    }
+
+    /// The number of the last durable commit, as it was noted beside the engine's files.
+    pub(crate) const fn watermark(&self) -> &Watermark {
+        &self.watermark
+    }
+
+    /// Whether the disk was full when what lives here was opened.
+    pub(crate) const fn disk_full(&self) -> bool {
+        self.disk_full
+    }
+
+    /// Opens what lives here; on a full disk once more, with the room that was kept for that.
+    pub(super) fn open_within<T>(&mut self, open: impl Fn() -> Result<T>) -> Result<T> {
+        match open() {
+            Err(Error::Io { source, action }) if source.kind() == io::ErrorKind::StorageFull => {
+                let released = ballast::release(&self.path).map_err(Error::io("give back the ballast"))?;
+                if !released {
+                    return Err(Error::Io { action, source });
+                }
+                self.disk_full = true;
+                open()
+            }
+            result => result,
+        }
     }
 
     /// Makes the names in the directory, and its own name, survive a power cut.
@@ -75,6 +119,7 @@ impl Directory {
             file.sync_all()
         };
         write().map_err(Error::io(format!("write {}", path.display())))?;
+        ballast::keep(&self.path);
         self.sync()
     }
 }
@@ -85,17 +130,17 @@ fn read_marker(path: &Path) -> Result<Option<String>> {
         // A marker that a crash left empty says nothing; the engine's own data tells.
         Ok(bytes) if bytes.is_empty() => Ok(None),
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io(format!("read {}", path.display()))(error)),
     }
 }
 
 fn check_leftovers(path: &Path, leftovers: fn(&str) -> bool) -> Result<()> {
-    let list = || -> std::io::Result<Vec<String>> {
+    let list = || -> io::Result<Vec<String>> {
         fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
     };
     let names = list().map_err(Error::io(format!("list {}", path.display())))?;
-    match names.iter().find(|name| ![LOCK, MARKER].contains(&name.as_str()) && !leftovers(name)) {
+    match names.iter().find(|name| !OWN.contains(&name.as_str()) && !leftovers(name)) {
         None => Ok(()),
         Some(name) => Err(Error::InvalidInput(format!(
             "{} is not a conversation store: it holds {name:?} and no file {MARKER}; name a new or empty directory",

@@ -2,6 +2,7 @@
 //!
 //! To add an engine: one file that implements [`Engine`] and passes `conformance.rs`, and one row in [`ENGINES`].
 
+mod ballast;
 #[cfg(test)]
 mod conformance;
 mod directory;
@@ -9,6 +10,7 @@ mod memory;
 #[cfg(feature = "sled")]
 mod sled;
 mod url;
+mod watermark;
 
 use std::fmt;
 use std::ops::{ControlFlow, Range};
@@ -19,7 +21,7 @@ use crate::error::Result;
 
 pub(crate) use directory::{Directory, MARKER};
 pub(crate) use memory::Memory;
-pub(crate) use url::{Url, open};
+pub(crate) use url::{Url, is_vacant, open};
 
 /// Sorted keys and values. All calls block; all may be made from several threads at once, except that only one thread
 /// writes.
@@ -36,6 +38,11 @@ pub(crate) trait Engine: Send + Sync + fmt::Debug {
 
     /// Everything written before survives a power cut once this returns.
     fn sync(&self) -> Result<()>;
+
+    /// Whether opening it needed more than opening: what it holds should be compared with what can be derived.
+    fn was_damaged(&self) -> bool {
+        false
+    }
 
     /// The directory in which the engine lives, if it has one.
     fn directory(&self) -> Option<&Directory>;

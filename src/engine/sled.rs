@@ -12,6 +12,8 @@ use super::{Batch, Directory, Engine, Order, Url, Visit};
 use crate::error::{Error, Result};
 
 const NAME: &str = "sled";
+const LOG: &str = "db";
+const SNAPSHOT: &str = "snap.";
 /// A freed segment is overwritten in place; the larger it is, the later. It also lifts the size from which sled keeps a
 /// value in a file of its own, which it never syncs: a quarter of a segment.
 const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
@@ -26,27 +28,80 @@ pub(crate) struct Sled {
     db: sled::Db,
     /// sled's log, through a handle of our own: what makes a flush survive a power cut.
     log: File,
+    /// False for throw-away stores only: a power cut takes what was acknowledged, or the store.
+    syncs: bool,
+    was_damaged: bool,
     /// Dropped last, and with it the lock.
     directory: Directory,
 }
 
 pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
-    url.check_options(&["cache_mb"])?;
+    url.check_options(&["cache_mb", "sync"])?;
+    let syncs = match url.option("sync") {
+        None | Some("always") => true,
+        Some("never") => false,
+        Some(other) => return Err(Error::InvalidInput(format!("sync={other}: expected always or never"))),
+    };
     let cache = url.option("cache_mb").map(cache_bytes).transpose()?.unwrap_or(DEFAULT_CACHE_BYTES);
-    let directory = Directory::take(path, NAME, is_sleds)?;
+    let mut directory = Directory::take(path, NAME, is_sleds)?;
     remove_cut_off_snapshots(path)?;
+    let mut was_damaged = false;
+    let db = match directory.open_within(|| open_db(path, cache)) {
+        Err(Error::Corrupt { .. }) if has_snapshot(path) => {
+            // The snapshot is only there to open faster: without it the whole log is read.
+            set_aside(path)?;
+            was_damaged = true;
+            directory.open_within(|| open_db(path, cache))?
+        }
+        result => result?,
+    };
+    let log_path = path.join(LOG);
+    let log = File::options().read(true).write(true).open(&log_path);
+    let log = log.map_err(Error::io(format!("open {}", log_path.display())))?;
+    directory.sync()?;
+    Ok(Arc::new(Sled { tree: (*db).clone(), db, log, syncs, was_damaged, directory }))
+}
+
+fn open_db(path: &Path, cache: u64) -> Result<sled::Db> {
     let config = sled::Config::new()
         .path(path)
         .segment_size(SEGMENT_BYTES)
         .cache_capacity(cache)
         // Every write is flushed by the committer: sled's own clock would leave writes unsynced in between.
         .flush_every_ms(None);
-    let db = open_unlocked(&config, path)?;
-    let log_path = path.join("db");
-    let log = File::options().read(true).write(true).open(&log_path);
-    let log = log.map_err(Error::io(format!("open {}", log_path.display())))?;
-    directory.sync()?;
-    Ok(Arc::new(Sled { tree: (*db).clone(), db, log, directory }))
+    open_unlocked(&config, path)
+}
+
+fn has_snapshot(path: &Path) -> bool {
+    file_names(path).is_ok_and(|names| names.iter().any(|name| name.starts_with(SNAPSHOT)))
+}
+
+/// Copies the directory beside itself, then removes the snapshots in it.
+fn set_aside(path: &Path) -> Result<()> {
+    let mut copy = path.as_os_str().to_owned();
+    copy.push(format!(".damaged-{}", crate::model::Timestamp::now().as_micros()));
+    let copy = Path::new(&copy);
+    let names = file_names(path)?;
+    let set_aside = || {
+        fs::create_dir(copy)?;
+        for name in &names {
+            if path.join(name).is_file() {
+                fs::copy(path.join(name), copy.join(name))?;
+            }
+        }
+        for name in names.iter().filter(|name| name.starts_with(SNAPSHOT)) {
+            fs::remove_file(path.join(name))?;
+        }
+        Ok(())
+    };
+    set_aside().map_err(Error::io(format!("set the damaged store {} aside as {}", path.display(), copy.display())))
+}
+
+fn file_names(path: &Path) -> Result<Vec<String>> {
+    let names = || -> std::io::Result<Vec<String>> {
+        fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    };
+    names().map_err(Error::io(format!("list {}", path.display())))
 }
 
 fn open_unlocked(config: &sled::Config, path: &Path) -> Result<sled::Db> {
@@ -68,18 +123,14 @@ fn open_unlocked(config: &sled::Config, path: &Path) -> Result<sled::Db> {
 
 /// The names that sled gives its files.
 fn is_sleds(name: &str) -> bool {
-    ["db", "conf", "blobs"].contains(&name) || name.starts_with("snap.")
+    [LOG, "conf", "blobs"].contains(&name) || name.starts_with(SNAPSHOT)
 }
 
 /// A crash while sled was opening leaves these, and sled then refuses to open. Nothing reads them.
 fn remove_cut_off_snapshots(path: &Path) -> Result<()> {
-    let names = fs::read_dir(path).map_err(Error::io(format!("list {}", path.display())))?;
-    for entry in names.filter_map(std::io::Result::ok) {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with("snap.") && name.ends_with(".generating") {
-            fs::remove_file(entry.path()).map_err(Error::io(format!("remove {}", entry.path().display())))?;
-        }
+    for name in file_names(path)?.iter().filter(|name| name.starts_with(SNAPSHOT) && name.ends_with(".generating")) {
+        let path = path.join(name);
+        fs::remove_file(&path).map_err(Error::io(format!("remove {}", path.display())))?;
     }
     Ok(())
 }
@@ -138,7 +189,14 @@ impl Engine for Sled {
 
     fn sync(&self) -> Result<()> {
         self.db.flush().map_err(self.error("flush"))?;
-        self.log.sync_data().map_err(Error::io("sync the store's log"))
+        if self.syncs {
+            self.log.sync_data().map_err(Error::io("sync the store's log"))?;
+        }
+        Ok(())
+    }
+
+    fn was_damaged(&self) -> bool {
+        self.was_damaged
     }
 
     fn directory(&self) -> Option<&Directory> {

@@ -5,6 +5,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use uuid::Uuid;
 
 use super::limits::{check_key, check_messages, check_name};
+use super::redact::FORGOTTEN;
 use super::state::{Pending, State, Unsealed};
 use super::{Core, QUEUE_BYTES};
 use crate::error::{Error, Result};
@@ -144,7 +145,7 @@ impl Core {
             let (receipt, locked) = self.find_receipt(id, key_digest, state)?;
             state = locked;
             if let Some(receipt) = receipt {
-                if receipt.content_digest != *content_digest {
+                if ![*content_digest, FORGOTTEN].contains(&receipt.content_digest) {
                     return Err(Error::KeyReused { conversation: id, key: (*key).to_owned() });
                 }
                 let durable = state.slot(id).published.as_ref().is_some_and(|head| head.next_seq > receipt.last_seq);
@@ -162,6 +163,7 @@ impl Core {
                 });
             }
         }
+        state.slot(id).check_free(id)?;
         check_expected(id, options.expected, state.slot(id).queued.as_deref())?;
         let count = messages.len() as u64;
         let draft = Draft { name, body, messages: count, base: None, title: title(messages) };
@@ -276,7 +278,8 @@ impl Core {
             last_rewind: if head.parent.is_some() { head.last_rewind } else { 0 },
             first_message_index: head.next_message_index - draft.messages,
         });
-        let header = Header { time: now, base, next_message_index: head.next_message_index, origin };
+        let next_message_index = head.next_message_index;
+        let header = Header { time: now, base, next_message_index, cut: false, origin };
         let bytes = draft.body.len();
         let record = Unsealed { conversation: id, first_seq, header, body: draft.body };
         let mut pending = Pending { record: Some(record), bytes, ..Pending::default() };

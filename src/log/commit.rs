@@ -144,7 +144,11 @@ impl Core {
         let key = key::meta(COMMIT_NUMBER);
         let value = record::seal(&key, &number)?;
         batch.put(key, value);
-        let write = || self.engine.write(batch).and_then(|()| self.engine.sync());
+        let write = || {
+            self.engine.write(batch)?;
+            self.engine.sync()?;
+            self.engine.directory().map_or(Ok(()), |directory| directory.watermark().set(number))
+        };
         catch_unwind(AssertUnwindSafe(write))
             .unwrap_or_else(|_| Err(Error::Poisoned { cause: "the engine panicked while it committed".to_owned() }))
     }

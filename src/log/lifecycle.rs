@@ -1,24 +1,19 @@
-//! What happens to a conversation as a whole: fork, rewind, title, deletion.
+//! What happens to a conversation as a whole: rewind, title, fork.
 
-use std::ops::ControlFlow;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use super::append::{Draft, Durability, Placed, Receipt, index_ops, title};
 use super::limits::{check_key, check_name};
 use super::read::Segment;
-use super::state::{Pending, State, Unsealed};
+use super::state::{Pending, Unsealed};
 use super::writer::Closed;
 use super::{Core, Pin};
-use crate::engine::{Batch, Engine, Order};
 use crate::error::{Error, Result};
-use crate::model::{ConversationId, Message, Name, Timestamp};
-use crate::record::{self, Body, Head, Header, Line, Meta, Origin, Rewind, TitleSource, Tombstone, key};
-
-/// Keys that are erased in one batch.
-const ERASE_KEYS: usize = 256;
+use crate::model::{ConversationId, Message, Name};
+use crate::record::{self, Body, Head, Header, Line, Meta, Origin, Rewind, TitleSource, key};
 
 /// Keeps a conversation as it is: nothing is queued for it, and all that was is durable.
-struct Frozen<'a> {
+pub(super) struct Frozen<'a> {
     pin: Pin<'a>,
 }
 
@@ -30,7 +25,7 @@ impl Drop for Frozen<'_> {
 }
 
 impl Core {
-    fn freeze(&self, id: ConversationId) -> Result<Frozen<'_>> {
+    pub(super) fn freeze(&self, id: ConversationId) -> Result<Frozen<'_>> {
         let pin = self.pin(id)?;
         let mut state = self.writable(id, Durability::Durable)?;
         state.slot(id).frozen = true;
@@ -103,7 +98,7 @@ impl Core {
         }))
     }
 
-    fn change_head(&self, pending: &mut Pending, change: impl FnOnce(&mut Head)) {
+    pub(super) fn change_head(&self, pending: &mut Pending, change: impl FnOnce(&mut Head)) {
         if let Some((_, Some(head))) = &mut pending.head {
             change(Arc::make_mut(head));
         }
@@ -158,6 +153,7 @@ impl Core {
         if let Some(existing) = &state.slot(id).queued {
             return Err(exists_already(id, existing.next_seq - 1));
         }
+        state.slot(id).check_free(id)?;
         let origin = Origin {
             key: head.key.clone(),
             created: now,
@@ -165,17 +161,20 @@ impl Core {
             last_rewind,
             first_message_index: next_message_index,
         };
-        let header = Header { time: now, base: next_message_index, next_message_index, origin: Some(origin) };
+        let base = next_message_index;
+        let header = Header { time: now, base, next_message_index, cut: false, origin: Some(origin) };
         let record = Unsealed { conversation: id, first_seq: at_seq + 1, header, body: Body::new() };
         let mut pending = Pending { record: Some(record), ..Pending::default() };
-        pending.ops.push((key::fork(owner, id), Some(Vec::new())));
+        let fork = key::fork(owner, id);
+        let value = record::seal(&fork, &at_seq)?;
+        pending.ops.push((fork, Some(value)));
         index_ops(id, None, &head, &mut pending);
         pending.head = Some((id, Some(Arc::new(head))));
         self.queue_durable(state, pending)
     }
 
     /// The index of the next message as it was right after `at_seq`.
-    fn next_message_index_at(&self, segments: &[Segment], at_seq: u64) -> Result<u64> {
+    pub(super) fn next_message_index_at(&self, segments: &[Segment], at_seq: u64) -> Result<u64> {
         let mut next = None;
         self.record_at(segments, at_seq, &mut |record| {
             for line in record.lines() {
@@ -242,56 +241,6 @@ impl Core {
             detail: "a rewind entry is expected here".to_owned(),
         })
     }
-
-    /// Erases a conversation. Its head goes first; what is cut off is finished when the store is opened again.
-    pub(crate) fn delete(&self, name: &Name) -> Result<()> {
-        let _structure = self.structure.lock().unwrap_or_else(PoisonError::into_inner);
-        let id = name.id();
-        let _frozen = self.freeze(id)?;
-        let head = self.published_head(id)?.ok_or_else(|| Error::no_conversation(name))?;
-        let forks = self.forks(id)?;
-        if let Some(fork) = forks.first() {
-            let (count, what) = (forks.len(), if forks.len() == 1 { "fork" } else { "forks" });
-            return Err(Error::InvalidInput(format!(
-                "conversation {name} has {count} {what} that read through it, {fork} among them: delete these first"
-            )));
-        }
-        let mut state = self.lock();
-        state.check_writable()?;
-        self.hide(id, &head, state.slot(id));
-        let mut pending = Pending { head: Some((id, None)), ..Pending::default() };
-        pending.ops.push((key::index(Timestamp::from_micros(head.last_activity).minute(), id), None));
-        let tombstone = key::tombstone(id);
-        let value = record::seal(&tombstone, &Tombstone { parent: head.parent.map(|(parent, _)| parent) })?;
-        pending.ops.push((tombstone, Some(value)));
-        self.queue_durable(state, pending)?;
-        erase(&*self.engine, id, head.parent.map(|(parent, _)| parent), &mut |batch| {
-            let state = self.lock();
-            state.check_writable()?;
-            self.queue_erasure(state, batch)
-        })
-    }
-
-    fn hide(&self, _id: ConversationId, _head: &Head, slot: &mut super::state::Slot) {
-        for (_, writer) in slot.writers.drain() {
-            writer.close(Closed::Deleted);
-        }
-    }
-
-    fn queue_erasure(&self, state: MutexGuard<'_, State>, batch: Batch) -> Result<()> {
-        self.queue_durable(state, Pending { ops: batch.ops, ..Pending::default() })
-    }
-
-    /// The conversations that were forked from this one.
-    pub(crate) fn forks(&self, id: ConversationId) -> Result<Vec<ConversationId>> {
-        let prefix = key::prefix(key::FORK, id);
-        let mut forks = Vec::new();
-        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
-            forks.extend(key::parse_fork(key));
-            ControlFlow::Continue(())
-        })?;
-        Ok(forks)
-    }
 }
 
 fn exists_already(conversation: ConversationId, actual: u64) -> Error {
@@ -299,55 +248,6 @@ fn exists_already(conversation: ConversationId, actual: u64) -> Error {
     Error::Conflict { conversation, actual, detail }
 }
 
-fn receipt(conversation: ConversationId, first_seq: u64, last_seq: u64) -> Receipt {
+pub(super) fn receipt(conversation: ConversationId, first_seq: u64, last_seq: u64) -> Receipt {
     Receipt { conversation, first_seq, last_seq, message_indexes: Vec::new(), durable: true, duplicate: false }
-}
-
-/// Erases what a deleted conversation left, in batches; the tombstone last.
-fn erase(
-    engine: &dyn Engine,
-    id: ConversationId,
-    parent: Option<[u8; 16]>,
-    write: &mut dyn FnMut(Batch) -> Result<()>,
-) -> Result<()> {
-    for kind in [key::RECORD, key::PART, key::RECEIPT] {
-        let prefix = key::prefix(kind, id);
-        loop {
-            let mut batch = Batch::default();
-            engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
-                batch.remove(key.to_vec());
-                if batch.ops.len() == ERASE_KEYS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })?;
-            if batch.ops.is_empty() {
-                break;
-            }
-            write(batch)?;
-        }
-    }
-    let mut batch = Batch::default();
-    if let Some(parent) = parent {
-        batch.remove(key::fork(ConversationId::from_bytes(parent), id));
-    }
-    batch.remove(key::tombstone(id));
-    write(batch)
-}
-
-/// Finishes the deletions that a crash cut off.
-pub(super) fn finish_deletions(core: &Core) -> Result<()> {
-    let mut tombstones = Vec::new();
-    let prefix = [key::TOMBSTONE];
-    core.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, value| {
-        if let Some(id) = key::parse_id(key) {
-            tombstones.push((id, record::open::<Tombstone>("a tombstone", key, value)));
-        }
-        ControlFlow::Continue(())
-    })?;
-    for (id, tombstone) in tombstones {
-        let parent = tombstone?.parent;
-        erase(&*core.engine, id, parent, &mut |batch| {
-            core.engine.write(batch)?;
-            core.engine.sync()
-        })?;
-    }
-    Ok(())
 }

@@ -5,11 +5,14 @@
 
 mod append;
 mod commit;
+mod delete;
 mod lifecycle;
 mod limits;
 mod list;
 mod open;
 mod read;
+mod rebuild;
+mod redact;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -18,18 +21,21 @@ mod verify;
 mod writer;
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Order};
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Timestamp};
-use crate::record::{self, Head, key};
+use crate::record::{self, Head, Tombstone, key};
 
 pub use append::{AppendOptions, Durability, ExpectedHead, Receipt};
 pub use limits::Limits;
 pub use list::{Cursor, ListItem, ListPage, ListQuery};
+pub(crate) use open::Opening;
+pub use redact::Redaction;
 use state::State;
 use ticker::Ticker;
 pub use verify::{Problem, Verification};
@@ -84,9 +90,8 @@ impl fmt::Debug for Log {
 
 impl Log {
     /// Opens the log on an engine. `window` is how long a buffered write may wait.
-    pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, window: Duration) -> Result<Self> {
-        let core = Arc::new(open::open(engine, clock)?);
-        lifecycle::finish_deletions(&core)?;
+    pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, window: Duration, opening: Opening) -> Result<Self> {
+        let core = Arc::new(open::open(engine, clock, opening)?);
         let background = std::thread::Builder::new().name("conversation-store".to_owned()).spawn({
             let core = Arc::clone(&core);
             move || {
@@ -112,7 +117,10 @@ impl Log {
 
     /// Makes everything durable and takes no more writes. A second call does nothing.
     pub(crate) fn close(&self) -> Result<()> {
-        let result = self.flush();
+        let result = self.flush().and_then(|()| match self.core.engine.directory() {
+            Some(directory) => directory.watermark().sync(),
+            None => Ok(()),
+        });
         self.core.lock().closed = true;
         self.core.ticker.stop();
         let background = self.background.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -193,12 +201,14 @@ impl Core {
             let evictions = state.evictions;
             drop(state);
             let head = self.stored_head(id)?.map(Arc::new);
+            let reserved = head.is_none() && self.tombstone(id)?.is_some();
             state = self.lock();
             if state.evictions == evictions && !state.slots.contains_key(&id) {
                 state.evict(IDLE_SLOTS);
                 let slot = state.slot(id);
                 slot.queued.clone_from(&head);
                 slot.published = head;
+                slot.reserved = reserved;
             }
         }
     }
@@ -209,14 +219,38 @@ impl Core {
         Ok(self.lock().slot(id).published.clone())
     }
 
-    /// The head in the engine: it may be ahead of what is durable.
+    /// The head in the engine: it may be ahead of what is durable. One that is damaged or missing is derived from the
+    /// records.
     fn stored_head(&self, id: ConversationId) -> Result<Option<Head>> {
         let key = key::head(id);
-        let Some(bytes) = self.engine.get(&key)? else { return Ok(None) };
-        let head = record::open("the head", &key, &bytes).map_err(|error| match error {
-            Error::Corrupt { detail, .. } => Error::Corrupt { conversation: Some(id), seq: None, detail },
-            other => other,
+        let Some(bytes) = self.engine.get(&key)? else {
+            let is_lost = self.has_records(id)? && self.tombstone(id)?.is_none();
+            return if is_lost { self.derived_head(id) } else { Ok(None) };
+        };
+        match record::open("the head", &key, &bytes) {
+            Ok(head) => Ok(Some(head)),
+            Err(Error::Corrupt { detail, .. }) => match self.derived_head(id)? {
+                Some(head) => Ok(Some(head)),
+                None => Err(Error::Corrupt { conversation: Some(id), seq: None, detail }),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    fn has_records(&self, id: ConversationId) -> Result<bool> {
+        let prefix = key::prefix(key::RECORD, id);
+        let mut found = false;
+        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |_, _| {
+            found = true;
+            ControlFlow::Break(())
         })?;
-        Ok(Some(head))
+        Ok(found)
+    }
+
+    /// What is known of a conversation that was deleted, while something of it is left.
+    fn tombstone(&self, id: ConversationId) -> Result<Option<Tombstone>> {
+        let key = key::tombstone(id);
+        let bytes = self.engine.get(&key)?;
+        bytes.map(|bytes| record::open("a tombstone", &key, &bytes)).transpose()
     }
 }

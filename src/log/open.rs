@@ -3,15 +3,24 @@
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex};
 
-use super::state::State;
+use super::state::{Blocked, State};
 use super::ticker::Ticker;
 use super::{COMMIT_NUMBER, Clock, Core, EPOCH, STORE};
-use crate::engine::{Batch, Engine, MARKER, Order};
+use crate::engine::{Batch, Directory, Engine, MARKER, Order};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 use crate::record::{self, StoreInfo, key};
 
-pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock) -> Result<Core> {
+/// How a log is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Opening {
+    /// Nothing is written, not even that the store was opened.
+    pub(crate) read_only: bool,
+    /// A store that went back is written on from where it is.
+    pub(crate) accept_loss: bool,
+}
+
+pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> Result<Core> {
     let store_key = key::meta(STORE);
     let info: Option<StoreInfo> = match engine.get(&store_key)? {
         Some(bytes) => Some(record::open("the store's marker", &store_key, &bytes)?),
@@ -23,27 +32,58 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock) -> Result<Core> {
     };
     let epoch = number(&*engine, EPOCH)? + 1;
     let commit_number = number(&*engine, COMMIT_NUMBER)?;
-    let mut batch = Batch::default();
-    batch.put(store_key.clone(), record::seal(&store_key, &info)?);
-    let epoch_key = key::meta(EPOCH);
-    let sealed = record::seal(&epoch_key, &epoch)?;
-    batch.put(epoch_key, sealed);
-    engine.write(batch)?;
-    engine.sync()?;
-    if let Some(directory) = engine.directory().filter(|directory| !directory.established()) {
-        directory.establish(info.format_version, &ConversationId::from_bytes(info.store_id).to_string())?;
+    let acknowledged = engine.directory().and_then(|directory| directory.watermark().found()).unwrap_or(0);
+    let blocked = if opening.read_only {
+        Some(Blocked::ReadOnly)
+    } else if engine.directory().is_some_and(Directory::disk_full) {
+        Some(Blocked::DiskFull)
+    } else if acknowledged > commit_number && !opening.accept_loss {
+        Some(Blocked::WentBack { from: commit_number, to: acknowledged })
+    } else {
+        None
+    };
+    if blocked.is_none() {
+        note_opening(&*engine, &info, epoch)?;
+        if let Some(directory) = engine.directory().filter(|_| acknowledged > commit_number) {
+            directory.watermark().set(commit_number)?;
+            directory.watermark().sync()?;
+        }
     }
-    Ok(Core {
+    let core = Core {
         engine,
         clock,
         epoch,
-        state: Mutex::new(State { commit_number, ..State::default() }),
+        state: Mutex::new(State { commit_number, blocked, ..State::default() }),
         buffering: Mutex::default(),
         ticker: Ticker::default(),
         room: Condvar::new(),
         published: Condvar::new(),
         structure: Mutex::new(()),
-    })
+    };
+    if core.lock().blocked.is_none() {
+        core.finish_deletions()?;
+        if core.engine.was_damaged() || acknowledged > commit_number {
+            core.rebuild_all()?;
+        }
+    }
+    Ok(core)
+}
+
+/// Writes that the store exists, and that it was opened once more.
+fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64) -> Result<()> {
+    let mut batch = Batch::default();
+    let (store_key, epoch_key) = (key::meta(STORE), key::meta(EPOCH));
+    let (store, epoch) = (record::seal(&store_key, info)?, record::seal(&epoch_key, &epoch)?);
+    batch.put(store_key, store);
+    batch.put(epoch_key, epoch);
+    engine.write(batch)?;
+    engine.sync()?;
+    match engine.directory() {
+        Some(directory) if !directory.established() => {
+            directory.establish(info.format_version, &ConversationId::from_bytes(info.store_id).to_string())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn number(engine: &dyn Engine, name: &str) -> Result<u64> {
@@ -66,7 +106,7 @@ fn check_version(info: StoreInfo) -> Result<StoreInfo> {
 /// The marker of a new store, if the engine is empty and always was.
 fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
     let place = engine.directory().map(|directory| directory.path().display().to_string()).unwrap_or_default();
-    if engine.directory().is_some_and(super::super::engine::Directory::established) {
+    if engine.directory().is_some_and(Directory::established) {
         return Err(Error::Corrupt {
             conversation: None,
             seq: None,

@@ -37,13 +37,19 @@ impl Core {
         while let Some((parent_id, at_seq)) = parent {
             segments.push(Segment { conversation, first: at_seq + 1, last });
             (conversation, last) = (ConversationId::from_bytes(parent_id), at_seq);
-            let head = self.stored_head(conversation)?.ok_or_else(|| Error::Corrupt {
-                conversation: Some(id),
-                seq: Some(at_seq),
-                detail: format!("the conversation {conversation} that it was forked from is missing"),
-            })?;
+            let grandparent = match self.stored_head(conversation)? {
+                Some(head) => head.parent,
+                // It was deleted, and stays as far as its forks read it.
+                None => {
+                    self.tombstone(conversation)?.map(|tombstone| tombstone.parent).ok_or_else(|| Error::Corrupt {
+                        conversation: Some(id),
+                        seq: Some(at_seq),
+                        detail: format!("the conversation {conversation} that it was forked from is missing"),
+                    })?
+                }
+            };
             // A fork point lies before all later ones, so a chain of parents ends.
-            parent = head.parent.filter(|(_, parent_at)| *parent_at < at_seq);
+            parent = grandparent.filter(|(_, parent_at)| *parent_at < at_seq);
         }
         segments.push(Segment { conversation, first: 1, last });
         segments.reverse();

@@ -21,10 +21,37 @@ pub(super) struct State {
     /// How often slots were dropped: a head that was read before cannot be trusted after.
     pub(super) evictions: u64,
     pub(super) poisoned: Option<String>,
+    /// Why the store was opened for reading only.
+    pub(super) blocked: Option<Blocked>,
     pub(super) closed: bool,
     pub(super) commit_number: u64,
     /// How many wait for something to be published.
     pub(super) tailing: usize,
+}
+
+/// Why a store was opened for reading only.
+#[derive(Debug)]
+pub(super) enum Blocked {
+    /// The caller wants it so.
+    ReadOnly,
+    /// The disk was full.
+    DiskFull,
+    /// Acknowledged data is missing: the newest commit that is there, and the newest that was acknowledged.
+    WentBack { from: u64, to: u64 },
+}
+
+impl Blocked {
+    pub(super) fn error(&self) -> Error {
+        match self {
+            Self::ReadOnly => Error::InvalidInput("the store was opened for reading only".to_owned()),
+            Self::DiskFull => Error::Io {
+                action: "the disk was full when the store was opened: make room, then open it again to write"
+                    .to_owned(),
+                source: std::io::ErrorKind::StorageFull.into(),
+            },
+            Self::WentBack { from, to } => Error::WentBack { from: *from, to: *to },
+        }
+    }
 }
 
 /// A conversation in use.
@@ -44,11 +71,22 @@ pub(super) struct Slot {
     pub(super) receipts: HashMap<[u8; 16], record::Receipt>,
     /// Writers that live, by message index.
     pub(super) writers: HashMap<u64, Arc<Writer>>,
+    /// It was deleted, but forks still read its first entries: its id cannot be used anew yet.
+    pub(super) reserved: bool,
     /// The conversation is being deleted or forked: writes wait.
     pub(super) frozen: bool,
 }
 
 impl Slot {
+    /// Fails if a new conversation cannot be made here.
+    pub(super) fn check_free(&self, conversation: ConversationId) -> Result<()> {
+        if !self.reserved || self.queued.is_some() {
+            return Ok(());
+        }
+        let detail = "it was deleted, but forks still read its first entries: use another name, or delete them first";
+        Err(Error::Conflict { conversation, actual: 0, detail: detail.to_owned() })
+    }
+
     fn is_idle(&self) -> bool {
         self.pending == 0 && self.pins == 0 && self.writers.is_empty() && !self.frozen
     }
@@ -142,7 +180,7 @@ impl State {
         match &self.poisoned {
             Some(cause) => Err(Error::Poisoned { cause: cause.clone() }),
             None if self.closed => Err(Error::Poisoned { cause: "the store was closed".to_owned() }),
-            None => Ok(()),
+            None => self.blocked.as_ref().map_or(Ok(()), |blocked| Err(blocked.error())),
         }
     }
 

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::{Core, read::Item};
+use super::{Core, read::Item, state::Blocked};
 use crate::engine::Order;
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Timestamp};
@@ -78,6 +78,9 @@ impl Core {
     pub(crate) fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {
         self.sync()?;
         let mut found = Verification::default();
+        if let Some(blocked @ Blocked::WentBack { .. }) = &self.lock().blocked {
+            found.problems.push(Problem { conversation: None, seq: None, detail: blocked.error().to_string() });
+        }
         let ids = self.ids(key::HEAD)?;
         let all = ids.len() as u64;
         for id in &ids {
@@ -91,7 +94,7 @@ impl Core {
     }
 
     /// The conversations that have a key of this kind.
-    fn ids(&self, kind: u8) -> Result<BTreeSet<ConversationId>> {
+    pub(super) fn ids(&self, kind: u8) -> Result<BTreeSet<ConversationId>> {
         let mut ids = BTreeSet::new();
         // From one conversation to the next: their other keys are skipped.
         let mut start = vec![kind];

@@ -126,6 +126,7 @@ impl Core {
         let id = name.id();
         let _pin = self.pin(id)?;
         let mut state = self.writable(id, Durability::Durable)?;
+        state.slot(id).check_free(id)?;
         let draft = Draft { name, body, messages: 1, base: None, title: None };
         let Placed { pending, first_seq, last_seq, base } = self.place(&mut state, draft);
         let writer = Arc::new(Writer {

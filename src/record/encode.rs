@@ -82,6 +82,31 @@ impl Body {
         Ok(body)
     }
 
+    /// An entry as it is stored.
+    pub(super) fn raw(&mut self, entry: &[u8]) -> Result<()> {
+        let (kind, fields) = entry.split_first().unwrap_or((&0, &[]));
+        let at = self.start(*kind);
+        self.bytes.extend_from_slice(fields);
+        self.end(at)
+    }
+
+    /// A chunk as it is stored.
+    pub(super) fn line(&mut self, line: &v1::ChunkLine<'_>) -> Result<()> {
+        self.entry(v1::CHUNK, line)
+    }
+
+    /// A beginning as it is stored.
+    pub(super) fn begin_line(&mut self, begin: &v1::Begin<'_>) -> Result<()> {
+        self.entry(v1::BEGIN, begin)
+    }
+
+    /// That content was erased.
+    pub(crate) fn redaction(redact: v1::Redact) -> Result<Self> {
+        let mut body = Self::new();
+        body.entry(v1::REDACT, &redact)?;
+        Ok(body)
+    }
+
     fn chunk(&mut self, message: u64, index: u32, role: Role, chunk: &Chunk, first_of: Option<&Message>) -> Result<()> {
         let message_extra = first_of.and_then(|message| extra(&message.metadata.extra));
         let line = v1::ChunkLine {
@@ -98,10 +123,20 @@ impl Body {
     }
 
     fn entry(&mut self, kind: u8, entry: &impl Encode) -> Result<()> {
-        let at = self.bytes.len();
-        self.bytes.extend_from_slice(&[0, 0, 0, 0, kind]);
+        let at = self.start(kind);
         bincode::encode_into_std_write(entry, &mut self.bytes, CONFIG)
             .map_err(|error| Error::InvalidInput(format!("an entry cannot be encoded: {error}")))?;
+        self.end(at)
+    }
+
+    /// Makes room for the length of an entry, and gives its place.
+    fn start(&mut self, kind: u8) -> usize {
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(&[0, 0, 0, 0, kind]);
+        at
+    }
+
+    fn end(&mut self, at: usize) -> Result<()> {
         let length = self.bytes.len() - at - 4;
         let length = u32::try_from(length).map_err(|_| Error::LimitExceeded {
             what: "an entry",

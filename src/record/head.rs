@@ -50,8 +50,9 @@ pub(crate) struct StoreInfo {
     pub(crate) format_version: u32,
 }
 
-/// A conversation whose head is gone and whose records are being erased.
+/// A conversation that was deleted: its head is gone, its records are being erased, or wait for the forks that read them.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct Tombstone {
-    pub(crate) parent: Option<[u8; 16]>,
+    /// The conversation that it was forked from, and the last seq that was read through it.
+    pub(crate) parent: Option<([u8; 16], u64)>,
 }

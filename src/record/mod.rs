@@ -8,6 +8,7 @@ mod envelope;
 mod head;
 pub(crate) mod key;
 mod read;
+mod rewrite;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -17,10 +18,11 @@ pub(crate) use encode::{Body, Fragment};
 pub(crate) use envelope::{open, seal};
 pub(crate) use head::{Head, Receipt, StoreInfo, TitleSource, Tombstone};
 pub(crate) use read::role;
+pub(crate) use rewrite::{Replacement, redact, truncate};
 #[cfg(test)]
 pub(crate) use split::PART_BYTES;
 pub(crate) use split::{Header, Line, Origin, Record, parts, seal_record};
-pub(crate) use v1::{ChunkLine, Header as MessageHeader, Meta, Rewind};
+pub(crate) use v1::{ChunkLine, Header as MessageHeader, Meta, Redact, Rewind};
 
 /// The version of all values that this crate writes.
 pub(crate) const VERSION: u8 = 1;

@@ -2,5 +2,6 @@
 
 mod fixture;
 mod forgetful;
+mod forgotten;
 mod model;
 mod properties;

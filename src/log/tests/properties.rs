@@ -1,6 +1,6 @@
 //! For any sequence of operations the log gives back what a plain model says.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use tempfile::TempDir;
 
-use super::super::{AppendOptions, Durability, ExpectedHead, ListQuery, Log, Writer as Handle};
+use super::super::{AppendOptions, Durability, ExpectedHead, ListQuery, Log, Opening, Writer as Handle};
 use super::forgetful::Forgetful;
 use super::model::{self, Conversation, Kept, Line, What, Writer, grow, hidden, next_message};
 use crate::engine::{self, Engine};
@@ -113,6 +113,8 @@ struct World {
     log: Option<Log>,
     clock: Arc<AtomicI64>,
     conversations: Vec<Option<Conversation>>,
+    /// What was deleted while forks read it, and what it was forked from itself.
+    reserved: BTreeMap<usize, Option<(usize, usize)>>,
     writers: Vec<(Arc<Handle>, Writer)>,
     /// Writers with deltas that no line holds yet, in the order of their first one.
     buffering: Vec<usize>,
@@ -138,6 +140,7 @@ impl World {
             log: None,
             clock: Arc::new(AtomicI64::new(START)),
             conversations: vec![None; NAMES],
+            reserved: BTreeMap::new(),
             writers: Vec::new(),
             buffering: Vec::new(),
         };
@@ -149,7 +152,7 @@ impl World {
         let clock = Arc::clone(&self.clock);
         let clock = Arc::new(move || Timestamp::from_micros(clock.load(Ordering::Relaxed)));
         // Nothing happens by time here: what is buffered waits for a durable write or a sync.
-        self.log = Some(Log::open(self.place.engine(), clock, Duration::from_secs(3600)).unwrap());
+        self.log = Some(Log::open(self.place.engine(), clock, Duration::from_secs(3600), Opening::default()).unwrap());
     }
 
     fn log(&self) -> &Log {
@@ -261,6 +264,9 @@ impl World {
                 }
             }
             Some(_) => prop_assert!(matches!(result, Err(Error::KeyReused { .. })), "{result:?}"),
+            None if known.is_none() && self.reserved.contains_key(&at) => {
+                prop_assert!(matches!(result, Err(Error::Conflict { actual: 0, .. })), "{result:?}");
+            }
             None if !fits => {
                 let Err(Error::Conflict { actual, .. }) = result else { panic!("a conflict is expected: {result:?}") };
                 prop_assert_eq!(actual, last);
@@ -295,7 +301,12 @@ impl World {
     }
 
     fn begin(&mut self, at: usize, role: Role) -> Result<(), TestCaseError> {
-        let (handle, receipt) = self.log().core().begin(&name(at), role, Metadata::default()).unwrap();
+        let result = self.log().core().begin(&name(at), role, Metadata::default());
+        if self.conversations[at].is_none() && self.reserved.contains_key(&at) {
+            prop_assert!(matches!(result, Err(Error::Conflict { actual: 0, .. })), "{result:?}");
+            return Ok(());
+        }
+        let (handle, receipt) = result.unwrap();
         let message = self.conversations[at].as_ref().map_or(0, Conversation::next_message);
         let (first_seq, last_seq) = self.add(at, vec![(Some(message), What::Begin(role))]);
         self.publish();
@@ -407,6 +418,10 @@ impl World {
             prop_assert_eq!(actual, existing.lines.len() as u64);
             return Ok(());
         }
+        if self.reserved.contains_key(&child) {
+            prop_assert!(matches!(result, Err(Error::Conflict { actual: 0, .. })), "{result:?}");
+            return Ok(());
+        }
         prop_assert!(result.is_ok(), "{result:?}");
         let lines = parent.lines[..last].to_vec();
         let mut fork = Conversation { lines, ..Conversation::new(self.now()) };
@@ -419,7 +434,11 @@ impl World {
 
     /// Whose own lines the conversation's lines up to here end with.
     fn owner(&self, at: usize, last: usize) -> usize {
-        match self.conversations[at].as_ref().and_then(|conversation| conversation.parent) {
+        let parent = match &self.conversations[at] {
+            Some(conversation) => conversation.parent,
+            None => self.reserved.get(&at).copied().flatten(),
+        };
+        match parent {
             Some((parent, shared)) if last <= shared => self.owner(parent, last),
             _ => at,
         }
@@ -442,22 +461,33 @@ impl World {
     fn delete(&mut self, at: usize) -> Result<(), TestCaseError> {
         let result = self.log().core().delete(&name(at));
         self.settle(at);
-        let has_forks = self.conversations.iter().flatten().any(|fork| fork.parent.is_some_and(|(of, _)| of == at));
         if self.conversations[at].is_none() {
             prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
             return Ok(());
         }
-        if has_forks {
-            prop_assert!(matches!(result, Err(Error::InvalidInput(_))), "{result:?}");
-            return self.check(at);
-        }
         prop_assert!(result.is_ok(), "{result:?}");
         self.publish();
-        self.conversations[at] = None;
+        let deleted = self.conversations[at].take();
+        self.reserved.insert(at, deleted.and_then(|deleted| deleted.parent));
+        self.free_what_no_fork_reads();
         for (_, writer) in &mut self.writers {
             writer.closed |= writer.conversation == at;
         }
         self.check(at)
+    }
+
+    /// A name is free again with the last fork that reads what it named.
+    fn free_what_no_fork_reads(&mut self) {
+        loop {
+            let live = self.conversations.iter().flatten().filter_map(|conversation| conversation.parent);
+            let read: BTreeSet<usize> =
+                live.chain(self.reserved.values().copied().flatten()).map(|(of, _)| of).collect();
+            let before = self.reserved.len();
+            self.reserved.retain(|at, _| read.contains(at));
+            if self.reserved.len() == before {
+                return;
+            }
+        }
     }
 
     fn reopen(&mut self) -> Result<(), TestCaseError> {

@@ -1,0 +1,138 @@
+//! Heads and the listing index, derived again from the records.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use super::Core;
+use super::append::title;
+use super::read::{Item, Segment};
+use crate::engine::{Batch, Order};
+use crate::error::Result;
+use crate::group::Grouper;
+use crate::model::{ConversationId, Message, Timestamp};
+use crate::record::{self, Head, Line, TitleSource, key};
+
+/// Conversations that are rebuilt in one batch.
+const REBUILD_BATCH: usize = 256;
+
+impl Core {
+    /// The head that the records of a conversation give, if it has any that can be read. Seqs of records that are damaged
+    /// at the end are not counted.
+    pub(super) fn derived_head(&self, id: ConversationId) -> Result<Option<Head>> {
+        let all = Segment { conversation: id, first: 1, last: u64::MAX - 2 };
+        let mut head: Option<Head> = None;
+        let mut grouper = Grouper::new(self.epoch, Vec::new());
+        self.read(id, &[all], 1..=u64::MAX - 2, Order::Ascending, &mut |item| {
+            let Item::Record { record, .. } = item else { return ControlFlow::Continue(()) };
+            let head = head.get_or_insert_with(|| {
+                let origin = record.header.origin.as_ref();
+                Head {
+                    next_seq: record.first_seq,
+                    next_message_index: record.header.next_message_index,
+                    last_rewind: origin.map_or(0, |origin| origin.last_rewind),
+                    created: origin.map_or(record.header.time, |origin| origin.created),
+                    last_activity: record.header.time,
+                    key: origin.and_then(|origin| origin.key.clone()),
+                    parent: origin.and_then(|origin| origin.parent),
+                    title: None,
+                    title_source: TitleSource::Pending,
+                    tags: Vec::new(),
+                }
+            });
+            head.next_seq = record.first_seq + record.len();
+            head.next_message_index = record.header.next_message_index;
+            head.last_activity = head.last_activity.max(record.header.time);
+            for (seq, line) in record.lines().filter_map(Result::ok) {
+                match line {
+                    Line::Rewind(_) => head.last_rewind = seq,
+                    Line::Meta(meta) => {
+                        if let Some(title) = meta.title {
+                            head.title = title.map(str::to_owned);
+                            head.title_source =
+                                if title.is_some() { TitleSource::Caller } else { TitleSource::Pending };
+                        }
+                        if let Some(tags) = meta.tags {
+                            head.tags = tags.into_iter().map(str::to_owned).collect();
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            grouper.push(record, u64::MAX, true);
+            ControlFlow::Continue(())
+        })?;
+        if let Some(head) = head.as_mut().filter(|head| head.title_source == TitleSource::Pending) {
+            let first = grouper.finish().messages.into_iter().find_map(|stored| {
+                let (_, title) = title(std::slice::from_ref::<Message>(&stored.message))?;
+                Some((stored.index, title))
+            });
+            if let Some((index, title)) = first {
+                (head.title, head.title_source) = (Some(title), TitleSource::Message(index));
+            }
+        }
+        Ok(head)
+    }
+
+    /// Writes the heads and index entries that differ from what the records give. For opening only: nobody else writes.
+    pub(super) fn rebuild_all(&self) -> Result<()> {
+        let deleted = self.ids(key::TOMBSTONE)?;
+        let mut ids: BTreeSet<ConversationId> = self.ids(key::RECORD)?;
+        ids.extend(self.ids(key::HEAD)?);
+        let mut batch = Batch::default();
+        for id in ids.into_iter().filter(|id| !deleted.contains(id)) {
+            self.rebuild(id, &mut batch)?;
+            if batch.ops.len() >= REBUILD_BATCH {
+                self.engine.write(std::mem::take(&mut batch))?;
+                self.engine.sync()?;
+            }
+        }
+        self.engine.write(std::mem::take(&mut batch))?;
+        self.remove_stray_index_entries(&mut batch)?;
+        self.engine.write(batch)?;
+        self.engine.sync()
+    }
+
+    fn rebuild(&self, id: ConversationId, batch: &mut Batch) -> Result<()> {
+        let head_key = key::head(id);
+        let stored = self.engine.get(&head_key)?;
+        let stored = stored.and_then(|bytes| record::open::<Head>("the head", &head_key, &bytes).ok());
+        let Some(derived) = self.derived_head(id)? else {
+            if stored.is_some() {
+                batch.remove(head_key);
+            }
+            return Ok(());
+        };
+        let agrees = stored.as_ref().is_some_and(|stored| {
+            (stored.next_seq, stored.next_message_index, stored.last_rewind, &stored.key, stored.parent)
+                == (derived.next_seq, derived.next_message_index, derived.last_rewind, &derived.key, derived.parent)
+        });
+        let head = stored.filter(|_| agrees).unwrap_or(derived);
+        if !agrees {
+            let value = record::seal(&head_key, &head)?;
+            batch.put(head_key, value);
+        }
+        let index = key::index(Timestamp::from_micros(head.last_activity).minute(), id);
+        if self.engine.get(&index)?.is_none() {
+            batch.put(index, Vec::new());
+        }
+        Ok(())
+    }
+
+    fn remove_stray_index_entries(&self, batch: &mut Batch) -> Result<()> {
+        let prefix = [key::INDEX];
+        let mut failed = Ok(());
+        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
+            let Some((minute, id)) = key::parse_index(key) else {
+                batch.remove(key.to_vec());
+                return ControlFlow::Continue(());
+            };
+            match self.stored_head(id) {
+                Ok(Some(head)) if Timestamp::from_micros(head.last_activity).minute() == minute => {}
+                Ok(_) => batch.remove(key.to_vec()),
+                Err(error) => failed = Err(error),
+            }
+            ControlFlow::Continue(())
+        })?;
+        failed
+    }
+}

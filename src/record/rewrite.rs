@@ -1,0 +1,136 @@
+//! Records that are written again: the only two reasons are that content has to be forgotten, and that a deleted
+//! conversation's tail goes while forks still read what is before it.
+
+use super::encode::Body;
+use super::split::{Line, Record, seal_record};
+use super::v1::{ChunkLine, Content, Output};
+use super::{Header, key};
+use crate::error::Result;
+use crate::model::ConversationId;
+
+/// Puts and removals that replace a record.
+pub(crate) type Replacement = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+
+/// What stands in place of content that was forgotten.
+const REDACTED: &str = "[redacted]";
+
+/// The record without its entries above `last`.
+pub(crate) fn truncate(
+    conversation: ConversationId,
+    record: &Record<'_>,
+    parts: u32,
+    last: u64,
+    next_message_index: u64,
+) -> Result<Replacement> {
+    let mut body = Body::new();
+    let (mut before, mut behind) = (None, None);
+    for ((seq, entry), line) in record.raw_entries().zip(record.lines()) {
+        let message = match line? {
+            (_, Line::Chunk(line)) => Some(line.message),
+            _ => None,
+        };
+        if seq <= last {
+            body.raw(entry)?;
+            before = message;
+        } else if seq == last + 1 {
+            behind = message;
+        }
+    }
+    let cut = before.is_some() && before == behind;
+    let header = Header { next_message_index, cut, ..record.header.clone() };
+    replacement(conversation, record.first_seq, header, body, parts)
+}
+
+/// The record without the content of a message, or of one chunk of it. `first` tells of a chunk index whether its first
+/// fragment was seen before; entries above `last` are not read through. `None` if the record holds nothing of it.
+pub(crate) fn redact(
+    conversation: ConversationId,
+    record: &Record<'_>,
+    parts: u32,
+    message: u64,
+    chunk: Option<u32>,
+    last: u64,
+    first: &mut dyn FnMut(u32) -> bool,
+) -> Result<Option<Replacement>> {
+    let is_of = |line: &Line<'_>| match line {
+        Line::Chunk(line) => record.message_index(line.message) == message,
+        Line::Begin(begin) => record.message_index(begin.message) == message,
+        _ => false,
+    };
+    // Behind the point of a fork, the index means another message, unless the fork cut this one in two.
+    if !record.lines().filter_map(Result::ok).any(|(seq, line)| seq <= last && is_of(&line)) {
+        return Ok(None);
+    }
+    let mut body = Body::new();
+    let mut changed = false;
+    for ((_, entry), line) in record.raw_entries().zip(record.lines()) {
+        let (_, line) = line?;
+        match line {
+            Line::Chunk(mut line)
+                if record.message_index(line.message) == message && chunk.is_none_or(|chunk| chunk == line.chunk) =>
+            {
+                let is_first = first(line.chunk);
+                forget(&mut line, is_first, chunk.is_none());
+                body.line(&line)?;
+                changed = true;
+            }
+            Line::Begin(mut begin) if chunk.is_none() && record.message_index(begin.message) == message => {
+                begin.header.native = None;
+                begin.header.extra = None;
+                body.begin_line(&begin)?;
+                changed = true;
+            }
+            _ => body.raw(entry)?,
+        }
+    }
+    if !changed {
+        return Ok(None);
+    }
+    replacement(conversation, record.first_seq, record.header.clone(), body, parts).map(Some)
+}
+
+fn replacement(
+    conversation: ConversationId,
+    first_seq: u64,
+    header: Header,
+    body: Body,
+    parts: u32,
+) -> Result<Replacement> {
+    let values = seal_record(conversation, first_seq, &header, body)?;
+    // The first value is the record's own; the parts behind the new last one go.
+    let kept = u32::try_from(values.len()).unwrap_or(u32::MAX).saturating_sub(1);
+    let mut ops: Replacement = values.into_iter().map(|(key, value)| (key, Some(value))).collect();
+    ops.extend((kept..parts).map(|part| (key::part(conversation, first_seq, part), None)));
+    Ok(ops)
+}
+
+/// Role, index, call id and tool name stay; everything that was said goes.
+fn forget(line: &mut ChunkLine<'_>, is_first: bool, whole_message: bool) {
+    line.native = None;
+    line.extra = None;
+    if let Some(header) = line.header.as_mut().filter(|_| whole_message) {
+        header.native = None;
+        header.extra = None;
+    }
+    // Later fragments are appended to the first one.
+    let text = if is_first { REDACTED } else { "" };
+    line.content = match &line.content {
+        Content::Text { .. } => Content::Text { text, annotations: None },
+        Content::Refusal { .. } => Content::Refusal { text },
+        Content::Thinking { .. } => Content::Thinking { text: "", signature: None, redacted: None },
+        Content::ToolCall { id, name, server, .. } => Content::ToolCall {
+            id,
+            name,
+            arguments: if is_first { "{}" } else { "" },
+            signature: None,
+            server: *server,
+        },
+        Content::ToolResult { tool_call_id, name, is_error, .. } => {
+            Content::ToolResult { tool_call_id, name: *name, output: Output::Text(REDACTED), is_error: *is_error }
+        }
+        Content::Image(_) | Content::Audio(_) | Content::File(_) | Content::Error { .. } | Content::Opaque { .. } => {
+            Content::Text { text: REDACTED, annotations: None }
+        }
+        Content::Unknown { kind } => Content::Unknown { kind },
+    };
+}
