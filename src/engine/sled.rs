@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::url::cache_bytes;
 use super::{Batch, Directory, Engine, Order, Url, Visit};
@@ -79,7 +79,8 @@ fn has_snapshot(path: &Path) -> bool {
 /// Copies the directory beside itself, then removes the snapshots in it.
 fn set_aside(path: &Path) -> Result<()> {
     let mut copy = path.as_os_str().to_owned();
-    copy.push(format!(".damaged-{}", crate::model::Timestamp::now().as_micros()));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros());
+    copy.push(format!(".damaged-{now}"));
     let copy = Path::new(&copy);
     let names = file_names(path)?;
     let set_aside = || {

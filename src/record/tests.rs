@@ -19,7 +19,7 @@ const ID: ConversationId = ConversationId::from_bytes(*b"0123456789abcdef");
 const SEQ: u64 = 41;
 
 fn header(origin: Option<Origin>) -> Header {
-    Header { time: 1_700_000_000_000_001, base: 7, next_message_index: 9, origin }
+    Header { time: 1_700_000_000_000_001, base: 7, next_message_index: 9, cut: false, origin }
 }
 
 fn origin() -> Origin {
@@ -221,7 +221,7 @@ fn small_values() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
         value("head, the caller's title", head.clone(), seal(&head, &by_caller)),
         value("receipt", k.clone(), seal(&k, &receipt)),
         value("tombstone", d.clone(), seal(&d, &Tombstone { parent: None })),
-        value("tombstone of a fork", d.clone(), seal(&d, &Tombstone { parent: Some(*b"fedcba9876543210") })),
+        value("tombstone of a fork", d.clone(), seal(&d, &Tombstone { parent: Some((*b"fedcba9876543210", 5)) })),
         value("store", store.clone(), seal(&store, &StoreInfo { store_id: *b"0123456789abcdef", format_version: 1 })),
         value("epoch", epoch.clone(), seal(&epoch, &7_u64)),
     ]
@@ -314,7 +314,9 @@ fn every_entry_reads_back() {
         assert!(said.iter().map(|(seq, _)| *seq).eq(SEQ..SEQ + count), "{name}");
         let record = Record::open(ID, SEQ, &bytes).unwrap();
         assert_eq!(record.len(), count, "{name}");
-        let Header { time, base, next_message_index, origin: Some(origin) } = record.header else { panic!("{name}") };
+        let Header { time, base, next_message_index, origin: Some(origin), cut: _ } = record.header else {
+            panic!("{name}")
+        };
         assert_eq!((time, base, next_message_index), (1_700_000_000_000_001, 7, 9));
         assert_eq!(format!("{origin:?}"), format!("{:?}", self::origin()));
     }
