@@ -24,7 +24,8 @@ use crate::model::{Chunk, ConversationId, FinishReason, Json};
 /// writer.push(1, Chunk::tool_call("", "", r#"{"path":"."}"#))?;
 /// writer.finish(Some(FinishReason::ToolCalls), None)?;
 ///
-/// let answer = &store.load("chat")?.messages()[1].message;
+/// let conversation = store.load("chat")?;
+/// let answer = &conversation.messages()[1].message;
 /// assert_eq!(answer.chunks[0], Chunk::text("I shall look."));
 /// assert_eq!(answer.chunks[1], Chunk::tool_call("call_1", "list_files", r#"{"path":"."}"#));
 /// # Ok::<(), conversation_store::Error>(())
