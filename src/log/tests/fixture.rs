@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use super::super::{AppendOptions, ListQuery, Log};
+use super::super::{AppendOptions, ListQuery, Log, Opening};
 use super::forgetful::{Forgetful, all};
 use crate::engine::{Batch, Engine, Order};
 use crate::model::{Chunk, FinishReason, Message, Metadata, Name, Role, Timestamp};
@@ -27,7 +27,7 @@ fn path() -> PathBuf {
 fn open(engine: &Arc<Forgetful>) -> Log {
     let clock = AtomicI64::new(START);
     let clock = Arc::new(move || Timestamp::from_micros(clock.fetch_add(MINUTE, Ordering::Relaxed)));
-    Log::open(Arc::clone(engine) as Arc<dyn Engine>, clock, Duration::from_secs(3600)).unwrap()
+    Log::open(Arc::clone(engine) as Arc<dyn Engine>, clock, Duration::from_secs(3600), Opening::default()).unwrap()
 }
 
 fn said() -> Vec<Message> {
