@@ -98,7 +98,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     let byte = |hex: &str| u8::from_str_radix(hex, 16).unwrap();
     let words = hex.split(' ').flat_map(|word| match word.split_once('*') {
         Some((hex, count)) => vec![byte(hex); count.parse().unwrap()],
-        None => (0..word.len() / 2).map(|at| byte(&word[2 * at..2 * at + 2])).collect(),
+        None => word.as_bytes().chunks(2).map(|pair| byte(std::str::from_utf8(pair).unwrap())).collect(),
     });
     words.collect()
 }
