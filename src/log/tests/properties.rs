@@ -23,17 +23,53 @@ const SECOND: i64 = 1_000_000;
 
 #[derive(Clone, Debug)]
 enum Op {
-    Append { at: usize, messages: Vec<Message>, buffered: bool, expected: Expect, key: Option<u8> },
-    Begin { at: usize, role: Role },
-    Push { writer: usize, chunk: u32, text: String },
-    PushOther { writer: usize, chunk: u32 },
-    Finish { writer: usize },
-    Abandon { writer: usize },
-    Rewind { at: usize, to: u64 },
-    Fork { at: usize, seq: Option<usize>, child: usize },
-    Title { at: usize },
-    Delete { at: usize },
-    Redact { at: usize, message: u64, chunk: Option<u32> },
+    Append {
+        at: usize,
+        messages: Vec<Message>,
+        buffered: bool,
+        expected: Expect,
+        key: Option<u8>,
+    },
+    Begin {
+        at: usize,
+        role: Role,
+    },
+    Push {
+        writer: usize,
+        chunk: u32,
+        text: String,
+    },
+    PushOther {
+        writer: usize,
+        chunk: u32,
+    },
+    Finish {
+        writer: usize,
+    },
+    Abandon {
+        writer: usize,
+    },
+    /// Messages and seqs are counted from the end: 0 is behind it.
+    Rewind {
+        at: usize,
+        to: u64,
+    },
+    Fork {
+        at: usize,
+        seq: Option<usize>,
+        child: usize,
+    },
+    Title {
+        at: usize,
+    },
+    Delete {
+        at: usize,
+    },
+    Redact {
+        at: usize,
+        message: u64,
+        chunk: Option<u32>,
+    },
     Sync,
     Reopen,
     PowerCut,
@@ -64,7 +100,8 @@ fn messages() -> impl Strategy<Value = Vec<Message>> {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let at = 0..NAMES;
+    // Most of it happens to two conversations, so that much happens to each.
+    let at = prop_oneof![4 => Just(0), 2 => Just(1), 2 => 0..NAMES];
     let writer = 0..4_usize;
     let chunk = 0..3_u32;
     let role = prop::sample::select(vec![Role::Assistant, Role::Tool, Role::User]);
@@ -83,11 +120,11 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (writer.clone(), chunk).prop_map(|(writer, chunk)| Op::PushOther { writer, chunk }),
         2 => writer.clone().prop_map(|writer| Op::Finish { writer }),
         2 => writer.prop_map(|writer| Op::Abandon { writer }),
-        2 => (at.clone(), 0..12_u64).prop_map(|(at, to)| Op::Rewind { at, to }),
-        3 => (at.clone(), prop::option::of(0..30_usize), at.clone()).prop_map(|(at, seq, child)| Op::Fork { at, seq, child }),
+        3 => (at.clone(), 0..6_u64).prop_map(|(at, to)| Op::Rewind { at, to }),
+        3 => (at.clone(), prop::option::of(0..8_usize), 0..NAMES).prop_map(|(at, seq, child)| Op::Fork { at, seq, child }),
         1 => at.clone().prop_map(|at| Op::Title { at }),
         1 => at.clone().prop_map(|at| Op::Delete { at }),
-        2 => (at, 0..12_u64, prop::option::of(0..3_u32))
+        2 => (at, 0..6_u64, prop::option::of(0..3_u32))
             .prop_map(|(at, message, chunk)| Op::Redact { at, message, chunk }),
         2 => Just(Op::Sync),
         1 => Just(Op::Reopen),
@@ -388,7 +425,13 @@ impl World {
         self.check(at)
     }
 
+    /// The index of a message that is counted from the end.
+    fn from_end(&self, at: usize, message: u64) -> u64 {
+        self.conversations[at].as_ref().map_or(0, Conversation::next_message).wrapping_sub(message)
+    }
+
     fn rewind(&mut self, at: usize, to: u64) -> Result<(), TestCaseError> {
+        let to = self.from_end(at, to);
         let result = self.log().core().rewind(&name(at), to);
         self.settle(at);
         let visible = |conversation: &Conversation| {
@@ -410,6 +453,8 @@ impl World {
     }
 
     fn fork(&mut self, at: usize, seq: Option<usize>, child: usize) -> Result<(), TestCaseError> {
+        let end = self.conversations[at].as_ref().map_or(0, |conversation| conversation.lines.len() + 1);
+        let seq = seq.map(|seq| end.saturating_sub(seq));
         let at_seq = seq.map(|seq| seq as u64);
         let result = self.log().core().fork(&name(at), at_seq, &name(child));
         self.settle(at);
@@ -500,6 +545,7 @@ impl World {
     }
 
     fn redact(&mut self, at: usize, message: u64, chunk: Option<u32>) -> Result<(), TestCaseError> {
+        let message = self.from_end(at, message);
         let result = self.log().core().redact(&name(at), message, chunk);
         self.settle(at);
         let mut live = self.writers.iter().map(|(_, writer)| writer);
