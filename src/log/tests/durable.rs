@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::super::{AppendOptions, Durability, Log, Opening};
 use crate::engine::{Batch, Directory, Engine, Memory, Order, Visit};
@@ -25,6 +25,18 @@ impl Disk {
     fn hold(&self, held: bool) {
         *self.held.lock().unwrap() = held;
         self.released.notify_all();
+    }
+
+    /// Returns once somebody waits for a sync.
+    fn await_sync(&self) {
+        let until = Instant::now() + Duration::from_secs(20);
+        while !self.waits.load(Ordering::Acquire) {
+            if Instant::now() > until {
+                self.hold(false);
+                panic!("nobody syncs");
+            }
+            std::thread::yield_now();
+        }
     }
 }
 
@@ -86,15 +98,12 @@ fn what_is_not_durable_is_not_seen() {
     disk.hold(true);
     std::thread::scope(|scope| {
         let durable = scope.spawn(|| append(&log, "c", Durability::Durable).unwrap());
-        while !disk.waits.load(Ordering::Acquire) {
-            std::thread::yield_now();
-        }
+        disk.await_sync();
         // The engine has it already; readers do not.
-        assert!(disk.get(&key::record(chat().id(), 3)).unwrap().is_some());
-        assert_eq!(seen(&log), 1);
-        assert_eq!(log.core().describe(chat().id()).unwrap().unwrap().last_seq, 1);
-        assert!(!durable.is_finished());
+        let (is_stored, seen) = (disk.get(&key::record(chat().id(), 3)).unwrap().is_some(), seen(&log));
+        let (last_seq, returned) = (log.core().describe(chat().id()).unwrap().unwrap().last_seq, durable.is_finished());
         disk.hold(false);
+        assert_eq!((is_stored, seen, last_seq, returned), (true, 1, 1, false));
         assert_eq!(durable.join().unwrap().message_indexes, [2]);
     });
     assert_eq!(seen(&log), 3);
@@ -129,9 +138,7 @@ fn all_who_wait_for_a_failed_sync_are_told() {
     disk.fails.store(true, Ordering::Release);
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| append(&log, "b", Durability::Durable))).collect();
-        while !disk.waits.load(Ordering::Acquire) {
-            std::thread::yield_now();
-        }
+        disk.await_sync();
         disk.hold(false);
         for thread in threads {
             assert!(matches!(thread.join().unwrap(), Err(Error::Poisoned { .. })));
