@@ -426,12 +426,12 @@ impl World {
     }
 
     /// The index of a message that is counted from the end.
-    fn from_end(&self, at: usize, message: u64) -> u64 {
+    fn counted_back(&self, at: usize, message: u64) -> u64 {
         self.conversations[at].as_ref().map_or(0, Conversation::next_message).wrapping_sub(message)
     }
 
     fn rewind(&mut self, at: usize, to: u64) -> Result<(), TestCaseError> {
-        let to = self.from_end(at, to);
+        let to = self.counted_back(at, to);
         let result = self.log().core().rewind(&name(at), to);
         self.settle(at);
         let visible = |conversation: &Conversation| {
@@ -545,7 +545,7 @@ impl World {
     }
 
     fn redact(&mut self, at: usize, message: u64, chunk: Option<u32>) -> Result<(), TestCaseError> {
-        let message = self.from_end(at, message);
+        let message = self.counted_back(at, message);
         let result = self.log().core().redact(&name(at), message, chunk);
         self.settle(at);
         let mut live = self.writers.iter().map(|(_, writer)| writer);
