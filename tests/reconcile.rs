@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 fn config() -> ProptestConfig {
-    let cases = std::env::var("CONVO_CASES").map_or(10_000, |cases| cases.parse().unwrap());
+    let cases = std::env::var("CONVO_CASES").map_or(3_000, |cases| cases.parse().unwrap());
     ProptestConfig { cases, ..ProptestConfig::default() }
 }
 
