@@ -12,9 +12,10 @@ pub mod openai_chat;
 mod rule;
 mod shape;
 mod target;
+mod text;
 
 pub use check::{NotJson, check};
-pub use dialect::{DIALECTS, Dialect, deepseek};
+pub use dialect::{DIALECTS, Dialect, databricks, deepseek, groq, mistral, moonshot, vllm};
 pub use finding::{Finding, Level};
 pub use rule::Rule;
 pub use target::{Target, UnknownTarget};
