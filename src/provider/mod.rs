@@ -9,6 +9,7 @@ mod dialect;
 mod finding;
 mod media;
 pub mod openai_chat;
+pub mod openai_responses;
 mod rule;
 mod shape;
 mod target;
@@ -38,4 +39,4 @@ pub struct Wire {
 }
 
 /// All wires.
-pub static WIRES: &[&Wire] = &[&openai_chat::WIRE];
+pub static WIRES: &[&Wire] = &[&openai_chat::WIRE, &openai_responses::WIRE];

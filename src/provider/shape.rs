@@ -59,6 +59,11 @@ pub(crate) enum Fault {
 }
 
 impl Shape {
+    /// That of the shapes which the object fits best.
+    pub(crate) fn nearest(shapes: &[&'static Self], object: &Map<String, Value>) -> Option<&'static Self> {
+        shapes.iter().copied().min_by_key(|shape| shape.distance(object))
+    }
+
     /// Where the object does not fit, each place beginning with `place`.
     pub(crate) fn misfits(&'static self, object: &Map<String, Value>, place: &str) -> Vec<Misfit> {
         let mut out = Vec::new();
@@ -89,13 +94,13 @@ impl Shape {
     }
 
     /// How badly the object fits: first by its tags, then by the kinds of its values, then by missing and unknown fields.
-    fn distance(&'static self, object: &Map<String, Value>) -> [usize; 3] {
+    fn distance(&'static self, object: &Map<String, Value>) -> [usize; 4] {
         let known = || self.0.iter().filter_map(|field| Some((field, object.get(field.name)?)));
         let another = known().filter(|(field, value)| is_another_tag(field, value)).count();
         let strange = known().map(|(field, value)| strangers(field.types, value)).sum();
         let missing = self.0.iter().filter(|field| field.required && !object.contains_key(field.name)).count();
         let unknown = object.keys().filter(|name| !self.knows(name)).count();
-        [another, strange, missing + unknown]
+        [another, strange, missing + unknown, missing]
     }
 }
 
@@ -106,12 +111,11 @@ fn is_another_tag(field: &Field, value: &Value) -> bool {
         && !value.as_str().is_some_and(|value| names(field.types).any(|name| name == value))
 }
 
-/// How badly the kind of a value is off: three for an array in the place of a string, or the reverse; else the number
-/// of its elements that are tagged as nothing that may stand there.
+/// How far a value is from an array that must stand there: the number of its elements that are tagged as others, or three
+/// if it is a string.
 fn strangers(types: &'static [Type], value: &Value) -> usize {
     match (value, elements(types)) {
         (Value::String(_), Some(_)) if !types.iter().any(|kind| matches!(kind, Type::String)) => 3,
-        (Value::Array(_), None) if types.iter().any(|kind| matches!(kind, Type::String)) => 3,
         (Value::Array(items), Some(of)) => items.iter().filter(|item| is_stranger(of, item)).count(),
         _ => 0,
     }
