@@ -36,6 +36,49 @@ WIRES = {
     ),
 }
 
+# Items that no case of the oracle's own has, each a request of its own beside a user message; of their fields, but not
+# of what is in these, variants are made as well.
+ITEMS = {
+    "openai_responses": [
+        [{"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}}],
+        [{"type": "file_search_call", "id": "fs_1", "status": "completed", "queries": ["q"], "results": None}],
+        [{"type": "code_interpreter_call", "id": "ci_1", "status": "completed", "code": "1", "container_id": "c",
+          "outputs": [{"type": "logs", "logs": "1"}]}],
+        [{"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "aGk="}],
+        [{"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "s", "tools": [], "error": None}],
+        [{"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "f", "arguments": "{}"},
+         {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True, "reason": "r"}],
+        [{"type": "mcp_call", "id": "mcp_1", "server_label": "s", "name": "f", "arguments": "{}", "output": "o",
+          "status": "completed", "error": None, "approval_request_id": "mcpr_1"}],
+        [{"type": "computer_call", "id": "cu_1", "call_id": "c1", "status": "completed", "pending_safety_checks": [],
+          "action": {"type": "screenshot"}},
+         {"type": "computer_call_output", "call_id": "c1", "acknowledged_safety_checks": [], "status": "completed",
+          "output": {"type": "computer_screenshot", "image_url": "https://e.x/a.png"}}],
+        [{"type": "shell_call", "id": "sh_1", "call_id": "c1", "status": "completed", "action": {"commands": ["ls"]},
+          "environment": {"type": "local"}},
+         {"type": "shell_call_output", "call_id": "c1", "max_output_length": 1, "status": "completed",
+          "output": [{"stdout": "", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]}],
+        [{"type": "apply_patch_call", "id": "ap_1", "call_id": "c1", "status": "completed",
+          "operation": {"type": "delete_file", "path": "a"}},
+         {"type": "apply_patch_call_output", "call_id": "c1", "status": "completed", "output": "o"}],
+        [{"type": "local_shell_call", "id": "lsh_1", "call_id": "c1", "status": "completed",
+          "action": {"type": "exec", "command": ["ls"], "env": {}}},
+         {"type": "local_shell_call_output", "id": "c1", "output": "o", "status": "completed"}],
+        [{"type": "tool_search_call", "arguments": {}, "call_id": "c1", "execution": "server", "status": "completed"},
+         {"type": "tool_search_output", "tools": [], "call_id": "c1", "execution": "server", "status": "completed"}],
+        [{"type": "additional_tools", "role": "developer", "tools": [], "id": "at_1"}],
+        [{"type": "program", "id": "pr_1", "call_id": "c1", "code": "1", "fingerprint": "f"},
+         {"type": "program_output", "id": "po_1", "call_id": "c1", "result": "1", "status": "completed"}],
+        [{"type": "compaction", "id": "cmp_1", "encrypted_content": "x"}, {"type": "compaction_trigger"}],
+        [{"type": "item_reference", "id": "msg_1"}],
+        [{"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": "{}", "namespace": "n",
+          "status": "completed", "caller": {"type": "direct"}},
+         {"type": "function_call_output", "call_id": "c1", "output": "o", "name": "f", "namespace": "n",
+          "status": "completed", "caller": {"type": "direct"}}],
+        [{"type": "message", "role": "user", "status": "completed", "content": [{"type": "input_text", "text": "a"}]}],
+    ],
+}
+
 # Requests above this size stay out; tests/check.rs makes such ones itself.
 CHARACTERS = 64 * 1024
 
@@ -76,9 +119,9 @@ def verdicts(wire, request, dialects):
     return rows
 
 
-def variants(request):
-    """Yields (name, request), each one edit away from `request`."""
-    for path in paths(request):
+def variants(places, request):
+    """Yields (name, request), each one edit at one of the places away from `request`."""
+    for path in places:
         for edit in (remove, clear, double):
             variant = copy.deepcopy(request)
             parent = variant
@@ -110,17 +153,28 @@ def double(parent, key):
         parent[key] = [parent[key]]
 
 
+def candidates(wire, varied):
+    """Yields (case, request)."""
+    for target, _, case, request, _ in test_oracle.CASES:
+        if target == wire:
+            yield case, request
+            if case in varied:
+                yield from ((f"{case}: {name}", variant) for name, variant in variants(paths(request), request))
+    for items in ITEMS.get(wire, []):
+        case, request = items[0]["type"], [*items, {"role": "user", "content": "hi"}]
+        fields = [(i, name) for i, item in enumerate(items) for name in item]
+        yield case, request
+        yield from ((f"{case}: {name}", variant) for name, variant in variants(fields, request))
+
+
 def requests(wire, varied):
     """Yields (case, request), none twice."""
     seen = set()
-    for target, _, case, request, _ in test_oracle.CASES:
-        if target == wire:
-            edited = ((f"{case}: {name}", variant) for name, variant in variants(request)) if case in varied else ()
-            for name, candidate in [(case, request), *edited]:
-                text = json.dumps(candidate)
-                if text not in seen and len(text) <= CHARACTERS:
-                    seen.add(text)
-                    yield name, candidate
+    for case, request in candidates(wire, varied):
+        text = json.dumps(request)
+        if text not in seen and len(text) <= CHARACTERS:
+            seen.add(text)
+            yield case, request
 
 
 def lines(wire, dialects, varied):
