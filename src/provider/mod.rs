@@ -4,6 +4,7 @@
 //! (`deepseek`). To add a wire: one folder here and one row in [`WIRES`]. To add a dialect: one file in `dialect/` and
 //! one row in [`DIALECTS`].
 
+pub mod anthropic;
 mod check;
 mod dialect;
 mod finding;
@@ -16,7 +17,7 @@ mod target;
 mod text;
 
 pub use check::{NotJson, check};
-pub use dialect::{DIALECTS, Dialect, databricks, deepseek, groq, mistral, moonshot, vllm};
+pub use dialect::{DIALECTS, Dialect, bedrock, databricks, deepseek, groq, mistral, moonshot, vllm};
 pub use finding::{Finding, Level};
 pub use rule::Rule;
 pub use target::{Target, UnknownTarget};
@@ -39,4 +40,4 @@ pub struct Wire {
 }
 
 /// All wires.
-pub static WIRES: &[&Wire] = &[&openai_chat::WIRE, &openai_responses::WIRE];
+pub static WIRES: &[&Wire] = &[&openai_chat::WIRE, &openai_responses::WIRE, &anthropic::WIRE];

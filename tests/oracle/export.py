@@ -34,10 +34,16 @@ WIRES = {
         {"easy messages", "parallel pairs", "reasoning+call", "reasoning+message", "image", "output with image",
          "custom pair", "reasoning without id, encrypted", "output continues a stored response"},
     ),
+    "anthropic": (
+        ["bedrock"],
+        {"system blocks cached", "tool loop", "parallel tools, text after results", "thinking loop",
+         "redacted thinking loop", "image in tool_result", "pdf", "system role after user, opus 4.8", "server tool",
+         "split results", "thinking dropped, older turns have it"},
+    ),
 }
 
-# Items that no case of the oracle's own has, each a request of its own beside a user message; of their fields, but not
-# of what is in these, variants are made as well.
+# Items, or blocks, that no case of the oracle's own has, each row a request of its own; of their fields but the type, and
+# not of what is in these, variants are made as well.
 ITEMS = {
     "openai_responses": [
         [{"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}}],
@@ -77,6 +83,47 @@ ITEMS = {
           "status": "completed", "caller": {"type": "direct"}}],
         [{"type": "message", "role": "user", "status": "completed", "content": [{"type": "input_text", "text": "a"}]}],
     ],
+    "anthropic": [
+        [{"type": "search_result", "source": "s", "title": "t", "content": [{"type": "text", "text": "a"}],
+          "citations": {"enabled": True}, "cache_control": None}],
+        [{"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "a"}, "title": "t",
+          "context": "c", "citations": {"enabled": True}, "cache_control": {"type": "ephemeral", "ttl": "1h"}}],
+        [{"type": "document", "source": {"type": "content", "content": "a"}}],
+        [{"type": "document", "source": {"type": "file", "file_id": "f"}}],
+        [{"type": "image", "source": {"type": "url", "url": "https://e.x/a.png"}, "transformations": None}],
+        [{"type": "image", "source": {"type": "file", "file_id": "f"}}],
+        [{"type": "container_upload", "file_id": "f"}],
+        [{"type": "text", "text": "a", "citations": [
+            {"type": "web_search_result_location", "cited_text": "a", "encrypted_index": "i", "title": "t", "url": "u"}]}],
+        [{"type": "server_tool_use", "id": "s1", "name": "web_fetch", "input": {}, "caller": {"type": "direct"}},
+         {"type": "web_fetch_tool_result", "tool_use_id": "s1", "caller": {"type": "direct"},
+          "content": {"type": "web_fetch_result", "url": "u", "content": {
+              "type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "a"}}}}],
+        [{"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}},
+         {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [
+             {"type": "web_search_result", "encrypted_content": "x", "title": "t", "url": "u"}]}],
+        [{"type": "server_tool_use", "id": "s1", "name": "code_execution", "input": {}},
+         {"type": "code_execution_tool_result", "tool_use_id": "s1", "content": {
+             "type": "code_execution_result", "content": [], "return_code": 0, "stderr": "", "stdout": ""}}],
+        [{"type": "server_tool_use", "id": "s1", "name": "bash_code_execution", "input": {}},
+         {"type": "bash_code_execution_tool_result", "tool_use_id": "s1", "content": {
+             "type": "bash_code_execution_result", "content": [], "return_code": 0, "stderr": "", "stdout": ""}}],
+        [{"type": "server_tool_use", "id": "s1", "name": "text_editor_code_execution", "input": {}},
+         {"type": "text_editor_code_execution_tool_result", "tool_use_id": "s1", "content": {
+             "type": "text_editor_code_execution_create_result", "is_file_update": False}}],
+        [{"type": "server_tool_use", "id": "s1", "name": "tool_search_tool_bm25", "input": {}},
+         {"type": "tool_search_tool_result", "tool_use_id": "s1", "content": {
+             "type": "tool_search_tool_search_result", "tool_references": []}}],
+    ],
+}
+
+USER = {"role": "user", "content": "hi"}
+
+# What stands around them: their path, and the request.
+FRAMES = {
+    "openai_responses": lambda items: ((), [*items, USER]),
+    "anthropic": lambda blocks: ((1, "content"), [
+        USER, {"role": "assistant", "content": [*blocks, {"type": "text", "text": "a"}]}, USER]),
 }
 
 # Requests above this size stay out; tests/check.rs makes such ones itself.
@@ -161,8 +208,8 @@ def candidates(wire, varied):
             if case in varied:
                 yield from ((f"{case}: {name}", variant) for name, variant in variants(paths(request), request))
     for items in ITEMS.get(wire, []):
-        case, request = items[0]["type"], [*items, {"role": "user", "content": "hi"}]
-        fields = [(i, name) for i, item in enumerate(items) for name in item]
+        case, (place, request) = items[-1]["type"], FRAMES[wire](items)
+        fields = [(*place, i, name) for i, item in enumerate(items) for name in item if name != "type"]
         yield case, request
         yield from ((f"{case}: {name}", variant) for name, variant in variants(fields, request))
 

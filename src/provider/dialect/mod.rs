@@ -4,6 +4,7 @@
 //! [`DIALECTS`]. The function runs after that of the wire and sees its findings: it may add, may raise a level, and may
 //! put its own rule in the place of the wire's.
 
+pub mod bedrock;
 pub mod databricks;
 pub mod deepseek;
 pub mod groq;
@@ -31,5 +32,12 @@ pub struct Dialect {
 }
 
 /// All dialects.
-pub static DIALECTS: &[Dialect] =
-    &[deepseek::DIALECT, mistral::DIALECT, groq::DIALECT, moonshot::DIALECT, vllm::DIALECT, databricks::DIALECT];
+pub static DIALECTS: &[Dialect] = &[
+    deepseek::DIALECT,
+    mistral::DIALECT,
+    groq::DIALECT,
+    moonshot::DIALECT,
+    vllm::DIALECT,
+    databricks::DIALECT,
+    bedrock::DIALECT,
+];
