@@ -75,21 +75,22 @@ pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     STRICT.decode(text).ok()
 }
 
+/// Decodes base64 as protobuf does: in the standard or the URL-safe alphabet, padded or not, nothing between.
+pub(crate) fn decode_any_base64(text: &str) -> Option<Vec<u8>> {
+    let standard = text.trim_end_matches('=').chars().map(|character| match character {
+        '-' => '+',
+        '_' => '/',
+        other => other,
+    });
+    UNPADDED.decode(standard.collect::<String>()).ok()
+}
+
 /// The canonical base64 of what was meant: white space is dropped, the URL-safe alphabet and missing padding are
 /// accepted. `None` if it is empty or cannot be decoded.
 #[cfg_attr(not(test), expect(dead_code, reason = "the renderers call it"))]
 pub(crate) fn normalize_base64(text: &str) -> Option<Cow<'_, str>> {
-    let standard: String = text
-        .trim_end_matches(|character: char| character == '=' || character.is_ascii_whitespace())
-        .chars()
-        .filter(|character| !character.is_ascii_whitespace())
-        .map(|character| match character {
-            '-' => '+',
-            '_' => '/',
-            other => other,
-        })
-        .collect();
-    let canonical = STRICT.encode(UNPADDED.decode(standard).ok()?);
+    let dense: String = text.chars().filter(|character| !character.is_ascii_whitespace()).collect();
+    let canonical = STRICT.encode(decode_any_base64(&dense)?);
     match canonical {
         _ if canonical.is_empty() => None,
         _ if canonical == text => Some(Cow::Borrowed(text)),
@@ -183,6 +184,16 @@ mod tests {
         }
         for text in ["Q", "QQ", "QUI", "QQ=", "QQ===", "QU JD", "QUJD\n", "-_-_", "@@@", "=", "QQ==QQ==", "QÜJD"] {
             assert!(decode_base64(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn base64_of_either_alphabet() {
+        for text in ["", "QQ", "QQ=", "QQ===", "-_+/"] {
+            assert!(decode_any_base64(text).is_some(), "{text}");
+        }
+        for text in ["Q", "Q Q", "QQ\n", "!!", "QQ==QQ"] {
+            assert!(decode_any_base64(text).is_none(), "{text}");
         }
     }
 

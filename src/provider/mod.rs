@@ -8,6 +8,7 @@ pub mod anthropic;
 mod check;
 mod dialect;
 mod finding;
+pub mod gemini;
 mod media;
 pub mod openai_chat;
 pub mod openai_responses;
@@ -17,7 +18,7 @@ mod target;
 mod text;
 
 pub use check::{NotJson, check};
-pub use dialect::{DIALECTS, Dialect, bedrock, databricks, deepseek, groq, mistral, moonshot, vllm};
+pub use dialect::{DIALECTS, Dialect, bedrock, databricks, deepseek, gemini3, groq, mistral, moonshot, vertex, vllm};
 pub use finding::{Finding, Level};
 pub use rule::Rule;
 pub use target::{Target, UnknownTarget};
@@ -40,4 +41,4 @@ pub struct Wire {
 }
 
 /// All wires.
-pub static WIRES: &[&Wire] = &[&openai_chat::WIRE, &openai_responses::WIRE, &anthropic::WIRE];
+pub static WIRES: &[&Wire] = &[&openai_chat::WIRE, &openai_responses::WIRE, &anthropic::WIRE, &gemini::WIRE];

@@ -40,6 +40,11 @@ WIRES = {
          "redacted thinking loop", "image in tool_result", "pdf", "system role after user, opus 4.8", "server tool",
          "split results", "thinking dropped, older turns have it"},
     ),
+    "gemini": (
+        ["vertex", "gemini3"],
+        {"alternating + system", "call loop", "two steps", "parallel, signature on first", "snake case", "inline image",
+         "empty text with signature", "declaration name", "fileData without uri"},
+    ),
 }
 
 # Items, or blocks, that no case of the oracle's own has, each row a request of its own; of their fields but the type, and
@@ -115,15 +120,30 @@ ITEMS = {
          {"type": "tool_search_tool_result", "tool_use_id": "s1", "content": {
              "type": "tool_search_tool_search_result", "tool_references": []}}],
     ],
+    "gemini": [
+        [{"executableCode": {"language": "PYTHON", "code": "1", "id": "x"}},
+         {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1", "id": "x"}}],
+        [{"fileData": {"fileUri": "https://e.x/a", "mimeType": "image/png", "displayName": "a"}, "partMetadata": {},
+          "videoMetadata": {}, "mediaResolution": {}, "mediaProcessing": "X"}],
+        [{"inlineData": {"mimeType": "image/gif", "data": "R0lG", "displayName": "a"}, "documentMetadata": {},
+          "spreadsheetMetadata": {}, "audioMetadata": {}}],
+        [{"toolCall": {"id": "x", "toolType": "X", "args": {}}}, {"toolResponse": {"id": "x", "response": {}}}],
+        [{"text": "a", "thought": True, "thoughtSignature": "c2ln", "speechMetadata": {}, "audioTranscription": {}}],
+        [{"text": "a", "thought": True}],
+        [{"thoughtSignature": "c2ln"}],
+        [{"text": "a", "inline_data": {"mime_type": "text/csv; charset=utf-8", "data": "_-8"}}],
+    ],
 }
 
 USER = {"role": "user", "content": "hi"}
+TEXT = {"role": "user", "parts": [{"text": "hi"}]}
 
 # What stands around them: their path, and the request.
 FRAMES = {
     "openai_responses": lambda items: ((), [*items, USER]),
     "anthropic": lambda blocks: ((1, "content"), [
         USER, {"role": "assistant", "content": [*blocks, {"type": "text", "text": "a"}]}, USER]),
+    "gemini": lambda parts: ((1, "parts"), [TEXT, {"role": "model", "parts": parts}, TEXT]),
 }
 
 # Requests above this size stay out; tests/check.rs makes such ones itself.
@@ -208,10 +228,14 @@ def candidates(wire, varied):
             if case in varied:
                 yield from ((f"{case}: {name}", variant) for name, variant in variants(paths(request), request))
     for items in ITEMS.get(wire, []):
-        case, (place, request) = items[-1]["type"], FRAMES[wire](items)
+        case, (place, request) = name_of(items[-1]), FRAMES[wire](items)
         fields = [(*place, i, name) for i, item in enumerate(items) for name in item if name != "type"]
         yield case, request
         yield from ((f"{case}: {name}", variant) for name, variant in variants(fields, request))
+
+
+def name_of(item):
+    return item.get("type") or " and ".join(item)
 
 
 def requests(wire, varied):

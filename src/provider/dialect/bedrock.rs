@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::Dialect;
+use super::{Dialect, raise, repeat};
 use crate::provider::anthropic::{AN_04, AN_05, AN_11, AN_35, AN_38, AN_40, blocks, messages, role, tool_names};
 use crate::provider::finding::{Finding, Level};
-use crate::provider::rule::{Rule, rules};
+use crate::provider::rule::rules;
 use crate::provider::shape::is_filled;
 use crate::provider::text::{is_word, is_word_with};
 
@@ -44,11 +44,9 @@ const CHARACTERS: usize = 64;
 
 fn check(request: &Value, out: &mut Vec<Finding>) {
     let (Some(object), Some(messages)) = (request.as_object(), messages(request)) else { return };
-    for finding in out.iter_mut().filter(|finding| [AN_11.id, AN_40.id].contains(&finding.rule)) {
-        finding.level = Level::Hard;
-    }
-    repeat(&[&AN_05, &AN_38], &BR_03, out);
-    repeat(&[&AN_11], &BR_05, out);
+    repeat(&[(&AN_05, Level::Hard), (&AN_38, Level::Soft)], &BR_03, out);
+    repeat(&[(&AN_11, Level::Soft)], &BR_05, out);
+    raise(&[&AN_11, &AN_40], out);
     check_system(&messages, out);
     check_names(object, out);
     let mut any = false;
@@ -65,13 +63,6 @@ fn check(request: &Value, out: &mut Vec<Finding>) {
     if any && !object.get("tools").is_some_and(is_filled) {
         out.push(BR_04.at("tools", "calls in the history, but no tools in the request"));
     }
-}
-
-/// What breaks one of the wire's rules breaks this one too.
-fn repeat(broken: &[&Rule], rule: &Rule, out: &mut Vec<Finding>) {
-    let found = out.iter().filter(|finding| broken.iter().any(|broken| broken.id == finding.rule));
-    let found: Vec<_> = found.map(|finding| rule.at(&finding.place, &finding.problem)).collect();
-    out.extend(found);
 }
 
 /// No model takes the role here, so that which one it is does not matter.

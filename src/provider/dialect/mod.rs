@@ -7,15 +7,17 @@
 pub mod bedrock;
 pub mod databricks;
 pub mod deepseek;
+pub mod gemini3;
 pub mod groq;
 pub mod mistral;
 pub mod moonshot;
 mod thinking;
+pub mod vertex;
 pub mod vllm;
 
 use serde_json::Value;
 
-use super::finding::Finding;
+use super::finding::{Finding, Level};
 use super::rule::Rule;
 
 /// A server's way of speaking a wire.
@@ -40,4 +42,20 @@ pub static DIALECTS: &[Dialect] = &[
     vllm::DIALECT,
     databricks::DIALECT,
     bedrock::DIALECT,
+    vertex::DIALECT,
+    gemini3::DIALECT,
 ];
+
+/// Makes findings of the wire's rules hard.
+fn raise(rules: &[&Rule], out: &mut [Finding]) {
+    for finding in out.iter_mut().filter(|finding| rules.iter().any(|rule| rule.id == finding.rule)) {
+        finding.level = Level::Hard;
+    }
+}
+
+/// What breaks one of the wire's rules, at that level, breaks this one too.
+fn repeat(broken: &[(&Rule, Level)], rule: &Rule, out: &mut Vec<Finding>) {
+    let found = out.iter().filter(|found| broken.iter().any(|(of, at)| (of.id, *at) == (found.rule, found.level)));
+    let found: Vec<_> = found.map(|finding| rule.at(&finding.place, &finding.problem)).collect();
+    out.extend(found);
+}
