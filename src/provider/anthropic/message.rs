@@ -90,13 +90,12 @@ fn check_system(blocks: &[Value], place: &str, out: &mut Vec<Finding>) {
 
 /// Thinking comes first, and is not all; after a server's tool the model may think again.
 fn check_order(blocks: &[Value], place: &str, out: &mut Vec<Finding>) {
-    let name = |block: &Value| block.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-    if blocks.last().is_some_and(|last| is_thinking(&name(last))) {
+    if blocks.last().is_some_and(|last| is_thinking(name(last))) {
         out.push(AN_25.at(format!("{place}[{}]", blocks.len() - 1), "nothing follows the thinking"));
     }
     let mut spoken = false;
     for (i, name) in blocks.iter().map(name).enumerate() {
-        match name.as_str() {
+        match name {
             name if is_thinking(name) && spoken => {
                 out.push(AN_24.at(format!("{place}[{i}]"), "behind text or tool_use"));
             }
@@ -106,4 +105,9 @@ fn check_order(blocks: &[Value], place: &str, out: &mut Vec<Finding>) {
             _ => {}
         }
     }
+}
+
+/// The type of a block, empty where it is no string.
+fn name(block: &Value) -> &str {
+    block.get("type").and_then(Value::as_str).unwrap_or_default()
 }

@@ -52,7 +52,7 @@ rules! {
         "sort the responses as the calls; they are matched by name and position"
         "sdk:google-genai FunctionResponse"
     GM_12 "GM-12" Soft
-        "The conversation ends with a user turn; hard with a call that is not answered, and from Gemini 3.5 on."
+        "The conversation ends with a user turn; hard with a call that is not answered, and after Gemini 3.1."
         "append the results of the calls, or the user's next message"
         "gh:pipecat-ai/pipecat#5821; gh:songquanpeng/one-api#836 (Gemini 1.0)"
     GM_13 "GM-13" Soft
