@@ -15,6 +15,7 @@ mod prompt;
 mod rule;
 mod shape;
 mod target;
+mod text;
 mod tool_id;
 mod turns;
 

@@ -1,9 +1,11 @@
 //! Servers that speak another's wire with rules of their own.
 //!
 //! To add one: a file here that declares its rules and a function that judges a request by them, and a row in
-//! [`DIALECTS`]. The function runs after that of the wire and sees its findings: it may add, and may raise a level.
+//! [`DIALECTS`]. The function runs after that of the wire and sees its findings: it may add, may raise a level, and may
+//! put its own rule in the place of the wire's.
 
 pub mod deepseek;
+mod thinking;
 
 use serde_json::Value;
 
