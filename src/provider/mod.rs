@@ -10,6 +10,7 @@ mod dialect;
 mod finding;
 mod media;
 pub mod openai_chat;
+mod payload;
 mod picture;
 mod prompt;
 mod rule;

@@ -47,6 +47,13 @@ pub enum Thinking {
     Omit,
 }
 
+impl Thinking {
+    /// Thinking as text.
+    pub(super) fn tagged(thought: &str) -> String {
+        format!("<think>\n{thought}\n</think>")
+    }
+}
+
 impl PromptOptions {
     /// No model, native thinking.
     #[must_use]

@@ -50,6 +50,19 @@ impl<'a> Turn<'a> {
     }
 }
 
+impl Turn<'_> {
+    /// Whether one of these providers and this model made the message, as far as either is known: a target's own thinking
+    /// is no stranger's.
+    pub(super) fn is_by(&self, providers: &[&str], model: Option<&str>) -> bool {
+        let metadata = &self.stored.message.metadata;
+        metadata.provider.as_deref().is_none_or(|made| providers.contains(&made))
+            && metadata.model.as_deref().is_none_or(|made| model.is_none_or(|wanted| made == wanted))
+    }
+}
+
+/// What a failure is told as that gave no words.
+pub(super) const FAILED_WITHOUT_OUTPUT: &str = "The tool failed and gave no output.";
+
 /// The turns of messages that were reconciled.
 pub(super) fn turns<'a>(
     messages: &'a [StoredMessage],

@@ -63,6 +63,10 @@ pub enum Rule {
     MediaMoved,
     /// A chunk was rendered under another role.
     RoleChanged,
+    /// A message was made that nobody said: the target wants one in that place.
+    TurnMade,
+    /// A last user message was made, only because the list ends there: a prompt that goes on does not hold it.
+    BridgeAdded,
 }
 
 impl ReportLine {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::wire::{File as FilePart, ImageUrl, InputAudio, Part};
 use crate::model::{Audio, File, Image};
-use crate::provider::media::{DataUrl, normalize_base64};
+use crate::provider::payload::Payload;
 use crate::provider::picture::Picture;
 
 /// What can be made of a media chunk.
@@ -33,7 +33,7 @@ impl<'a> Media<'a> {
     }
 
     pub(super) fn audio(audio: &'a Audio) -> Self {
-        let part = payload(audio.data.as_deref(), audio.url.as_deref(), audio.mime_type.as_deref()).and_then(|found| {
+        let part = Payload::of_audio(audio).and_then(|found| {
             let format = AUDIO_FORMATS.iter().find(|(name, _)| *name == found.media_type);
             let (_, format) = format.ok_or_else(|| format!("its type {:?} is not wav or mp3", found.media_type))?;
             Ok((Part::InputAudio { input_audio: InputAudio { data: found.base64, format } }, found.mended))
@@ -46,7 +46,7 @@ impl<'a> Media<'a> {
     }
 
     pub(super) fn file(file: &'a File) -> Self {
-        let found = match payload(file.data.as_deref(), file.url.as_deref(), file.mime_type.as_deref()) {
+        let found = match Payload::of_file(file) {
             Ok(found) => found,
             Err(why) => return Self::Unfit { what: "file", why },
         };
@@ -56,32 +56,4 @@ impl<'a> Media<'a> {
         let file = FilePart { filename: Cow::Borrowed(filename), file_data };
         Self::Part { part: Part::File { file }, mended: found.mended }
     }
-}
-
-struct Payload<'a> {
-    media_type: &'a str,
-    base64: Cow<'a, str>,
-    mended: Option<String>,
-}
-
-/// The base64 data of a chunk that has them as such or in a data URL.
-fn payload<'a>(
-    data: Option<&'a str>,
-    url: Option<&'a str>,
-    media_type: Option<&'a str>,
-) -> Result<Payload<'a>, String> {
-    let from_url = url.and_then(DataUrl::parse).filter(|url| url.base64);
-    let from_data = data.map(|data| {
-        DataUrl::parse(data).filter(|url| url.base64).map_or((None, data), |url| (Some(url.media_type), url.payload))
-    });
-    let (labelled, data) = match (from_data, from_url) {
-        (Some(found), _) => found,
-        (None, Some(url)) => (Some(url.media_type), url.payload),
-        (None, None) if url.is_some() => return Err("the target takes data, not an address".to_owned()),
-        (None, None) => return Err("there is no data".to_owned()),
-    };
-    let base64 = normalize_base64(data).ok_or("its data is not base64")?;
-    let mended = matches!(base64, Cow::Owned(_)).then(|| "its base64 was made canonical".to_owned());
-    let media_type = media_type.or(labelled).unwrap_or_default();
-    Ok(Payload { media_type, base64, mended })
 }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::group::StoredMessage;
 use crate::model::{Body, Output, PartBody, Role};
 use crate::provider::tool_id::{IdRule, NameRule};
-use crate::provider::turns::{Answer, Call, Turn, turns};
+use crate::provider::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT, Turn, turns};
 use crate::provider::{PromptOptions, Target, dialect};
 use crate::reconcile::{ReportLine, Rule};
 use media::Media;
@@ -173,7 +173,7 @@ impl<'a> Renderer<'a> {
                 match (is_error, has_text) {
                     (true, false) => {
                         self.note(Rule::Altered, stored, chunk, "a failure without words was put into words");
-                        texts = vec![Cow::Borrowed("The tool failed and gave no output.")];
+                        texts = vec![Cow::Borrowed(FAILED_WITHOUT_OUTPUT)];
                     }
                     (true, true) if !is_made => {
                         self.note(

@@ -34,7 +34,7 @@ impl<'a> Renderer<'a> {
         says_more: bool,
     ) -> Option<String> {
         let carries = self.manner.reasoning_content && !turn.calls.is_empty();
-        let own = carries && self.options.thinking == Thinking::Native && self.is_own(turn);
+        let own = carries && self.options.thinking == Thinking::Native && turn.is_by(&[self.manner.provider], self.options.model.as_deref());
         let is_all = parts.is_empty() && turn.calls.is_empty() && !says_more;
         let tags = match self.options.thinking {
             Thinking::Tagged => true,
@@ -52,7 +52,7 @@ impl<'a> Renderer<'a> {
                     thought.chunk,
                     "it is text in <think> tags in this prompt",
                 );
-                let text = Cow::Owned(format!("<think>\n{}\n</think>", thought.text));
+                let text = Cow::Owned(Thinking::tagged(thought.text));
                 parts.insert((thought.before + tagged).min(parts.len()), Part::Text { text });
                 tagged += 1;
             } else {
@@ -60,17 +60,6 @@ impl<'a> Renderer<'a> {
             }
         }
         carries.then(|| native.join(SEPARATOR))
-    }
-
-    /// Whether the server itself made the message, as far as it is known: its own thinking is no stranger's.
-    fn is_own(&self, turn: &Turn<'_>) -> bool {
-        let metadata = &turn.stored.message.metadata;
-        let same = |made: Option<&str>, wanted: Option<&str>| match (made, wanted) {
-            (Some(made), Some(wanted)) => made == wanted,
-            _ => true,
-        };
-        same(metadata.provider.as_deref(), Some(self.manner.provider))
-            && same(metadata.model.as_deref(), self.options.model.as_deref())
     }
 
     fn why_left_out(&self, thought: &Thought<'_>) -> &'static str {
