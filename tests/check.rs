@@ -28,6 +28,9 @@ struct Verdict {
 /// Rules whose place `check` gives more exactly than the oracle.
 const MORE_EXACT: &[&str] = &["OC-14", "OC-17"];
 
+/// Rules that are told for people, and not judged: why.
+const NOT_JUDGED: &[(&str, &str)] = &[("OR-31", "encrypted content cannot be read")];
+
 /// Broken by none of the oracle's requests: rule, level, target, messages.
 const OTHERS: &[(&str, Level, &str, &str)] = &[
     ("OC-26", Level::Soft, "openai-chat", r#"[{"role":"assistant","function_call":{"name":"f","arguments":"{}"}}]"#),
@@ -66,8 +69,9 @@ fn no_rule_goes_untested() {
     let fixtures: String = fixtures.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap()).collect();
     let rules = WIRES.iter().flat_map(|wire| wire.rules).chain(DIALECTS.iter().flat_map(|dialect| dialect.rules));
     for rule in rules.map(|rule| rule.id) {
+        let judged = NOT_JUDGED.iter().all(|(id, _)| *id != rule);
         let elsewhere = rule == "OC-33" || OTHERS.iter().any(|(id, ..)| *id == rule);
-        assert!(elsewhere || fixtures.contains(&format!("\"{rule}\"")), "{rule} is broken by no test");
+        assert!(!judged || elsewhere || fixtures.contains(&format!("\"{rule}\"")), "{rule} is broken by no test");
     }
 }
 

@@ -38,6 +38,38 @@ impl<'a> DataUrl<'a> {
     }
 }
 
+/// What is wrong with the URL of an image.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum UrlFault {
+    #[error("url is empty")]
+    Empty,
+    #[error("neither an http(s) nor a data URL")]
+    Scheme,
+    #[error("media type is {0:?}")]
+    MediaType(String),
+    #[error("data URL is not ;base64")]
+    NotBase64,
+    #[error("payload is not base64")]
+    Payload,
+}
+
+/// `None` if the URL may stand for an image on OpenAI's wires: http(s), or base64 data of an image.
+pub(crate) fn image_url_fault(url: &str) -> Option<UrlFault> {
+    if url.is_empty() {
+        return Some(UrlFault::Empty);
+    }
+    if ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
+        return None;
+    }
+    match DataUrl::parse(url) {
+        None => Some(UrlFault::Scheme),
+        Some(data) if !IMAGE_TYPES.contains(&data.media_type) => Some(UrlFault::MediaType(data.media_type.to_owned())),
+        Some(data) if !data.base64 => Some(UrlFault::NotBase64),
+        Some(data) if data.payload.is_empty() || decode_base64(data.payload).is_none() => Some(UrlFault::Payload),
+        Some(_) => None,
+    }
+}
+
 /// Decodes base64 as providers do: standard alphabet, full padding, nothing between.
 pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     STRICT.decode(text).ok()

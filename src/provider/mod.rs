@@ -10,6 +10,7 @@ mod dialect;
 mod finding;
 mod media;
 pub mod openai_chat;
+pub mod openai_responses;
 mod payload;
 mod picture;
 mod prompt;
@@ -51,4 +52,4 @@ pub struct Wire {
 type Render = fn(Target, &[StoredMessage], &PromptOptions) -> crate::Result<(Box<RawValue>, Vec<crate::ReportLine>)>;
 
 /// All wires.
-pub static WIRES: &[&Wire] = &[&openai_chat::WIRE];
+pub static WIRES: &[&Wire] = &[&openai_chat::WIRE, &openai_responses::WIRE];

@@ -25,6 +25,11 @@ WIRES = {
         {"two parallel calls", "tool parts text", "custom call", "refusal only", "image data url", "image http",
          "full body"},
     ),
+    "openai_responses": (
+        [],
+        {"easy messages", "parallel pairs", "reasoning+call", "reasoning+message", "image", "output with image",
+         "custom pair", "reasoning without id, encrypted", "output continues a stored response"},
+    ),
 }
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "oracle"
