@@ -17,6 +17,7 @@ mod prompt;
 mod rule;
 mod shape;
 mod target;
+mod text;
 mod tool_id;
 mod turns;
 

@@ -12,4 +12,4 @@ pub use rules::RULES;
 use super::Wire;
 
 pub(super) static WIRE: Wire =
-    Wire { name: "openai-responses", rules: RULES, messages: "input", surrogates: &rules::OR_28, check: check::check };
+    Wire { name: "openai-responses", rules: RULES, messages: "input", surrogates: &rules::OR_28, check: check::check, render: super::openai_chat::WIRE.render };
