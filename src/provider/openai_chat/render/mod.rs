@@ -40,7 +40,7 @@ const OPENAI: Manner =
 /// OC-13.
 const IDS: IdRule = IdRule { max: 40, allows: |character| !character.is_control() };
 /// OC-14.
-const NAMES: NameRule = NameRule { max: 64 };
+const NAMES: NameRule = NameRule::words(64);
 /// OC-12.
 const CALLS: usize = 128;
 
