@@ -5,9 +5,11 @@
 //! one row in [`DIALECTS`].
 
 mod arguments;
+mod attachment;
 mod check;
 mod dialect;
 mod finding;
+pub mod gemini;
 mod media;
 pub mod openai_chat;
 pub mod openai_responses;
@@ -22,7 +24,7 @@ mod tool_id;
 mod turns;
 
 pub use check::{NotJson, check};
-pub use dialect::{DIALECTS, Dialect, deepseek};
+pub use dialect::{DIALECTS, Dialect, deepseek, gemini3, vertex};
 pub use finding::{Finding, Level};
 pub use prompt::{Prompt, PromptOptions, Thinking, render};
 pub use rule::Rule;
@@ -53,4 +55,4 @@ pub struct Wire {
 type Render = fn(Target, &[StoredMessage], &PromptOptions) -> crate::Result<(Box<RawValue>, Vec<crate::ReportLine>)>;
 
 /// All wires.
-pub static WIRES: &[&Wire] = &[&openai_chat::WIRE, &openai_responses::WIRE];
+pub static WIRES: &[&Wire] = &[&openai_chat::WIRE, &openai_responses::WIRE, &gemini::WIRE];

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::text::{is_spelling_of, snake_case};
+
 /// What a value may be.
 #[derive(Debug)]
 pub(crate) enum Type {
@@ -23,7 +25,7 @@ pub(crate) enum Type {
 #[derive(Debug)]
 pub(crate) struct Shape(pub(crate) &'static [Field]);
 
-/// One field: its name, whether it must be there, what it may be.
+/// One field: its name, which in camelCase stands for that in snake_case too, as in the JSON of protobuf; whether it must be there, what it may be.
 #[derive(Debug)]
 pub(crate) struct Field {
     name: &'static str,
@@ -73,10 +75,10 @@ impl Shape {
 
     fn compare(&'static self, object: &Map<String, Value>, place: &str, out: &mut Vec<Misfit>) {
         for field in self.0 {
-            let place = format!("{place}.{}", field.name);
-            match object.get(field.name) {
-                Some(value) => compare(value, field.types, &place, out),
+            match entry(object, field.name) {
+                Some((name, value)) => compare(value, field.types, &format!("{place}.{name}"), out),
                 None if field.required => {
+                    let place = format!("{place}.{}", field.name);
                     out.push(Misfit { place, fault: Fault::Missing, problem: "required field is missing".to_owned() });
                 }
                 None => {}
@@ -90,15 +92,15 @@ impl Shape {
 
     /// Is there a field of this name?
     pub(crate) fn knows(&self, name: &str) -> bool {
-        self.0.iter().any(|field| field.name == name)
+        self.0.iter().any(|field| is_spelling_of(field.name, name))
     }
 
     /// How badly the object fits: first by its tags, then by the kinds of its values, then by missing and unknown fields.
     fn distance(&'static self, object: &Map<String, Value>) -> [usize; 4] {
-        let known = || self.0.iter().filter_map(|field| Some((field, object.get(field.name)?)));
+        let known = || self.0.iter().filter_map(|field| Some((field, self::field(object, field.name)?)));
         let another = known().filter(|(field, value)| is_another_tag(field, value)).count();
         let strange = known().map(|(field, value)| strangers(field.types, value)).sum();
-        let missing = self.0.iter().filter(|field| field.required && !object.contains_key(field.name)).count();
+        let missing = self.0.iter().filter(|field| field.required && self::field(object, field.name).is_none()).count();
         let unknown = object.keys().filter(|name| !self.knows(name)).count();
         [another, strange, missing + unknown, missing]
     }
@@ -189,6 +191,20 @@ impl Type {
             Self::Object(_) | Self::AnyObject => "an object".to_owned(),
         }
     }
+}
+
+/// The field of this name, or, of a name in camelCase, that in snake_case.
+pub(crate) fn field<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    entry(object, name).map(|(_, value)| value)
+}
+
+/// The same, with its name as it is spelled there.
+pub(crate) fn entry<'a>(object: &'a Map<String, Value>, name: &str) -> Option<(&'a str, &'a Value)> {
+    let found = object.get_key_value(name).or_else(|| match snake_case(name) {
+        snake if snake == name => None,
+        snake => object.get_key_value(snake.as_ref()),
+    });
+    found.map(|(name, value)| (name.as_str(), value))
 }
 
 /// What a value is, for people; short strings are quoted.
