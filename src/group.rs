@@ -117,18 +117,25 @@ impl Grouper {
 
     /// Takes a record; entries above `last` do not belong to the conversation. `own` unless it is an ancestor's.
     pub(crate) fn push(&mut self, record: &Record<'_>, last: u64, own: bool) {
+        let mut last_message = None;
         for line in record.lines() {
             let taken = line.and_then(|(seq, line)| {
-                if seq <= last {
-                    self.line(record, seq, &line, own)
-                } else {
-                    self.cut_off(record, &line);
-                    Ok(())
+                if let Line::Chunk(line) = &line {
+                    let index = record.message_index(line.message);
+                    if seq > last {
+                        // Behind the point of the fork: a message that goes on there is not whole.
+                        self.interrupt(index);
+                    }
+                    last_message = Some(index);
                 }
+                if seq <= last { self.line(record, seq, &line, own) } else { Ok(()) }
             });
             if let Err(error) = taken {
                 self.damaged(error);
             }
+        }
+        if let Some(index) = last_message.filter(|_| record.header.cut) {
+            self.interrupt(index);
         }
     }
 
@@ -202,11 +209,8 @@ impl Grouper {
         Ok(message)
     }
 
-    /// An entry behind the point of the fork: the message it belongs to is not whole.
-    fn cut_off(&mut self, record: &Record<'_>, line: &Line<'_>) {
-        if let Line::Chunk(line) = line
-            && let Some(message) = self.messages.get_mut(&record.message_index(line.message))
-        {
+    fn interrupt(&mut self, index: u64) {
+        if let Some(message) = self.messages.get_mut(&index) {
             message.state = MessageState::Interrupted;
         }
     }

@@ -1,5 +1,27 @@
-//! An append-only store for LLM conversations. Documentation follows with the layers.
+#![doc = include_str!("../README.md")]
+//!
+//! # The crate as a pipeline
+//!
+//! ```text
+//! in:   chunks --append--> Store --record--> log --batch--> Engine (sled | memory | backup)
+//! out:  Engine --records--> entries --group--> messages --reconcile--> Conversation --render--> Prompt
+//! ```
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`model`] | what a conversation is: pure values, and their JSON, the transcript format |
+//! | `record` | entries to bytes and back: the only code that knows the disk format |
+//! | `engine` | ordered bytes, written in atomic batches |
+//! | `log` | appends into batches: heads, group commit, the listing index; and records back out |
+//! | [`Store`], [`MessageWriter`], [`Tail`] | what a user opens, streams into, follows |
+//! | `group` | entries to messages, by message index |
+//! | `reconcile` | messages to a [`Conversation`] that makes sense, with a report |
+//! | [`next_step`] | what an agent loop must do now |
+//! | [`provider`] | conversations to requests ([`provider::render`]), and requests judged ([`provider::check`]) |
+//!
+//! Data flows one way; `provider` and `engine` never meet.
 
+mod archive;
 mod conversation;
 mod engine;
 mod entry;
@@ -21,11 +43,21 @@ pub use entry::{Entry, EntryHeader, EntryKind};
 pub use error::{Error, Result};
 pub use group::{MessageState, StoredMessage};
 pub use log::{
-    AppendOptions, Cursor, Durability, ExpectedHead, Limits, ListItem, ListPage, ListQuery, Problem, Receipt,
-    Redaction, Verification,
+    AppendOptions, BackupSummary, Cursor, Durability, ExpectedHead, Limits, ListItem, ListPage, ListQuery, Problem,
+    Receipt, Redaction, Verification,
 };
 pub use next_step::{NextStep, PendingCall, next_step};
 pub use reconcile::{ReportLine, Rule};
 pub use store::{Store, StoreOptions};
 pub use tail::{StopHandle, Tail};
 pub use writer::MessageWriter;
+
+/// The documents of the crate: formats byte by byte, the design, durability, what changed.
+pub mod documentation {
+    #[doc = include_str!("docs/format.md")]
+    pub mod format {}
+    #[doc = include_str!("docs/design.md")]
+    pub mod design {}
+    #[doc = include_str!("docs/changelog.md")]
+    pub mod changelog {}
+}

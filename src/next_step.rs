@@ -2,7 +2,7 @@
 
 use crate::conversation::Conversation;
 use crate::group::{MessageState, StoredMessage};
-use crate::model::{Body, FinishReason, Role};
+use crate::model::{Body, Chunk, FinishReason, Role};
 use crate::reconcile::{Calls, Site, is_cut_off, is_pending};
 
 /// What an agent loop must do now.
@@ -77,7 +77,9 @@ pub fn next_step(conversation: &Conversation) -> NextStep {
     let Some(last) = messages.last() else { return NextStep::AwaitUser };
     let assistant = messages.iter().rposition(|stored| stored.message.role == Role::Assistant);
     if let Some((position, stored)) = assistant.and_then(|position| Some((position, messages.get(position)?))) {
-        let has_calls = stored.message.chunks.iter().any(|chunk| matches!(chunk.body, Body::ToolCall { .. }));
+        // Calls that the provider answers itself ask nothing of us.
+        let is_ours = |chunk: &Chunk| matches!(chunk.body, Body::ToolCall { server: false, .. });
+        let has_calls = stored.message.chunks.iter().any(is_ours);
         if has_calls && is_pending(&messages, position) {
             let calls = open_calls(&messages, position, stored);
             return if calls.is_empty() { NextStep::CallModel } else { NextStep::RunTools(calls) };

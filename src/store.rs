@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::{Bound, RangeBounds, RangeInclusive};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,9 @@ use crate::engine::{self, Order};
 use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::group::StoredMessage;
-use crate::log::{AppendOptions, ListItem, ListPage, ListQuery, Log, Opening, Receipt, Redaction, Verification};
+use crate::log::{
+    self, AppendOptions, BackupSummary, ListItem, ListPage, ListQuery, Log, Opening, Receipt, Redaction, Verification,
+};
 use crate::model::{ConversationId, Message, Metadata, Name, Role, Timestamp};
 use crate::tail::Tail;
 use crate::writer::MessageWriter;
@@ -50,6 +53,7 @@ pub struct StoreOptions {
     window: Duration,
     opening: Opening,
     clock: crate::log::Clock,
+    create: bool,
 }
 
 impl fmt::Debug for Store {
@@ -60,7 +64,10 @@ impl fmt::Debug for Store {
 
 impl fmt::Debug for StoreOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoreOptions").field("window", &self.window).finish_non_exhaustive()
+        f.debug_struct("StoreOptions")
+            .field("window", &self.window)
+            .field("create", &self.create)
+            .finish_non_exhaustive()
     }
 }
 
@@ -71,16 +78,31 @@ impl Default for StoreOptions {
 }
 
 impl StoreOptions {
-    /// A window of 25 ms, the system's clock.
+    /// A window of 25 ms, the system's clock; a store that is not there is created.
     #[must_use]
     pub fn new() -> Self {
-        Self { window: Duration::from_millis(25), opening: Opening::default(), clock: Arc::new(Timestamp::now) }
+        let (window, opening) = (Duration::from_millis(25), Opening::default());
+        Self { window, opening, clock: Arc::new(Timestamp::now), create: true }
     }
 
     /// Sets how long a buffered append, or a writer's delta, may wait before it is made durable: what a crash may take.
     #[must_use]
     pub const fn with_window(mut self, window: Duration) -> Self {
         self.window = window;
+        self
+    }
+
+    /// Sets whether a store that is not there is created. `memory:` always is.
+    ///
+    /// ```
+    /// use conversation_store::{Error, StoreOptions};
+    ///
+    /// let opened = StoreOptions::new().with_create(false).open("sled:no/such/directory");
+    /// assert!(matches!(opened, Err(Error::NotFound { .. })));
+    /// ```
+    #[must_use]
+    pub const fn with_create(mut self, create: bool) -> Self {
+        self.create = create;
         self
     }
 
@@ -106,11 +128,14 @@ impl StoreOptions {
         self
     }
 
-    /// Opens a store, creating it if there is none.
+    /// Opens a store, creating it if there is none, unless that is switched off.
     ///
     /// # Errors
-    /// As [`Store::open`].
+    /// As [`Store::open`]; `NotFound` if there is none and it is not to be created.
     pub fn open(&self, url: &str) -> Result<Store> {
+        if !self.create && engine::is_vacant(url)? {
+            return Err(Error::NotFound { what: format!("a store at {url}") });
+        }
         let engine = engine::open(url)?;
         Ok(Store { log: Arc::new(Log::open(engine, Arc::clone(&self.clock), self.window, self.opening)?) })
     }
@@ -339,6 +364,48 @@ impl Store {
     /// `Io`. What is damaged is no error, but a [`crate::Problem`].
     pub fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<Verification> {
         self.log.core().verify(&mut progress)
+    }
+
+    /// Writes everything that is durable to a new file: framed, checksummed, compressed. The store goes on being used;
+    /// forks, deletions and redactions wait. `progress` is called with conversations done and in all.
+    ///
+    /// The file is read with the URL `backup:FILE`, all of it in memory, or made a store again by [`Store::restore`],
+    /// which is also the way to be rid of bytes that the engine freed and keeps.
+    ///
+    /// ```
+    /// # use conversation_store::{Store, model::Message};
+    /// # let dir = std::env::temp_dir().join(format!("backup-example-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&dir).unwrap();
+    /// # let file = dir.join("chats.backup");
+    /// # let _ = std::fs::remove_file(&file);
+    /// let store = Store::open("memory:")?;
+    /// store.append("chat", &[Message::user("hello")])?;
+    /// store.backup(&file, |_, _| ())?;
+    /// let backup = Store::open(&format!("backup:{}", file.display()))?;
+    /// assert_eq!(backup.load("chat")?.messages().len(), 1);
+    /// # std::fs::remove_dir_all(&dir).unwrap();
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` if the file exists; `Corrupt` if a head is damaged; `Io`.
+    pub fn backup(&self, file: impl AsRef<Path>, mut progress: impl FnMut(u64, u64)) -> Result<BackupSummary> {
+        self.log.core().backup(file.as_ref(), &mut progress)
+    }
+
+    /// Makes a new store from a backup, on any engine. `progress` is called with bytes read and in all.
+    ///
+    /// # Errors
+    /// `InvalidInput` if there is a store at the URL; `Corrupt` if the backup is damaged or cut off; `Io`.
+    pub fn restore(file: impl AsRef<Path>, url: &str, mut progress: impl FnMut(u64, u64)) -> Result<BackupSummary> {
+        let engine = engine::open(url)?;
+        let summary = log::restore(file.as_ref(), &engine, &mut progress)?;
+        // The first opening marks the directory as a store.
+        drop(engine);
+        if !url.starts_with("memory:") {
+            Self::open(url)?.close()?;
+        }
+        Ok(summary)
     }
 
     /// Returns once everything that was appended before, buffered or not, survives a power cut.

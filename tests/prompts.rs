@@ -7,10 +7,10 @@ mod common;
 use std::fs;
 use std::io::Write;
 
+use common::reported::{self, Case};
 use common::{cases, config, hostile, prompts};
-use conversation_store::model::Line;
+use conversation_store::StoredMessage;
 use conversation_store::provider::{PromptOptions, Target, Thinking};
-use conversation_store::{Store, StoredMessage};
 use proptest::test_runner::{TestError, TestRunner};
 use serde_json::{Value, json};
 
@@ -33,22 +33,6 @@ impl Rendered {
     }
 }
 
-/// Reported failures, as they come out of a store.
-fn corruption() -> Vec<(String, Vec<StoredMessage>)> {
-    let store = Store::open("memory:").unwrap();
-    let cases = include_str!("fixtures/corruption.jsonl").lines().map(|line| {
-        let case: Value = serde_json::from_str(line).unwrap();
-        let id = case["id"].as_str().unwrap().to_owned();
-        for message in case["history"].as_array().unwrap() {
-            let message = Line::from_json(&message.to_string()).unwrap().message;
-            store.append(&id, &[message]).unwrap();
-        }
-        let messages = store.load_raw(&id).unwrap();
-        (id, messages)
-    });
-    cases.collect()
-}
-
 fn options() -> Vec<PromptOptions> {
     [Thinking::Native, Thinking::Tagged, Thinking::Omit]
         .map(|thinking| PromptOptions::new().with_thinking(thinking))
@@ -58,9 +42,9 @@ fn options() -> Vec<PromptOptions> {
 #[test]
 fn reported_failures_are_accepted_and_conserved() {
     let mut rendered = Rendered::new("corruption.jsonl");
-    let cases = corruption();
+    let cases = reported::cases();
     assert_eq!(cases.len(), 106);
-    for (id, messages) in &cases {
+    for Case { id, messages, .. } in &cases {
         for target in prompts::targets() {
             for options in options() {
                 let Some(prompt) = prompts::prompt(target, messages, &options) else {
@@ -76,7 +60,7 @@ fn reported_failures_are_accepted_and_conserved() {
 
 #[test]
 fn reported_failures_keep_the_prefix() {
-    for (id, messages) in corruption() {
+    for Case { id, messages, .. } in reported::cases() {
         for target in prompts::targets() {
             assert_prefixes(&id, target, &messages, &PromptOptions::new());
         }

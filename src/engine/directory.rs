@@ -53,6 +53,17 @@ impl Directory {
         Ok(Self { path: path.to_owned(), engine, _lock: lock, established, watermark, disk_full: false })
     }
 
+    /// Whether nothing is there, or only an empty directory.
+    pub(crate) fn is_vacant(path: &Path) -> Result<bool> {
+        match fs::read_dir(path) {
+            Ok(mut entries) => Ok(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == LOCK))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
+            // A file: taking it says so.
+            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Ok(false),
+            Err(error) => Err(Error::io(format!("list {}", path.display()))(error)),
+        }
+    }
+
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path

@@ -2,6 +2,7 @@
 //!
 //! To add an engine: one file that implements [`Engine`] and passes `conformance.rs`, and one row in [`ENGINES`].
 
+mod backup;
 mod ballast;
 #[cfg(test)]
 mod conformance;
@@ -21,7 +22,7 @@ use crate::error::Result;
 
 pub(crate) use directory::{Directory, MARKER};
 pub(crate) use memory::Memory;
-pub(crate) use url::{Url, open};
+pub(crate) use url::{Url, is_vacant, open};
 
 /// Sorted keys and values. All calls block; all may be made from several threads at once, except that only one thread
 /// writes.
@@ -38,6 +39,11 @@ pub(crate) trait Engine: Send + Sync + fmt::Debug {
 
     /// Everything written before survives a power cut once this returns.
     fn sync(&self) -> Result<()>;
+
+    /// Whether it takes no writes at all.
+    fn is_read_only(&self) -> bool {
+        false
+    }
 
     /// Whether opening it needed more than opening: what it holds should be compared with what can be derived.
     fn was_damaged(&self) -> bool {
@@ -80,8 +86,9 @@ struct Row {
     open: fn(&Path, &Url) -> Result<Arc<dyn Engine>>,
 }
 
-/// All engines that live in a directory.
+/// All engines that have a path.
 const ENGINES: &[Row] = &[
+    Row { name: "backup", open: backup::open },
     #[cfg(feature = "sled")]
     Row { name: "sled", open: sled::open },
 ];

@@ -5,6 +5,7 @@ use std::ops::{ControlFlow, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::url::cache_bytes;
 use super::{Batch, Directory, Engine, Order, Url, Visit};
@@ -17,6 +18,9 @@ const SNAPSHOT: &str = "snap.";
 /// value in a file of its own, which it never syncs: a quarter of a segment.
 const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
 const DEFAULT_CACHE_BYTES: u64 = 64 * 1024 * 1024;
+/// How long sled's own lock is waited for: its threads may hold it for a moment after a store was dropped
+/// (spacejam/sled #1289). No other process of ours has it, since the directory's lock is taken first.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(crate) struct Sled {
@@ -65,9 +69,7 @@ fn open_db(path: &Path, cache: u64) -> Result<sled::Db> {
         .cache_capacity(cache)
         // Every write is flushed by the committer: sled's own clock would leave writes unsynced in between.
         .flush_every_ms(None);
-    catch_unwind(AssertUnwindSafe(|| config.open()))
-        .map_err(|_| damaged(path, "sled panicked while opening it"))?
-        .map_err(|error| from_sled("open", path, error))
+    open_unlocked(&config, path)
 }
 
 fn has_snapshot(path: &Path) -> bool {
@@ -77,7 +79,8 @@ fn has_snapshot(path: &Path) -> bool {
 /// Copies the directory beside itself, then removes the snapshots in it.
 fn set_aside(path: &Path) -> Result<()> {
     let mut copy = path.as_os_str().to_owned();
-    copy.push(format!(".damaged-{}", crate::model::Timestamp::now().as_micros()));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros());
+    copy.push(format!(".damaged-{now}"));
     let copy = Path::new(&copy);
     let names = file_names(path)?;
     let set_aside = || {
@@ -100,6 +103,23 @@ fn file_names(path: &Path) -> Result<Vec<String>> {
         fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
     };
     names().map_err(Error::io(format!("list {}", path.display())))
+}
+
+fn open_unlocked(config: &sled::Config, path: &Path) -> Result<sled::Db> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let db = catch_unwind(AssertUnwindSafe(|| config.open()))
+            .map_err(|_| damaged(path, "sled panicked while opening it"))?;
+        match db {
+            Err(sled::Error::Io(error)) if error.to_string().contains("could not acquire lock") => {
+                if Instant::now() > until {
+                    return Err(Error::Busy(format!("{}: another program holds sled's lock", path.display())));
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            db => return db.map_err(|error| from_sled("open", path, error)),
+        }
+    }
 }
 
 /// The names that sled gives its files.
@@ -203,5 +223,23 @@ mod tests {
         drop(open(dir.path(), &url).unwrap());
         fs::write(dir.path().join("snap.0000000000000001.generating"), b"cut off").unwrap();
         drop(open(dir.path(), &url).unwrap());
+    }
+
+    #[test]
+    fn sleds_own_lock_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let url = Url::parse(&format!("sled:{}", dir.path().display())).unwrap();
+        drop(open(dir.path(), &url).unwrap());
+        let log = File::open(dir.path().join("db")).unwrap();
+        while log.try_lock().is_err() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::scope(|scope| {
+            let opening = scope.spawn(|| open(dir.path(), &url).map(drop));
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(!opening.is_finished());
+            log.unlock().unwrap();
+            opening.join().unwrap().unwrap();
+        });
     }
 }

@@ -1,7 +1,7 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{ENGINES, Engine, Memory};
+use super::{Directory, ENGINES, Engine, Memory};
 use crate::error::{Error, Result};
 
 /// Where a store is: `memory:`, `sled:PATH`, each with options behind a `?`.
@@ -62,6 +62,12 @@ pub(crate) fn cache_bytes(value: &str) -> Result<u64> {
         Ok(mb @ 1..=MAX_CACHE_MB) => Ok(mb * 1024 * 1024),
         _ => Err(Error::InvalidInput(format!("cache_mb={value}: expected a number from 1 to {MAX_CACHE_MB}"))),
     }
+}
+
+/// Whether nothing is where the URL points to. What is there may be no store.
+pub(crate) fn is_vacant(url: &str) -> Result<bool> {
+    let url = Url::parse(url)?;
+    if url.path.is_empty() { Ok(false) } else { Directory::is_vacant(Path::new(&url.path)) }
 }
 
 /// Opens the engine that the URL names, creating it if there is none.

@@ -278,7 +278,8 @@ impl Core {
             last_rewind: if head.parent.is_some() { head.last_rewind } else { 0 },
             first_message_index: head.next_message_index - draft.messages,
         });
-        let header = Header { time: now, base, next_message_index: head.next_message_index, origin };
+        let next_message_index = head.next_message_index;
+        let header = Header { time: now, base, next_message_index, cut: false, origin };
         let bytes = draft.body.len();
         let record = Unsealed { conversation: id, first_seq, header, body: draft.body };
         let mut pending = Pending { record: Some(record), bytes, ..Pending::default() };

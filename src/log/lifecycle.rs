@@ -118,6 +118,10 @@ impl Core {
                 what: format!("seq {at_seq} in conversation {parent}, whose last is {last}"),
             });
         }
+        if child.id() == parent_id {
+            // It is frozen here: to wait for it would never end.
+            return Err(exists_already(parent_id, last));
+        }
         let segments = self.segments(parent_id, &parent_head)?;
         let owner = segments.iter().find(|segment| (segment.first..=segment.last).contains(&at_seq));
         let owner = owner.map_or(parent_id, |segment| segment.conversation);
@@ -147,9 +151,7 @@ impl Core {
         let _pin = self.pin(id)?;
         let mut state = self.writable(id, Durability::Durable)?;
         if let Some(existing) = &state.slot(id).queued {
-            let actual = existing.next_seq - 1;
-            let detail = format!("it exists already, its last seq is {actual}: a fork needs a new name");
-            return Err(Error::Conflict { conversation: id, actual, detail });
+            return Err(exists_already(id, existing.next_seq - 1));
         }
         state.slot(id).check_free(id)?;
         let origin = Origin {
@@ -159,7 +161,8 @@ impl Core {
             last_rewind,
             first_message_index: next_message_index,
         };
-        let header = Header { time: now, base: next_message_index, next_message_index, origin: Some(origin) };
+        let base = next_message_index;
+        let header = Header { time: now, base, next_message_index, cut: false, origin: Some(origin) };
         let record = Unsealed { conversation: id, first_seq: at_seq + 1, header, body: Body::new() };
         let mut pending = Pending { record: Some(record), ..Pending::default() };
         let fork = key::fork(owner, id);
@@ -238,6 +241,11 @@ impl Core {
             detail: "a rewind entry is expected here".to_owned(),
         })
     }
+}
+
+fn exists_already(conversation: ConversationId, actual: u64) -> Error {
+    let detail = format!("it exists already, its last seq is {actual}: a fork needs a new name");
+    Error::Conflict { conversation, actual, detail }
 }
 
 pub(super) fn receipt(conversation: ConversationId, first_seq: u64, last_seq: u64) -> Receipt {

@@ -4,6 +4,7 @@
 //! `commit` writes and syncs batches and publishes their heads; `read` and `list` see what is published.
 
 mod append;
+mod backup;
 mod commit;
 mod delete;
 mod lifecycle;
@@ -32,6 +33,8 @@ use crate::model::{ConversationId, Timestamp};
 use crate::record::{self, Head, Tombstone, key};
 
 pub use append::{AppendOptions, Durability, ExpectedHead, Receipt};
+pub use backup::BackupSummary;
+pub(crate) use backup::restore;
 pub use limits::Limits;
 pub use list::{Cursor, ListItem, ListPage, ListQuery};
 pub(crate) use open::Opening;

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex};
 
+use super::backup::RESTORING;
 use super::state::{Blocked, State};
 use super::ticker::Ticker;
 use super::{COMMIT_NUMBER, Clock, Core, EPOCH, STORE};
@@ -33,7 +34,7 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
     let epoch = number(&*engine, EPOCH)? + 1;
     let commit_number = number(&*engine, COMMIT_NUMBER)?;
     let acknowledged = engine.directory().and_then(|directory| directory.watermark().found()).unwrap_or(0);
-    let blocked = if opening.read_only {
+    let blocked = if opening.read_only || engine.is_read_only() {
         Some(Blocked::ReadOnly)
     } else if engine.directory().is_some_and(Directory::disk_full) {
         Some(Blocked::DiskFull)
@@ -121,6 +122,11 @@ fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
         ControlFlow::Break(())
     };
     engine.scan(&[]..&[u8::MAX; 32], Order::Ascending, visit)?;
+    if engine.get(&key::meta(RESTORING))?.is_some() {
+        return Err(Error::InvalidInput(format!(
+            "{place}: a restore into it was cut off: remove it, then restore again"
+        )));
+    }
     if !is_empty {
         return Err(Error::InvalidInput(format!(
             "{place} is not a conversation store: it holds another program's data"

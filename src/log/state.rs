@@ -41,7 +41,7 @@ pub(super) enum Blocked {
 }
 
 impl Blocked {
-    fn error(&self) -> Error {
+    pub(super) fn error(&self) -> Error {
         match self {
             Self::ReadOnly => Error::InvalidInput("the store was opened for reading only".to_owned()),
             Self::DiskFull => Error::Io {

@@ -4,6 +4,8 @@
 //! and so on ([`Body`]). Their JSON is the transcript format ([`Message::from_json`], [`Line`]), in which unknown fields
 //! and kinds survive. To add a kind of chunk: a variant of [`Body`], its rows in `transcript/` and in `record/v1.rs`.
 
+#[cfg(test)]
+pub(crate) mod arbitrary;
 mod chunk;
 mod finish;
 mod id;

@@ -281,3 +281,16 @@ fn file(file: &model::File) -> v1::File<'_> {
     let model::File { name, url, data, mime_type } = file;
     v1::File { name: name.as_deref(), url: url.as_deref(), data: data.as_deref(), mime_type: mime_type.as_deref() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Body {
+        /// Adds an entry of any kind, also of one that nothing writes yet.
+        pub(in crate::record) fn with_entry(mut self, kind: u8, entry: &impl Encode) -> Self {
+            self.entry(kind, entry).unwrap();
+            self
+        }
+    }
+}

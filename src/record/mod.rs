@@ -10,6 +10,8 @@ pub(crate) mod key;
 mod read;
 mod rewrite;
 mod split;
+#[cfg(test)]
+mod tests;
 mod v1;
 
 pub(crate) use encode::{Body, Fragment};

@@ -23,12 +23,21 @@ pub(crate) fn truncate(
     next_message_index: u64,
 ) -> Result<Replacement> {
     let mut body = Body::new();
-    for (seq, entry) in record.raw_entries() {
+    let (mut before, mut behind) = (None, None);
+    for ((seq, entry), line) in record.raw_entries().zip(record.lines()) {
+        let message = match line? {
+            (_, Line::Chunk(line)) => Some(line.message),
+            _ => None,
+        };
         if seq <= last {
             body.raw(entry)?;
+            before = message;
+        } else if seq == last + 1 {
+            behind = message;
         }
     }
-    let header = Header { next_message_index, ..record.header.clone() };
+    let cut = before.is_some() && before == behind;
+    let header = Header { next_message_index, cut, ..record.header.clone() };
     replacement(conversation, record.first_seq, header, body, parts)
 }
 

@@ -15,6 +15,7 @@ pub(crate) const PART_BYTES: usize = 64 * 1024;
 /// version, flags, checksum(4), time(8), base(8), next message index(8), parts(4)
 pub(super) const HEADER_BYTES: usize = 34;
 const FLAG_ORIGIN: u8 = 1;
+const FLAG_CUT: u8 = 2;
 const LENGTH_BYTES: usize = 4;
 
 /// What all entries of a record share.
@@ -26,6 +27,8 @@ pub(crate) struct Header {
     pub(crate) base: u64,
     /// The index of the next message after this append.
     pub(crate) next_message_index: u64,
+    /// Whether entries behind the last one were erased that belonged to its message.
+    pub(crate) cut: bool,
     /// Present in a conversation's first record.
     pub(crate) origin: Option<Origin>,
 }
@@ -52,7 +55,7 @@ pub(crate) fn seal_record(
     body: Body,
 ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut bytes = body.into_bytes();
-    let mut flags = 0;
+    let mut flags = if header.cut { FLAG_CUT } else { 0 };
     if let Some(origin) = &header.origin {
         flags |= FLAG_ORIGIN;
         let encoded = bincode::encode_to_vec(origin, CONFIG)
@@ -146,7 +149,11 @@ impl<'a> Record<'a> {
             origin = Some(decode(WHAT, encoded)?.0);
             rest = behind;
         }
-        Ok(Self { first_seq, header: Header { time, base, next_message_index, origin }, entries: rest })
+        Ok(Self {
+            first_seq,
+            header: Header { time, base, next_message_index, cut: flags & FLAG_CUT != 0, origin },
+            entries: rest,
+        })
     }
 
     /// The entries with their seqs, in order. Ends behind the first one that cannot be decoded.

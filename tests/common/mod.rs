@@ -4,6 +4,7 @@
 
 pub(crate) mod hostile;
 pub(crate) mod prompts;
+pub(crate) mod reported;
 
 use std::path::PathBuf;
 

@@ -2,6 +2,8 @@
 
 mod fields;
 mod read;
+#[cfg(test)]
+mod tests;
 mod write;
 
 use std::borrow::Cow;
@@ -92,7 +94,9 @@ impl Serialize for Message {
 impl Expected {
     /// At a byte offset of `text`.
     fn at(text: &str, offset: usize, place: impl fmt::Display, problem: impl fmt::Display) -> Self {
-        let column = text.get(..offset).map_or(offset, |before| before.chars().count()) + 1;
+        // serde_json may point into a character, at the end of a text that is cut off.
+        let start = (0..=offset.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+        let column = text.get(..start).unwrap_or_default().chars().count() + 1;
         Self { column, place: place.to_string(), problem: problem.to_string() }
     }
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{AppendOptions, Log, Opening};
+use super::super::{AppendOptions, Log, Opening};
 use crate::engine::{Batch, Engine, Memory, Order};
 use crate::model::{Body, Chunk, Message, Metadata, Name, Role, Timestamp};
 use crate::record::key;

@@ -1,0 +1,140 @@
+use std::path::PathBuf;
+
+use conversation_store::model::{Message, Name};
+use conversation_store::{AppendOptions, ExpectedHead, Limits, Receipt, Store};
+
+use super::failure::{Exit, Failure, Outcome};
+use super::lines::{Input, LIMIT, Lines};
+use super::output::{self, Output};
+use super::progress::Progress;
+use super::{Location, receipt, text};
+
+const EXAMPLES: &str = r#"Examples:
+  echo '{"role":"user","chunks":[{"type":"text","text":"hello"}]}' | convo append chat-42
+  convo append chat-42 messages.jsonl --expect 0      only as a new conversation
+  convo append chat-42 messages.jsonl --key upload-7  safe to repeat
+  agent | convo append chat-42                        line by line, as they come
+
+A line is durable once its receipt is printed. Blank lines are skipped. A bad line stops the command; the lines before
+it stay."#;
+
+/// Append messages, one JSON object a line: one durable append and one receipt for each
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The conversation; it is made if there is none of that name
+    conversation: String,
+    /// The messages; - for stdin
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// Append all lines or none of them, as one append (at most 128 MiB and 10,000 messages)
+    #[arg(long)]
+    atomic: bool,
+    /// Append only if the conversation's last seq is this one; 0: only if there is no such conversation
+    #[arg(long, value_name = "SEQ")]
+    expect: Option<u64>,
+    /// Idempotency key: what was appended with it before is not appended again. The first message's append has KEY, the
+    /// n-th one's KEY#n; with --atomic there is one append, with KEY
+    #[arg(long)]
+    key: Option<String>,
+}
+
+pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+    let input = Input::open(&args.file)?;
+    // On a terminal the receipts are progress enough.
+    let progress = (!output.is_text()).then(|| Progress::bytes(input.length));
+    let mut append = Append {
+        store: location.create()?,
+        name: Name::from(&args.conversation),
+        expected: expected(args.expect),
+        key: args.key.as_deref(),
+        appends: 0,
+    };
+    // Who does not wait for the receipts still wants the messages kept.
+    output.outlive_reader();
+    let mut lines = Lines::new(input);
+    if args.atomic {
+        let messages = append.read_all(&mut lines)?;
+        if !messages.is_empty() {
+            append.append(&messages, output).map_err(|failure| failure.at(lines.name()))?;
+        }
+    } else {
+        while let Some(message) = append.read(&mut lines)? {
+            let appended = append.append(std::slice::from_ref(&message), output);
+            appended.map_err(|failure| failure.at(&lines.place()))?;
+            if let Some(progress) = &progress {
+                progress.set(lines.position());
+            }
+        }
+    }
+    drop(progress);
+    if append.appends == 0 {
+        output::note(&format!("{}: no messages, nothing was appended", lines.name()));
+    }
+    Ok(Exit::Done)
+}
+
+fn expected(expect: Option<u64>) -> ExpectedHead {
+    match expect {
+        None => ExpectedHead::Any,
+        Some(0) => ExpectedHead::NewConversation,
+        Some(seq) => ExpectedHead::At(seq),
+    }
+}
+
+struct Append<'a> {
+    store: Store,
+    name: Name,
+    expected: ExpectedHead,
+    key: Option<&'a str>,
+    /// Appends done.
+    appends: usize,
+}
+
+impl Append<'_> {
+    /// The next message.
+    fn read(&self, lines: &mut Lines) -> Result<Option<Message>, Failure> {
+        let Some(line) = lines.next()? else { return Ok(None) };
+        match line.conversation.map(Name::from) {
+            Some(other) if other.id() != self.name.id() => Err(Failure::usage(format!(
+                "{}:1: conversation: expected {}, or none; found {other}",
+                lines.place(),
+                self.name
+            ))
+            .with_hint("`convo replay` appends each line to the conversation that it names")),
+            _ => Ok(Some(line.message)),
+        }
+    }
+
+    fn read_all(&self, lines: &mut Lines) -> Result<Vec<Message>, Failure> {
+        let mut messages = Vec::new();
+        while let Some(message) = self.read(lines)? {
+            messages.push(message);
+            let (most, place) = (Limits::APPEND_MESSAGES, lines.place());
+            if messages.len() > most || lines.position() > LIMIT as u64 {
+                return Err(Failure::usage(format!(
+                    "{place}:1: --atomic takes at most {} and {LIMIT} bytes (128 MiB); nothing was appended",
+                    text::count(most, "message")
+                ))
+                .with_hint("leave --atomic out, or split the file"));
+            }
+        }
+        Ok(messages)
+    }
+
+    fn append(&mut self, messages: &[Message], output: &mut Output) -> Result<(), Failure> {
+        let mut options = AppendOptions::new().with_expected(self.expected);
+        if let Some(key) = self.key {
+            let number = self.appends + 1;
+            options =
+                options.with_idempotency_key(if number == 1 { key.to_owned() } else { format!("{key}#{number}") });
+        }
+        let receipt: Receipt = self.store.append_with(&self.name, messages, &options)?;
+        self.appends += 1;
+        if self.expected != ExpectedHead::Any {
+            self.expected = ExpectedHead::At(receipt.last_seq);
+        }
+        receipt::print(&self.name, &receipt, output)?;
+        output.flush()
+    }
+}

@@ -1,0 +1,64 @@
+use std::path::PathBuf;
+
+use conversation_store::provider::{self, Finding, Level};
+
+use super::failure::{Exit, Failure, Outcome};
+use super::lines::Input;
+use super::output::{self, ERROR, Output, WARNING};
+use super::prompt::Aim;
+use super::text;
+
+const EXAMPLES: &str = "\
+Examples:
+  convo check --for openai-chat request.json
+  convo prompt chat-42 --for openai-chat | convo check --for openai-chat
+  convo check --for openai-chat --dialect deepseek request.json --json | jq -r .place
+
+The request is a whole one, or just the array of its messages. Each finding has its place, the rule, the problem and
+the cure. Exit code 1 if the provider would refuse it: a finding of level hard.";
+
+/// Is this request valid? Says where it is not, why, and what to do
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    aim: Aim,
+    /// The request, JSON; - for stdin
+    #[arg(default_value = "-")]
+    file: PathBuf,
+}
+
+pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
+    let target = args.aim.target()?;
+    let input = Input::open(&args.file)?;
+    let name = input.name.clone();
+    let request = input.read_text()?;
+    if request.trim().is_empty() {
+        return Err(Failure::usage(format!("{name}: it is empty; expected a request as JSON")));
+    }
+    let findings = provider::check(target, &request).map_err(|error| {
+        let (line, column, message) = (error.line, error.column, &error.message);
+        Failure::usage(format!("{name}:{line}:{column}: not JSON: {message}"))
+    })?;
+    for finding in &findings {
+        output.result(finding, || text(finding))?;
+    }
+    let hard = findings.iter().filter(|finding| finding.level == Level::Hard).count();
+    output.flush()?;
+    if !output.is_json() {
+        let verdict = match (findings.len(), hard) {
+            (0, _) => "no findings".to_owned(),
+            (all, 0) => format!("{}, none of them hard: it is accepted", text::count(all, "finding")),
+            (all, hard) => format!("{}, {hard} of them hard: it is refused", text::count(all, "finding")),
+        };
+        output::note(&format!("{name}: {target}: {verdict}"));
+    }
+    Ok(if hard > 0 { Exit::Failed } else { Exit::Done })
+}
+
+fn text(finding: &Finding) -> String {
+    let style = if finding.level == Level::Hard { ERROR } else { WARNING };
+    let (first, cure) = (finding.to_string(), finding.cure);
+    let first = first.lines().next().unwrap_or_default();
+    format!("{style}{}{style:#}\n  cure: {cure}", text::printable(first))
+}

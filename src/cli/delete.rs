@@ -1,0 +1,62 @@
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use conversation_store::ListItem;
+use conversation_store::model::Name;
+use serde::Serialize;
+
+use super::failure::{Exit, Failure, Outcome};
+use super::output::Output;
+use super::{Location, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  convo delete chat-42
+  convo delete chat-42 --yes   without asking
+
+Asks on a terminal only: scripts are not asked. What forks of it share stays until the last of them is deleted, and its
+name is not free before. The store keeps the freed bytes until it reuses them.";
+
+/// Erase a conversation
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The conversation
+    conversation: String,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    deleted: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
+}
+
+pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+    let (store, name) = (location.open()?, Name::from(&args.conversation));
+    let item = store.describe(&name)?;
+    let asks = !args.yes && io::stdin().is_terminal() && io::stderr().is_terminal();
+    if asks && !confirmed(&name, &item)? {
+        return Err(Failure::failed("nothing was deleted"));
+    }
+    store.delete(&name)?;
+    let shown = Shown { deleted: item.id.to_string(), key: item.key.as_deref() };
+    output.result(&shown, || format!("deleted {}", text::printable(shown.key.unwrap_or(&shown.deleted))))?;
+    Ok(Exit::Done)
+}
+
+fn confirmed(name: &Name, item: &ListItem) -> Result<bool, Failure> {
+    let title = item.title.as_ref().map_or_else(String::new, |title| format!(" \"{}\"", text::cut(title, 60)));
+    let name = name.to_string();
+    let question =
+        format!("Delete {}{title}, {}? [y/N] ", text::printable(&name), text::count(item.messages, "message"));
+    let mut stderr = anstream::stderr();
+    // Who cannot see the question answers no.
+    let _ = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    read.map_err(|error| Failure::failed(format!("cannot read the answer: {error}")))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

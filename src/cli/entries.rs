@@ -1,0 +1,121 @@
+use conversation_store::model::Name;
+use conversation_store::{Entry, EntryKind};
+
+use super::failure::{Exit, Failure, Outcome};
+use super::output::{self, Output};
+use super::{Location, show, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  convo entries chat-42
+  convo entries chat-42 --since 41 --json   what came after seq 41, for sync
+
+The log itself, in order of seq, with what was rewound. As JSON one entry a line, without a limit unless one is given.";
+
+/// Entries of one read, and of a page on a terminal.
+const PAGE: usize = 200;
+
+/// Print the entries of a conversation's log
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The conversation
+    conversation: String,
+    /// Only what came after this seq
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    since: u64,
+    /// Entries at most; on a terminal 200 if it is not given
+    #[arg(long)]
+    limit: Option<usize>,
+}
+
+pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+    let (store, name) = (location.open()?, Name::from(&args.conversation));
+    let last_seq = store.describe(&name)?.last_seq;
+    if args.since > last_seq {
+        return Err(Failure::failed(format!(
+            "--since {} is no cursor of conversation {name}: its last seq is {last_seq}",
+            args.since
+        ))
+        .with_hint("--since 0 begins anew; is it the same conversation, and the same store?"));
+    }
+    let default = if output.is_text() { PAGE } else { usize::MAX };
+    let (mut since, mut left) = (args.since, args.limit.unwrap_or(default));
+    while left > 0 {
+        let entries = store.entries(&name, since.saturating_add(1).., left.min(PAGE))?;
+        let Some(last) = entries.last() else { break };
+        (since, left) = (last.seq, left - entries.len());
+        if output.is_text() {
+            output.text(&text(&entries))?;
+        } else {
+            for entry in &entries {
+                output.json(entry)?;
+            }
+        }
+    }
+    if output.is_text() && since < last_seq {
+        output::note(&format!("there are more: --since {since}"));
+    }
+    Ok(Exit::Done)
+}
+
+fn text(entries: &[Entry]) -> String {
+    let row = |entry: &Entry| {
+        let number = |number: Option<u64>| number.map_or_else(String::new, |number| number.to_string());
+        [
+            entry.seq.to_string(),
+            text::time(entry.created_at),
+            entry.kind.name().to_owned(),
+            number(entry.message_index),
+            number(entry.chunk_index.map(u64::from)),
+            entry.role.map_or_else(String::new, |role| role.to_string()),
+            content(&entry.kind),
+        ]
+    };
+    let heads = ["SEQ", "TIME (UTC)", "KIND", "MESSAGE", "CHUNK", "ROLE", ""].map(str::to_owned);
+    text::table(&std::iter::once(heads).chain(entries.iter().map(row)).collect::<Vec<_>>())
+}
+
+fn content(kind: &EntryKind) -> String {
+    let content = match kind {
+        EntryKind::Chunk { chunk, .. } => show::summary(chunk),
+        EntryKind::Finish { finish_reason, .. } => {
+            finish_reason.as_ref().map_or_else(String::new, |reason| reason.as_str().to_owned())
+        }
+        EntryKind::Meta { title: Some(Some(title)), .. } => format!("title: {title}"),
+        EntryKind::Rewind { end } => format!("hides messages below {end}"),
+        EntryKind::Compaction { summary } => summary.clone(),
+        EntryKind::Unknown { kind } => format!("kind byte {kind}"),
+        _ => String::new(),
+    };
+    text::cut(&content, 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use conversation_store::model::{Chunk, Message, Timestamp};
+    use conversation_store::{Store, StoreOptions};
+
+    use super::*;
+
+    fn store() -> Store {
+        StoreOptions::new().with_clock(|| Timestamp::from_micros(0)).open("memory:").unwrap()
+    }
+
+    #[test]
+    fn people_read_one_entry_a_line() {
+        let store = store();
+        let call = Chunk::tool_call("call_1", "ls", "{}");
+        store.append("c", &[Message::user("hello\nthere"), Message::assistant([call])]).unwrap();
+        store.set_title("c", Some("Files")).unwrap();
+        store.rewind("c", 1).unwrap();
+        let wanted = "\
+SEQ  TIME (UTC)           KIND    MESSAGE  CHUNK  ROLE
+1    1970-01-01 00:00:00  chunk   0        0      user       hello…
+2    1970-01-01 00:00:00  chunk   1        0      assistant  tool_call ls call_1: {}
+3    1970-01-01 00:00:00  meta                               title: Files
+4    1970-01-01 00:00:00  rewind  1                          hides messages below 2
+";
+        assert_eq!(text(&store.entries("c", .., 9).unwrap()), wanted);
+    }
+}

@@ -1,0 +1,106 @@
+use std::process::ExitCode;
+
+use conversation_store::Error;
+use serde::{Serialize, Serializer};
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// Done, repairs included.
+    Done = 0,
+    /// Findings, or a failed operation.
+    Failed = 1,
+    /// Usage, or malformed input.
+    Usage = 2,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why the program ends early, and what to do about it.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) exit: Exit,
+    /// Empty if there is nobody to tell: the reader of the output has gone.
+    pub(super) message: String,
+    /// What to do, where the message does not say it.
+    pub(super) hint: Option<String>,
+}
+
+/// What a command comes to.
+pub(super) type Outcome = Result<Exit, Failure>;
+
+impl Failure {
+    /// An operation failed.
+    pub(super) fn failed(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Failed, message: message.into(), hint: None }
+    }
+
+    /// The command line, or the input, cannot be taken as it is.
+    pub(super) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, message: message.into(), hint: None }
+    }
+
+    /// The output could not be written. A reader that has gone, as `head` does, has what it wanted.
+    pub(super) fn output(error: &std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Self { exit: Exit::Done, message: String::new(), hint: None },
+            _ => Self::failed(format!("cannot write the output: {error}")),
+        }
+    }
+
+    pub(super) fn is_reader_gone(&self) -> bool {
+        self.message.is_empty()
+    }
+
+    #[must_use]
+    pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same, at a place of the input.
+    #[must_use]
+    pub(super) fn at(mut self, place: &str) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+}
+
+/// As JSON the message alone.
+impl Serialize for Failure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.message.serialize(serializer)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let failure = match &error {
+            Error::InvalidInput(_) | Error::LimitExceeded { .. } => Self::usage(error.to_string()),
+            _ => Self::failed(error.to_string()),
+        };
+        match hint(&error) {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    }
+}
+
+/// What to do, where the error itself does not say it.
+const fn hint(error: &Error) -> Option<&'static str> {
+    match error {
+        Error::NotFound { .. } => Some("`convo list` shows the conversations, `convo show CONVERSATION` the messages"),
+        Error::Conflict { .. } => Some("`convo show CONVERSATION` shows what is stored; look, then decide"),
+        Error::KeyReused { .. } => Some("a repeated append needs the same content; give new content a new key"),
+        Error::MessageClosed { .. } => Some("append a new message"),
+        Error::Corrupt { .. } => Some("`convo verify` shows what else is damaged; the rest can still be read"),
+        Error::WentBack { .. } => Some("`convo verify` shows what is left: restore a backup, or go on with that"),
+        Error::NothingToSend(_) => Some("`convo show CONVERSATION --raw` shows what is stored"),
+        Error::LimitExceeded { .. } => Some("make it shorter, or split it"),
+        _ => None,
+    }
+}

@@ -1,0 +1,160 @@
+//! The commands: one file each, with its arguments, its `run`, and its text for people.
+//!
+//! To add one: a file with `Args` and `run`, a variant of [`Command`], an arm in [`Command::run`].
+
+mod append;
+mod check;
+mod delete;
+mod entries;
+mod failure;
+mod fork;
+mod lines;
+mod list;
+mod next;
+mod output;
+mod progress;
+mod prompt;
+mod receipt;
+mod replay;
+mod rewind;
+mod show;
+mod text;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use conversation_store::{Error, Store, StoreOptions};
+
+use failure::{Exit, Failure, Outcome};
+use output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  convo replay incident.jsonl --for openai-chat
+  convo append chat-42 messages.jsonl
+  convo prompt chat-42 --for openai-chat/deepseek
+  convo show chat-42
+
+CONVERSATION is a UUID, or any other text: your own key for a conversation.
+Results go to stdout: text on a terminal, JSON elsewhere. Reports and errors go to stderr.
+Exit code: 0 done, 1 findings or a failed operation, 2 usage or malformed input.";
+
+/// Keeps LLM conversations, and replays them into prompts that providers accept
+#[derive(Debug, Parser)]
+#[command(name = "convo", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Args)]
+struct Global {
+    /// Where the store is: sled:DIRECTORY, or memory: to try something out
+    #[arg(
+        long,
+        global = true,
+        env = "CONVO_STORE",
+        default_value = "sled:./convo.db",
+        value_name = "URL",
+        display_order = 100
+    )]
+    store: String,
+    /// Print JSON, also on a terminal
+    #[arg(long, global = true, display_order = 101)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Append(append::Args),
+    Replay(replay::Args),
+    Prompt(prompt::Args),
+    Show(show::Args),
+    Entries(entries::Args),
+    Next(next::Args),
+    List(list::Args),
+    Fork(fork::Args),
+    Rewind(rewind::Args),
+    Delete(delete::Args),
+    Verify(verify::Args),
+    Check(check::Args),
+}
+
+/// Where the commands find their store.
+struct Location {
+    url: String,
+}
+
+/// Runs the program.
+pub(crate) fn run() -> ExitCode {
+    let Cli { global, command } = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help is an error to clap, of exit code 0. Who does not read it misses nothing else.
+            let _ = error.print();
+            return if error.exit_code() == 0 { Exit::Done } else { Exit::Usage }.into();
+        }
+    };
+    let mut output = Output::new(global.json);
+    let outcome = command.run(&Location { url: global.store }, &mut output);
+    let flushed = output.flush();
+    match outcome.and_then(|exit| flushed.map(|()| exit)) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            if !failure.is_reader_gone() {
+                output::error(&failure);
+            }
+            failure.exit.into()
+        }
+    }
+}
+
+impl Command {
+    fn run(self, location: &Location, output: &mut Output) -> Outcome {
+        match self {
+            Self::Append(args) => append::run(&args, location, output),
+            Self::Replay(args) => replay::run(&args, location, output),
+            Self::Prompt(args) => prompt::run(&args, location, output),
+            Self::Show(args) => show::run(&args, location, output),
+            Self::Entries(args) => entries::run(&args, location, output),
+            Self::Next(args) => next::run(&args, location, output),
+            Self::List(args) => list::run(args, location, output),
+            Self::Fork(args) => fork::run(&args, location, output),
+            Self::Rewind(args) => rewind::run(&args, location, output),
+            Self::Delete(args) => delete::run(&args, location, output),
+            Self::Verify(args) => verify::run(&args, location, output),
+            Self::Check(args) => check::run(&args, output),
+        }
+    }
+}
+
+impl Location {
+    /// Opens the store; one that is not there is created.
+    fn create(&self) -> Result<Store, Failure> {
+        Store::open(&self.url).map_err(|error| self.not_opened(error))
+    }
+
+    /// Opens the store, which has to be there.
+    fn open(&self) -> Result<Store, Failure> {
+        StoreOptions::new().with_create(false).open(&self.url).map_err(|error| self.not_opened(error))
+    }
+
+    /// Opens a store that lost acknowledged data, so that it can be written again.
+    fn open_accepting_loss(&self) -> Result<Store, Failure> {
+        let options = StoreOptions::new().with_create(false).with_accept_loss(true);
+        options.open(&self.url).map_err(|error| self.not_opened(error))
+    }
+
+    fn not_opened(&self, error: Error) -> Failure {
+        match error {
+            Error::NotFound { .. } => Failure::failed(format!("there is no store at {}", self.url))
+                .with_hint("`convo append` and `convo replay` make one; --store URL or CONVO_STORE names another"),
+            Error::Corrupt { .. } => Failure::from(error)
+                .with_hint("the store cannot be opened: put its directory aside as it is, and restore a backup"),
+            other => other.into(),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Text for people: aligned, wrapped, cut, and without anything that a terminal would obey.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use conversation_store::model::Timestamp;
+
+/// Characters of a line of wrapped text.
+pub(super) const WIDTH: usize = 100;
+/// Lines of a text, before it is cut.
+pub(super) const LINES: usize = 30;
+
+/// The text with its control characters made visible: what is stored must not command the terminal.
+pub(super) fn printable(text: &str) -> Cow<'_, str> {
+    escape(text, |character| character.escape_unicode().to_string())
+}
+
+/// JSON with the control characters that JSON itself lets pass as escapes.
+pub(super) fn escape_json(json: &str) -> Cow<'_, str> {
+    escape(json, |character| format!("\\u{:04x}", u32::from(character)))
+}
+
+fn escape(text: &str, show: impl Fn(char) -> String) -> Cow<'_, str> {
+    if !text.chars().any(is_command) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |character| if is_command(character) { show(character) } else { String::from(character) };
+    Cow::Owned(text.chars().map(shown).collect())
+}
+
+/// Controls other than line breaks and tabs, and the marks that reverse the direction of what follows.
+fn is_command(character: char) -> bool {
+    (character.is_control() && !matches!(character, '\n' | '\t'))
+        || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The first line, up to this many characters.
+pub(super) fn cut(text: &str, width: usize) -> String {
+    let text = text.trim();
+    let line = text.lines().next().unwrap_or_default();
+    let mut cut: String = line.chars().take(width).collect();
+    if cut.len() < text.len() {
+        cut.push('…');
+    }
+    printable(&cut).into_owned()
+}
+
+/// The text wrapped at spaces to `width` characters, each line behind `indent`; at most `most` lines.
+pub(super) fn wrap(text: &str, indent: &str, width: usize, most: usize) -> String {
+    let text = printable(text.trim_end_matches('\n'));
+    let mut out = String::new();
+    let lines: Vec<String> = text.lines().flat_map(|line| wrap_line(line, width)).collect();
+    for line in lines.iter().take(most) {
+        let _ = writeln!(out, "{}", format!("{indent}{line}").trim_end());
+    }
+    if lines.len() > most {
+        let _ = writeln!(out, "{indent}… {}", count(lines.len() - most, "more line"));
+    }
+    out
+}
+
+fn wrap_line(line: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut length = 0;
+    for word in line.split_inclusive(' ') {
+        let word_length = word.chars().count();
+        if length > 0 && length + word.trim_end().chars().count() > width {
+            lines.push(String::new());
+            length = 0;
+        }
+        if let Some(last) = lines.last_mut() {
+            last.push_str(word);
+        }
+        length += word_length;
+    }
+    lines
+}
+
+/// Rows with their columns aligned, two spaces between them. The last column is as long as it is.
+pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..N).map(|column| width(column).unwrap_or_default()).collect();
+    let mut out = String::new();
+    for row in rows {
+        let cells =
+            row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+                if column + 1 == N { cell.clone() } else { format!("{cell:<width$}  ") }
+            });
+        let line: String = cells.collect();
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out
+}
+
+/// `2026-01-02 03:04:05`, UTC.
+pub(super) fn time(moment: Timestamp) -> String {
+    let text = moment.to_string();
+    text.split(['.', 'Z']).next().unwrap_or(&text).replace('T', " ")
+}
+
+/// `1 message`, `2 messages`.
+pub(super) fn count(number: impl TryInto<u64>, what: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// JSON text with line breaks and indents; keys, numbers and strings as they are.
+pub(super) fn pretty_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len() * 2);
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    let mut characters = json.chars().peekable();
+    while let Some(character) = characters.next() {
+        if in_string {
+            out.push(character);
+            (in_string, escaped) = (escaped || character != '"', !escaped && character == '\\');
+            continue;
+        }
+        match character {
+            '"' => {
+                in_string = true;
+                out.push(character);
+            }
+            '{' | '[' if characters.peek().is_some_and(|next| matches!(next, '}' | ']')) => out.push(character),
+            '{' | '[' => {
+                depth += 1;
+                out.push(character);
+                break_line(&mut out, depth);
+            }
+            '}' | ']' if out.ends_with(['{', '[']) => out.push(character),
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                break_line(&mut out, depth);
+                out.push(character);
+            }
+            ',' => {
+                out.push(character);
+                break_line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            space if space.is_whitespace() => {}
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn break_line(out: &mut String, depth: usize) {
+    out.push('\n');
+    out.extend(std::iter::repeat_n("  ", depth));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stored_does_not_command_the_terminal() {
+        assert_eq!(printable("a\u{1b}[31mb\n\tc\u{9b}"), "a\\u{1b}[31mb\n\tc\\u{9b}");
+        assert_eq!(printable("plain é"), Cow::Borrowed("plain é"));
+        assert_eq!(escape_json("\"\u{7f}\u{202e}é\""), "\"\\u007f\\u202eé\"");
+    }
+
+    #[test]
+    fn texts_are_cut_to_one_line() {
+        assert_eq!(cut("  one\ntwo", 10), "one…");
+        assert_eq!(cut("héllo", 3), "hél…");
+        assert_eq!(cut("abc\n", 3), "abc");
+    }
+
+    #[test]
+    fn texts_are_wrapped_at_spaces() {
+        assert_eq!(wrap("one two three\n\nfour", "  ", 8, 10), "  one two\n  three\n\n  four\n");
+        assert_eq!(wrap("a\nb\nc", "", 8, 2), "a\nb\n… 1 more line\n");
+        assert_eq!(wrap("abcdefghij k", "", 4, 9), "abcdefghij\nk\n");
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        let rows =
+            [["a".to_owned(), "bé".to_owned(), "c".to_owned()], ["aaa".to_owned(), String::new(), String::new()]];
+        assert_eq!(table(&rows), "a    bé  c\naaa\n");
+    }
+
+    #[test]
+    fn json_is_indented_and_otherwise_as_it_was() {
+        let json = r#"{"b":[1.0,{"a":"x\",{"}],"a":[],"c":{}}"#;
+        let wanted =
+            "{\n  \"b\": [\n    1.0,\n    {\n      \"a\": \"x\\\",{\"\n    }\n  ],\n  \"a\": [],\n  \"c\": {}\n}";
+        assert_eq!(pretty_json(json), wanted);
+    }
+
+    #[test]
+    fn times_are_short() {
+        assert_eq!(time(Timestamp::from_micros(1_500_000)), "1970-01-01 00:00:01");
+    }
+}

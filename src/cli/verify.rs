@@ -1,0 +1,68 @@
+use conversation_store::{Problem, Verification};
+use serde::Serialize;
+
+use super::failure::{Exit, Outcome};
+use super::output::{ERROR, Output};
+use super::progress::Progress;
+use super::{Location, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  convo verify
+  convo verify --store sled:backup.db --json | jq .problems
+
+Reads everything and derives again what can be derived. Exit code 1 if anything is wrong.";
+
+/// Check the whole store for damage
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Go on with a store that lost acknowledged data to damage: from now on, what is left is taken as all there was
+    #[arg(long)]
+    accept_loss: bool,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    conversations: u64,
+    entries: u64,
+    problems: &'a [Problem],
+}
+
+pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+    let store = if args.accept_loss { location.open_accepting_loss()? } else { location.open()? };
+    let progress = Progress::conversations();
+    let found = store.verify(|done, all| progress.set_of(done, all))?;
+    drop(progress);
+    let Verification { conversations, entries, problems } = &found;
+    let shown = Shown { conversations: *conversations, entries: *entries, problems };
+    output.result(&shown, || text(&found))?;
+    Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+fn text(found: &Verification) -> String {
+    let line = |problem: &Problem| format!("{ERROR}problem:{ERROR:#} {}\n", text::printable(&problem.to_string()));
+    let problems: String = found.problems.iter().map(line).collect();
+    let (conversations, entries) = (text::count(found.conversations, "conversation"), found.entries);
+    let verdict = match found.problems.len() {
+        0 => "no problems".to_owned(),
+        count => text::count(count, "problem"),
+    };
+    format!("{problems}{conversations}, {entries} entries: {verdict}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_come_first_and_the_verdict_last() {
+        let plain = |found: &Verification| anstream::adapter::strip_str(&text(found)).to_string();
+        let clean = Verification { conversations: 1, entries: 14, problems: Vec::new() };
+        assert_eq!(plain(&clean), "1 conversation, 14 entries: no problems");
+        let problem = Problem { conversation: None, seq: None, detail: "a key cannot be read".to_owned() };
+        let found = Verification { problems: vec![problem], conversations: 2, ..clean };
+        let wanted = "problem: store: a key cannot be read\n2 conversations, 14 entries: 1 problem";
+        assert_eq!(plain(&found), wanted);
+    }
+}

@@ -1,0 +1,6 @@
+//! The log against a plain model, and what can only be seen from inside.
+
+mod forgetful;
+mod forgotten;
+mod model;
+mod properties;

@@ -1,0 +1,219 @@
+//! What a conversation is, without disk, forks or windows: its lines, in a Vec.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::group::{MessageState, StoredMessage};
+use crate::model::{Body, Chunk, FinishReason, Message, Metadata, Role, Timestamp};
+
+/// One entry of the log.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub(super) message: Option<u64>,
+    pub(super) time: i64,
+    pub(super) what: What,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    /// A chunk of a message that was appended whole, of so many chunks.
+    Whole {
+        message: Message,
+        chunk: usize,
+    },
+    /// A message that was appended whole, and is empty.
+    Empty(Message),
+    Begin(Role),
+    Fragment(u32, Chunk),
+    Finish(FinishReason),
+    Rewind {
+        to: u64,
+        end: u64,
+    },
+    Title,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Conversation {
+    /// All that is queued, with what a fork inherits.
+    pub(super) lines: Vec<Line>,
+    /// How many lines readers see; none if it is not there for them.
+    pub(super) published: Option<usize>,
+    /// The conversation whose lines these are up to here.
+    pub(super) parent: Option<(usize, usize)>,
+    pub(super) created: i64,
+    pub(super) activity: i64,
+    pub(super) published_activity: i64,
+    /// Idempotency keys: the content, the lines, the message indexes.
+    pub(super) keys: HashMap<u8, Kept>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    pub(super) content: Vec<Message>,
+    pub(super) first_seq: u64,
+    pub(super) last_seq: u64,
+    pub(super) message_indexes: Vec<u64>,
+}
+
+/// A writer that somebody holds.
+#[derive(Clone, Debug)]
+pub(super) struct Writer {
+    pub(super) conversation: usize,
+    pub(super) message: u64,
+    /// Nothing can be added any more.
+    pub(super) closed: bool,
+    pub(super) pending: Vec<(u32, Chunk)>,
+    /// The chunks that have begun.
+    pub(super) begun: BTreeSet<u32>,
+}
+
+/// Where a message that is being put together stands.
+struct Building {
+    state: MessageState,
+    seqs: (u64, u64),
+    chunks: BTreeMap<u32, Chunk>,
+    message: Message,
+    expected_chunks: usize,
+}
+
+/// The text of a chunk that grows.
+fn text_of(chunk: &mut Chunk) -> &mut String {
+    match &mut chunk.body {
+        Body::Text { text, .. } | Body::Thinking { text, .. } | Body::ToolCall { arguments: text, .. } => text,
+        other => panic!("{other:?} does not grow"),
+    }
+}
+
+/// Adds a fragment to those of a message.
+pub(super) fn grow(chunks: &mut Vec<(u32, Chunk)>, index: u32, mut chunk: Chunk) {
+    match chunks.iter_mut().find(|(known, _)| *known == index) {
+        Some((_, before)) => text_of(before).push_str(text_of(&mut chunk)),
+        None => chunks.push((index, chunk)),
+    }
+}
+
+impl Conversation {
+    pub(super) fn new(time: i64) -> Self {
+        Self {
+            lines: Vec::new(),
+            published: None,
+            parent: None,
+            created: time,
+            activity: time,
+            published_activity: time,
+            keys: HashMap::new(),
+        }
+    }
+
+    /// The index of the next message.
+    pub(super) fn next_message(&self) -> u64 {
+        next_message(&self.lines)
+    }
+
+    /// The lines that readers see.
+    pub(super) fn visible(&self) -> &[Line] {
+        &self.lines[..self.published.unwrap_or(0)]
+    }
+
+    /// What `load_raw` gives; `live` are the messages with a writer.
+    pub(super) fn messages(&self, live: &BTreeSet<u64>) -> Vec<StoredMessage> {
+        let lines = self.visible();
+        let inherited = self.parent.map_or(0, |(_, at)| at);
+        let mut found: BTreeMap<u64, Building> = BTreeMap::new();
+        for (seq, line) in (1..).zip(lines) {
+            let Some(index) = line.message else { continue };
+            let building = found.entry(index).or_insert_with(|| Building {
+                state: MessageState::Interrupted,
+                seqs: (seq, seq),
+                chunks: BTreeMap::new(),
+                message: Message::new(Role::Assistant, []),
+                expected_chunks: 0,
+            });
+            building.seqs.1 = seq;
+            match &line.what {
+                What::Whole { message, chunk } => {
+                    building.chunks.insert(u32::try_from(*chunk).unwrap(), message.chunks[*chunk].clone());
+                    building.expected_chunks = message.chunks.len();
+                    building.state = MessageState::Complete;
+                    building.message = message.clone();
+                }
+                What::Empty(message) => {
+                    building.state = MessageState::Complete;
+                    building.message = message.clone();
+                }
+                What::Begin(role) => {
+                    building.message.role = *role;
+                    if seq > inherited as u64 && live.contains(&index) {
+                        building.state = MessageState::Streaming;
+                    }
+                }
+                What::Fragment(chunk, fragment) => {
+                    let mut fragment = fragment.clone();
+                    match building.chunks.get_mut(chunk) {
+                        Some(before) => text_of(before).push_str(text_of(&mut fragment)),
+                        None => _ = building.chunks.insert(*chunk, fragment),
+                    }
+                }
+                What::Finish(reason) => {
+                    building.state = MessageState::Complete;
+                    building.message.finish_reason = Some(reason.clone());
+                }
+                What::Rewind { .. } | What::Title => {}
+            }
+            if building.message.metadata.created_at.is_none() {
+                building.message.metadata.created_at = Some(Timestamp::from_micros(lines[first(lines, index)].time));
+            }
+        }
+        let hidden = hidden(lines);
+        found
+            .into_iter()
+            .filter(|(index, _)| !hidden.contains(index))
+            .map(|(index, building)| building.done(index))
+            .collect()
+    }
+}
+
+fn first(lines: &[Line], message: u64) -> usize {
+    lines.iter().position(|line| line.message == Some(message)).unwrap()
+}
+
+/// The index of the next message behind these lines.
+pub(super) fn next_message(lines: &[Line]) -> u64 {
+    lines.iter().filter_map(|line| line.message).max().map_or(0, |last| last + 1)
+}
+
+/// The messages that rewinds among these lines hide.
+pub(super) fn hidden(lines: &[Line]) -> BTreeSet<u64> {
+    let rewinds = lines.iter().filter_map(|line| match line.what {
+        What::Rewind { to, end } => Some(to..end),
+        _ => None,
+    });
+    rewinds.flatten().collect()
+}
+
+impl Building {
+    fn done(mut self, index: u64) -> StoredMessage {
+        if self.chunks.len() < self.expected_chunks {
+            self.state = MessageState::Interrupted;
+        }
+        if self.state == MessageState::Interrupted && self.message.finish_reason.is_none() {
+            self.message.finish_reason = Some(FinishReason::Interrupted);
+        }
+        let (chunk_indexes, chunks) = self.chunks.into_iter().unzip();
+        let message = Message { chunks, ..self.message };
+        StoredMessage {
+            index,
+            state: self.state,
+            first_seq: self.seqs.0,
+            last_seq: self.seqs.1,
+            chunk_indexes,
+            message,
+        }
+    }
+}
+
+/// A message of so many chunks.
+pub(super) fn message(role: Role, chunks: Vec<Chunk>, model: Option<String>, created_at: Option<i64>) -> Message {
+    let created_at = created_at.map(Timestamp::from_micros);
+    Message { metadata: Metadata { model, created_at, ..Metadata::default() }, ..Message::new(role, chunks) }
+}

@@ -1,0 +1,262 @@
+//! What can be wrong with a command, its input and its store, and what is said then: word for word.
+
+use super::{ANSWER, HELLO, INCIDENT, Place, incident};
+
+const ID: &str = "e07db1a4-3c8f-5032-b28e-0442d67bd389";
+const LINE_HINT: &str = "\n  hint: a line is a message as JSON: {\"role\": \"user\", \"chunks\": [{\"type\": \"text\", \"text\": \"hello\"}]}";
+const FIND_HINT: &str = "\n  hint: `convo list` shows the conversations, `convo show CONVERSATION` the messages";
+const LOOK_HINT: &str = "\n  hint: `convo show CONVERSATION` shows what is stored; look, then decide";
+const HELP: &str = "\n\nFor more information, try '--help'.";
+
+/// Runs a command that fails, and compares what it says.
+fn fails(place: &Place, args: &[&str], stdin: impl Into<Vec<u8>>, exit: i32, error: &str) {
+    let run = place.run_with(args, stdin);
+    assert_eq!((run.exit, run.stderr), (exit, format!("error: {error}\n")), "{args:?}");
+}
+
+#[test]
+fn stores_that_are_none() {
+    let place = Place::new();
+    place.write("file", "text");
+    std::fs::create_dir(place.path("other")).unwrap();
+    place.write("other/notes.txt", "text");
+    let list = |url: &str, exit, error: &str| fails(&place, &["list", "--store", url], "", exit, error);
+    let none = "hint: `convo append` and `convo replay` make one; --store URL or CONVO_STORE names another";
+    list("sled:nothing", 1, &format!("there is no store at sled:nothing\n  {none}"));
+    std::fs::create_dir(place.path("empty")).unwrap();
+    list("sled:empty", 1, &format!("there is no store at sled:empty\n  {none}"));
+    list("sled:file", 2, "file is a file, not a conversation store: a store is a directory");
+    list(
+        "sled:other",
+        2,
+        "other is not a conversation store: it holds \"notes.txt\" and no file CONVERSATION-STORE; \
+         name a new or empty directory",
+    );
+    list("convo.db", 2, "store URL \"convo.db\": no engine is named; expected sled:PATH, or memory:");
+    list("pg:x", 2, "store URL \"pg:x\": this engine is not known; expected sled:PATH, or memory:");
+    list("sled:", 2, "store URL \"sled:\": the path is missing; expected sled:PATH, or memory:");
+    for (name, content) in [("nothing", None), ("empty", Some(0)), ("other", Some(1))] {
+        let found = std::fs::read_dir(place.path(name)).ok().map(Iterator::count);
+        assert_eq!(found, content, "{name} was changed");
+    }
+}
+
+#[test]
+fn reading_commands_make_no_store() {
+    let place = Place::new();
+    let commands: [&[&str]; 10] = [
+        &["prompt", "c", "--for", "openai-chat"],
+        &["show", "c"],
+        &["entries", "c"],
+        &["next", "c"],
+        &["list"],
+        &["fork", "c"],
+        &["rewind", "c", "0"],
+        &["delete", "c"],
+        &["verify"],
+        &["show", "c", "--raw"],
+    ];
+    for args in commands {
+        let run = place.run(args);
+        assert_eq!((run.exit, run.stderr.lines().next()), (1, Some("error: there is no store at sled:./convo.db")));
+    }
+    assert!(!place.path("convo.db").exists());
+}
+
+#[test]
+fn a_store_that_another_process_holds() {
+    let place = Place::new();
+    let _store = place.store();
+    let process = std::process::id();
+    let wanted = format!(
+        "process {process} holds the store ./convo.db: one process can open a store at a time; end it, or ask it"
+    );
+    fails(&place, &["list"], "", 1, &wanted);
+    fails(&place, &["append", "c"], HELLO, 1, &wanted);
+}
+
+#[test]
+fn a_store_of_a_newer_format() {
+    let place = Place::new();
+    place.append("c", &[HELLO]);
+    let marker = place.path("convo.db/CONVERSATION-STORE");
+    let text = std::fs::read_to_string(&marker).unwrap();
+    std::fs::write(&marker, text.replace("format 1\n", "format 99\n")).unwrap();
+    let wanted = "the store ./convo.db has format version 99, this program reads up to 1: update it";
+    fails(&place, &["list"], "", 1, wanted);
+}
+
+#[test]
+fn conversations_messages_and_seqs_that_are_not_there() {
+    let place = Place::new();
+    place.append("c", &[HELLO]);
+    let not_found = |args: &[&str], what: &str| fails(&place, args, "", 1, &format!("{what} not found{FIND_HINT}"));
+    let commands: [&[&str]; 8] = [
+        &["prompt", "x", "--for", "openai-chat"],
+        &["show", "x"],
+        &["show", "x", "--raw"],
+        &["entries", "x"],
+        &["next", "x"],
+        &["fork", "x"],
+        &["rewind", "x", "0"],
+        &["delete", "x"],
+    ];
+    for args in commands {
+        not_found(args, "conversation x");
+    }
+    not_found(&["show", INCIDENT], &format!("conversation {INCIDENT}"));
+    not_found(&["rewind", "c", "7"], "a visible message 7 in conversation c");
+    not_found(&["fork", "c", "--at", "7"], "seq 7 in conversation c, whose last is 1");
+    fails(
+        &place,
+        &["entries", "c", "--since", "7"],
+        "",
+        1,
+        "--since 7 is no cursor of conversation c: its last seq is 1\
+         \n  hint: --since 0 begins anew; is it the same conversation, and the same store?",
+    );
+}
+
+#[test]
+fn conflicts_and_reused_keys() {
+    let place = Place::new();
+    place.append("c", &[HELLO]);
+    let conflict = |args: &[&str], detail: &str| {
+        let wanted = format!("stdin:1: conversation {ID} is not as expected: {detail}{LOOK_HINT}");
+        fails(&place, args, HELLO, 1, &wanted);
+    };
+    conflict(&["append", "c", "--expect", "0"], "it exists already, its last seq is 1");
+    conflict(&["append", "c", "--expect", "7"], "last seq 7 was expected, it is 1");
+    let run = place.run_with(&["append", "c", "--key", "k"], HELLO);
+    assert_eq!(run.exit, 0);
+    fails(
+        &place,
+        &["append", "c", "--key", "k"],
+        ANSWER,
+        1,
+        &format!(
+            "stdin:1: idempotency key \"k\" of conversation {ID} was used before with other content\
+             \n  hint: a repeated append needs the same content; give new content a new key"
+        ),
+    );
+    place.ok(&["fork", "c", "--as", INCIDENT]);
+    let run = place.run(&["fork", "c", "--as", INCIDENT]);
+    assert_eq!(run.exit, 1);
+    assert!(run.stderr.starts_with(&format!("error: conversation {INCIDENT} is not as expected: ")), "{}", run.stderr);
+}
+
+#[test]
+fn lines_that_are_no_messages() {
+    let table: &[(&[u8], &str)] = &[
+        (b"nonsense", "1:2: line: expected ident"),
+        (b"[]", "1:1: line: invalid type: sequence, expected an object"),
+        (b"{\"role\": \"user\",", "1:16: line: EOF while parsing a value"),
+        (b"{}", "1:1: role: missing; expected system, user, assistant or tool"),
+        (b"\n\n{\"role\": \"bot\", \"chunks\": []}", "3:10: role: expected system, user, assistant or tool"),
+        (b"{\"role\": \"user\"}", "1:1: chunks: missing; expected an array of chunks"),
+        (
+            "{\"é\": 1, \"role\": \"user\", \"chunks\": [{\"type\": \"text\", \"text\": 3}]}".as_bytes(),
+            "1:62: chunks[0].text: expected a string, found a number",
+        ),
+    ];
+    let place = Place::new();
+    for (line, wanted) in table {
+        fails(&place, &["append", "c"], *line, 2, &format!("stdin:{wanted}{LINE_HINT}"));
+        let replay = ["replay", "-", "--for", "openai-chat"];
+        fails(&place, &replay, *line, 2, &format!("stdin:{wanted}{LINE_HINT}"));
+    }
+    let other = HELLO.replacen('{', r#"{"conversation": "d", "#, 1);
+    let wanted = "stdin:1:1: conversation: expected c, or none; found d\
+                  \n  hint: `convo replay` appends each line to the conversation that it names";
+    fails(&place, &["append", "c"], other, 2, wanted);
+}
+
+#[test]
+fn text_that_is_not_utf_8() {
+    let place = Place::new();
+    let hint = "\n  hint: save the text as UTF-8; `iconv -t UTF-8` converts it";
+    let mut lines = format!("\u{feff}{HELLO}\n{{\"é\": \"").into_bytes();
+    lines.extend_from_slice(b"\xff\"}\n");
+    place.write("latin.jsonl", &lines);
+    for args in [["append", "c", "latin.jsonl"].as_slice(), &["check", "--for", "openai-chat", "latin.jsonl"]] {
+        let run = place.run(args);
+        assert_eq!((run.exit, run.stderr), (2, format!("error: latin.jsonl:2:8: not UTF-8{hint}\n")));
+    }
+}
+
+#[test]
+fn a_line_over_the_limit() {
+    let place = Place::new();
+    let file = std::fs::File::create(place.path("long.jsonl")).unwrap();
+    file.set_len(128 * 1024 * 1024 + 1).unwrap();
+    let wanted = "long.jsonl:1:1: the line is longer than 134217728 bytes (128 MiB)\
+                  \n  hint: put long content into several chunks or messages, or refer to it by its address";
+    fails(&place, &["append", "c", "long.jsonl"], "", 2, wanted);
+    fails(&place, &["replay", "long.jsonl", "--for", "openai-chat"], "", 2, wanted);
+    let wanted = "long.jsonl: it is longer than 134217728 bytes (128 MiB)";
+    fails(&place, &["check", "--for", "openai-chat", "long.jsonl"], "", 2, wanted);
+    let chunk = HELLO.replace("hello", &"x".repeat(64 * 1024 * 1024 + 1));
+    let wanted = "stdin:1: a chunk has 67108865 bytes, at most 67108864 bytes are accepted\
+                  \n  hint: make it shorter, or split it";
+    fails(&place, &["append", "c"], chunk, 2, wanted);
+}
+
+#[test]
+fn too_much_for_one_append() {
+    let place = Place::new();
+    let lines = format!("{HELLO}\n").repeat(10_001);
+    let wanted = "stdin:10001:1: --atomic takes at most 10000 messages and 134217728 bytes (128 MiB); \
+                  nothing was appended\n  hint: leave --atomic out, or split the file";
+    fails(&place, &["append", "c", "--atomic"], lines, 2, wanted);
+}
+
+#[test]
+fn files_that_are_empty_or_none() {
+    let place = Place::new();
+    for args in [["append", "c"].as_slice(), &["append", "c", "--atomic"], &["replay", "-", "--for", "openai-chat"]] {
+        let run = place.run_with(args, "\u{feff}\n \n");
+        let wanted = (0, "", "stdin: no messages, nothing was appended\n");
+        assert_eq!((run.exit, run.stdout.as_str(), run.stderr.as_str()), wanted);
+    }
+    fails(&place, &["append", "c", "none"], "", 2, "cannot read none: No such file or directory (os error 2)");
+    fails(&place, &["append", "c", "."], "", 2, "cannot read .: it is a directory");
+    fails(&place, &["check", "--for", "openai-chat"], "\n", 2, "stdin: it is empty; expected a request as JSON");
+    let wanted = "stdin:2:2: not JSON: expected value";
+    fails(&place, &["check", "--for", "openai-chat"], "[1,\n ,]", 2, wanted);
+}
+
+#[test]
+fn a_replay_file_changed_in_its_middle() {
+    let place = Place::new();
+    let text = std::fs::read_to_string(incident()).unwrap();
+    place.write("incident.jsonl", &text);
+    let replay = ["replay", "incident.jsonl", "--for", "openai-chat"];
+    assert_eq!(place.run(&replay).exit, 0);
+    place.write("incident.jsonl", text.replace("Gladly.", "With pleasure."));
+    let wanted = format!(
+        "{INCIDENT}: conflict: incident.jsonl:4 is not what is stored as message 3 (seq 5): chunks[1] differs; \
+         nothing was appended to it\
+         \n  hint: replay into another store (--store URL), or `convo delete {INCIDENT}` first"
+    );
+    let summary = format!("{INCIDENT}: 0 lines appended, 3 stored already\n");
+    let run = place.run(&replay);
+    assert_eq!((run.exit, run.stdout.as_str(), run.stderr), (1, "", format!("{summary}error: {wanted}\n")));
+}
+
+#[test]
+fn arguments_that_are_not_understood() {
+    let place = Place::new();
+    let unknown = "invalid value 'chat' for '--for <TARGET>': unknown wire `chat`; known are openai-chat";
+    fails(&place, &["check", "--for", "chat"], "", 2, &format!("{unknown}{HELP}"));
+    let unknown =
+        "invalid value 'openai-chat/x' for '--for <TARGET>': unknown dialect `x` of openai-chat; known are deepseek";
+    fails(&place, &["prompt", "c", "--for", "openai-chat/x"], "", 2, &format!("{unknown}{HELP}"));
+    let unknown = "--dialect: unknown dialect `x` of openai-chat; known are deepseek";
+    fails(&place, &["replay", "-", "--for", "openai-chat", "--dialect", "x"], "", 2, unknown);
+    let cursor = "invalid value 'x' for '--after <CURSOR>': \"x\" is no cursor: give the `next` of a page as it is";
+    fails(&place, &["list", "--after", "x"], "", 2, &format!("{cursor}{HELP}"));
+    for args in [["nonsense"].as_slice(), &["show"], &["rewind", "c", "x"], &["append", "c", "--expect", "-1"], &[]] {
+        assert_eq!(place.run(args).exit, 2, "{args:?}");
+    }
+    assert!(!place.path("convo.db").exists());
+}

@@ -1,0 +1,72 @@
+use serde_json::json;
+
+use super::{ANSWER, HELLO, Place};
+
+#[test]
+fn fork_rewind_and_delete() {
+    let place = Place::new();
+    place.append("c", &[HELLO, ANSWER, HELLO]);
+    let fork = place.ok(&["fork", "c", "--at", "2"]).json();
+    let id = fork[0]["conversation"].as_str().unwrap();
+    assert_eq!(place.ok(&["show", id]).json().len(), 2);
+    let named = place.ok(&["fork", "c", "--as", "try-2"]).json();
+    assert_eq!(named[0]["key"], "try-2");
+    assert_eq!(place.ok(&["show", named[0]["conversation"].as_str().unwrap()]).json().len(), 3);
+
+    let receipt = place.ok(&["rewind", "c", "1"]).json();
+    assert_eq!((&receipt[0]["key"], &receipt[0]["first_seq"]), (&json!("c"), &json!(4)));
+    assert_eq!(place.ok(&["show", "c"]).json().len(), 1);
+    assert_eq!(place.ok(&["show", "try-2"]).json().len(), 3);
+
+    for name in [id, "try-2", "c"] {
+        assert_eq!(place.ok(&["delete", name]).json().len(), 1);
+        assert_eq!(place.run(&["show", name]).exit, 1);
+    }
+    assert_eq!(place.ok(&["list"]).stdout, "");
+    assert_eq!(place.ok(&["verify"]).json(), [json!({"conversations": 0, "entries": 0, "problems": []})]);
+}
+
+#[test]
+fn a_store_that_lost_its_newest_data_to_damage() {
+    let place = Place::new();
+    place.append("c", &[&HELLO.replace("hello", &"x".repeat(10_000))]);
+    assert_eq!(place.ok(&["verify"]).json(), [json!({"conversations": 1, "entries": 1, "problems": []})]);
+    let lost = place.path("lost.db");
+    std::fs::create_dir(&lost).unwrap();
+    for name in ["CONVERSATION-STORE", "watermark"] {
+        std::fs::copy(place.path("convo.db").join(name), lost.join(name)).unwrap();
+    }
+    let run = place.run(&["verify", "--store", "sled:lost.db"]);
+    assert_eq!(run.exit, 1);
+    assert!(run.stderr.starts_with("error: damaged data in the store: "), "{}", run.stderr);
+
+    let db = place.path("convo.db/db");
+    let mut bytes = std::fs::read(&db).unwrap();
+    let at = bytes.windows(64).position(|window| window.iter().all(|byte| *byte == b'x')).unwrap();
+    bytes[at + 32] = b'y';
+    std::fs::write(&db, bytes).unwrap();
+    let run = place.run(&["verify"]);
+    let problem = &run.json()[0]["problems"][0]["detail"];
+    assert_eq!(run.exit, 1);
+    assert!(problem.as_str().unwrap().starts_with("the store went back from commit "), "{problem}");
+    let run = place.run_with(&["append", "d"], HELLO);
+    assert_eq!(run.exit, 1);
+    assert!(run.stderr.starts_with("error: stdin:1: the store went back from commit "), "{}", run.stderr);
+    assert_eq!(place.run(&["verify", "--accept-loss"]).exit, 0);
+    place.append("d", &[HELLO]);
+    assert_eq!(place.ok(&["verify"]).json(), [json!({"conversations": 1, "entries": 1, "problems": []})]);
+}
+
+#[test]
+fn of_a_deleted_conversation_its_forks_keep_what_they_share() {
+    let place = Place::new();
+    place.append("c", &[HELLO, ANSWER]);
+    place.ok(&["fork", "c", "--at", "1", "--as", "fork"]);
+    place.ok(&["delete", "c"]);
+    assert_eq!(place.run(&["show", "c"]).exit, 1);
+    assert_eq!(place.ok(&["show", "fork"]).json().len(), 1);
+    let run = place.run_with(&["append", "c"], HELLO);
+    assert_eq!(run.exit, 1, "{}", run.stderr);
+    place.ok(&["delete", "fork"]);
+    place.append("c", &[HELLO]);
+}

@@ -1,0 +1,114 @@
+use serde_json::json;
+
+use super::{ANSWER, HELLO, Place};
+
+const CALL: &str = r#"{"role": "assistant", "chunks": [{"type": "tool_call", "id": "call_1", "name": "ls", "arguments": "{}"}], "finish_reason": "tool_calls"}"#;
+
+#[test]
+fn show_prints_messages_with_their_place() {
+    let place = Place::new();
+    let dated = ANSWER.replacen('{', r#"{"created_at": "2026-01-02T03:04:05Z", "#, 1);
+    place.append("c", &[&dated]);
+    let wanted = json!({
+        "index": 0, "state": "complete", "first_seq": 1, "last_seq": 1, "role": "assistant",
+        "chunks": [{"type": "text", "text": "Hi!"}], "finish_reason": "stop", "created_at": "2026-01-02T03:04:05Z",
+    });
+    assert_eq!(place.ok(&["show", "c"]).json(), std::slice::from_ref(&wanted));
+    assert_eq!(place.ok(&["show", "c", "--raw"]).json(), [wanted]);
+}
+
+#[test]
+fn show_repairs_and_reports_and_raw_does_not() {
+    let place = Place::new();
+    place.append("c", &[CALL, HELLO]);
+    let repaired = place.run(&["show", "c"]);
+    let states: Vec<_> = repaired.json().iter().map(|message| message["state"].clone()).collect();
+    assert_eq!((repaired.exit, states), (0, vec![json!("complete"), json!("synthetic"), json!("complete")]));
+    assert!(repaired.stderr.starts_with("report: message 0, chunk 0: "), "{}", repaired.stderr);
+    assert!(repaired.stderr.ends_with("(outcome_unknown)\n"), "{}", repaired.stderr);
+    let report = place.run(&["show", "c", "--json"]).stderr;
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&report).unwrap()["rule"], "outcome_unknown");
+    assert_eq!(place.ok(&["show", "c", "--raw"]).json().len(), 2);
+}
+
+#[test]
+fn entries_are_the_log() {
+    let place = Place::new();
+    place.append("c", &[HELLO, ANSWER, CALL]);
+    place.ok(&["rewind", "c", "2"]);
+    let entries = place.ok(&["entries", "c"]).json();
+    let kinds: Vec<_> = entries.iter().map(|entry| (entry["seq"].clone(), entry["kind"].clone())).collect();
+    let wanted = [(1, "chunk"), (2, "chunk"), (3, "chunk"), (4, "rewind")];
+    assert_eq!(kinds, wanted.map(|(seq, kind)| (json!(seq), json!(kind))));
+    assert_eq!(place.ok(&["entries", "c", "--since", "1", "--limit", "2"]).json(), entries[1..3]);
+    assert_eq!(place.ok(&["entries", "c", "--since", "4"]).stdout, "");
+}
+
+#[test]
+fn entries_have_no_limit_of_their_own() {
+    let place = Place::new();
+    place.append("c", &[HELLO; 450]);
+    let seqs: Vec<_> = place.ok(&["entries", "c"]).json().iter().map(|entry| entry["seq"].as_u64().unwrap()).collect();
+    assert_eq!(seqs, (1..=450).collect::<Vec<_>>());
+    assert_eq!(place.ok(&["entries", "c", "--limit", "401"]).json().len(), 401);
+}
+
+#[test]
+fn next_says_what_an_agent_must_do() {
+    let place = Place::new();
+    let steps = [
+        (HELLO, json!({"step": "call_model"})),
+        (ANSWER, json!({"step": "await_user"})),
+        (
+            CALL,
+            json!({"step": "run_tools", "calls": [
+                {"message_index": 2, "tool_call_id": "call_1", "name": "ls", "arguments": "{}"},
+            ]}),
+        ),
+    ];
+    for (line, wanted) in steps {
+        place.append("c", &[line]);
+        assert_eq!(place.ok(&["next", "c"]).json(), [wanted]);
+    }
+}
+
+#[test]
+fn list_pages_and_filters() {
+    let place = Place::new();
+    for name in ["one", "two", "three"] {
+        place.append(name, &[&HELLO.replace("hello", &format!("About {name}"))]);
+    }
+    let titles = |lines: &[serde_json::Value]| -> Vec<String> {
+        let mut titles: Vec<_> = lines.iter().filter_map(|line| Some(line.get("title")?.to_string())).collect();
+        titles.sort();
+        titles
+    };
+    let wanted = titles(&place.ok(&["list"]).json());
+    assert_eq!(wanted, [r#""About one""#, r#""About three""#, r#""About two""#]);
+    let first = place.ok(&["list", "--limit", "2"]).json();
+    let [.., last] = first.as_slice() else { panic!("nothing listed") };
+    let cursor = last["next"].as_str().unwrap();
+    let second = place.ok(&["list", "--limit", "2", "--after", cursor]).json();
+    assert_eq!((first.len(), second.len()), (3, 1));
+    assert_eq!(titles(&[first, second].concat()), wanted);
+    let found = place.ok(&["list", "--title", "ABOUT T"]).json();
+    assert_eq!(titles(&found), wanted[1..]);
+    assert_eq!(found[0]["messages"], 1);
+}
+
+#[test]
+fn prompt_takes_targets_dialects_and_thinking() {
+    let place = Place::new();
+    let thinking = ANSWER.replace(r#"[{"#, r#"[{"type": "thinking", "text": "hm"}, {"#);
+    place.append("c", &[HELLO, &thinking]);
+    let prompt = |args: &[&str]| {
+        let run = place.run(&[&["prompt", "c"], args].concat());
+        assert_eq!(run.exit, 0, "{args:?} {}", run.stderr);
+        (run.stdout, run.stderr)
+    };
+    let (plain, report) = prompt(&["--for", "openai-chat"]);
+    assert!(!plain.contains("hm") && report.contains("(thinking_left_out)"));
+    assert!(prompt(&["--for", "openai-chat", "--thinking", "tagged"]).0.contains("<think>"));
+    let deepseek = prompt(&["--for", "openai-chat/deepseek", "--model", "m"]);
+    assert_eq!(prompt(&["--for", "openai-chat", "--dialect", "deepseek", "--model", "m"]), deepseek);
+}

@@ -1,0 +1,43 @@
+//! The default build stays light.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// This crate and all that it needs, at most.
+const CRATES: usize = 45;
+
+/// The packages of a build with these features: what it links or expands, without what only tests need.
+fn packages(features: &[&str]) -> BTreeSet<String> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["tree", "--locked", "--offline", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"]);
+    let output = command.args(features).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    lines.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+}
+
+fn has(packages: &BTreeSet<String>, name: &str) -> bool {
+    packages.iter().any(|package| package.split(' ').next() == Some(name))
+}
+
+#[test]
+fn default_features_stay_light() {
+    let packages = packages(&[]);
+    assert!(has(&packages, "conversation-store") && has(&packages, "sled"));
+    assert!(packages.len() <= CRATES, "{} crates: {packages:#?}", packages.len());
+}
+
+#[test]
+fn what_only_the_program_needs_is_not_in_the_library() {
+    let (library, program) = (packages(&[]), packages(&["--features", "cli"]));
+    for name in ["clap", "anstream", "anstyle"] {
+        assert!(has(&program, name), "{name} is no part of the program any more");
+        assert!(!has(&library, name), "{name} is in the default build");
+    }
+}
+
+#[test]
+fn the_library_works_without_an_engine_on_disk() {
+    assert!(!has(&packages(&["--no-default-features"]), "sled"));
+}
