@@ -53,6 +53,11 @@ fn escape(character: char) -> String {
     format!(r"\u{:04x}", u32::from(character))
 }
 
+/// JSON text on one line: line breaks in it stand between tokens only, and become spaces.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    if text.contains(['\n', '\r']) { Cow::Owned(text.replace(['\n', '\r'], " ")) } else { Cow::Borrowed(text) }
+}
+
 /// How deep arrays and objects are nested in a JSON text: 0 for a plain value, 1 for `[]`. Takes broken JSON too.
 pub(crate) fn depth(text: &str) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);

@@ -5,11 +5,13 @@
 //! one row in [`DIALECTS`].
 
 mod arguments;
+mod attachment;
 mod check;
 mod dialect;
 mod finding;
 mod media;
 pub mod openai_chat;
+pub mod openai_responses;
 mod payload;
 mod picture;
 mod prompt;
@@ -52,4 +54,4 @@ pub struct Wire {
 type Render = fn(Target, &[StoredMessage], &PromptOptions) -> crate::Result<(Box<RawValue>, Vec<crate::ReportLine>)>;
 
 /// All wires.
-pub static WIRES: &[&Wire] = &[&openai_chat::WIRE];
+pub static WIRES: &[&Wire] = &[&openai_chat::WIRE, &openai_responses::WIRE];

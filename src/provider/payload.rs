@@ -43,6 +43,17 @@ impl<'a> Payload<'a> {
         let media_type = media_type.or(labelled).unwrap_or_default();
         Ok(Self { media_type, base64, mended })
     }
+
+    /// As a data URL.
+    pub(super) fn to_url(&self) -> String {
+        let media_type = if self.media_type.is_empty() { "application/octet-stream" } else { self.media_type };
+        format!("data:{media_type};base64,{}", self.base64)
+    }
+}
+
+/// The document's name, or this.
+pub(super) fn file_name<'a>(file: &'a File, otherwise: &'a str) -> &'a str {
+    file.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(otherwise)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::dialect::{DIALECTS, Dialect};
-use super::{WIRES, Wire, openai_chat};
+use super::{WIRES, Wire, openai_chat, openai_responses};
 
 /// A wire, and the dialect of it where one is spoken.
 ///
@@ -53,6 +53,8 @@ pub enum UnknownTarget {
 impl Target {
     /// OpenAI Chat Completions, as OpenAI speaks it.
     pub const OPENAI_CHAT: Self = Self { wire: &openai_chat::WIRE, dialect: None };
+    /// OpenAI Responses.
+    pub const OPENAI_RESPONSES: Self = Self { wire: &openai_responses::WIRE, dialect: None };
 
     /// The same wire, in the dialect of this name.
     ///

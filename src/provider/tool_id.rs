@@ -22,6 +22,10 @@ pub(super) struct IdRule {
 pub(super) struct NameRule {
     /// Characters at most.
     pub(super) max: usize,
+    /// What may stand in it beside ASCII letters and digits.
+    pub(super) marks: &'static [char],
+    /// Whether it may begin with anything that may stand in it; else with a letter or `_`.
+    pub(super) begins_freely: bool,
 }
 
 /// The ids of one prompt.
@@ -62,18 +66,25 @@ impl Ids {
 }
 
 impl NameRule {
+    /// Letters, digits, `_` and `-`.
+    pub(super) const fn words(max: usize) -> Self {
+        Self { max, marks: &['_', '-'], begins_freely: true }
+    }
+
     /// The name as it is, or, where the target does not take it, what is left of it and a digest that keeps it apart from
     /// others.
     pub(super) fn fit<'a>(&self, name: &'a str) -> Cow<'a, str> {
-        let allows = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
-        if !name.is_empty() && name.len() <= self.max && name.chars().all(allows) {
+        let allows = |character: char| character.is_ascii_alphanumeric() || self.marks.contains(&character);
+        let begins = |character: char| self.begins_freely || character.is_ascii_alphabetic() || character == '_';
+        if name.starts_with(begins) && name.len() <= self.max && name.chars().all(allows) {
             return Cow::Borrowed(name);
         }
         const DIGITS: usize = 8;
         let digest = Uuid::new_v5(&DIGESTS, name.as_bytes()).simple().to_string();
         let kept = name.chars().map(|character| if allows(character) { character } else { '_' });
-        let kept: String = kept.take(self.max - DIGITS - 1).collect();
-        let kept = if kept.is_empty() { "tool".to_owned() } else { kept };
+        let lead = if name.is_empty() { "tool" } else { "_" };
+        let lead = if name.is_empty() || !kept.clone().next().is_some_and(begins) { lead } else { "" };
+        let kept: String = lead.chars().chain(kept).take(self.max - DIGITS - 1).collect();
         Cow::Owned(format!("{kept}_{}", digest.get(..DIGITS).unwrap_or(&digest)))
     }
 }
@@ -108,14 +119,28 @@ mod tests {
 
     #[test]
     fn names_fit_and_stay_apart() {
-        let rule = NameRule { max: 64 };
+        let rule = NameRule::words(64);
         assert_eq!(rule.fit("read_file"), "read_file");
         for name in ["browser.tabs.open", "", "ä", &"x".repeat(65)] {
             let fitted = rule.fit(name);
             assert!((1..=64).contains(&fitted.len()), "{fitted}");
             assert!(fitted.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)), "{fitted}");
         }
+        assert_eq!(rule.fit("9lives"), "9lives");
         assert_ne!(rule.fit("a.b"), rule.fit("a:b"));
         assert_ne!(rule.fit(&"x".repeat(65)), rule.fit(&"x".repeat(66)));
+    }
+
+    #[test]
+    fn names_begin_as_they_must() {
+        let rule = NameRule { max: 64, marks: &['_', '.', ':', '-'], begins_freely: false };
+        for name in ["browser.tabs:open", "_x", "a-b"] {
+            assert_eq!(rule.fit(name), name);
+        }
+        for name in ["9lives", "-x", ".x", "ä", "", &"9".repeat(80)] {
+            let fitted = rule.fit(name);
+            assert!(fitted.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'), "{fitted}");
+            assert!(fitted.len() <= 64, "{fitted}");
+        }
     }
 }

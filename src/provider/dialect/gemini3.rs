@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
-use super::Dialect;
+use super::{Dialect, Manner};
 use crate::provider::finding::{Finding, Level};
 use crate::provider::gemini::{GM_17, turns, unsigned_calls};
 use crate::provider::rule::rules;
 
-pub(super) const DIALECT: Dialect = Dialect { name: "gemini3", wire: "gemini", rules: RULES, check };
+const MANNER: Manner = Manner::Gemini(super::super::gemini::Manner {});
+pub(super) const DIALECT: Dialect = Dialect { name: "gemini3", wire: "gemini", rules: RULES, check, manner: MANNER };
 
 rules! {
     /// What is sure where the model is one of Gemini 3.

@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
-use super::{Dialect, raise, repeat};
+use super::{Dialect, Manner, raise, repeat};
 use crate::provider::finding::{Finding, Level};
 use crate::provider::gemini::{GM_03, GM_06};
 use crate::provider::rule::rules;
 
-pub(super) const DIALECT: Dialect = Dialect { name: "vertex", wire: "gemini", rules: RULES, check };
+const MANNER: Manner = Manner::Gemini(super::super::gemini::Manner {});
+pub(super) const DIALECT: Dialect = Dialect { name: "vertex", wire: "gemini", rules: RULES, check, manner: MANNER };
 
 rules! {
     /// What Vertex adds to Gemini's rules.

@@ -4,6 +4,7 @@ mod check;
 mod content;
 mod model;
 mod part;
+mod render;
 mod rules;
 mod sequence;
 mod signature;
@@ -11,11 +12,18 @@ mod types;
 
 pub use rules::RULES;
 
+pub(super) use render::Manner;
 pub(super) use rules::{GM_03, GM_06, GM_17};
 pub(super) use sequence::turns;
 pub(super) use signature::unsigned_calls;
 
 use super::Wire;
 
-pub(super) static WIRE: Wire =
-    Wire { name: "gemini", rules: RULES, messages: "contents", surrogates: &rules::GM_27, check: check::check };
+pub(super) static WIRE: Wire = Wire {
+    name: "gemini",
+    rules: RULES,
+    messages: "contents",
+    surrogates: &rules::GM_27,
+    check: check::check,
+    render: render::render,
+};

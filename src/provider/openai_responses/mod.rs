@@ -3,6 +3,7 @@
 mod check;
 mod content;
 mod item;
+mod render;
 mod rules;
 mod sequence;
 mod types;
@@ -11,5 +12,14 @@ pub use rules::RULES;
 
 use super::Wire;
 
-pub(super) static WIRE: Wire =
-    Wire { name: "openai-responses", rules: RULES, messages: "input", surrogates: &rules::OR_28, check: check::check };
+/// The wire's name, also where a chunk holds what the provider wrote.
+const NAME: &str = "openai-responses";
+
+pub(super) static WIRE: Wire = Wire {
+    name: NAME,
+    rules: RULES,
+    messages: "input",
+    surrogates: &rules::OR_28,
+    check: check::check,
+    render: render::render,
+};

@@ -10,12 +10,13 @@ use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
 use crate::group::StoredMessage;
-use crate::model::{Body, Output, PartBody, Role};
+use crate::model::{Body, Output, Role};
+use crate::provider::attachment::{Attachment, Piece, pieces};
 use crate::provider::tool_id::{IdRule, NameRule};
 use crate::provider::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT, Turn, turns};
 use crate::provider::{PromptOptions, Target, dialect};
 use crate::reconcile::{ReportLine, Rule};
-use media::Media;
+use media::attach;
 use wire::{Content, Function, Message, Part, Request, SEPARATOR, ToolCall};
 
 /// How a server speaks this wire.
@@ -40,7 +41,7 @@ const OPENAI: Manner =
 /// OC-13.
 const IDS: IdRule = IdRule { max: 40, allows: |character| !character.is_control() };
 /// OC-14.
-const NAMES: NameRule = NameRule { max: 64 };
+const NAMES: NameRule = NameRule::words(64);
 /// OC-12.
 const CALLS: usize = 128;
 
@@ -209,36 +210,15 @@ impl<'a> Renderer<'a> {
         call_id: &str,
         media: &mut Vec<Part<'a>>,
     ) -> Vec<Cow<'a, str>> {
-        let parts = match output {
-            Output::Text(text) => return vec![Cow::Borrowed(text)],
-            Output::Parts(parts) => parts,
-        };
         let mut texts = Vec::new();
-        for part in parts {
-            let found = match &part.body {
-                PartBody::Text { text } => {
-                    texts.push(Cow::Borrowed(text.as_str()));
-                    continue;
-                }
-                PartBody::Json { json } => {
-                    texts.push(Cow::Borrowed(json.as_str()));
-                    continue;
-                }
-                PartBody::Image(image) => Media::image(image),
-                PartBody::Audio(audio) => Media::audio(audio),
-                PartBody::File(file) => Media::file(file),
-                PartBody::Unknown { kind } => {
-                    self.note(Rule::LeftOut, stored, chunk, format!("a part of the unknown kind {kind:?}"));
-                    continue;
-                }
-            };
-            match self.take_media(found, stored, chunk) {
-                Ok(part) => {
+        for piece in pieces(output, &attach(self.manner.media), stored, chunk, &mut self.report) {
+            match piece {
+                Piece::Text(text) => texts.push(text),
+                Piece::Part(part) => {
                     self.note(Rule::MediaMoved, stored, chunk, "it stands in a user message behind the tool messages");
                     media.push(Part::Text { text: Cow::Owned(format!("Output of the tool call {call_id}:")) });
                     media.push(part);
                 }
-                Err(text) => texts.push(text),
             }
         }
         texts
@@ -246,6 +226,7 @@ impl<'a> Renderer<'a> {
 
     fn said(&mut self, turn: &Turn<'a>) -> Said<'a> {
         let mut said = Said::default();
+        let attach = attach(self.manner.media);
         let stored = turn.stored;
         for (at, chunk) in turn.said() {
             let found = match &chunk.body {
@@ -274,9 +255,9 @@ impl<'a> Renderer<'a> {
                     said.thinking.push(thinking::Thought { chunk: at, text, is_text, before: said.parts.len() });
                     continue;
                 }
-                Body::Image(image) => Media::image(image),
-                Body::Audio(audio) => Media::audio(audio),
-                Body::File(file) => Media::file(file),
+                Body::Image(image) => (attach.image)(image),
+                Body::Audio(audio) => (attach.audio)(audio),
+                Body::File(file) => (attach.file)(file),
                 other => {
                     let detail = format!("{} {} chunk: {} takes none", article(other.kind()), other.kind(), turn.role);
                     self.note(Rule::LeftOut, stored, at, detail);
@@ -288,43 +269,14 @@ impl<'a> Renderer<'a> {
         said
     }
 
-    fn place_media(&mut self, found: Media<'a>, turn: &Turn<'a>, at: usize, said: &mut Said<'a>) {
-        match self.take_media(found, turn.stored, at) {
+    fn place_media(&mut self, found: Attachment<'a, Part<'a>>, turn: &Turn<'a>, at: usize, said: &mut Said<'a>) {
+        match found.settle(turn.stored, at, &mut self.report) {
             Err(text) => said.parts.push(Part::Text { text }),
             Ok(part) if turn.role == Role::User => said.parts.push(part),
             Ok(part) => {
                 let detail = format!("{} messages hold none: it stands in a user message behind", turn.role);
                 self.note(Rule::MediaMoved, turn.stored, at, detail);
                 said.media.push(part);
-            }
-        }
-    }
-
-    /// The part, or the text that stands in its place.
-    fn take_media(
-        &mut self,
-        found: Media<'a>,
-        stored: &StoredMessage,
-        at: usize,
-    ) -> std::result::Result<Part<'a>, Cow<'a, str>> {
-        match found {
-            Media::Part { .. } if !self.manner.media => {
-                self.note(Rule::LeftOut, stored, at, "the target takes no images, audio or files");
-                Err(Cow::Borrowed("[left out: the model takes text only]"))
-            }
-            Media::Part { part, mended } => {
-                if let Some(mended) = mended {
-                    self.note(Rule::Altered, stored, at, mended);
-                }
-                Ok(part)
-            }
-            Media::Transcript(text) => {
-                self.note(Rule::Altered, stored, at, "its transcript stands for the audio");
-                Err(Cow::Borrowed(text))
-            }
-            Media::Unfit { what, why } => {
-                self.note(Rule::LeftOut, stored, at, format!("the {what} was left out: {why}"));
-                Err(Cow::Owned(format!("[{what} left out: {why}]")))
             }
         }
     }
