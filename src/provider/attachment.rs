@@ -6,6 +6,9 @@ use crate::group::StoredMessage;
 use crate::model::{Audio, File, Image, Output, PartBody};
 use crate::reconcile::{ReportLine, Rule};
 
+/// Told where a tool gave back nothing but what has to follow.
+pub(super) const OUTPUT_FOLLOWS: &str = "The output follows in the next user message.";
+
 /// What can be made of an image, sound or document.
 #[derive(Debug)]
 pub(super) enum Attachment<'a, P> {

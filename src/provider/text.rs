@@ -1,4 +1,4 @@
-//! The letters and the length that names and ids may have, and how fields are spelled.
+//! The letters and the length that names and ids may have, how fields are spelled, what says nothing.
 
 use std::borrow::Cow;
 
@@ -32,6 +32,11 @@ pub(crate) fn snake_case(camel: &str) -> Cow<'_, str> {
     Cow::Owned(snake)
 }
 
+/// Is nothing but white space there: Unicode's, or the four separators of ASCII, which many languages count with it?
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.chars().all(|character| character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,5 +62,15 @@ mod tests {
             assert!(!is_spelling_of("thoughtSignature", name), "{name}");
         }
         assert!(matches!(snake_case("role_of_x"), Cow::Borrowed("role_of_x")));
+    }
+
+    #[test]
+    fn white_space_is_told_from_text() {
+        for text in ["", " ", "\n\t", "\u{a0}", "\u{1c}\u{1f}", "\u{2003}"] {
+            assert!(is_blank(text), "{text:?}");
+        }
+        for text in ["a", " . ", "\u{feff}", "\u{0}"] {
+            assert!(!is_blank(text), "{text:?}");
+        }
     }
 }

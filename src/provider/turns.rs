@@ -64,6 +64,11 @@ impl Turn<'_> {
 /// What a failure is told as that gave no words.
 pub(super) const FAILED_WITHOUT_OUTPUT: &str = "The tool failed and gave no output.";
 
+/// Said by nobody, on wires where the user begins and the assistant would.
+pub(super) const BEGINNING: &str = "(The conversation begins with the assistant.)";
+/// Said by nobody, on wires where the user ends and the assistant said the last.
+pub(super) const BRIDGE: &str = "Continue.";
+
 /// The turns of messages that were reconciled, for wires whose calls have no signatures.
 pub(super) fn turns<'a>(
     messages: &'a [StoredMessage],

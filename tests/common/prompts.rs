@@ -83,16 +83,17 @@ fn is_in(chunk: &Chunk, request: &str, strings: &HashSet<String>) -> bool {
             has(text) && opaque.clone().all(|opaque| is_string(opaque)) && (!text.is_empty() || opaque.count() > 0)
         }
         Body::ToolCall { name, arguments, .. } => is_string(name) && has_arguments(arguments),
-        Body::ToolResult { output: Output::Text(text), .. } => has(text),
+        Body::ToolResult { output: Output::Text(text), .. } => has(text) || has_arguments(text),
         Body::ToolResult { output: Output::Parts(parts), .. } => parts.iter().all(|part| match &part.body {
-            PartBody::Text { text } => has(text),
-            PartBody::Json { json } => has(json.as_str()),
+            PartBody::Text { text } => has(text) || has_arguments(text),
+            PartBody::Json { json } => has(json.as_str()) || has_arguments(json.as_str()),
             PartBody::Image(image) => has_data(&image.url),
+            PartBody::File(file) => [&file.data, &file.url].into_iter().flatten().any(|place| has_data(place)),
             _ => false,
         }),
         Body::Image(image) => has_data(&image.url),
         Body::Audio(audio) => audio.data.as_ref().is_some_and(|data| has(data)),
-        Body::File(file) => file.data.as_ref().is_some_and(|data| has(data)),
+        Body::File(file) => [&file.data, &file.url].into_iter().flatten().any(|place| has_data(place)),
         Body::Opaque { json, .. } => request.contains(json.as_str()),
         _ => false,
     }
