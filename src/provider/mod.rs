@@ -4,6 +4,7 @@
 //! (`deepseek`). To add a wire: one folder here and one row in [`WIRES`]. To add a dialect: one file in `dialect/` and
 //! one row in [`DIALECTS`].
 
+pub mod anthropic;
 mod arguments;
 mod check;
 mod dialect;
@@ -16,11 +17,12 @@ mod prompt;
 mod rule;
 mod shape;
 mod target;
+mod text;
 mod tool_id;
 mod turns;
 
 pub use check::{NotJson, check};
-pub use dialect::{DIALECTS, Dialect, deepseek};
+pub use dialect::{DIALECTS, Dialect, bedrock, deepseek};
 pub use finding::{Finding, Level};
 pub use prompt::{Prompt, PromptOptions, Thinking, render};
 pub use rule::Rule;
@@ -51,4 +53,4 @@ pub struct Wire {
 type Render = fn(Target, &[StoredMessage], &PromptOptions) -> crate::Result<(Box<RawValue>, Vec<crate::ReportLine>)>;
 
 /// All wires.
-pub static WIRES: &[&Wire] = &[&openai_chat::WIRE];
+pub static WIRES: &[&Wire] = &[&openai_chat::WIRE, &anthropic::WIRE];

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::dialect::{DIALECTS, Dialect};
-use super::{WIRES, Wire, openai_chat};
+use super::{WIRES, Wire, anthropic, openai_chat};
 
 /// A wire, and the dialect of it where one is spoken.
 ///
@@ -53,6 +53,8 @@ pub enum UnknownTarget {
 impl Target {
     /// OpenAI Chat Completions, as OpenAI speaks it.
     pub const OPENAI_CHAT: Self = Self { wire: &openai_chat::WIRE, dialect: None };
+    /// Anthropic Messages, as Anthropic speaks it.
+    pub const ANTHROPIC: Self = Self { wire: &anthropic::WIRE, dialect: None };
 
     /// The same wire, in the dialect of this name.
     ///
@@ -118,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_target_reads_as_it_is_written() -> Result<(), UnknownTarget> {
-        for name in ["openai-chat", "openai-chat/deepseek"] {
+        for name in ["openai-chat", "openai-chat/deepseek", "anthropic", "anthropic/bedrock"] {
             assert_eq!(name.parse::<Target>()?.to_string(), name);
         }
         Ok(())
@@ -127,8 +129,8 @@ mod tests {
     #[test]
     fn unknown_names_are_told_what_is_known() {
         let error = |text: &str| text.parse::<Target>().map_or_else(|error| error.to_string(), |_| String::new());
-        assert_eq!(error("chat"), "unknown wire `chat`; known are openai-chat");
-        assert_eq!(error(""), "unknown wire ``; known are openai-chat");
+        assert_eq!(error("chat"), "unknown wire `chat`; known are openai-chat, anthropic");
+        assert_eq!(error(""), "unknown wire ``; known are openai-chat, anthropic");
         assert_eq!(error("openai-chat/x"), "unknown dialect `x` of openai-chat; known are deepseek");
         assert_eq!(error("openai-chat/"), "unknown dialect `` of openai-chat; known are deepseek");
     }
