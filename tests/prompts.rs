@@ -33,6 +33,9 @@ impl Rendered {
     }
 }
 
+/// Cases that hold no more than a system message, which is no message on some wires.
+const NOTHING_TO_SEND: &[&str] = &["hermes-57942-only-system"];
+
 fn options() -> Vec<PromptOptions> {
     [Thinking::Native, Thinking::Tagged, Thinking::Omit]
         .map(|thinking| PromptOptions::new().with_thinking(thinking))
@@ -48,7 +51,8 @@ fn reported_failures_are_accepted_and_conserved() {
         for target in prompts::targets() {
             for options in options() {
                 let Some(prompt) = prompts::prompt(target, messages, &options) else {
-                    panic!("{id}: nothing to send");
+                    assert!(NOTHING_TO_SEND.contains(&id.as_str()), "{id} {target}: nothing to send");
+                    continue;
                 };
                 prompts::assert_accepted(target, &prompt);
                 prompts::assert_conserved(target, messages, &prompt);

@@ -72,6 +72,9 @@ fn is_in(chunk: &Chunk, request: &str, strings: &HashSet<String>) -> bool {
     // Arguments are a string on some wires, JSON on others.
     let has_arguments = |text: &str| is_string(text) || request.contains(&text.trim().replace(['\n', '\r'], " "));
     let has_data = |url: &str| has(url) || url.split_once(";base64,").is_some_and(|(_, data)| is_string(data));
+    if chunk.native.as_ref().is_some_and(|native| request.contains(native.json.as_str())) {
+        return true;
+    }
     match &chunk.body {
         Body::Text { text, annotations } => {
             let cited = annotations.as_ref().is_none_or(|citations| request.contains(citations.as_str()));
@@ -88,11 +91,12 @@ fn is_in(chunk: &Chunk, request: &str, strings: &HashSet<String>) -> bool {
             PartBody::Text { text } => has(text),
             PartBody::Json { json } => has(json.as_str()),
             PartBody::Image(image) => has_data(&image.url),
+            PartBody::File(file) => [&file.data, &file.url].into_iter().flatten().any(|place| has_data(place)),
             _ => false,
         }),
         Body::Image(image) => has_data(&image.url),
         Body::Audio(audio) => audio.data.as_ref().is_some_and(|data| has(data)),
-        Body::File(file) => file.data.as_ref().is_some_and(|data| has(data)),
+        Body::File(file) => [&file.data, &file.url].into_iter().flatten().any(|place| has_data(place)),
         Body::Opaque { json, .. } => request.contains(json.as_str()),
         _ => false,
     }
