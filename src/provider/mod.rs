@@ -4,6 +4,7 @@
 //! (`deepseek`). To add a wire: one folder here and one row in [`WIRES`]. To add a dialect: one file in `dialect/` and
 //! one row in [`DIALECTS`].
 
+pub mod anthropic;
 mod arguments;
 mod attachment;
 mod check;
@@ -24,7 +25,7 @@ mod tool_id;
 mod turns;
 
 pub use check::{NotJson, check};
-pub use dialect::{DIALECTS, Dialect, deepseek, gemini3, vertex};
+pub use dialect::{DIALECTS, Dialect, bedrock, deepseek, gemini3, vertex};
 pub use finding::{Finding, Level};
 pub use prompt::{Prompt, PromptOptions, Thinking, render};
 pub use rule::Rule;
@@ -55,4 +56,4 @@ pub struct Wire {
 type Render = fn(Target, &[StoredMessage], &PromptOptions) -> crate::Result<(Box<RawValue>, Vec<crate::ReportLine>)>;
 
 /// All wires.
-pub static WIRES: &[&Wire] = &[&openai_chat::WIRE, &openai_responses::WIRE, &gemini::WIRE];
+pub static WIRES: &[&Wire] = &[&openai_chat::WIRE, &openai_responses::WIRE, &anthropic::WIRE, &gemini::WIRE];

@@ -263,4 +263,39 @@ mod tests {
             assert_eq!(first.unwrap_or_default(), wanted, "{value}");
         }
     }
+
+    #[test]
+    fn the_nearest_shape_is_told_by_tags_then_by_elements_then_by_fields() {
+        static OTHER: Shape =
+            Shape(&[required("content", &[Type::Array(&[Type::Object(&IMAGE)])]), optional("id", &[Type::Any])]);
+        let shapes: [&'static Shape; 4] = [&TEXT, &IMAGE, &MESSAGE, &OTHER];
+        let table = [
+            (json!({"type": "image", "text": ""}), 1),
+            (json!({"text": ""}), 0),
+            (json!({"content": "", "id": 1}), 2),
+            (json!({"content": [{"type": "text"}], "id": 1}), 2),
+            (json!({"content": [{"type": "image"}], "id": 1}), 3),
+        ];
+        for (value, wanted) in table {
+            let nearest = value.as_object().and_then(|object| Shape::nearest(&shapes, object));
+            let at = shapes.iter().position(|shape| nearest.is_some_and(|nearest| std::ptr::eq(*shape, nearest)));
+            assert_eq!(at, Some(wanted), "{value}");
+        }
+    }
+
+    #[test]
+    fn fields_in_camel_case_have_a_second_spelling() {
+        static BLOB: Shape = Shape(&[required("mimeType", &[Type::String])]);
+        for (value, wanted) in [
+            (json!({"mimeType": "a"}), ""),
+            (json!({"mime_type": "a"}), ""),
+            (json!({"mime_type": 1}), "b.mime_type"),
+            (json!({}), "b.mimeType"),
+            (json!({"mime_type": "a", "MimeType": "a"}), "b.MimeType"),
+        ] {
+            let misfits = value.as_object().map(|object| BLOB.misfits(object, "b")).unwrap_or_default();
+            let places: Vec<_> = misfits.into_iter().map(|misfit| misfit.place).collect();
+            assert_eq!(places.join(" "), wanted, "{value}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::dialect::{DIALECTS, Dialect};
-use super::{WIRES, Wire, gemini, openai_chat, openai_responses};
+use super::{WIRES, Wire, anthropic, gemini, openai_chat, openai_responses};
 
 /// A wire, and the dialect of it where one is spoken.
 ///
@@ -55,6 +55,8 @@ impl Target {
     pub const OPENAI_CHAT: Self = Self { wire: &openai_chat::WIRE, dialect: None };
     /// OpenAI Responses.
     pub const OPENAI_RESPONSES: Self = Self { wire: &openai_responses::WIRE, dialect: None };
+    /// Anthropic Messages, as Anthropic speaks it.
+    pub const ANTHROPIC: Self = Self { wire: &anthropic::WIRE, dialect: None };
     /// Gemini's generateContent, as Google's AI Studio speaks it.
     pub const GEMINI: Self = Self { wire: &gemini::WIRE, dialect: None };
 
@@ -122,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_target_reads_as_it_is_written() -> Result<(), UnknownTarget> {
-        for name in ["openai-chat", "openai-chat/deepseek"] {
+        for name in ["openai-chat", "openai-chat/deepseek", "anthropic", "anthropic/bedrock"] {
             assert_eq!(name.parse::<Target>()?.to_string(), name);
         }
         Ok(())
@@ -131,8 +133,8 @@ mod tests {
     #[test]
     fn unknown_names_are_told_what_is_known() {
         let error = |text: &str| text.parse::<Target>().map_or_else(|error| error.to_string(), |_| String::new());
-        assert_eq!(error("chat"), "unknown wire `chat`; known are openai-chat");
-        assert_eq!(error(""), "unknown wire ``; known are openai-chat");
+        assert_eq!(error("chat"), "unknown wire `chat`; known are openai-chat, anthropic");
+        assert_eq!(error(""), "unknown wire ``; known are openai-chat, anthropic");
         assert_eq!(error("openai-chat/x"), "unknown dialect `x` of openai-chat; known are deepseek");
         assert_eq!(error("openai-chat/"), "unknown dialect `` of openai-chat; known are deepseek");
     }

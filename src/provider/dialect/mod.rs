@@ -3,6 +3,7 @@
 //! To add one: a file here that declares its rules and a function that judges a request by them, and a row in
 //! [`DIALECTS`]. The function runs after that of the wire and sees its findings: it may add, and may raise a level.
 
+pub mod bedrock;
 pub mod deepseek;
 pub mod gemini3;
 pub mod vertex;
@@ -10,8 +11,8 @@ pub mod vertex;
 use serde_json::Value;
 
 use super::finding::{Finding, Level};
-use super::{gemini, openai_chat};
 use super::rule::Rule;
+use super::{anthropic, gemini, openai_chat};
 
 /// A server's way of speaking a wire.
 #[derive(Debug)]
@@ -32,11 +33,12 @@ pub struct Dialect {
 #[derive(Debug)]
 pub(super) enum Manner {
     OpenAiChat(openai_chat::Manner),
+    Anthropic(anthropic::Manner),
     Gemini(gemini::Manner),
 }
 
 /// All dialects.
-pub static DIALECTS: &[Dialect] = &[deepseek::DIALECT, vertex::DIALECT, gemini3::DIALECT];
+pub static DIALECTS: &[Dialect] = &[deepseek::DIALECT, bedrock::DIALECT, vertex::DIALECT, gemini3::DIALECT];
 
 /// Makes findings of the wire's rules hard.
 fn raise(rules: &[&Rule], out: &mut [Finding]) {

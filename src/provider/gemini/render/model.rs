@@ -100,13 +100,7 @@ impl<'a> Renderer<'a> {
 
     /// The call, and its id where the service gave it one. The first of a step always has a signature (GM-17), so that it
     /// does not depend on what comes later.
-    fn call(
-        &mut self,
-        turn: &Turn<'a>,
-        call: &Call<'a>,
-        chunk: &'a Chunk,
-        first: bool,
-    ) -> (Part<'a>, Option<String>) {
+    fn call(&mut self, turn: &Turn<'a>, call: &Call<'a>, chunk: &'a Chunk, first: bool) -> (Part<'a>, Option<String>) {
         let given = Given::of(chunk).filter(|_| self.is_own(turn));
         if let Some(given) = given.filter(|given| given.is_call(&call.name, &call.arguments, first)) {
             return (Part::Given(given.whole()), given.call_id());

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use crate::json;
 use crate::model::{Chunk, Json};
 use crate::provider::arguments::EMBEDDED_DEPTH;
-use crate::provider::gemini::content::check_content;
 use crate::provider::gemini::NAME;
+use crate::provider::gemini::content::check_content;
 use crate::provider::media::decode_any_base64;
 use crate::provider::text::is_blank;
 

@@ -64,7 +64,9 @@ impl<'a> Renderer<'a> {
         }
         let texts = match <[Cow<'a, str>; 1]>::try_from(texts) {
             Ok([text]) => Texts::One(text),
-            Err(texts) if texts.is_empty() => Texts::One(Cow::Borrowed(if media.is_empty() { "" } else { OUTPUT_FOLLOWS })),
+            Err(texts) if texts.is_empty() => {
+                Texts::One(Cow::Borrowed(if media.is_empty() { "" } else { OUTPUT_FOLLOWS }))
+            }
             Err(texts) => Texts::Several(texts),
         };
         (if is_error { Response::Error(texts) } else { Response::Result(texts) }, media)

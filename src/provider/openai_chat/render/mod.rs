@@ -188,8 +188,7 @@ impl<'a> Renderer<'a> {
                 }
                 if texts.is_empty() {
                     let follows = media.len() > found_media;
-                    texts =
-                        vec![Cow::Borrowed(if follows { OUTPUT_FOLLOWS } else { "" })];
+                    texts = vec![Cow::Borrowed(if follows { OUTPUT_FOLLOWS } else { "" })];
                 }
                 if self.manner.arrays && texts.len() > 1 {
                     Content::Parts(texts.into_iter().map(|text| Part::Text { text }).collect())

@@ -34,7 +34,9 @@ impl<'a> Renderer<'a> {
         says_more: bool,
     ) -> Option<String> {
         let carries = self.manner.reasoning_content && !turn.calls.is_empty();
-        let own = carries && self.options.thinking == Thinking::Native && turn.is_by(&[self.manner.provider], self.options.model.as_deref());
+        let own = carries
+            && self.options.thinking == Thinking::Native
+            && turn.is_by(&[self.manner.provider], self.options.model.as_deref());
         let is_all = parts.is_empty() && turn.calls.is_empty() && !says_more;
         let tags = match self.options.thinking {
             Thinking::Tagged => true,

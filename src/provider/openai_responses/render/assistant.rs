@@ -8,8 +8,8 @@ use super::{PROVIDER, Renderer};
 use crate::error::Result;
 use crate::model::{Body, Chunk};
 use crate::provider::Thinking;
-use crate::provider::turns::{Call, Turn};
 use crate::provider::openai_responses::NAME;
+use crate::provider::turns::{Call, Turn};
 use crate::reconcile::{ReportLine, Rule};
 
 /// A chunk, made ready.
@@ -26,8 +26,14 @@ pub(super) enum Place<'a> {
     /// A part of a message.
     Part(Content<'a>),
     /// An item of its own, as the provider wrote it: a message, or what a hosted tool did.
-    Own { given: Given<'a>, hosted: bool },
-    Call { call: Call<'a>, given: Option<Given<'a>> },
+    Own {
+        given: Given<'a>,
+        hosted: bool,
+    },
+    Call {
+        call: Call<'a>,
+        given: Option<Given<'a>>,
+    },
     Thought(Thought<'a>),
 }
 
@@ -167,7 +173,9 @@ impl<'a> Renderer<'a> {
             }
             Body::Image(_) | Body::Audio(_) | Body::File(_) => {
                 return Some(match self.part(turn, at, chunk)? {
-                    Content::Part(Part::InputText { text }) => Said::Place(Place::Part(Part::OutputText { text }.into())),
+                    Content::Part(Part::InputText { text }) => {
+                        Said::Place(Place::Part(Part::OutputText { text }.into()))
+                    }
                     part => Said::Media(part),
                 });
             }
@@ -186,7 +194,12 @@ impl<'a> Renderer<'a> {
             _ => {
                 self.note_anew(turn, at, chunk);
                 if matches!(chunk.body, Body::Text { annotations: Some(_), .. }) {
-                    self.note(Rule::LeftOut, turn.stored, at, "annotations are taken as they came only; the text stays");
+                    self.note(
+                        Rule::LeftOut,
+                        turn.stored,
+                        at,
+                        "annotations are taken as they came only; the text stays",
+                    );
                 }
                 let part = match name {
                     "refusal" => Part::Refusal { refusal: text },

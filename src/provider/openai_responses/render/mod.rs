@@ -92,7 +92,12 @@ impl<'a> Renderer<'a> {
         let attachment = match &chunk.body {
             Body::Text { text, annotations } => {
                 if annotations.is_some() {
-                    self.note(Rule::LeftOut, stored, at, "only the model's texts have annotations here; the text stays");
+                    self.note(
+                        Rule::LeftOut,
+                        stored,
+                        at,
+                        "only the model's texts have annotations here; the text stays",
+                    );
                 }
                 return self.text(turn, at, text).map(Content::Part);
             }
@@ -122,7 +127,9 @@ impl<'a> Renderer<'a> {
                 return None;
             }
         };
-        Some(Content::Part(attachment.settle(stored, at, &mut self.report).unwrap_or_else(|text| Part::InputText { text })))
+        Some(Content::Part(
+            attachment.settle(stored, at, &mut self.report).unwrap_or_else(|text| Part::InputText { text }),
+        ))
     }
 
     fn text(&mut self, turn: &Turn<'a>, at: usize, text: &'a str) -> Option<Part<'a>> {

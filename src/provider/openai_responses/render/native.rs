@@ -7,8 +7,8 @@ use crate::json;
 use crate::model::{Chunk, Extra, Json};
 use crate::provider::arguments::EMBEDDED_DEPTH;
 use crate::provider::finding::{Finding, Level};
-use crate::provider::openai_responses::item::check_item;
 use crate::provider::openai_responses::NAME;
+use crate::provider::openai_responses::item::check_item;
 
 /// Items of tools that the provider runs within the answer: nobody else has to answer them.
 const HOSTED: &[&str] = &[

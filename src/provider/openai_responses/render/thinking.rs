@@ -52,7 +52,12 @@ impl<'a> Renderer<'a> {
         slots.retain(|slot| {
             let leaves = matches!(slot.place, Place::Own { hosted: true, .. });
             if leaves {
-                self.note(Rule::LeftOut, turn.stored, slot.chunk, "it cannot stand without the reasoning of its message");
+                self.note(
+                    Rule::LeftOut,
+                    turn.stored,
+                    slot.chunk,
+                    "it cannot stand without the reasoning of its message",
+                );
             }
             !leaves
         });
