@@ -23,7 +23,8 @@ pub(super) fn object(arguments: &str) -> Cow<'_, str> {
     Cow::Owned(malformed(arguments))
 }
 
-fn malformed(arguments: &str) -> String {
+/// Arguments that are no object, told as text within one.
+pub(super) fn malformed(arguments: &str) -> String {
     // A string always serialises.
     let text = serde_json::to_string(arguments).unwrap_or_default();
     format!("{{\"{MALFORMED}\":{text}}}")

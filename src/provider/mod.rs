@@ -4,11 +4,13 @@
 //! (`deepseek`). To add a wire: one folder here and one row in [`WIRES`]. To add a dialect: one file in `dialect/` and
 //! one row in [`DIALECTS`].
 
+pub mod anthropic;
 mod arguments;
 mod attachment;
 mod check;
 mod dialect;
 mod finding;
+pub mod gemini;
 mod media;
 pub mod openai_chat;
 pub mod openai_responses;
@@ -23,7 +25,7 @@ mod tool_id;
 mod turns;
 
 pub use check::{NotJson, check};
-pub use dialect::{DIALECTS, Dialect, deepseek};
+pub use dialect::{DIALECTS, Dialect, bedrock, deepseek, gemini3, vertex};
 pub use finding::{Finding, Level};
 pub use prompt::{Prompt, PromptOptions, Thinking, render};
 pub use rule::Rule;
@@ -54,4 +56,4 @@ pub struct Wire {
 type Render = fn(Target, &[StoredMessage], &PromptOptions) -> crate::Result<(Box<RawValue>, Vec<crate::ReportLine>)>;
 
 /// All wires.
-pub static WIRES: &[&Wire] = &[&openai_chat::WIRE, &openai_responses::WIRE];
+pub static WIRES: &[&Wire] = &[&openai_chat::WIRE, &openai_responses::WIRE, &anthropic::WIRE, &gemini::WIRE];

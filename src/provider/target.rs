@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::dialect::{DIALECTS, Dialect};
-use super::{WIRES, Wire, openai_chat, openai_responses};
+use super::{WIRES, Wire, anthropic, gemini, openai_chat, openai_responses};
 
 /// A wire, and the dialect of it where one is spoken.
 ///
@@ -55,6 +55,10 @@ impl Target {
     pub const OPENAI_CHAT: Self = Self { wire: &openai_chat::WIRE, dialect: None };
     /// OpenAI Responses.
     pub const OPENAI_RESPONSES: Self = Self { wire: &openai_responses::WIRE, dialect: None };
+    /// Anthropic Messages, as Anthropic speaks it.
+    pub const ANTHROPIC: Self = Self { wire: &anthropic::WIRE, dialect: None };
+    /// Gemini's generateContent, as Google's AI Studio speaks it.
+    pub const GEMINI: Self = Self { wire: &gemini::WIRE, dialect: None };
 
     /// The same wire, in the dialect of this name.
     ///

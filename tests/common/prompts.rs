@@ -72,6 +72,9 @@ fn is_in(chunk: &Chunk, request: &str, strings: &HashSet<String>) -> bool {
     // Arguments are a string on some wires, JSON on others.
     let has_arguments = |text: &str| is_string(text) || request.contains(&text.trim().replace(['\n', '\r'], " "));
     let has_data = |url: &str| has(url) || url.split_once(";base64,").is_some_and(|(_, data)| is_string(data));
+    if chunk.native.as_ref().is_some_and(|native| request.contains(native.json.as_str())) {
+        return true;
+    }
     match &chunk.body {
         Body::Text { text, annotations } => {
             let cited = annotations.as_ref().is_none_or(|citations| request.contains(citations.as_str()));

@@ -6,6 +6,7 @@ mod check;
 mod image;
 mod message;
 mod model;
+mod render;
 mod rules;
 mod thinking;
 mod tools;
@@ -16,10 +17,20 @@ pub use rules::RULES;
 
 pub(super) use block::blocks;
 pub(super) use check::{messages, tool_names};
+pub(super) use render::{Manner, PROVIDERS};
 pub(super) use rules::{AN_04, AN_05, AN_11, AN_35, AN_38, AN_40};
 pub(super) use turns::role;
 
 use super::Wire;
 
-pub(super) static WIRE: Wire =
-    Wire { name: "anthropic", rules: RULES, messages: "messages", surrogates: &rules::AN_39, check: check::check };
+/// Name of the wire, and of the provider that it is of.
+const NAME: &str = "anthropic";
+
+pub(super) static WIRE: Wire = Wire {
+    name: NAME,
+    rules: RULES,
+    messages: "messages",
+    surrogates: &rules::AN_39,
+    check: check::check,
+    render: render::render,
+};

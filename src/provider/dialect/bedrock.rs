@@ -2,14 +2,23 @@
 
 use serde_json::{Map, Value};
 
-use super::{Dialect, raise, repeat};
-use crate::provider::anthropic::{AN_04, AN_05, AN_11, AN_35, AN_38, AN_40, blocks, messages, role, tool_names};
+use super::{Dialect, Manner, raise, repeat};
+use crate::provider::anthropic::{self, AN_04, AN_05, AN_11, AN_35, AN_38, AN_40, blocks, messages, role, tool_names};
 use crate::provider::finding::{Finding, Level};
 use crate::provider::rule::rules;
 use crate::provider::shape::is_filled;
 use crate::provider::text::{is_word, is_word_with};
+use crate::provider::tool_id::NameRule;
 
-pub(super) const DIALECT: Dialect = Dialect { name: "bedrock", wire: "anthropic", rules: RULES, check };
+pub(super) const DIALECT: Dialect = Dialect { name: "bedrock", wire: "anthropic", rules: RULES, check, manner: MANNER };
+
+/// BR-02, BR-04; an image is its bytes (docs.aws.amazon.com, ImageSource).
+const MANNER: Manner = Manner::Anthropic(anthropic::Manner {
+    providers: anthropic::PROVIDERS,
+    names: NameRule::words(CHARACTERS),
+    addresses: false,
+    declares: true,
+});
 
 rules! {
     /// What Bedrock adds to Anthropic's rules.

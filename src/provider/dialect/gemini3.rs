@@ -4,11 +4,12 @@ use serde_json::Value;
 
 use super::{Dialect, Manner};
 use crate::provider::finding::{Finding, Level};
-use crate::provider::gemini::{GM_17, turns, unsigned_calls};
+use crate::provider::gemini::{self, GM_17, turns, unsigned_calls};
 use crate::provider::rule::rules;
 
-const MANNER: Manner = Manner::Gemini(super::super::gemini::Manner {});
 pub(super) const DIALECT: Dialect = Dialect { name: "gemini3", wire: "gemini", rules: RULES, check, manner: MANNER };
+
+const MANNER: Manner = Manner::Gemini(gemini::AI_STUDIO);
 
 rules! {
     /// What is sure where the model is one of Gemini 3.

@@ -4,11 +4,13 @@ use serde_json::Value;
 
 use super::{Dialect, Manner, raise, repeat};
 use crate::provider::finding::{Finding, Level};
-use crate::provider::gemini::{GM_03, GM_06};
+use crate::provider::gemini::{self, GM_03, GM_06};
 use crate::provider::rule::rules;
 
-const MANNER: Manner = Manner::Gemini(super::super::gemini::Manner {});
 pub(super) const DIALECT: Dialect = Dialect { name: "vertex", wire: "gemini", rules: RULES, check, manner: MANNER };
+
+/// Vertex signs thinking for itself.
+const MANNER: Manner = Manner::Gemini(gemini::Manner { providers: &["vertex", "vertex_ai"] });
 
 rules! {
     /// What Vertex adds to Gemini's rules.

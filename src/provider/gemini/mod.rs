@@ -12,15 +12,18 @@ mod types;
 
 pub use rules::RULES;
 
-pub(super) use render::Manner;
+pub(super) use render::{AI_STUDIO, Manner};
 pub(super) use rules::{GM_03, GM_06, GM_17};
 pub(super) use sequence::turns;
 pub(super) use signature::unsigned_calls;
 
 use super::Wire;
 
+/// The wire's name, also where a chunk holds what the provider wrote.
+const NAME: &str = "gemini";
+
 pub(super) static WIRE: Wire = Wire {
-    name: "gemini",
+    name: NAME,
     rules: RULES,
     messages: "contents",
     surrogates: &rules::GM_27,

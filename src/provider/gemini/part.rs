@@ -23,7 +23,7 @@ const DATA: &[&str] = &[
 ];
 
 /// Types of inline data that every model takes, and those that some models or Vertex refuse (from reports, see GM-19).
-const TYPES: &[&str] = &[
+pub(super) const TYPES: &[&str] = &[
     "image/png",
     "image/jpeg",
     "image/webp",

@@ -11,10 +11,9 @@ mod types;
 
 pub use rules::RULES;
 
-pub(super) use calls::{call_ids, calls};
+pub(super) use calls::call_ids;
 pub(super) use check::messages;
 pub(super) use render::Manner;
-pub(super) use sequence::role;
 
 use super::Wire;
 

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::error::{Error, Result};
 use crate::group::StoredMessage;
 use crate::model::{Body, Output, Role};
-use crate::provider::attachment::{Attachment, Piece, pieces};
+use crate::provider::attachment::{Attachment, OUTPUT_FOLLOWS, Piece, pieces};
 use crate::provider::tool_id::{IdRule, NameRule};
 use crate::provider::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT, Turn, turns};
 use crate::provider::{PromptOptions, Target, dialect};
@@ -188,8 +188,7 @@ impl<'a> Renderer<'a> {
                 }
                 if texts.is_empty() {
                     let follows = media.len() > found_media;
-                    texts =
-                        vec![Cow::Borrowed(if follows { "The output follows in the next user message." } else { "" })];
+                    texts = vec![Cow::Borrowed(if follows { OUTPUT_FOLLOWS } else { "" })];
                 }
                 if self.manner.arrays && texts.len() > 1 {
                     Content::Parts(texts.into_iter().map(|text| Part::Text { text }).collect())
