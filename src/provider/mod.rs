@@ -25,7 +25,7 @@ mod tool_id;
 mod turns;
 
 pub use check::{NotJson, check};
-pub use dialect::{DIALECTS, Dialect, bedrock, deepseek, gemini3, vertex};
+pub use dialect::{DIALECTS, Dialect, bedrock, databricks, deepseek, gemini3, groq, mistral, moonshot, vertex, vllm};
 pub use finding::{Finding, Level};
 pub use prompt::{Prompt, PromptOptions, Thinking, render};
 pub use rule::Rule;

@@ -11,6 +11,8 @@ const DIGESTS: Uuid = Uuid::from_u128(0x51d0_9b6c_7d8a_5b46_a6f0_93c2_5e1b_4f88)
 /// What a target takes as a tool call's id.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IdRule {
+    /// Characters at least.
+    pub(super) min: usize,
     /// Characters at most; all made ids fit.
     pub(super) max: usize,
     /// Whether a character may stand in it.
@@ -42,7 +44,8 @@ impl Ids {
 
     /// The id of the next call: its own if the target takes it and no call before had it, else one made from it.
     pub(super) fn next(&mut self, own: &str) -> String {
-        let fits = !own.is_empty() && own.chars().count() <= self.rule.max && own.chars().all(self.rule.allows);
+        let lengths = self.rule.min..=self.rule.max;
+        let fits = lengths.contains(&own.chars().count()) && own.chars().all(self.rule.allows);
         let mut id = if fits { own.to_owned() } else { self.made(own, 0) };
         let mut attempt = 0_u32;
         while self.used.contains(&id) {
@@ -93,7 +96,7 @@ impl NameRule {
 mod tests {
     use super::*;
 
-    const RULE: IdRule = IdRule { max: 40, allows: |character| !character.is_control() };
+    const RULE: IdRule = IdRule { min: 1, max: 40, allows: |character| !character.is_control() };
 
     #[test]
     fn an_id_that_fits_stays_and_no_id_comes_twice() {
@@ -111,7 +114,9 @@ mod tests {
 
     #[test]
     fn nine_characters_are_enough_for_ids() {
-        let mut ids = Ids::new(IdRule { max: 9, allows: |character| character.is_ascii_alphanumeric() });
+        let mut ids = Ids::new(IdRule { min: 9, max: 9, allows: |character| character.is_ascii_alphanumeric() });
+        assert_eq!(ids.next("abcDEF123"), "abcDEF123");
+        assert_ne!(ids.next("short"), "short");
         let given: HashSet<String> = (0..100).map(|_| ids.next("toolu_1")).collect();
         assert_eq!(given.len(), 100);
         assert!(given.iter().all(|id| id.len() == 9));

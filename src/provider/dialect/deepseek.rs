@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::thinking::is_thinking;
 use super::{Dialect, Manner};
 use crate::provider::finding::Finding;
-use crate::provider::openai_chat::{self, call_ids, messages};
+use crate::provider::openai_chat::{self, Images, OPENAI, call_ids, messages};
 use crate::provider::rule::rules;
 
 pub(super) const DIALECT: Dialect =
@@ -14,11 +14,14 @@ pub(super) const DIALECT: Dialect =
 /// DS-01, DS-02, DS-03: `reasoning_content` goes with every message that has calls, so that no later message changes an
 /// earlier one.
 const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
-    provider: "deepseek",
+    providers: &["deepseek"],
     arrays: false,
-    media: false,
-    reasoning_content: true,
+    images: Images::Never,
+    audio: false,
+    files: false,
+    reasoning_content: Some(""),
     refusal: false,
+    ..OPENAI
 });
 
 rules! {

@@ -2,15 +2,29 @@
 
 use serde_json::{Map, Value};
 
-use super::Dialect;
+use super::{Dialect, Manner};
 use crate::provider::finding::Finding;
-use crate::provider::openai_chat::{call_ids, messages, role};
+use crate::provider::openai_chat::{self, OPENAI, Order, System, call_ids, messages, role};
 use crate::provider::rule::rules;
 use crate::provider::shape::Type::{self, Any, AnyObject, Array, Bool, Null, Number, Object, OneOf};
 use crate::provider::shape::{Fault, Shape, optional, required};
 use crate::provider::text::is_word_with;
+use crate::provider::tool_id::IdRule;
 
-pub(super) const DIALECT: Dialect = Dialect { name: "mistral", wire: "openai-chat", rules: RULES, check };
+pub(super) const DIALECT: Dialect =
+    Dialect { name: "mistral", wire: "openai-chat", rules: RULES, check, manner: MANNER };
+
+/// MI-01, MI-02, MI-03, MI-06, MI-07. Of other media than images its types are not OpenAI's (sdk:mistralai ContentChunk).
+const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
+    providers: &["mistral"],
+    ids: IdRule { min: ID, max: ID, allows: |character| character.is_ascii_alphanumeric() },
+    audio: false,
+    files: false,
+    refusal: false,
+    system: System::NotBehindModel,
+    order: Order { bridges: true, ends: true, ..Order::ANY },
+    ..OPENAI
+});
 
 rules! {
     /// Mistral's rules.
@@ -41,7 +55,7 @@ rules! {
     MI_07 "MI-07" Hard
         "Roles are system, user, assistant and tool; system does not follow assistant or tool."
         "use one of these roles, and move system messages to the front"
-        "thin: sdk:mistralai ChatCompletionRequestMessage; the order from memory"
+        "sdk:mistralai ChatCompletionRequestMessage; gh:swarmauri/swarmauri-sdk#162"
     MI_08 "MI-08" Hard
         "The message fits Mistral's own type: required keys, types."
         "give the field a value of that type"

@@ -5,10 +5,15 @@
 //! put its own rule in the place of the wire's.
 
 pub mod bedrock;
+pub mod databricks;
 pub mod deepseek;
 pub mod gemini3;
+pub mod groq;
+pub mod mistral;
+pub mod moonshot;
 mod thinking;
 pub mod vertex;
+pub mod vllm;
 
 use serde_json::Value;
 
@@ -40,7 +45,17 @@ pub(super) enum Manner {
 }
 
 /// All dialects.
-pub static DIALECTS: &[Dialect] = &[deepseek::DIALECT, bedrock::DIALECT, vertex::DIALECT, gemini3::DIALECT];
+pub static DIALECTS: &[Dialect] = &[
+    deepseek::DIALECT,
+    mistral::DIALECT,
+    groq::DIALECT,
+    moonshot::DIALECT,
+    vllm::DIALECT,
+    databricks::DIALECT,
+    bedrock::DIALECT,
+    vertex::DIALECT,
+    gemini3::DIALECT,
+];
 
 /// Makes findings of the wire's rules hard.
 fn raise(rules: &[&Rule], out: &mut [Finding]) {

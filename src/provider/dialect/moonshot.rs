@@ -2,14 +2,30 @@
 
 use serde_json::{Map, Value};
 
-use super::Dialect;
 use super::thinking::is_thinking;
+use super::{Dialect, Manner};
 use crate::provider::finding::Finding;
-use crate::provider::openai_chat::{call_ids, messages, role};
+use crate::provider::openai_chat::{self, Images, OPENAI, Texts, UserContent, call_ids, messages, role};
 use crate::provider::rule::rules;
 use crate::provider::shape::is_filled;
 
-pub(super) const DIALECT: Dialect = Dialect { name: "moonshot", wire: "openai-chat", rules: RULES, check };
+pub(super) const DIALECT: Dialect =
+    Dialect { name: "moonshot", wire: "openai-chat", rules: RULES, check, manner: MANNER };
+
+/// MS-01, MS-02: `reasoning_content` goes with every message that has calls, so that no later message changes an earlier
+/// one. Images are sent as data, and there are no parts for sound and documents (platform.moonshot.ai use-kimi-vision-model).
+const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
+    providers: &["moonshot", "moonshotai", "kimi"],
+    arrays: false,
+    user: UserContent::Joined,
+    images: Images::Data,
+    audio: false,
+    files: false,
+    reasoning_content: Some(" "),
+    refusal: false,
+    texts: Texts::NotEmpty,
+    ..OPENAI
+});
 
 rules! {
     /// Moonshot's rules.
@@ -21,7 +37,7 @@ rules! {
     MS_02 "MS-02" Hard
         "The content of a message is not empty, except beside `tool_calls`."
         "leave the message out, or give it text"
-        "thin: from memory of the server's error"
+        "gh:MoonshotAI/kimi-code#1985; gh:lobehub/lobehub#8419"
 }
 
 /// Parts of the names of models that think.

@@ -2,13 +2,26 @@
 
 use serde_json::{Map, Value};
 
-use super::Dialect;
+use super::{Dialect, Manner};
 use crate::json::is_object;
 use crate::provider::finding::Finding;
-use crate::provider::openai_chat::{calls, messages, role};
+use crate::provider::openai_chat::{self, OPENAI, Order, System, UserContent, calls, messages, role};
 use crate::provider::rule::rules;
 
-pub(super) const DIALECT: Dialect = Dialect { name: "vllm", wire: "openai-chat", rules: RULES, check };
+pub(super) const DIALECT: Dialect = Dialect { name: "vllm", wire: "openai-chat", rules: RULES, check, manner: MANNER };
+
+/// VL-01, VL-02, VL-04. There is sound (gh:vllm-project/vllm#11027), but no documents (gh:langchain-ai/openwiki#63).
+const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
+    providers: &["vllm"],
+    arrays: false,
+    user: UserContent::Array,
+    files: false,
+    refusal: false,
+    null: false,
+    system: System::First,
+    order: Order { begins: true, merges: true, bridges: true, ends: false },
+    ..OPENAI
+});
 
 rules! {
     /// The rules of the strictest chat templates.

@@ -11,9 +11,10 @@ mod types;
 
 pub use rules::RULES;
 
-pub(super) use calls::call_ids;
+pub(super) use calls::{call_ids, calls};
 pub(super) use check::messages;
-pub(super) use render::Manner;
+pub(super) use render::{Images, Manner, OPENAI, Order, System, Texts, UserContent};
+pub(super) use sequence::role;
 
 use super::Wire;
 

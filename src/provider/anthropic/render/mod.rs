@@ -51,7 +51,7 @@ const ANTHROPIC: Manner =
     Manner { providers: PROVIDERS, names: NameRule::words(128), addresses: true, declares: false };
 
 /// AN-16; the length is Bedrock's (BR-01), so that a history may move.
-const IDS: IdRule = IdRule { max: 64, allows: is_id_character };
+const IDS: IdRule = IdRule { min: 1, max: 64, allows: is_id_character };
 /// Bytes of a request (AN-42).
 const BYTES: usize = 32 * 1024 * 1024;
 /// Messages of a request (AN-01).

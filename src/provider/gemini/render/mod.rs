@@ -38,7 +38,7 @@ pub(in crate::provider) struct Manner {
 pub(in crate::provider) const AI_STUDIO: Manner = Manner { providers: &["gemini", "google"] };
 
 /// Ids are not sent: calls and responses meet by their order (GM-08, GM-11).
-const IDS: IdRule = IdRule { max: 64, allows: |_| true };
+const IDS: IdRule = IdRule { min: 1, max: 64, allows: |_| true };
 /// GM-16.
 const NAMES: NameRule = NameRule { max: 64, marks: &['_', '.', ':', '-'], begins_freely: false };
 

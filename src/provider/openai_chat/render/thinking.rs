@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use super::Renderer;
 use super::wire::{Part, SEPARATOR};
-use super::{Renderer, Turn};
 use crate::provider::Thinking;
+use crate::provider::turns::Turn;
 use crate::reconcile::Rule;
 
 /// A thinking chunk of an assistant message.
@@ -33,10 +34,10 @@ impl<'a> Renderer<'a> {
         parts: &mut Vec<Part<'a>>,
         says_more: bool,
     ) -> Option<String> {
-        let carries = self.manner.reasoning_content && !turn.calls.is_empty();
-        let own = carries
+        let otherwise = self.manner.reasoning_content.filter(|_| !turn.calls.is_empty());
+        let own = otherwise.is_some()
             && self.options.thinking == Thinking::Native
-            && turn.is_by(&[self.manner.provider], self.options.model.as_deref());
+            && turn.is_by(self.manner.providers, self.options.model.as_deref());
         let is_all = parts.is_empty() && turn.calls.is_empty() && !says_more;
         let tags = match self.options.thinking {
             Thinking::Tagged => true,
@@ -61,7 +62,7 @@ impl<'a> Renderer<'a> {
                 self.note(Rule::ThinkingLeftOut, turn.stored, thought.chunk, self.why_left_out(&thought));
             }
         }
-        carries.then(|| native.join(SEPARATOR))
+        otherwise.map(|otherwise| if native.is_empty() { otherwise.to_owned() } else { native.join(SEPARATOR) })
     }
 
     fn why_left_out(&self, thought: &Thought<'_>) -> &'static str {

@@ -28,7 +28,7 @@ use wire::{Content, Entry, Item, Output, Part, Request};
 /// The provider whose reasoning and items these are.
 const PROVIDER: &str = "openai";
 /// OR-13.
-const IDS: IdRule = IdRule { max: 64, allows: |character| !character.is_control() };
+const IDS: IdRule = IdRule { min: 1, max: 64, allows: |character| !character.is_control() };
 /// OR-16.
 const NAMES: NameRule = NameRule::words(128);
 /// Characters in one output (OR-26).
