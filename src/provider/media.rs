@@ -87,7 +87,6 @@ pub(crate) fn decode_any_base64(text: &str) -> Option<Vec<u8>> {
 
 /// The canonical base64 of what was meant: white space is dropped, the URL-safe alphabet and missing padding are
 /// accepted. `None` if it is empty or cannot be decoded.
-#[cfg_attr(not(test), expect(dead_code, reason = "the renderers call it"))]
 pub(crate) fn normalize_base64(text: &str) -> Option<Cow<'_, str>> {
     let dense: String = text.chars().filter(|character| !character.is_ascii_whitespace()).collect();
     let canonical = STRICT.encode(decode_any_base64(&dense)?);

@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn unknown_names_are_told_what_is_known() {
         let error = |text: &str| text.parse::<Target>().map_or_else(|error| error.to_string(), |_| String::new());
-        assert_eq!(error("chat"), "unknown wire `chat`; known are openai-chat, anthropic");
-        assert_eq!(error(""), "unknown wire ``; known are openai-chat, anthropic");
+        assert_eq!(error("chat"), "unknown wire `chat`; known are openai-chat, openai-responses, anthropic, gemini");
+        assert_eq!(error(""), "unknown wire ``; known are openai-chat, openai-responses, anthropic, gemini");
         assert_eq!(error("openai-chat/x"), "unknown dialect `x` of openai-chat; known are deepseek");
         assert_eq!(error("openai-chat/"), "unknown dialect `` of openai-chat; known are deepseek");
     }

@@ -115,7 +115,7 @@ pub(crate) fn prefix(prompt: &Prompt) -> String {
         [bridge] if has_bridge => panic!("nothing but a bridge: {bridge}"),
         _ => list.len(),
     };
-    list[..end].trim_end_matches(['"', ']', '}']).to_owned()
+    list.get(..end).unwrap().trim_end_matches(['"', ']', '}']).to_owned()
 }
 
 /// The bytes of the message list.
