@@ -37,9 +37,10 @@ impl Rendered {
 const NOTHING_TO_SEND: &[&str] = &["hermes-57942-only-system"];
 
 fn options() -> Vec<PromptOptions> {
-    [Thinking::Native, Thinking::Tagged, Thinking::Omit]
-        .map(|thinking| PromptOptions::new().with_thinking(thinking))
-        .into()
+    // The model is one that goes on with an assistant's words.
+    let prefill = PromptOptions::new().with_model("claude-3-5-sonnet");
+    let thinking = [Thinking::Native, Thinking::Tagged, Thinking::Omit];
+    thinking.map(|thinking| PromptOptions::new().with_thinking(thinking)).into_iter().chain([prefill]).collect()
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! alone, so that a prompt that goes on begins with the bytes of the one before.
 
 mod assistant;
+mod fields;
 mod hosted;
 mod limits;
 mod media;
@@ -28,7 +29,7 @@ use crate::provider::tool_id::{IdRule, NameRule};
 use crate::provider::turns::{BEGINNING, BRIDGE, turns};
 use crate::provider::{PromptOptions, Target, dialect};
 use crate::reconcile::{ReportLine, Rule};
-use wire::{Block, Message, OwnKind, Request, Schema, Speaker, Tool};
+use wire::{Block, Message, Origin, OwnKind, Request, Schema, Speaker, Tool};
 
 /// How a server speaks this wire.
 #[derive(Debug)]
@@ -79,6 +80,7 @@ pub(super) fn render(
         messages: Vec::new(),
         called: BTreeSet::new(),
         server_calls: HashSet::new(),
+        last_text: None,
     };
     for turn in turns {
         match turn.role {
@@ -99,6 +101,8 @@ struct Renderer<'a> {
     called: BTreeSet<String>,
     /// The ids of the calls that the provider ran itself.
     server_calls: HashSet<String>,
+    /// Whose text was said last.
+    last_text: Option<Origin<'a>>,
 }
 
 impl<'a> Renderer<'a> {
@@ -149,7 +153,9 @@ impl<'a> Renderer<'a> {
             if trimmed.len() < text.len() {
                 *text = Cow::Owned(trimmed.to_owned());
                 let detail = "white space at the end of the last text was left out";
-                self.report.push(ReportLine::new(Rule::Altered, detail));
+                if let Some(Origin { stored, chunk }) = self.last_text {
+                    self.note(Rule::Altered, stored, chunk, detail);
+                }
             }
             return;
         }

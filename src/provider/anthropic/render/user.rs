@@ -71,15 +71,16 @@ impl<'a> Renderer<'a> {
     }
 
     /// Text that says something.
-    pub(super) fn text(&mut self, text: &'a str, stored: &StoredMessage, at: usize) -> Option<Block<'a>> {
+    pub(super) fn text(&mut self, text: &'a str, stored: &'a StoredMessage, at: usize) -> Option<Block<'a>> {
         if is_blank(text) {
             self.note(Rule::LeftOut, stored, at, "a blank text");
             return None;
         }
+        self.last_text = Some(Origin { stored, chunk: at });
         Some(Block::Text { text: Cow::Borrowed(text) })
     }
 
-    pub(super) fn refusal(&mut self, text: &'a str, stored: &StoredMessage, at: usize) -> Option<Block<'a>> {
+    pub(super) fn refusal(&mut self, text: &'a str, stored: &'a StoredMessage, at: usize) -> Option<Block<'a>> {
         let block = self.text(text, stored, at)?;
         self.note(Rule::Altered, stored, at, "the refusal is text in this prompt");
         Some(block)
@@ -91,7 +92,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// The block, or the words that stand in its place.
-    pub(super) fn place(&mut self, media: Media<'a>, stored: &StoredMessage, at: usize) -> Block<'a> {
+    pub(super) fn place(&mut self, media: Media<'a>, stored: &'a StoredMessage, at: usize) -> Block<'a> {
         let text = match media {
             Media::Block { block, mended } => {
                 if let Some(mended) = mended {
@@ -101,6 +102,7 @@ impl<'a> Renderer<'a> {
             }
             Media::Transcript(text) => {
                 self.note(Rule::Altered, stored, at, "its transcript stands for the audio");
+                self.last_text = Some(Origin { stored, chunk: at });
                 Cow::Borrowed(text)
             }
             Media::Unfit { what, why } => {
