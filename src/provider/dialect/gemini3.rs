@@ -9,7 +9,7 @@ use crate::provider::rule::rules;
 
 pub(super) const DIALECT: Dialect = Dialect { name: "gemini3", wire: "gemini", rules: RULES, check, manner: MANNER };
 
-const MANNER: Manner = Manner::Gemini(gemini::AI_STUDIO);
+const MANNER: Manner = Manner::Gemini(gemini::Manner { signs: true, ..gemini::AI_STUDIO });
 
 rules! {
     /// What is sure where the model is one of Gemini 3.

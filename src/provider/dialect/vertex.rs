@@ -10,7 +10,7 @@ use crate::provider::rule::rules;
 pub(super) const DIALECT: Dialect = Dialect { name: "vertex", wire: "gemini", rules: RULES, check, manner: MANNER };
 
 /// Vertex signs thinking for itself.
-const MANNER: Manner = Manner::Gemini(gemini::Manner { providers: &["vertex", "vertex_ai"] });
+const MANNER: Manner = Manner::Gemini(gemini::Manner { providers: &["vertex", "vertex_ai"], signs: false });
 
 rules! {
     /// What Vertex adds to Gemini's rules.

@@ -1,8 +1,8 @@
 //! A conversation as Gemini's generateContent takes it, and as Vertex AI does.
 //!
-//! Roles alternate, but for what follows answers to calls: they stand in a content of their own (GM-24), and a content of
-//! the user may follow it. Whatever is said is decided by what precedes it alone, so that a prompt that goes on begins
-//! with the bytes of the one before.
+//! Roles alternate, but for what follows answers to calls: they stand in a content of their own, since newer models refuse
+//! one with other parts (GM-24; gh:vellum-ai/vellum-assistant#39495), and a content of the user may follow it. Whatever is
+//! said is decided by what precedes it alone, so that a prompt that goes on begins with the bytes of the one before.
 
 mod media;
 mod model;
@@ -32,10 +32,12 @@ use wire::{Content, Part, Request, Speaker, System};
 pub(in crate::provider) struct Manner {
     /// The providers whose signatures are the server's own.
     pub(in crate::provider) providers: &'static [&'static str],
+    /// Whether calls have signatures, or stand-ins, whatever the model's name tells.
+    pub(in crate::provider) signs: bool,
 }
 
 /// As Google's AI Studio speaks it.
-pub(in crate::provider) const AI_STUDIO: Manner = Manner { providers: &["gemini", "google"] };
+pub(in crate::provider) const AI_STUDIO: Manner = Manner { providers: &["gemini", "google"], signs: false };
 
 /// Ids are not sent: calls and responses meet by their order (GM-08, GM-11).
 const IDS: IdRule = IdRule { min: 1, max: 64, allows: |_| true };

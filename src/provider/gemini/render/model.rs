@@ -9,6 +9,7 @@ use super::{Renderer, is_blank};
 use crate::model::{Body, Chunk};
 use crate::provider::Thinking;
 use crate::provider::gemini::NAME;
+use crate::provider::gemini::model::wants_signatures;
 use crate::provider::turns::{Call, Turn};
 use crate::reconcile::Rule;
 
@@ -98,11 +99,11 @@ impl<'a> Renderer<'a> {
         (says && !redacted).then_some(Part::Thought { text, thought: true, thought_signature: signature })
     }
 
-    /// The call, and its id where the service gave it one. The first of a step always has a signature (GM-17), so that it
-    /// does not depend on what comes later.
+    /// The call, and its id where the service gave it one. The first of every step has a signature, though only the current
+    /// turn needs one (GM-17): so it does not depend on what comes later.
     fn call(&mut self, turn: &Turn<'a>, call: &Call<'a>, chunk: &'a Chunk, first: bool) -> (Part<'a>, Option<String>) {
         let given = Given::of(chunk).filter(|_| self.is_own(turn));
-        if let Some(given) = given.filter(|given| given.is_call(&call.name, &call.arguments, first)) {
+        if let Some(given) = given.filter(|given| given.is_call(&call.name, &call.arguments, first && self.signs())) {
             return (Part::Given(given.whole()), given.call_id());
         }
         self.note_anew(turn, call.chunk, chunk);
@@ -115,9 +116,14 @@ impl<'a> Renderer<'a> {
             let detail = "the call's signature is bound to another provider or model, or is none";
             self.note(Rule::LeftOut, turn.stored, call.chunk, detail);
         }
-        let thought_signature = own.or(first.then_some(NO_SIGNATURE));
+        let thought_signature = own.or((first && self.signs()).then_some(NO_SIGNATURE));
         let function_call = FunctionCall { name: call.name.clone(), args };
         (Part::Call { function_call, thought_signature }, None)
+    }
+
+    /// Whether calls need signatures: only of models before Gemini 3 it is known that they do not.
+    fn signs(&self) -> bool {
+        self.manner.signs || self.options.model.as_deref().and_then(wants_signatures) != Some(false)
     }
 
     /// A chunk's own part, if it has one of this wire, is not what is sent.
