@@ -108,7 +108,7 @@ fn parallel_results_with_images_stay_together() {
     );
     assert_eq!(report, [Rule::ResultMoved, Rule::MediaMoved, Rule::MediaMoved]);
     let (shape, _) = rendered(deepseek(), &messages, &PromptOptions::new());
-    assert_eq!(shape[4], "result a: see https://x.test/a.png\n\n[image left out: the target takes text only]");
+    assert_eq!(shape[4], "result a: see https://x.test/a.png\n\n[image left out: the target takes none]");
     assert_eq!(shape[6], "user quick!");
 }
 
