@@ -8,8 +8,10 @@ mod arguments;
 mod check;
 mod dialect;
 mod finding;
+mod ingest;
 mod media;
 pub mod openai_chat;
+mod parse;
 mod picture;
 mod prompt;
 mod rule;
@@ -21,6 +23,8 @@ mod turns;
 pub use check::{NotJson, check};
 pub use dialect::{DIALECTS, Dialect, deepseek};
 pub use finding::{Finding, Level};
+pub use ingest::{Decoder, Event, decode};
+pub use parse::{Parsed, parse};
 pub use prompt::{Prompt, PromptOptions, Thinking, render};
 pub use rule::Rule;
 pub use target::{Target, UnknownTarget};
@@ -45,6 +49,10 @@ pub struct Wire {
     check: fn(&Value, &mut Vec<Finding>),
     /// Renders reconciled messages.
     render: Render,
+    /// Makes a decoder of a target's answers.
+    decode: fn(Target) -> Box<dyn ingest::Decode>,
+    /// Takes the messages out of a request's fields. What it leaves there is no part of the conversation.
+    parse: fn(Target, &mut ingest::fields::Fields<'_>) -> crate::Result<Parsed>,
 }
 
 type Render = fn(Target, &[StoredMessage], &PromptOptions) -> crate::Result<(Box<RawValue>, Vec<crate::ReportLine>)>;
