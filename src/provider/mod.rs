@@ -14,6 +14,7 @@ pub mod openai_chat;
 mod parse;
 mod picture;
 mod prompt;
+mod repair;
 mod rule;
 mod shape;
 mod target;
@@ -26,6 +27,7 @@ pub use finding::{Finding, Level};
 pub use ingest::{Decoder, Event, decode};
 pub use parse::{Parsed, parse};
 pub use prompt::{Prompt, PromptOptions, Thinking, render};
+pub use repair::repair;
 pub use rule::Rule;
 pub use target::{Target, UnknownTarget};
 

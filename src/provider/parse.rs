@@ -1,10 +1,12 @@
 //! A request that somebody has, broken ones too, to the messages in it.
 
+use std::borrow::Cow;
+
 use serde_json::value::RawValue;
 
+use super::Target;
 use super::check::NotJson;
 use super::ingest::fields::Fields;
-use super::{Target, Wire};
 use crate::error::{Error, Result};
 use crate::model::Message;
 use crate::reconcile::{ReportLine, Rule};
@@ -40,24 +42,50 @@ pub struct Parsed {
 /// # Errors
 /// `InvalidInput` if the text is no JSON, or has no list of messages.
 pub fn parse(target: Target, request: &str) -> Result<Parsed> {
-    let text = readable(request);
-    let mut fields = read(target.wire(), &text)?;
-    (target.wire().parse)(target, &mut fields)
+    let text = Readable::of(request);
+    Request::read(target, &text).map(|request| request.parsed)
 }
 
-/// The text as a parser takes it.
-pub(super) fn readable(request: &str) -> std::borrow::Cow<'_, str> {
-    crate::json::replace_lone_surrogates(request.trim_start_matches('\u{feff}'))
-}
+/// A request's text as a JSON parser takes it: lone surrogate escapes are replaced.
+#[derive(Debug)]
+pub(super) struct Readable<'a>(Cow<'a, str>);
 
-/// The fields of a request. An array is that of the messages.
-pub(super) fn read<'a>(wire: &Wire, text: &'a str) -> Result<Fields<'a>> {
-    let request: &RawValue =
-        serde_json::from_str(text).map_err(|error| Error::InvalidInput(NotJson::from(error).to_string()))?;
-    if request.get().starts_with('[') {
-        return Ok(Fields::one(wire.messages, request));
+impl<'a> Readable<'a> {
+    pub(super) fn of(request: &'a str) -> Self {
+        Self(crate::json::replace_lone_surrogates(request.trim_start_matches('\u{feff}')))
     }
-    Fields::of(request).ok_or_else(|| no_messages(wire.messages))
+}
+
+/// A request, taken apart.
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    /// The names of its fields, in order.
+    pub(super) names: Vec<String>,
+    pub(super) parsed: Parsed,
+    /// What is no part of the conversation.
+    pub(super) rest: Fields<'a>,
+}
+
+impl<'a> Request<'a> {
+    /// Takes a request apart. An array is that of the messages.
+    pub(super) fn read(target: Target, text: &'a Readable<'_>) -> Result<Self> {
+        let wire = target.wire();
+        let request: &RawValue =
+            serde_json::from_str(&text.0).map_err(|error| Error::InvalidInput(NotJson::from(error).to_string()))?;
+        let fields = if request.get().starts_with('[') {
+            Some(Fields::one(wire.messages, request))
+        } else {
+            Fields::of(request)
+        };
+        let mut rest = fields.ok_or_else(|| no_messages(wire.messages))?;
+        let names = rest.names().map(str::to_owned).collect();
+        let mut parsed = (wire.parse)(target, &mut rest)?;
+        if matches!(text.0, Cow::Owned(_)) {
+            let detail = "lone surrogate escapes in the request are no characters; U+FFFD stands in their place";
+            parsed.notes.insert(0, ReportLine::new(Rule::SurrogateReplaced, detail));
+        }
+        Ok(Self { names, parsed, rest })
+    }
 }
 
 /// The error of a request without a list of messages.

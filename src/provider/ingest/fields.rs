@@ -78,6 +78,11 @@ impl<'a> Fields<'a> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
+    /// What nobody took.
+    pub(in crate::provider) fn pairs(self) -> Vec<(String, &'a RawValue)> {
+        self.0
+    }
+
     /// What nobody took, but `null`.
     pub(in crate::provider) fn rest(self) -> impl Iterator<Item = (String, &'a RawValue)> {
         self.0.into_iter().filter(|(_, raw)| raw.get() != "null")
