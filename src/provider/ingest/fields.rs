@@ -187,8 +187,11 @@ pub(in crate::provider) fn is_empty(raw: &RawValue) -> bool {
     matches!(text, "null" | "\"\"") || is_blank(inside('[', ']')) || is_blank(inside('{', '}'))
 }
 
-/// A value, to be kept. One that is nested too deep is kept as a string that holds its text.
+/// A value, to be kept; `null` is none. One that is nested too deep is kept as a string that holds its text.
 pub(in crate::provider) fn json(raw: &RawValue) -> Option<Json> {
+    if raw.get() == "null" {
+        return None;
+    }
     let kept = Json::from_raw(raw.to_owned());
     kept.or_else(|_| Json::new(serde_json::to_string(raw.get()).unwrap_or_default())).ok()
 }

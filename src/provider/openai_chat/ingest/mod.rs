@@ -2,7 +2,7 @@
 //! speak its wire.
 //!
 //! Choice 0 is the message. Further choices (`n` above 1) are left out: a conversation goes on from one answer. So are
-//! log probabilities, and what content filters say of each piece. Fields that are not known here become opaque chunks at
+//! log probabilities, and what content filters say of each piece; which fields these are, the tables here say. Fields that are not known here become opaque chunks at
 //! the end of the message, or, beside `choices`, fields of its metadata.
 //!
 //! Sources: API reference, "The chat completion object" and "The chat completion chunk object"; types of the official
@@ -26,8 +26,15 @@ use held::Held;
 /// Fields beside `choices` that say nothing of the message.
 const OF_THE_RESPONSE: &[&str] = &["object", "obfuscation", "prompt_filter_results", "prompt_logprobs"];
 /// Fields of a choice that are left out.
-const OF_THE_CHOICE: &[&str] =
-    &["index", "logprobs", "content_filter_results", "content_filter_offsets", "stop_reason", "token_ids"];
+const OF_THE_CHOICE: &[&str] = &[
+    "index",
+    "logprobs",
+    "content_filter_results",
+    "content_filter_offsets",
+    "native_finish_reason",
+    "stop_reason",
+    "token_ids",
+];
 
 /// A decoder of chat completions.
 #[derive(Debug)]
@@ -110,7 +117,13 @@ impl Completion {
         self.metadata.id = self.metadata.id.take().or(id);
         self.metadata.model = self.metadata.model.take().or(model);
         self.metadata_fields.extend(rest.names().map(str::to_owned));
-        rest.extend(Owner::Message, &mut self.metadata.extra);
+        let mut extra = rest.extra(Owner::Message);
+        for (name, json) in std::mem::take(&mut self.metadata.extra).iter() {
+            if extra.get(name).is_none() {
+                extra.push(name, json.clone());
+            }
+        }
+        self.metadata.extra = extra;
         if says {
             answer.begin(self.metadata.clone());
         }

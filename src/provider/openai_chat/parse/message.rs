@@ -125,7 +125,7 @@ fn no_object(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> Message {
         notes.push(Rule::RoleChanged, "a string in place of a message; it was taken for the user's");
         return Message::user(text);
     }
-    notes.push(Rule::Altered, "no message, but other JSON; it was kept as an opaque chunk");
+    notes.push(Rule::Altered, "no message, but other JSON; it is an opaque chunk, and nothing if it is null");
     let opaque = |json: Json| Body::Opaque { provider: provider.to_owned(), kind: "message".to_owned(), json }.into();
     Message::new(Role::User, json(raw).map(opaque))
 }
