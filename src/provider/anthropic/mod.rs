@@ -21,7 +21,7 @@ pub(super) use render::{Manner, PROVIDERS};
 pub(super) use rules::{AN_04, AN_05, AN_11, AN_35, AN_38, AN_40};
 pub(super) use turns::role;
 
-use super::Wire;
+use super::{Wire, unread};
 
 /// Name of the wire, and of the provider that it is of.
 const NAME: &str = "anthropic";
@@ -33,4 +33,6 @@ pub(super) static WIRE: Wire = Wire {
     surrogates: &rules::AN_39,
     check: check::check,
     render: render::render,
+    decode: unread::decoder,
+    parse: unread::parse,
 };

@@ -17,7 +17,7 @@ pub(super) use rules::{GM_03, GM_06, GM_17};
 pub(super) use sequence::turns;
 pub(super) use signature::unsigned_calls;
 
-use super::Wire;
+use super::{Wire, unread};
 
 /// The wire's name, also where a chunk holds what the provider wrote.
 const NAME: &str = "gemini";
@@ -29,4 +29,6 @@ pub(super) static WIRE: Wire = Wire {
     surrogates: &rules::GM_27,
     check: check::check,
     render: render::render,
+    decode: unread::decoder,
+    parse: unread::parse,
 };

@@ -10,7 +10,7 @@ mod types;
 
 pub use rules::RULES;
 
-use super::Wire;
+use super::{Wire, unread};
 
 /// The wire's name, also where a chunk holds what the provider wrote.
 const NAME: &str = "openai-responses";
@@ -22,4 +22,6 @@ pub(super) static WIRE: Wire = Wire {
     surrogates: &rules::OR_28,
     check: check::check,
     render: render::render,
+    decode: unread::decoder,
+    parse: unread::parse,
 };

@@ -1,11 +1,13 @@
 //! How a server speaks this wire: what its manner may differ in from OpenAI's.
 
 use crate::provider::tool_id::IdRule;
+use crate::provider::{Target, dialect};
 
 /// How a server speaks this wire. A dialect says only what it does otherwise than [`OPENAI`].
 #[derive(Debug)]
 pub(in crate::provider) struct Manner {
-    /// The providers whose thinking is the server's own.
+    /// The providers whose thinking is the server's own, by what they are called; first what their answers are stored
+    /// under.
     pub(in crate::provider) providers: &'static [&'static str],
     pub(in crate::provider) ids: IdRule,
     /// Whether the content of system, assistant and tool messages may be an array.
@@ -27,6 +29,15 @@ pub(in crate::provider) struct Manner {
     pub(in crate::provider) order: Order,
     /// Whether the tools of the history have to be declared.
     pub(in crate::provider) declares: bool,
+}
+
+impl Manner {
+    pub(in crate::provider) fn of(target: Target) -> &'static Self {
+        match target.dialect().map(|dialect| &dialect.manner) {
+            Some(dialect::Manner::OpenAiChat(manner)) => manner,
+            _ => &OPENAI,
+        }
+    }
 }
 
 /// The form of what the user says.

@@ -17,7 +17,7 @@ use crate::group::StoredMessage;
 use crate::model::Role;
 use crate::provider::tool_id::NameRule;
 use crate::provider::turns::{Call, Turn, turns};
-use crate::provider::{PromptOptions, Target, dialect};
+use crate::provider::{PromptOptions, Target};
 use crate::reconcile::{ReportLine, Rule};
 pub(in crate::provider) use manner::{Images, Manner, OPENAI, Order, System, Texts, UserContent};
 use said::Said;
@@ -33,10 +33,7 @@ pub(super) fn render(
     messages: &[StoredMessage],
     options: &PromptOptions,
 ) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
-    let manner = match target.dialect().map(|dialect| &dialect.manner) {
-        Some(dialect::Manner::OpenAiChat(manner)) => manner,
-        _ => &OPENAI,
-    };
+    let manner = Manner::of(target);
     let mut report = Vec::new();
     let turns = turns(messages, manner.ids, NAMES, &mut report);
     let mut renderer = Renderer { manner, options, report, messages: Vec::new() };

@@ -55,8 +55,8 @@ impl<'a> Renderer<'a> {
                     continue;
                 }
                 Body::Thinking { text, signature, redacted } if turn.role == Role::Assistant => {
-                    let is_text = !text.is_empty() && signature.is_none() && redacted.is_none();
-                    said.thinking.push(Thought { chunk: at, text, is_text, before: said.parts.len() });
+                    let is_opaque = signature.is_some() || redacted.is_some();
+                    said.thinking.push(Thought { chunk: at, text, is_opaque, before: said.parts.len() });
                     continue;
                 }
                 Body::Image(image) => (attach.image)(image),

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::Renderer;
 use super::wire::{Part, SEPARATOR};
 use crate::provider::Thinking;
+use crate::provider::text::is_blank;
 use crate::provider::turns::Turn;
 use crate::reconcile::Rule;
 
@@ -14,8 +15,8 @@ pub(super) struct Thought<'a> {
     /// Its position in the message.
     pub(super) chunk: usize,
     pub(super) text: &'a str,
-    /// Whether it is text and nothing else: a signature or redacted data belong to another wire.
-    pub(super) is_text: bool,
+    /// Whether it has a signature, or redacted data, which belong to another wire.
+    pub(super) is_opaque: bool,
     /// How many parts of the message stand before it.
     pub(super) before: usize,
 }
@@ -46,9 +47,9 @@ impl<'a> Renderer<'a> {
         };
         let (mut native, mut tagged) = (Vec::new(), 0);
         for thought in thoughts {
-            if own && thought.is_text {
+            if own && !thought.is_opaque && !thought.text.is_empty() {
                 native.push(thought.text);
-            } else if tags && !thought.text.is_empty() {
+            } else if tags && !is_blank(thought.text) {
                 self.note(
                     Rule::ThinkingTagged,
                     turn.stored,
@@ -68,7 +69,8 @@ impl<'a> Renderer<'a> {
     fn why_left_out(&self, thought: &Thought<'_>) -> &'static str {
         match self.options.thinking {
             Thinking::Omit => "thinking was left out, as was asked for",
-            _ if !thought.is_text => "thinking with a signature, or redacted, is bound to another provider",
+            _ if thought.is_opaque => "thinking with a signature, or redacted, is bound to another provider",
+            _ if is_blank(thought.text) => "the thinking says nothing",
             _ => "the target takes no thinking here",
         }
     }
