@@ -1,6 +1,6 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use conversation_store::model::Name;
-use conversation_store::provider::{self, PromptOptions, Target, Thinking};
+use conversation_store::provider::{self, DIALECTS, PromptOptions, Target, Thinking, WIRES};
 use conversation_store::{Error, ReportLine, Store};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -12,6 +12,7 @@ use super::output::Output;
 const EXAMPLES: &str = "\
 Examples:
   convo prompt chat-42 --for openai-chat
+  convo prompt chat-42 --for anthropic
   convo prompt chat-42 --for openai-chat/deepseek --model deepseek-v4 --thinking tagged
   convo prompt chat-42 --for openai-chat --json | jq .report
 
@@ -45,11 +46,9 @@ pub(super) struct Rendering {
 /// For whom.
 #[derive(Debug, clap::Args)]
 pub(super) struct Aim {
-    /// The wire, or the wire and its dialect: openai-chat, openai-chat/deepseek
-    #[arg(long = "for", value_name = "TARGET")]
+    #[arg(long = "for", value_name = "TARGET", help = known_wires())]
     target: Target,
-    /// The dialect of the wire: deepseek
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = known_dialects())]
     dialect: Option<String>,
 }
 
@@ -78,6 +77,21 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         (_, Some(error)) => Err(error),
         (request, None) => output.json(request).map(|()| Exit::Done),
     }
+}
+
+fn known_wires() -> String {
+    let wires: Vec<_> = WIRES.iter().map(|wire| wire.name).collect();
+    format!("The wire, or the wire and its dialect, as in openai-chat/mistral: {}", wires.join(", "))
+}
+
+fn known_dialects() -> String {
+    let of = |wire: &str| {
+        let dialects: Vec<_> =
+            DIALECTS.iter().filter(|dialect| dialect.wire == wire).map(|dialect| dialect.name).collect();
+        (!dialects.is_empty()).then(|| format!("of {wire} {}", dialects.join(", ")))
+    };
+    let known: Vec<_> = WIRES.iter().filter_map(|wire| of(wire.name)).collect();
+    format!("The dialect of the wire: {}", known.join("; "))
 }
 
 fn thinking() -> impl TypedValueParser<Value = Thinking> {
