@@ -20,11 +20,13 @@ mod payload;
 mod picture;
 mod prompt;
 mod repair;
+mod rounds;
 mod rule;
 mod shape;
 mod target;
 mod text;
 mod tool_id;
+mod tools;
 mod turns;
 mod unread;
 
@@ -33,10 +35,11 @@ pub use dialect::{DIALECTS, Dialect, bedrock, databricks, deepseek, gemini3, gro
 pub use finding::{Finding, Level};
 pub use ingest::{Decoder, Event, decode};
 pub use parse::{Parsed, parse};
-pub use prompt::{Prompt, PromptOptions, Thinking, render};
+pub use prompt::{FinishedTools, Prompt, PromptOptions, Thinking, render};
 pub use repair::repair;
 pub use rule::Rule;
 pub use target::{Target, UnknownTarget};
+pub use tools::Tool;
 
 use serde_json::Value;
 use serde_json::value::RawValue;

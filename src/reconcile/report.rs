@@ -55,6 +55,10 @@ pub enum Rule {
     ThinkingTagged,
     /// A chunk was rendered in another form.
     Altered,
+    /// A call or an answer of a round that is over was told as text.
+    FinishedToolFlattened,
+    /// A call or an answer of a round that is over was left out.
+    FinishedToolDropped,
     /// Arguments that are no JSON object were made one.
     ArgumentsRepaired,
     /// A tool's name was changed to what the target takes.

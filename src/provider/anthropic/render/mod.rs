@@ -26,10 +26,11 @@ use crate::error::{Error, Result};
 use crate::group::StoredMessage;
 use crate::model::Role;
 use crate::provider::tool_id::{IdRule, NameRule};
+use crate::provider::tools::declared;
 use crate::provider::turns::{BEGINNING, BRIDGE, turns};
 use crate::provider::{PromptOptions, Target, dialect};
 use crate::reconcile::{ReportLine, Rule};
-use wire::{Block, Message, Origin, OwnKind, Request, Schema, Speaker, Tool};
+use wire::{Block, Message, Origin, OwnKind, Request, Speaker};
 
 /// How a server speaks this wire.
 #[derive(Debug)]
@@ -130,9 +131,11 @@ impl<'a> Renderer<'a> {
         }
         limits::keep_to_limits(&mut self.messages, &mut self.report);
         self.end();
-        let names = if self.manner.declares { self.called } else { BTreeSet::new() };
-        let tools = names.into_iter().map(|name| Tool { name, input_schema: Schema { r#type: "object" } });
-        let request = Request { system: self.system, messages: self.messages, tools: tools.collect() };
+        let called = if self.manner.declares { self.called } else { BTreeSet::new() };
+        let called = called.into_iter().map(Cow::Owned).collect();
+        let tools = declared(&self.options.tools, self.manner.names, called, &mut self.report)?;
+        let tools = tools.into_iter().map(Into::into).collect();
+        let request = Request { system: self.system, messages: self.messages, tools };
         if request.messages.len() > MESSAGES {
             return Err(Error::TooLarge(format!("{} messages, {target} takes {MESSAGES}", request.messages.len())));
         }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::group::StoredMessage;
+use crate::provider::tools::Declared;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Request<'a> {
@@ -14,7 +15,7 @@ pub(super) struct Request<'a> {
     pub(super) system: Vec<Block<'a>>,
     pub(super) messages: Vec<Message<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) tools: Vec<Tool>,
+    pub(super) tools: Vec<Tool<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -116,16 +117,19 @@ pub(super) enum Content<'a> {
     Blocks(Vec<Block<'a>>),
 }
 
-/// A tool that is declared because the history calls it.
+/// A tool that may be called.
 #[derive(Debug, Serialize)]
-pub(super) struct Tool {
-    pub(super) name: String,
-    pub(super) input_schema: Schema,
+pub(super) struct Tool<'a> {
+    name: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    input_schema: Box<RawValue>,
 }
 
-#[derive(Debug, Serialize)]
-pub(super) struct Schema {
-    pub(super) r#type: &'static str,
+impl<'a> From<Declared<'a>> for Tool<'a> {
+    fn from(tool: Declared<'a>) -> Self {
+        Self { name: tool.name, description: tool.description, input_schema: tool.parameters }
+    }
 }
 
 impl Content<'_> {

@@ -13,6 +13,7 @@ mod thinking;
 mod wire;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
 
@@ -21,11 +22,12 @@ use crate::group::StoredMessage;
 use crate::model::{Body, Chunk, Role};
 use crate::provider::text::is_blank;
 use crate::provider::tool_id::{IdRule, NameRule};
+use crate::provider::tools::declared;
 use crate::provider::turns::{BEGINNING, BRIDGE, Turn, signed_turns};
 use crate::provider::{PromptOptions, Target, dialect};
 use crate::reconcile::{ReportLine, Rule};
 use media::attach;
-use wire::{Content, Part, Request, Speaker, System};
+use wire::{Content, Functions, Part, Request, Speaker, System};
 
 /// How a server speaks this wire.
 #[derive(Debug)]
@@ -163,7 +165,10 @@ impl<'a> Renderer<'a> {
             self.say(Speaker::User, vec![Part::Text { text: Cow::Borrowed(BRIDGE) }]);
         }
         let system_instruction = Some(System { parts: self.system }).filter(|system| !system.parts.is_empty());
-        let request = serde_json::value::to_raw_value(&Request { system_instruction, contents: self.contents });
+        let tools = declared(&self.options.tools, NAMES, BTreeSet::new(), &mut self.report)?;
+        let function_declarations: Vec<_> = tools.into_iter().map(Into::into).collect();
+        let tools = (!function_declarations.is_empty()).then_some([Functions { function_declarations }]);
+        let request = serde_json::value::to_raw_value(&Request { system_instruction, contents: self.contents, tools });
         let request = request.map_err(|error| Error::InvalidInput(format!("the prompt cannot be written: {error}")))?;
         Ok((request, self.report))
     }

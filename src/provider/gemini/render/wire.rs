@@ -6,12 +6,39 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::provider::tools::Declared;
+
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Request<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) system_instruction: Option<System<'a>>,
     pub(super) contents: Vec<Content<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tools: Option<[Functions<'a>; 1]>,
+}
+
+/// The tools that may be called.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Functions<'a> {
+    pub(super) function_declarations: Vec<Declaration<'a>>,
+}
+
+/// Source: `FunctionDeclaration` of the official Python SDK. `parameters` takes a part of OpenAPI's schemas only.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Declaration<'a> {
+    name: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    parameters_json_schema: Box<RawValue>,
+}
+
+impl<'a> From<Declared<'a>> for Declaration<'a> {
+    fn from(tool: Declared<'a>) -> Self {
+        Self { name: tool.name, description: tool.description, parameters_json_schema: tool.parameters }
+    }
 }
 
 #[derive(Debug, Serialize)]

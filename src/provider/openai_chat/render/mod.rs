@@ -8,6 +8,7 @@ mod said;
 mod thinking;
 mod wire;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
@@ -16,12 +17,13 @@ use crate::error::{Error, Result};
 use crate::group::StoredMessage;
 use crate::model::Role;
 use crate::provider::tool_id::NameRule;
+use crate::provider::tools::declared;
 use crate::provider::turns::{Call, Turn, turns};
 use crate::provider::{PromptOptions, Target};
 use crate::reconcile::{ReportLine, Rule};
 pub(in crate::provider) use manner::{Images, Manner, OPENAI, Order, System, Texts, UserContent};
 use said::Said;
-use wire::{Content, Declaration, Function, Message, Part, Request, SEPARATOR, Schema, Tool, ToolCall};
+use wire::{Content, Function, Message, Part, Request, SEPARATOR, Tool, ToolCall};
 
 /// OC-14.
 const NAMES: NameRule = NameRule::words(64);
@@ -43,22 +45,22 @@ pub(super) fn render(
     if !renderer.end() {
         return Err(Error::NothingToSend(format!("no message of the conversation has content that {target} takes")));
     }
-    let Renderer { messages, report, .. } = renderer;
-    let tools = if manner.declares { stubs(&messages) } else { Vec::new() };
+    let Renderer { messages, mut report, .. } = renderer;
+    let called = if manner.declares { called(&messages) } else { BTreeSet::new() };
+    let tools = declared(&options.tools, NAMES, called, &mut report)?;
+    let tools = tools.into_iter().map(|function| Tool::Function { function: function.into() }).collect();
     let request = serde_json::value::to_raw_value(&Request { messages, tools });
     let request = request.map_err(|error| Error::InvalidInput(format!("the prompt cannot be written: {error}")))?;
     Ok((request, report))
 }
 
-/// Declarations of the tools that were called, by name.
-fn stubs<'a>(messages: &[Message<'a>]) -> Vec<Tool<'a>> {
+/// The tools that were called.
+fn called<'a>(messages: &[Message<'a>]) -> BTreeSet<Cow<'a, str>> {
     let calls = messages.iter().flat_map(|message| match message {
         Message::Assistant { tool_calls, .. } => tool_calls.as_slice(),
         _ => &[],
     });
-    let names: BTreeSet<_> = calls.map(|call| call.function.name.clone()).collect();
-    let tools = names.into_iter().map(|name| Declaration { name, parameters: Schema { r#type: "object" } });
-    tools.map(|function| Tool::Function { function }).collect()
+    calls.map(|call| call.function.name.clone()).collect()
 }
 
 struct Renderer<'a> {

@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use std::mem;
 
 use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::provider::tools::Declared;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Request<'a> {
@@ -13,7 +16,7 @@ pub(super) struct Request<'a> {
     pub(super) tools: Vec<Tool<'a>>,
 }
 
-/// A tool that the history holds calls of: its name, and that it takes an object.
+/// A tool that may be called.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub(super) enum Tool<'a> {
@@ -22,13 +25,10 @@ pub(super) enum Tool<'a> {
 
 #[derive(Debug, Serialize)]
 pub(super) struct Declaration<'a> {
-    pub(super) name: Cow<'a, str>,
-    pub(super) parameters: Schema,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Schema {
-    pub(super) r#type: &'static str,
+    name: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    parameters: Box<RawValue>,
 }
 
 #[derive(Debug, Serialize)]
@@ -101,6 +101,12 @@ pub(super) struct ToolCall<'a> {
 pub(super) struct Function<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) arguments: Cow<'a, str>,
+}
+
+impl<'a> From<Declared<'a>> for Declaration<'a> {
+    fn from(tool: Declared<'a>) -> Self {
+        Self { name: tool.name, description: tool.description, parameters: tool.parameters }
+    }
 }
 
 impl<'a> Content<'a> {

@@ -9,7 +9,7 @@ mod thinking;
 mod wire;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::value::RawValue;
 
@@ -18,6 +18,7 @@ use crate::group::StoredMessage;
 use crate::model::{Body, Chunk, Role};
 use crate::provider::attachment::{Piece, pieces};
 use crate::provider::tool_id::{IdRule, NameRule};
+use crate::provider::tools::declared;
 use crate::provider::turns::{Answer, FAILED_WITHOUT_OUTPUT, Turn, turns};
 use crate::provider::{PromptOptions, Target};
 use crate::reconcile::{ReportLine, Rule};
@@ -51,7 +52,9 @@ pub(super) fn render(
     if renderer.input.is_empty() {
         return Err(Error::NothingToSend(format!("no message of the conversation has content that {target} takes")));
     }
-    let request = serde_json::value::to_raw_value(&Request { input: renderer.input });
+    let tools = declared(&options.tools, NAMES, BTreeSet::new(), &mut renderer.report)?;
+    let tools = tools.into_iter().map(Into::into).collect();
+    let request = serde_json::value::to_raw_value(&Request { input: renderer.input, tools });
     let request = request.map_err(|error| Error::InvalidInput(format!("the prompt cannot be written: {error}")))?;
     Ok((request, renderer.report))
 }

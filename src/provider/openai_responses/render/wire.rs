@@ -6,9 +6,34 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::provider::tools::Declared;
+
 #[derive(Debug, Serialize)]
 pub(super) struct Request<'a> {
     pub(super) input: Vec<Entry<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) tools: Vec<Tool<'a>>,
+}
+
+/// A tool that may be called.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum Tool<'a> {
+    Function {
+        name: Cow<'a, str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        description: Option<&'a str>,
+        parameters: Box<RawValue>,
+        /// Else the service takes the schema for one of its strict kind.
+        strict: bool,
+    },
+}
+
+impl<'a> From<Declared<'a>> for Tool<'a> {
+    fn from(tool: Declared<'a>) -> Self {
+        let Declared { name, description, parameters } = tool;
+        Self::Function { name, description, parameters, strict: false }
+    }
 }
 
 /// An item, of our making or as the provider wrote it.
