@@ -8,6 +8,8 @@ use serde_json::value::RawValue;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Request<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) instructions: Option<&'a str>,
     pub(super) input: Vec<Entry<'a>>,
 }
 
@@ -35,6 +37,11 @@ pub(super) enum Item<'a> {
         call_id: String,
         name: Cow<'a, str>,
         arguments: Cow<'a, str>,
+    },
+    CustomToolCall {
+        call_id: String,
+        name: Cow<'a, str>,
+        input: &'a str,
     },
     FunctionCallOutput {
         call_id: String,
