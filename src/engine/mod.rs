@@ -7,6 +7,8 @@ mod ballast;
 #[cfg(test)]
 mod conformance;
 mod directory;
+#[cfg(feature = "fjall")]
+mod fjall;
 mod memory;
 #[cfg(feature = "sled")]
 mod sled;
@@ -91,4 +93,6 @@ const ENGINES: &[Row] = &[
     Row { name: "backup", open: backup::open },
     #[cfg(feature = "sled")]
     Row { name: "sled", open: sled::open },
+    #[cfg(feature = "fjall")]
+    Row { name: "fjall", open: fjall::open },
 ];

@@ -91,7 +91,7 @@ impl Core {
 
     /// The title that the visible messages give.
     fn derived_title(&self, id: ConversationId, head: &Head) -> Result<Option<(u64, String)>> {
-        let messages = self.group(id, head)?.messages;
+        let messages = self.group(id, head, Vec::new())?.messages;
         Ok(messages.iter().find_map(|stored| {
             let (_, title) = title(std::slice::from_ref::<Message>(&stored.message))?;
             Some((stored.index, title))

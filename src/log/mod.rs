@@ -216,6 +216,15 @@ impl Core {
         }
     }
 
+    /// The head that readers see, and the messages whose writers live: both as of one moment, so that a message that is
+    /// finished meanwhile is not taken for one that was interrupted.
+    fn published(&self, id: ConversationId) -> Result<Option<(Arc<Head>, Vec<u64>)>> {
+        let _pin = self.pin(id)?;
+        let mut state = self.lock();
+        let slot = state.slot(id);
+        Ok(slot.published.clone().map(|head| (head, slot.writers.keys().copied().collect())))
+    }
+
     /// The head that readers see.
     fn published_head(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
         let _pin = self.pin(id)?;

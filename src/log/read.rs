@@ -191,9 +191,7 @@ impl Core {
     }
 
     /// All messages, grouped, and what could not be read.
-    pub(super) fn group(&self, id: ConversationId, head: &Head) -> Result<Grouped> {
-        let live: Vec<u64> =
-            self.lock().slots.get(&id).map(|slot| slot.writers.keys().copied().collect()).unwrap_or_default();
+    pub(super) fn group(&self, id: ConversationId, head: &Head, live: Vec<u64>) -> Result<Grouped> {
         let segments = self.segments(id, head)?;
         let mut grouper = Grouper::new(self.epoch, live);
         self.read(id, &segments, 1..=head.next_seq - 1, Order::Ascending, &mut |item| {
@@ -208,8 +206,8 @@ impl Core {
 
     /// The conversation as it is durable now.
     pub(crate) fn load(&self, id: ConversationId, shown: &dyn std::fmt::Display) -> Result<Grouped> {
-        let head = self.published_head(id)?.ok_or_else(|| Error::no_conversation(shown))?;
-        let grouped = self.group(id, &head)?;
+        let (head, live) = self.published(id)?.ok_or_else(|| Error::no_conversation(shown))?;
+        let grouped = self.group(id, &head, live)?;
         // Damage that is seen while the conversation is deleted is no damage.
         if !grouped.damage.is_empty() && self.published_head(id)?.is_none() {
             return Err(Error::no_conversation(shown));

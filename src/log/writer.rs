@@ -152,6 +152,7 @@ impl Core {
     /// Collects a delta.
     pub(crate) fn push(&self, writer: &Arc<Writer>, chunk_index: u32, delta: Chunk) -> Result<()> {
         writer.check_open()?;
+        self.lock().check_writable()?;
         let mut buffer = writer.lock();
         let is_first = buffer.push(chunk_index, delta)?;
         if buffer.bytes >= BUFFER_BYTES {

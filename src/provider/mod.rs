@@ -9,11 +9,14 @@ mod arguments;
 mod check;
 mod dialect;
 mod finding;
+mod ingest;
 mod media;
 pub mod openai_chat;
+mod parse;
 mod payload;
 mod picture;
 mod prompt;
+mod repair;
 mod rule;
 mod shape;
 mod target;
@@ -24,7 +27,10 @@ mod turns;
 pub use check::{NotJson, check};
 pub use dialect::{DIALECTS, Dialect, bedrock, deepseek};
 pub use finding::{Finding, Level};
+pub use ingest::{Decoder, Event, decode};
+pub use parse::{Parsed, parse};
 pub use prompt::{Prompt, PromptOptions, Thinking, render};
+pub use repair::repair;
 pub use rule::Rule;
 pub use target::{Target, UnknownTarget};
 
@@ -48,6 +54,10 @@ pub struct Wire {
     check: fn(&Value, &mut Vec<Finding>),
     /// Renders reconciled messages.
     render: Render,
+    /// Makes a decoder of a target's answers.
+    decode: fn(Target) -> Box<dyn ingest::Decode>,
+    /// Takes the messages out of a request's fields. What it leaves there is no part of the conversation.
+    parse: fn(Target, &mut ingest::fields::Fields<'_>) -> crate::Result<Parsed>,
 }
 
 type Render = fn(Target, &[StoredMessage], &PromptOptions) -> crate::Result<(Box<RawValue>, Vec<crate::ReportLine>)>;

@@ -3,7 +3,9 @@
 mod calls;
 mod check;
 mod content;
+mod ingest;
 mod message;
+mod parse;
 mod render;
 mod rules;
 mod sequence;
@@ -15,7 +17,7 @@ pub(super) use calls::call_ids;
 pub(super) use check::messages;
 pub(super) use render::Manner;
 
-use super::Wire;
+use super::{Target, Wire, dialect};
 
 pub(super) static WIRE: Wire = Wire {
     name: "openai-chat",
@@ -24,4 +26,14 @@ pub(super) static WIRE: Wire = Wire {
     surrogates: &rules::OC_32,
     check: check::check,
     render: render::render,
+    decode: ingest::decoder,
+    parse: parse::parse,
 };
+
+/// Whose answers a target's are.
+fn provider(target: Target) -> &'static str {
+    match target.dialect().map(|dialect| &dialect.manner) {
+        Some(dialect::Manner::OpenAiChat(manner)) => manner.provider,
+        _ => "openai",
+    }
+}
