@@ -58,6 +58,21 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     if text.contains(['\n', '\r']) { Cow::Owned(text.replace(['\n', '\r'], " ")) } else { Cow::Borrowed(text) }
 }
 
+/// JSON text without white space between its tokens.
+pub(crate) fn compact(text: &str) -> String {
+    let (mut in_string, mut escaped) = (false, false);
+    let is_token = |character: &char| {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' => escaped = in_string,
+            '"' => in_string = !in_string,
+            _ => {}
+        }
+        in_string || !matches!(character, ' ' | '\t' | '\n' | '\r')
+    };
+    text.chars().filter(is_token).collect()
+}
+
 /// How deep arrays and objects are nested in a JSON text: 0 for a plain value, 1 for `[]`. Takes broken JSON too.
 pub(crate) fn depth(text: &str) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
@@ -174,6 +189,18 @@ mod tests {
         assert_eq!(mark_lone_surrogates(taken).1, Some('\u{fdd3}'));
         let all: String = ('\u{fdd0}'..='\u{fdef}').chain("\\udfff".chars()).collect();
         assert_eq!(mark_lone_surrogates(&all).1, Some('\u{fdef}'));
+    }
+
+    #[test]
+    fn compact_text_is_the_same_json() {
+        let table = [
+            ("{\n  \"a b\" : [ 1.50 ,\t\"\\\" x\\\\\" , null ]\r\n}", "{\"a b\":[1.50,\"\\\" x\\\\\",null]}"),
+            ("{}", "{}"),
+            (" ", ""),
+        ];
+        for (text, wanted) in table {
+            assert_eq!(compact(text), wanted);
+        }
     }
 
     #[test]

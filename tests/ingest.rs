@@ -382,7 +382,24 @@ fn any_bytes_are_taken() {
         "{\"tool_calls\":[1,{},{\"id\":\"a\",\"custom\":{}}]}",
         "{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"image_url\",\"image_url\":\"b\"},null,1]}",
     ];
+    const EVENTS: &[&str] = &[
+        "data: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"call_id\":\"c\",\"name\":\"f\"}}\n\n",
+        "data: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"call_id\":\"d\",\"name\":\"g\"}}\n\n",
+        "data: {\"type\":\"response.function_call_arguments.delta\",\"output_index\":0,\"delta\":\"{}\"}\n\n",
+        "data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"content_index\":0,\"delta\":\"é\"}\n\n",
+        "data: {\"type\":\"response.refusal.delta\",\"output_index\":0,\"content_index\":0,\"delta\":\"no\"}\n\n",
+        "data: {\"type\":\"response.reasoning_summary_text.delta\",\"output_index\":0,\"summary_index\":1,\"delta\":\"hm\"}\n\n",
+        "data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"call_id\":\"e\",\"name\":\"h\",\"arguments\":\"{}\",\"namespace\":\"n\"}}\n\n",
+        "data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"id\":\"msg_1\",\"type\":\"message\",\"phase\":\"commentary\",\"content\":[{\"type\":\"output_text\",\"text\":\"éa\",\"annotations\":[{}]},{\"type\":\"refusal\",\"refusal\":\"n\"}]}}\n\n",
+        "data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"reasoning\",\"summary\":[{\"text\":\"hm\"}],\"encrypted_content\":\"e\"}}\n\n",
+        "data: {\"type\":\"response.completed\",\"output_index\":0,\"response\":{\"status\":\"completed\",\"output\":[{\"type\":\"web_search_call\"},1,{\"role\":\"user\",\"content\":null}]}}\n\n",
+        "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]}}]}\n\n",
+        "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\",\"thought\":true},{\"text\":\"\",\"thoughtSignature\":\"c2ln\"}]}}]}\n\n",
+        "data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"f\"}},{\"functionCall\":1},{},null]},\"finishReason\":\"STOP\"}]}\n\n",
+        "data: {\"promptFeedback\":{\"blockReason\":\"OTHER\"},\"usageMetadata\":{}}\n\n",
+    ];
     let piece = prop_oneof![
+        3 => proptest::sample::select(EVENTS).prop_map(|event| event.as_bytes().to_vec()),
         9 => proptest::sample::select(PIECES).prop_map(|piece| piece.as_bytes().to_vec()),
         1 => proptest::collection::vec(any::<u8>(), 0..4),
     ];

@@ -30,7 +30,7 @@ fn stored(messages: Vec<Message>) -> Vec<StoredMessage> {
 fn rendered_requests_parse_to_themselves() {
     let mut runner = TestRunner::new(config(cases("CONVO_HOSTILE_CASES", 1500)));
     let result = runner.run(&hostile::log(9), |log| {
-        for target in prompts::targets().into_iter().filter(|target| target.wire().name == "openai-chat") {
+        for target in prompts::targets() {
             for thinking in [Thinking::Native, Thinking::Tagged, Thinking::Omit] {
                 let options = PromptOptions::new().with_thinking(thinking);
                 let Some(prompt) = prompts::prompt(target, &log, &options) else { continue };

@@ -216,13 +216,13 @@ fn custom_tools_keep_their_input() {
     let output = r#"{"type":"custom_tool_call_output","call_id":"call_1","output":"done"}"#;
     assert_eq!(request, format!(r#"{{"input":[{json},{output}]}}"#));
     assert_eq!(report, []);
-    // Of another model's answer the item is not taken, and its input becomes an object.
+    // Of another provider's answer the item is made anew.
     let mut foreign = messages.clone();
     foreign[0].metadata.provider = Some("xai".to_owned());
     let (request, report) = rendered(&foreign);
-    let call = r#"call call_1 run {"malformed_arguments":"*** Begin"}"#;
-    assert_eq!(shape(&request), [call, "output call_1: done"]);
-    assert_eq!(report, [Rule::ArgumentsRepaired, Rule::Altered]);
+    let made = r#"{"type":"custom_tool_call","call_id":"call_1","name":"run","input":"*** Begin"}"#;
+    assert_eq!(request, format!(r#"{{"input":[{made},{output}]}}"#));
+    assert_eq!(report, [Rule::Altered]);
 }
 
 #[test]

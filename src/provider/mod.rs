@@ -28,7 +28,6 @@ mod text;
 mod tool_id;
 mod tools;
 mod turns;
-mod unread;
 
 pub use check::{NotJson, check};
 pub use dialect::{DIALECTS, Dialect, bedrock, databricks, deepseek, gemini3, groq, mistral, moonshot, vertex, vllm};

@@ -69,15 +69,17 @@ fn collect(value: &Value, strings: &mut HashSet<String>) {
 fn is_in(chunk: &Chunk, request: &str, strings: &HashSet<String>) -> bool {
     let has = |text: &str| strings.iter().any(|string| string.contains(text));
     let is_string = |text: &str| strings.contains(text);
+    // JSON within JSON stands on one line.
+    let has_json = |text: &str| request.contains(&text.trim().replace(['\n', '\r'], " "));
     // Arguments are a string on some wires, JSON on others.
-    let has_arguments = |text: &str| is_string(text) || request.contains(&text.trim().replace(['\n', '\r'], " "));
+    let has_arguments = |text: &str| is_string(text) || has_json(text);
     let has_data = |url: &str| has(url) || url.split_once(";base64,").is_some_and(|(_, data)| is_string(data));
-    if chunk.native.as_ref().is_some_and(|native| request.contains(native.json.as_str())) {
+    if chunk.native.as_ref().is_some_and(|native| has_json(native.json.as_str())) {
         return true;
     }
     match &chunk.body {
         Body::Text { text, annotations } => {
-            let cited = annotations.as_ref().is_none_or(|citations| request.contains(citations.as_str()));
+            let cited = annotations.as_ref().is_none_or(|citations| has_json(citations.as_str()));
             !text.is_empty() && has(text) && cited
         }
         Body::Refusal { text } => !text.is_empty() && has(text),
@@ -97,7 +99,7 @@ fn is_in(chunk: &Chunk, request: &str, strings: &HashSet<String>) -> bool {
         Body::Image(image) => has_data(&image.url),
         Body::Audio(audio) => audio.data.as_ref().is_some_and(|data| has(data)),
         Body::File(file) => [&file.data, &file.url].into_iter().flatten().any(|place| has_data(place)),
-        Body::Opaque { json, .. } => request.contains(json.as_str()),
+        Body::Opaque { json, .. } => has_json(json.as_str()),
         _ => false,
     }
 }

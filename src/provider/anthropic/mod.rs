@@ -4,8 +4,10 @@ mod block;
 mod cache;
 mod check;
 mod image;
+mod ingest;
 mod message;
 mod model;
+mod parse;
 mod render;
 mod rules;
 mod thinking;
@@ -21,7 +23,7 @@ pub(super) use render::{Manner, PROVIDERS};
 pub(super) use rules::{AN_04, AN_05, AN_11, AN_35, AN_38, AN_40};
 pub(super) use turns::role;
 
-use super::{Wire, unread};
+use super::{Target, Wire, dialect};
 
 /// Name of the wire, and of the provider that it is of.
 const NAME: &str = "anthropic";
@@ -33,6 +35,14 @@ pub(super) static WIRE: Wire = Wire {
     surrogates: &rules::AN_39,
     check: check::check,
     render: render::render,
-    decode: unread::decoder,
-    parse: unread::parse,
+    decode: ingest::decoder,
+    parse: parse::parse,
 };
+
+/// Whose answers a target's are.
+fn provider(target: Target) -> &'static str {
+    match target.dialect().map(|dialect| &dialect.manner) {
+        Some(dialect::Manner::Anthropic(manner)) => manner.provider,
+        _ => NAME,
+    }
+}

@@ -14,6 +14,7 @@ pub(super) const DIALECT: Dialect = Dialect { name: "bedrock", wire: "anthropic"
 
 /// BR-02, BR-04; an image is its bytes (docs.aws.amazon.com, ImageSource).
 const MANNER: Manner = Manner::Anthropic(anthropic::Manner {
+    provider: "bedrock",
     providers: anthropic::PROVIDERS,
     names: NameRule::words(CHARACTERS),
     addresses: false,

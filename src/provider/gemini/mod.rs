@@ -2,7 +2,9 @@
 
 mod check;
 mod content;
+mod ingest;
 mod model;
+mod parse;
 mod part;
 mod render;
 mod rules;
@@ -17,10 +19,22 @@ pub(super) use rules::{GM_03, GM_06, GM_17};
 pub(super) use sequence::turns;
 pub(super) use signature::unsigned_calls;
 
-use super::{Wire, unread};
+use super::{Target, Wire, dialect};
 
 /// The wire's name, also where a chunk holds what the provider wrote.
 const NAME: &str = "gemini";
+/// Stands for the signature of a call that the service did not make, or whose signature was not kept. Source:
+/// ai.google.dev thought-signatures.
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// Whose answers a target's are.
+fn provider(target: Target) -> &'static str {
+    let manner = match target.dialect().map(|dialect| &dialect.manner) {
+        Some(dialect::Manner::Gemini(manner)) => manner,
+        _ => &AI_STUDIO,
+    };
+    manner.providers.first().copied().unwrap_or(NAME)
+}
 
 pub(super) static WIRE: Wire = Wire {
     name: NAME,
@@ -29,6 +43,6 @@ pub(super) static WIRE: Wire = Wire {
     surrogates: &rules::GM_27,
     check: check::check,
     render: render::render,
-    decode: unread::decoder,
-    parse: unread::parse,
+    decode: ingest::decoder,
+    parse: parse::parse,
 };

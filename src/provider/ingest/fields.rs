@@ -196,6 +196,12 @@ pub(in crate::provider) fn json(raw: &RawValue) -> Option<Json> {
     kept.or_else(|_| Json::new(serde_json::to_string(raw.get()).unwrap_or_default())).ok()
 }
 
+/// A value as [`json`] keeps it, without white space between its tokens.
+pub(in crate::provider) fn compact(raw: &RawValue) -> Option<Json> {
+    let kept = json(raw)?;
+    Some(Json::new(crate::json::compact(kept.as_str())).unwrap_or(kept))
+}
+
 impl<'de> Deserialize<'de> for Fields<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Pairs;

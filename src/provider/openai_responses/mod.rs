@@ -2,7 +2,9 @@
 
 mod check;
 mod content;
+mod ingest;
 mod item;
+mod parse;
 mod render;
 mod rules;
 mod sequence;
@@ -10,10 +12,12 @@ mod types;
 
 pub use rules::RULES;
 
-use super::{Wire, unread};
+use super::Wire;
 
 /// The wire's name, also where a chunk holds what the provider wrote.
 const NAME: &str = "openai-responses";
+/// The provider whose reasoning and items these are.
+const PROVIDER: &str = "openai";
 
 pub(super) static WIRE: Wire = Wire {
     name: NAME,
@@ -22,6 +26,6 @@ pub(super) static WIRE: Wire = Wire {
     surrogates: &rules::OR_28,
     check: check::check,
     render: render::render,
-    decode: unread::decoder,
-    parse: unread::parse,
+    decode: ingest::decoder,
+    parse: parse::parse,
 };

@@ -79,9 +79,10 @@ pub(super) fn is_named(fields: &Map<String, Value>) -> bool {
     fields.get("type").is_some_and(is_filled)
 }
 
-/// AN-16.
-pub(super) fn is_id(id: &str) -> bool {
-    !id.is_empty() && id.chars().all(super::is_id_character)
+/// An id of the provider's own calls: `^srvtoolu_[a-zA-Z0-9_]+$`. From memory of the error that others get.
+pub(super) fn is_server_id(id: &str) -> bool {
+    let rest = id.strip_prefix("srvtoolu_").unwrap_or_default();
+    !rest.is_empty() && rest.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
 }
 
 pub(super) fn is_citation(citation: &Value) -> bool {

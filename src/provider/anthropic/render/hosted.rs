@@ -53,7 +53,9 @@ impl<'a> Renderer<'a> {
         let Answer::Result { stored, chunk, .. } = &call.answer else { return None };
         let asked = Given::of(turn.stored.message.chunks.get(call.chunk)?.native.as_ref())?;
         let found = Given::of(stored.message.chunks.get(*chunk)?.native.as_ref())?;
-        let is_pair = asked.server_call(is_known) == Some(&call.id) && found.server_result(is_known) == Some(&call.id);
+        let is_pair = !is_known(&call.id)
+            && asked.server_call(is_known) == Some(&call.id)
+            && found.server_result(is_known) == Some(&call.id);
         let position = ptr::eq(*stored, turn.stored).then_some(*chunk);
         is_pair.then(|| (asked.block(OwnKind::Server, None), found.block(OwnKind::Server, None), position))
     }

@@ -35,6 +35,8 @@ use wire::{Block, Message, Origin, OwnKind, Request, Speaker};
 /// How a server speaks this wire.
 #[derive(Debug)]
 pub(in crate::provider) struct Manner {
+    /// The provider whose answers are the server's.
+    pub(in crate::provider) provider: &'static str,
     /// The providers whose thinking is the server's own. Claude's signatures hold on all of its platforms
     /// (platform.claude.com extended-thinking).
     pub(in crate::provider) providers: &'static [&'static str],
@@ -50,7 +52,7 @@ pub(in crate::provider) struct Manner {
 pub(in crate::provider) const PROVIDERS: &[&str] = &["anthropic", "bedrock"];
 /// As Anthropic speaks it. The name: AN-17.
 const ANTHROPIC: Manner =
-    Manner { providers: PROVIDERS, names: NameRule::words(128), addresses: true, declares: false };
+    Manner { provider: NAME, providers: PROVIDERS, names: NameRule::words(128), addresses: true, declares: false };
 
 /// AN-16; the length is Bedrock's (BR-01), so that a history may move.
 const IDS: IdRule = IdRule { min: 1, max: 64, allows: is_id_character };

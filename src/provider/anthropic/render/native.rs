@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 
 use super::Manner;
 use super::fields::{
-    has_only, is_citation, is_document, is_filled, is_id, is_named, is_plain_text, is_search_result, is_stored_image,
+    has_only, is_citation, is_document, is_filled, is_named, is_plain_text, is_search_result, is_server_id,
+    is_stored_image,
 };
 use super::wire::{Block, Origin, Own, OwnKind};
 use crate::json;
@@ -78,13 +79,13 @@ impl<'a> Given<'a> {
             && self.text_of("text") == text;
         let mut as_it_came = true;
         let fits = match self.fields.get_mut("citations") {
-            None | Some(Value::Null) => true,
-            Some(Value::Array(citations)) => citations.iter_mut().all(|citation| {
+            Some(Value::Array(citations)) if !citations.is_empty() => citations.iter_mut().all(|citation| {
                 let named = citation.as_object_mut().and_then(|fields| fields.remove("file_id"));
                 as_it_came &= named.is_none();
                 is_citation(citation)
             }),
-            Some(_) => false,
+            // Without citations the text is all.
+            _ => false,
         };
         if !is_text || !fits {
             return None;
@@ -127,7 +128,7 @@ impl<'a> Given<'a> {
             && SERVER_TOOLS.contains(&self.text_of("name"))
             && self.fields.get("input").is_some_and(Value::is_object)
             && self.is_called_by(known);
-        Some(self.text_of("id")).filter(|id| fits && is_id(id))
+        Some(self.text_of("id")).filter(|id| fits && is_server_id(id))
     }
 
     /// The id of the call that this is the result of.
@@ -142,7 +143,7 @@ impl<'a> Given<'a> {
                 _ => false,
             }
             && self.is_called_by(known);
-        Some(self.text_of("tool_use_id")).filter(|id| fits && is_id(id))
+        Some(self.text_of("tool_use_id")).filter(|id| fits && is_server_id(id))
     }
 
     /// By the model, or by code that an earlier call runs.

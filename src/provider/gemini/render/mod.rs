@@ -27,6 +27,8 @@ use crate::provider::turns::{BEGINNING, BRIDGE, Turn, signed_turns};
 use crate::provider::{PromptOptions, Target, dialect};
 use crate::reconcile::{ReportLine, Rule};
 use media::attach;
+use native::Given;
+pub(super) use object::plain;
 use wire::{Content, Functions, Part, Request, Speaker, System};
 
 /// How a server speaks this wire.
@@ -67,6 +69,16 @@ pub(super) fn render(
     renderer.finish(target)
 }
 
+/// The part of the user's that a chunk came as.
+fn given<'a>(chunk: &'a Chunk) -> Option<Part<'a>> {
+    let text = match &chunk.body {
+        Body::Text { text, .. } => Some(text.as_str()),
+        Body::Image(_) | Body::Audio(_) | Body::File(_) => None,
+        _ => return None,
+    };
+    Given::of(chunk).filter(|given| given.is_input(text)).map(|given| Part::Given(given.whole()))
+}
+
 struct Renderer<'a> {
     manner: &'static Manner,
     options: &'a PromptOptions,
@@ -104,6 +116,11 @@ impl<'a> Renderer<'a> {
     /// A chunk that is neither a call, nor a result, nor the model's thinking.
     fn said(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Part<'a>> {
         let attach = attach();
+        if turn.role == Role::User
+            && let Some(given) = given(chunk)
+        {
+            return Some(given);
+        }
         let attachment = match &chunk.body {
             Body::Text { text, annotations } => {
                 if annotations.is_some() {

@@ -8,14 +8,10 @@ use super::wire::{FunctionCall, Part, Speaker};
 use super::{Renderer, is_blank};
 use crate::model::{Body, Chunk};
 use crate::provider::Thinking;
-use crate::provider::gemini::NAME;
 use crate::provider::gemini::model::wants_signatures;
+use crate::provider::gemini::{NAME, NO_SIGNATURE};
 use crate::provider::turns::{Call, Turn};
 use crate::reconcile::Rule;
-
-/// Stands for the signature of a call that the service did not make, or whose signature was not kept. Source:
-/// ai.google.dev thought-signatures.
-const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 impl<'a> Renderer<'a> {
     pub(super) fn model(&mut self, mut turn: Turn<'a>) {

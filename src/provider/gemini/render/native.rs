@@ -14,6 +14,9 @@ use crate::provider::text::is_blank;
 /// What the service's own code execution leaves.
 const HOSTED: &[&str] = &["executableCode", "codeExecutionResult"];
 
+/// What a user sends beside text.
+const INPUTS: &[&str] = &["inlineData", "fileData"];
+
 /// A part as the service wrote it, read.
 #[derive(Debug)]
 pub(super) struct Given<'a> {
@@ -38,7 +41,7 @@ impl<'a> Given<'a> {
 
     /// As it came.
     pub(super) fn whole(&self) -> Box<RawValue> {
-        RawValue::from_string(json::one_line(self.json.as_str()).into_owned()).unwrap_or_default()
+        RawValue::from_string(json::compact(self.json.as_str())).unwrap_or_default()
     }
 
     fn text(&self) -> Option<&str> {
@@ -82,12 +85,24 @@ impl<'a> Given<'a> {
 
     /// The id that the service gave the call.
     pub(super) fn call_id(&self) -> Option<String> {
-        self.fields.get("functionCall")?.get("id")?.as_str().map(str::to_owned)
+        let id = self.fields.get("functionCall")?.get("id")?.as_str()?;
+        Some(id.to_owned()).filter(|id| !id.is_empty())
     }
 
     /// Is this a picture that the model drew?
     pub(super) fn is_picture(&self) -> bool {
         self.fields.contains_key("inlineData") && self.is_signed() && self.is_valid()
+    }
+
+    /// Is this a part that the user may send, saying this if it is text?
+    pub(super) fn is_input(&self, text: Option<&str>) -> bool {
+        let mut findings = Vec::new();
+        check_content(&json!({"role": "user", "parts": [self.fields]}), "", &mut findings);
+        let is_kind = match text {
+            Some(text) => self.text() == Some(text) && !self.is_thought() && !is_blank(text),
+            None => INPUTS.iter().any(|name| self.fields.contains_key(*name)),
+        };
+        findings.is_empty() && is_kind
     }
 
     /// Is this something that the service's own tools left?

@@ -35,7 +35,7 @@ pub(super) fn arguments(object: &str) -> (Box<RawValue>, Option<&'static str>) {
 }
 
 /// The object that a text is, if the service takes it as it stands.
-pub(super) fn plain(text: &str) -> Option<Box<RawValue>> {
+pub(in super::super) fn plain(text: &str) -> Option<Box<RawValue>> {
     if !json::is_object(text) || json::depth(text) > DEPTH || has_repeated_keys(text) {
         return None;
     }

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
+use super::Renderer;
 use super::native::Given;
 use super::wire::{Content, Entry, Item, Part, Summary};
-use super::{PROVIDER, Renderer};
 use crate::error::Result;
 use crate::model::{Body, Chunk};
 use crate::provider::Thinking;
-use crate::provider::openai_responses::NAME;
+use crate::provider::openai_responses::{NAME, PROVIDER};
 use crate::provider::turns::{Call, Turn};
 use crate::reconcile::{ReportLine, Rule};
 
@@ -32,6 +32,8 @@ pub(super) enum Place<'a> {
     },
     Call {
         call: Call<'a>,
+        /// The input of a custom tool: text, not JSON.
+        input: Option<&'a str>,
         given: Option<Given<'a>>,
     },
     Thought(Thought<'a>),
@@ -78,16 +80,16 @@ impl<'a> Renderer<'a> {
                     Entry::Item(Item::Reasoning { summary, encrypted_content })
                 }
                 Place::Thought(_) => continue,
-                Place::Call { call, given } => {
-                    let entry = match &given {
-                        Some(given) => Entry::Given(item(given)),
-                        None => Entry::Item(Item::FunctionCall {
-                            call_id: call.id.clone(),
-                            name: call.name.clone(),
-                            arguments: call.arguments.clone(),
-                        }),
+                Place::Call { call, input, given } => {
+                    let (call_id, name) = (call.id.clone(), call.name.clone());
+                    let entry = match (&given, input) {
+                        (Some(given), _) => Entry::Given(item(given)),
+                        (None, Some(input)) => Entry::Item(Item::CustomToolCall { call_id, name, input }),
+                        (None, None) => {
+                            Entry::Item(Item::FunctionCall { call_id, name, arguments: call.arguments.clone() })
+                        }
                     };
-                    calls.push((call, given.is_some_and(|given| given.is_custom())));
+                    calls.push((call, input.is_some()));
                     entry
                 }
             };
@@ -116,11 +118,16 @@ impl<'a> Renderer<'a> {
             let place = match &chunk.body {
                 Body::ToolCall { arguments, .. } => match calls.next_if(|call| call.chunk == at) {
                     Some(call) => {
-                        let given = given.filter(|given| self.takes_call(turn, &call, given, arguments));
+                        let input =
+                            Given::of(chunk).filter(|given| given.is_custom(arguments)).map(|_| arguments.as_str());
+                        let given = given.filter(|given| given.is_call(&call, input));
+                        if input.is_some() {
+                            self.retract_repair(turn, at);
+                        }
                         if given.is_none() {
                             self.note_anew(turn, at, chunk);
                         }
-                        Place::Call { call, given }
+                        Place::Call { call, input, given }
                     }
                     None => continue,
                 },
@@ -211,17 +218,12 @@ impl<'a> Renderer<'a> {
         Some(Said::Place(place))
     }
 
-    /// Whether a call can be given back as it came. The input of a custom tool is no JSON, and stays what it is.
-    fn takes_call(&mut self, turn: &Turn<'a>, call: &Call<'a>, given: &Given<'a>, arguments: &str) -> bool {
-        if given.is_call("custom_tool_call", &call.id, &call.name, ("input", arguments)) {
-            let at = (Some(turn.stored.index), Some(turn.stored.chunk_index(call.chunk)));
-            let is_repair = |line: &ReportLine| {
-                line.rule == Rule::ArgumentsRepaired && (line.message_index, line.chunk_index) == at
-            };
-            self.report.retain(|line| !is_repair(line));
-            return true;
-        }
-        given.is_call("function_call", &call.id, &call.name, ("arguments", &call.arguments))
+    /// The input of a custom tool is no JSON, and stays what it is.
+    fn retract_repair(&mut self, turn: &Turn<'_>, chunk: usize) {
+        let at = (Some(turn.stored.index), Some(turn.stored.chunk_index(chunk)));
+        let is_repair =
+            |line: &ReportLine| line.rule == Rule::ArgumentsRepaired && (line.message_index, line.chunk_index) == at;
+        self.report.retain(|line| !is_repair(line));
     }
 
     /// A chunk's own block, if it has one of this wire, is not what is sent.

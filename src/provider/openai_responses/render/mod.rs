@@ -1,6 +1,7 @@
 //! A conversation as OpenAI Responses takes it, statelessly: all of it in `input`, nothing by reference.
 //!
-//! System messages stay where they were said, as items of the role system; `instructions` is left to the caller.
+//! System messages stay where they were said, as items of the role system. Only a first one that came as `instructions`
+//! is that again.
 
 mod assistant;
 mod media;
@@ -13,6 +14,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::value::RawValue;
 
+use super::PROVIDER;
 use crate::error::{Error, Result};
 use crate::group::StoredMessage;
 use crate::model::{Body, Chunk, Role};
@@ -26,8 +28,6 @@ use media::attach;
 use native::Given;
 use wire::{Content, Entry, Item, Output, Part, Request};
 
-/// The provider whose reasoning and items these are.
-const PROVIDER: &str = "openai";
 /// OR-13.
 const IDS: IdRule = IdRule { min: 1, max: 64, allows: |character| !character.is_control() };
 /// OR-16.
@@ -41,7 +41,11 @@ pub(super) fn render(
     options: &PromptOptions,
 ) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
     let mut report = Vec::new();
-    let turns = turns(messages, IDS, NAMES, &mut report);
+    let mut turns = turns(messages, IDS, NAMES, &mut report).into_iter().peekable();
+    let instructions = turns.peek().and_then(instructions);
+    if instructions.is_some() {
+        turns.next();
+    }
     let mut renderer = Renderer { options, report, input: Vec::new(), ids: HashSet::new() };
     for turn in turns {
         match turn.role {
@@ -54,9 +58,17 @@ pub(super) fn render(
     }
     let tools = declared(&options.tools, NAMES, BTreeSet::new(), &mut renderer.report)?;
     let tools = tools.into_iter().map(Into::into).collect();
-    let request = serde_json::value::to_raw_value(&Request { input: renderer.input, tools });
+    let request = serde_json::value::to_raw_value(&Request { instructions, input: renderer.input, tools });
     let request = request.map_err(|error| Error::InvalidInput(format!("the prompt cannot be written: {error}")))?;
     Ok((request, renderer.report))
+}
+
+/// What a message says that came as the request's `instructions`.
+fn instructions<'a>(turn: &Turn<'a>) -> Option<&'a str> {
+    let [chunk] = turn.stored.message.chunks.as_slice() else { return None };
+    let Body::Text { text, annotations: None } = &chunk.body else { return None };
+    let given = Given::of(chunk).filter(|given| turn.role == Role::System && given.is_instructions(text));
+    given.map(|_| text.as_str()).filter(|text| !text.is_empty())
 }
 
 struct Renderer<'a> {

@@ -9,6 +9,7 @@ use crate::provider::arguments::EMBEDDED_DEPTH;
 use crate::provider::finding::{Finding, Level};
 use crate::provider::openai_responses::NAME;
 use crate::provider::openai_responses::item::check_item;
+use crate::provider::turns::Call;
 
 /// Items of tools that the provider runs within the answer: nobody else has to answer them.
 const HOSTED: &[&str] = &[
@@ -103,17 +104,25 @@ impl<'a> Given<'a> {
         kinds.contains(&self.kind()) && self.is_valid_part("user")
     }
 
-    /// Is this the call, with these arguments under their name?
-    pub(super) fn is_call(&self, kind: &str, call_id: &str, name: &str, arguments: (&str, &str)) -> bool {
-        self.kind() == kind
-            && (self.text("call_id"), self.text("name")) == (call_id, name)
-            && self.text(arguments.0) == arguments.1
+    /// Is this the call, with this input if it is a custom tool's?
+    pub(super) fn is_call(&self, call: &Call<'_>, input: Option<&str>) -> bool {
+        let (kind, key, said) = match input {
+            Some(input) => ("custom_tool_call", "input", input),
+            None => ("function_call", "arguments", call.arguments.as_ref()),
+        };
+        (self.kind(), self.text(key)) == (kind, said)
+            && (self.text("call_id"), self.text("name")) == (call.id.as_str(), call.name.as_ref())
             && self.is_valid_item()
     }
 
-    /// Is it a call of a tool that takes text, not JSON?
-    pub(super) fn is_custom(&self) -> bool {
-        self.kind() == "custom_tool_call"
+    /// Is this a call of a tool that takes text, not JSON, with this input?
+    pub(super) fn is_custom(&self, input: &str) -> bool {
+        self.kind() == "custom_tool_call" && self.text("input") == input
+    }
+
+    /// Is this the request's `instructions`?
+    pub(super) fn is_instructions(&self, said: &str) -> bool {
+        self.fields.len() == 1 && self.text("instructions") == said
     }
 
     /// Is this an item of a tool that the provider runs, or of its own bookkeeping?
@@ -130,5 +139,5 @@ fn is_valid(item: &Map<String, Value>) -> bool {
 
 /// Of JSON text.
 fn raw(text: &str) -> Box<RawValue> {
-    RawValue::from_string(json::one_line(text).into_owned()).unwrap_or_default()
+    RawValue::from_string(json::compact(text)).unwrap_or_default()
 }

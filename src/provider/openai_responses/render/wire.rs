@@ -10,6 +10,8 @@ use crate::provider::tools::Declared;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Request<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) instructions: Option<&'a str>,
     pub(super) input: Vec<Entry<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) tools: Vec<Tool<'a>>,
@@ -60,6 +62,11 @@ pub(super) enum Item<'a> {
         call_id: String,
         name: Cow<'a, str>,
         arguments: Cow<'a, str>,
+    },
+    CustomToolCall {
+        call_id: String,
+        name: Cow<'a, str>,
+        input: &'a str,
     },
     FunctionCallOutput {
         call_id: String,
