@@ -1,5 +1,8 @@
 //! A request that is refused, to one that is accepted.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
@@ -10,7 +13,7 @@ use super::{Finding, Level, Prompt, PromptOptions, Target, check, render};
 use crate::conversation::Conversation;
 use crate::error::{Error, Result};
 use crate::group::{MessageState, StoredMessage};
-use crate::model::{Extra, Message};
+use crate::model::Message;
 use crate::reconcile::{ReportLine, Rule};
 
 /// Reads a request of one wire, and writes it as a target takes it: the messages in it are reconciled and rendered as if
@@ -21,7 +24,8 @@ use crate::reconcile::{ReportLine, Rule};
 /// order: what could not be read as it stands; what was wrong with the conversation; what the target does not take; what
 /// became of the other fields. Message indexes are positions in the list of the given request's messages.
 ///
-/// The request need not be refused: one that is in order comes back as it is, and its report says nothing.
+/// The request need not be refused. One that is in order comes back with the same messages, and the report names the
+/// fields that the target's renderer does not write.
 ///
 /// ```
 /// use conversation_store::provider::{PromptOptions, Target, repair};
@@ -44,11 +48,10 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
     let text = Readable::of(request);
     let Request { names, parsed, rest } = Request::read(from, &text)?;
     let messages: Vec<StoredMessage> = (0..).zip(parsed.messages).map(|(at, message)| stored(at, message)).collect();
-    let unknown = unknown_fields(&messages);
-    let prompt = render(target, &Conversation::new(messages), options)?;
+    let prompt = render(target, &Conversation::new(messages.clone()), options)?;
     let mut report = parsed.notes;
     report.extend(prompt.report);
-    report.extend(unknown.into_iter().filter(|unknown| !unknown.is_in(&prompt.request)).map(|unknown| unknown.line));
+    report.extend(left_out(unknown_fields(&messages), &prompt.request));
     if from.wire().name != target.wire().name {
         report.extend(rest.names().map(|name| {
             ReportLine::new(Rule::LeftOut, format!("`{name}` is of {from}: what {target} takes for it is not known"))
@@ -68,34 +71,53 @@ fn stored(index: u64, message: Message) -> StoredMessage {
 }
 
 /// A field that is not known, and the line that it gets if it does not reach the prompt.
-struct Unknown {
-    /// The field as it is written.
-    text: String,
+struct Unknown<'a> {
+    name: &'a str,
+    value: &'a str,
     line: ReportLine,
 }
 
-impl Unknown {
-    fn is_in(&self, request: &RawValue) -> bool {
-        request.get().contains(&self.text)
-    }
-}
-
 /// The unknown fields of messages and chunks.
-fn unknown_fields(messages: &[StoredMessage]) -> Vec<Unknown> {
+fn unknown_fields(messages: &[StoredMessage]) -> Vec<Unknown<'_>> {
     let mut unknown = Vec::new();
-    let mut push = |extra: &Extra, line: &dyn Fn(String) -> ReportLine| {
-        unknown.extend(extra.iter().map(|(name, json)| Unknown {
-            text: format!("{}:{json}", serde_json::Value::from(name)),
-            line: line(format!("the field `{name}` is not known and was left out")),
-        }));
-    };
     for stored in messages {
-        push(&stored.message.metadata.extra, &|detail| ReportLine::message(Rule::LeftOut, stored, detail));
+        let detail = |name| format!("the field `{name}` is not known and was left out");
+        unknown.extend(stored.message.metadata.extra.iter().map(|(name, json)| Unknown {
+            name,
+            value: json.as_str(),
+            line: ReportLine::message(Rule::LeftOut, stored, detail(name)),
+        }));
         for (at, chunk) in stored.message.chunks.iter().enumerate() {
-            push(&chunk.extra, &|detail| ReportLine::chunk(Rule::LeftOut, stored, at, detail));
+            unknown.extend(chunk.extra.iter().map(|(name, json)| Unknown {
+                name,
+                value: json.as_str(),
+                line: ReportLine::chunk(Rule::LeftOut, stored, at, detail(name)),
+            }));
         }
     }
     unknown
+}
+
+/// Lines for those unknown fields that are nowhere in the request.
+fn left_out(unknown: Vec<Unknown<'_>>, request: &RawValue) -> Vec<ReportLine> {
+    let mut written = HashSet::new();
+    if !unknown.is_empty() {
+        collect(request, &mut written);
+    }
+    let lost = unknown.into_iter().filter(|unknown| !written.contains(&(Cow::Borrowed(unknown.name), unknown.value)));
+    lost.map(|unknown| unknown.line).collect()
+}
+
+/// All fields of all objects. How deep a request is nested, its renderer and [`Json::MAX_DEPTH`](crate::model::Json)
+/// limit.
+fn collect<'a>(value: &'a RawValue, written: &mut HashSet<(Cow<'a, str>, &'a str)>) {
+    for (name, field) in Fields::of(value).unwrap_or_default().pairs() {
+        collect(field, written);
+        written.insert((name, field.get()));
+    }
+    if value.get().starts_with('[') {
+        array(value).unwrap_or_default().into_iter().for_each(|item| collect(item, written));
+    }
 }
 
 /// The fields of the request that is made.
@@ -135,7 +157,7 @@ impl<'a> Kept<'a> {
         }
         for (name, value) in rendered {
             if !fields.iter().any(|field| field.name == name) {
-                fields.push(Field { name, value: Value::Whole(value), given: false });
+                fields.push(Field { name: name.into_owned(), value: Value::Whole(value), given: false });
             }
         }
         Self(fields)

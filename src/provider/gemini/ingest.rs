@@ -53,7 +53,7 @@ impl Decode for Content {
                 answer.stop(&word);
                 answer.complete();
             }
-            answer.keep("promptFeedback".to_owned(), raw);
+            answer.keep("promptFeedback", raw);
         }
         let first = |candidate: &mut Fields<'_>| candidate.integer("index").unwrap_or_default() == 0;
         let candidates = candidates.unwrap_or_default().into_iter().filter_map(Fields::of);
@@ -76,8 +76,8 @@ impl Content {
             *fields = Fields::one("error", error);
         }
         if answer.has_begun() {
-            for (name, raw) in rest.rest().filter(|(name, _)| !self.metadata_fields.contains(name)) {
-                answer.keep(name, raw);
+            for (name, raw) in rest.rest().filter(|(name, _)| !self.metadata_fields.iter().any(|known| known == name)) {
+                answer.keep(&name, raw);
             }
             return;
         }
@@ -93,7 +93,7 @@ impl Content {
             for raw in content.array("parts").unwrap_or_default() {
                 self.part(raw, answer);
             }
-            content.rest().for_each(|(name, raw)| answer.keep(name, raw));
+            content.rest().for_each(|(name, raw)| answer.keep(&name, raw));
         }
         let words = take(&mut candidate, "finishMessage");
         if let Some(word) = take(&mut candidate, "finishReason").and_then(string).filter(|word| !word.is_empty()) {
@@ -104,10 +104,10 @@ impl Content {
                     let message = words.map_or_else(|| "the answer failed".to_owned(), text);
                     answer.fail(Body::Error { message, code: Some(word) });
                 }
-                _ => words.into_iter().for_each(|words| answer.keep("finishMessage".to_owned(), words)),
+                _ => words.into_iter().for_each(|words| answer.keep("finishMessage", words)),
             }
         }
-        candidate.rest().for_each(|(name, raw)| answer.keep(name, raw));
+        candidate.rest().for_each(|(name, raw)| answer.keep(&name, raw));
     }
 
     fn part(&mut self, raw: &RawValue, answer: &mut Answer) {

@@ -91,10 +91,10 @@ impl Answer {
 
     /// Keeps a field that no other place was found for: it becomes an opaque chunk at the end. Of a stream, all its
     /// values: arrays and strings joined, others as an array.
-    pub(in crate::provider) fn keep(&mut self, name: String, raw: &RawValue) {
+    pub(in crate::provider) fn keep(&mut self, name: &str, raw: &RawValue) {
         let Some(value) = json(raw).filter(|_| !is_empty(raw)) else { return };
-        let at = self.unknown.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-            self.unknown.push((name, Vec::new()));
+        let at = self.unknown.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+            self.unknown.push((name.to_owned(), Vec::new()));
             self.unknown.len() - 1
         });
         if let Some((_, values)) = self.unknown.get_mut(at)

@@ -1,5 +1,6 @@
 //! A JSON object as its fields in order, each with its raw text: taken by name, and what nobody took is the rest.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{MapAccess, Visitor};
@@ -10,7 +11,11 @@ use crate::model::{Extra, Json};
 
 /// The fields of an object. `null` counts as absent; of fields with one name the last counts.
 #[derive(Debug, Default)]
-pub(in crate::provider) struct Fields<'a>(Vec<(String, &'a RawValue)>);
+pub(in crate::provider) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+/// A field's name, which is copied only if it holds escapes.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'a> Fields<'a> {
     /// Reads the text of an object.
@@ -25,7 +30,7 @@ impl<'a> Fields<'a> {
 
     /// One field, for a value that stands where an object should.
     pub(in crate::provider) fn one(name: &str, raw: &'a RawValue) -> Self {
-        Self(vec![(name.to_owned(), raw)])
+        Self(vec![(Cow::Owned(name.to_owned()), raw)])
     }
 
     /// A field's value, left where it is.
@@ -37,7 +42,9 @@ impl<'a> Fields<'a> {
     /// Takes a field, whatever it is.
     pub(in crate::provider) fn take(&mut self, name: &str) -> Option<&'a RawValue> {
         let found = self.peek(name);
-        self.0.retain(|(field, _)| field != name);
+        if self.0.iter().any(|(field, _)| field == name) {
+            self.0.retain(|(field, _)| field != name);
+        }
         found
     }
 
@@ -75,16 +82,16 @@ impl<'a> Fields<'a> {
 
     /// The names of the fields.
     pub(in crate::provider) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(name, _)| name.as_str())
+        self.0.iter().map(|(name, _)| name.as_ref())
     }
 
     /// What nobody took.
-    pub(in crate::provider) fn pairs(self) -> Vec<(String, &'a RawValue)> {
+    pub(in crate::provider) fn pairs(self) -> Vec<(Cow<'a, str>, &'a RawValue)> {
         self.0
     }
 
     /// What nobody took, but `null`.
-    pub(in crate::provider) fn rest(self) -> impl Iterator<Item = (String, &'a RawValue)> {
+    pub(in crate::provider) fn rest(self) -> impl Iterator<Item = (Cow<'a, str>, &'a RawValue)> {
         self.0.into_iter().filter(|(_, raw)| raw.get() != "null")
     }
 
@@ -159,8 +166,8 @@ impl Owner {
         }
     }
 
-    fn free(self, name: String) -> String {
-        if self.fields().contains(&name.as_str()) { format!("native_{name}") } else { name }
+    fn free(self, name: Cow<'_, str>) -> String {
+        if self.fields().contains(&name.as_ref()) { format!("native_{name}") } else { name.into_owned() }
     }
 }
 
@@ -214,8 +221,8 @@ impl<'de> Deserialize<'de> for Fields<'de> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
+                while let Some((Name(name), value)) = map.next_entry()? {
+                    pairs.push((name, value));
                 }
                 Ok(Fields(pairs))
             }

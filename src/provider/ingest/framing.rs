@@ -56,7 +56,7 @@ impl Framing {
             Body::Unknown => (Vec::new(), 0),
             Body::Events(lines) => {
                 let mut found = Vec::new();
-                rest.iter().for_each(|byte| lines.push(*byte, &mut found));
+                lines.push(rest, &mut found);
                 (found.into_iter().flat_map(|found| of_event(found, false)).collect(), lines.pending())
             }
             Body::Json(documents) => {

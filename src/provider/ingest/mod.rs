@@ -1,6 +1,7 @@
 //! A provider's answer, whole or as it streams, to chunks.
 //!
-//! [`Decoder`] knows how bytes are framed; what the JSON in them says, the wire's own [`Decode`] knows.
+//! [`Decoder`] knows how bytes are framed; what the JSON in them says, the wire's own [`Decode`] knows. To add a wire: an
+//! implementation of that, in the wire's folder, its row's `decode`, and its folder in `tests/fixtures/providers/`.
 
 mod answer;
 mod documents;
@@ -27,6 +28,7 @@ use framing::{Frame, Framing};
 /// An answer is one [`Event::Begin`], any number of deltas, and, once the bytes have ended, one [`Event::Finish`].
 /// [`MessageWriter::ingest`](crate::MessageWriter::ingest) takes them as they are.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Event {
     /// What is known of the message as a whole: model, provider, the provider's id; other fields in `extra`.
     Begin(Metadata),
@@ -148,7 +150,7 @@ impl Decoder {
             None if known => {}
             None => {
                 let kind = fields.string("type").or_else(|| fields.string("object"));
-                self.answer.keep(kind.unwrap_or_else(|| event.to_owned()), object);
+                self.answer.keep(kind.as_deref().unwrap_or(event), object);
             }
         }
     }

@@ -38,17 +38,19 @@ impl Lines {
         self.line.len() + self.event.name.len() + self.event.data.len()
     }
 
-    pub(super) fn push(&mut self, byte: u8, out: &mut Vec<Found>) {
-        match byte {
-            b'\n' if self.after_return => self.after_return = false,
-            b'\n' | b'\r' => {
-                self.after_return = byte == b'\r';
-                self.end_line(out);
+    pub(super) fn push(&mut self, mut bytes: &[u8], out: &mut Vec<Found>) {
+        while let Some(first) = bytes.first() {
+            if std::mem::take(&mut self.after_return) && *first == b'\n' {
+                bytes = bytes.get(1..).unwrap_or_default();
+                continue;
             }
-            _ => {
-                self.after_return = false;
-                self.line.push(byte);
-            }
+            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let (line, rest) = bytes.split_at_checked(end.unwrap_or(bytes.len())).unwrap_or((bytes, &[]));
+            self.line.extend_from_slice(line);
+            let Some((end, rest)) = rest.split_first() else { return };
+            self.after_return = *end == b'\r';
+            self.end_line(out);
+            bytes = rest;
         }
     }
 
@@ -102,7 +104,9 @@ mod tests {
 
     fn found(text: &str) -> Vec<String> {
         let (mut lines, mut out) = (Lines::default(), Vec::new());
-        text.bytes().for_each(|byte| lines.push(byte, &mut out));
+        for byte in text.bytes() {
+            lines.push(&[byte], &mut out);
+        }
         lines.finish(&mut out);
         let found = out.into_iter().map(|found| match found {
             Found::Event(event) => format!("{}={}", event.name, String::from_utf8_lossy(&event.data)),

@@ -46,7 +46,7 @@ impl Blocks {
 
     pub(super) fn start(&mut self, index: u64, raw: &RawValue, answer: &mut Answer) {
         self.stop(index, answer);
-        let Some(fields) = Fields::of(raw) else { return answer.keep("content_block".to_owned(), raw) };
+        let Some(fields) = Fields::of(raw) else { return answer.keep("content_block", raw) };
         let name = fields.peek("type").and_then(string).unwrap_or_default();
         let kind = match name.as_str() {
             "text" => Kind::Text,
@@ -56,7 +56,7 @@ impl Blocks {
         };
         let chunk_index = answer.new_chunk();
         answer.hold(raw.get().len());
-        let fields = fields.pairs().into_iter().map(|(name, raw)| (name, raw.to_owned())).collect();
+        let fields = fields.pairs().into_iter().map(|(name, raw)| (name.into_owned(), raw.to_owned())).collect();
         let block =
             Block { chunk_index, kind, fields, grown: String::new(), citations: Vec::new(), signature: String::new() };
         if kind != Kind::Whole
@@ -71,7 +71,7 @@ impl Blocks {
     pub(super) fn delta(&mut self, index: u64, mut delta: Fields<'_>, answer: &mut Answer) {
         let name = delta.string("type").unwrap_or_default();
         let Some(block) = self.open.get_mut(&index) else {
-            return delta.rest().for_each(|(name, raw)| answer.keep(name, raw));
+            return delta.rest().for_each(|(name, raw)| answer.keep(&name, raw));
         };
         match (name.as_str(), block.kind) {
             ("text_delta", Kind::Text) => {
@@ -111,7 +111,7 @@ impl Blocks {
             match block.kind {
                 // For example the content of a compaction.
                 Kind::Whole => block.set(&name, raw, answer),
-                _ => answer.keep(name, raw),
+                _ => answer.keep(&name, raw),
             }
         }
     }

@@ -121,7 +121,7 @@ impl Messages {
             match self.usage.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, known)) if raw.get() != "null" => *known = raw,
                 Some(_) => {}
-                None => self.usage.push((name, raw)),
+                None => self.usage.push((name.into_owned(), raw)),
             }
         }
         if let Ok(usage) = to_raw_value(&blocks::Object(&self.usage)) {
@@ -134,7 +134,7 @@ impl Messages {
 fn end_of_message(name: &str, raw: &RawValue, answer: &mut Answer) {
     match string(raw).filter(|word| name == "stop_reason" && !word.is_empty()) {
         Some(word) => answer.stop(&word),
-        None => answer.keep(name.to_owned(), raw),
+        None => answer.keep(name, raw),
     }
 }
 
@@ -142,7 +142,7 @@ fn keep_rest(fields: &mut Fields<'_>, answer: &mut Answer) {
     OF_THE_EVENT.iter().for_each(|name| _ = fields.take(name));
     let error = fields.take("error");
     for (name, raw) in std::mem::take(fields).rest() {
-        answer.keep(name, raw);
+        answer.keep(&name, raw);
     }
     if let Some(error) = error {
         *fields = Fields::one("error", error);

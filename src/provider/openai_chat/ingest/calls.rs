@@ -53,7 +53,7 @@ struct Piece {
 impl Calls {
     /// An item of `tool_calls`.
     pub(super) fn take(&mut self, raw: &RawValue, answer: &mut Answer) {
-        let Some(mut fields) = Fields::of(raw) else { return answer.keep("tool_calls".to_owned(), raw) };
+        let Some(mut fields) = Fields::of(raw) else { return answer.keep("tool_calls", raw) };
         let key = fields.integer("index").map_or(Key::None, Key::Index);
         self.piece(Piece::new(key, Written::read(fields)), answer);
     }

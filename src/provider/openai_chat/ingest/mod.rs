@@ -87,6 +87,8 @@ impl Decode for Completion {
     }
 
     fn finish(&mut self, answer: &mut Answer) {
+        // There may have been no choice.
+        answer.begin(std::mem::take(&mut self.metadata));
         self.calls.finish(answer);
         self.held.finish(&mut self.text, answer);
     }
@@ -109,8 +111,8 @@ impl Completion {
             *fields = Fields::one("error", error);
         }
         if answer.has_begun() {
-            for (name, raw) in rest.rest().filter(|(name, _)| !self.metadata_fields.contains(name)) {
-                answer.keep(name, raw);
+            for (name, raw) in rest.rest().filter(|(name, _)| !self.metadata_fields.iter().any(|known| known == name)) {
+                answer.keep(&name, raw);
             }
             return;
         }
@@ -144,7 +146,7 @@ impl Completion {
         if let Some(word) = choice.string("finish_reason").filter(|word| !word.is_empty()) {
             answer.stop(&word);
         }
-        choice.rest().for_each(|(name, raw)| answer.keep(name, raw));
+        choice.rest().for_each(|(name, raw)| answer.keep(&name, raw));
     }
 
     /// A message, or a piece of it.
@@ -178,7 +180,7 @@ impl Completion {
         if let Some(call) = fields.object("function_call") {
             self.calls.function(call, answer);
         }
-        fields.rest().for_each(|(name, raw)| answer.keep(name, raw));
+        fields.rest().for_each(|(name, raw)| answer.keep(&name, raw));
     }
 
     fn part(&mut self, raw: &RawValue, answer: &mut Answer) {
