@@ -19,6 +19,7 @@ mod replay;
 mod rewind;
 mod show;
 mod text;
+mod tools;
 mod verify;
 
 use std::process::ExitCode;

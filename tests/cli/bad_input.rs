@@ -246,13 +246,16 @@ fn a_replay_file_changed_in_its_middle() {
 #[test]
 fn arguments_that_are_not_understood() {
     let place = Place::new();
-    let unknown = "invalid value 'chat' for '--for <TARGET>': unknown wire `chat`; known are openai-chat";
-    fails(&place, &["check", "--for", "chat"], "", 2, &format!("{unknown}{HELP}"));
-    let unknown =
-        "invalid value 'openai-chat/x' for '--for <TARGET>': unknown dialect `x` of openai-chat; known are deepseek";
-    fails(&place, &["prompt", "c", "--for", "openai-chat/x"], "", 2, &format!("{unknown}{HELP}"));
-    let unknown = "--dialect: unknown dialect `x` of openai-chat; known are deepseek";
-    fails(&place, &["replay", "-", "--for", "openai-chat", "--dialect", "x"], "", 2, unknown);
+    let invalid = |value: &str| format!("invalid value '{value}' for '--for <TARGET>': ");
+    let unknown = "unknown wire `chat`; known are openai-chat, openai-responses, anthropic, gemini";
+    fails(&place, &["check", "--for", "chat"], "", 2, &format!("{}{unknown}{HELP}", invalid("chat")));
+    let unknown = "unknown dialect `x` of anthropic; known are bedrock";
+    let error = format!("{}{unknown}{HELP}", invalid("anthropic/x"));
+    fails(&place, &["prompt", "c", "--for", "anthropic/x"], "", 2, &error);
+    let unknown = format!("--dialect: {unknown}");
+    fails(&place, &["replay", "-", "--for", "anthropic", "--dialect", "x"], "", 2, &unknown);
+    let other = "--dialect: `bedrock` is a dialect of anthropic, not of gemini";
+    fails(&place, &["replay", "-", "--for", "gemini", "--dialect", "bedrock"], "", 2, other);
     let cursor = "invalid value 'x' for '--after <CURSOR>': \"x\" is no cursor: give the `next` of a page as it is";
     fails(&place, &["list", "--after", "x"], "", 2, &format!("{cursor}{HELP}"));
     for args in [["nonsense"].as_slice(), &["show"], &["rewind", "c", "x"], &["append", "c", "--expect", "-1"], &[]] {
