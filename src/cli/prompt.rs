@@ -68,7 +68,7 @@ pub(super) struct Shown {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let target = args.rendering.aim.target()?;
-    let shown = args.rendering.render(&location.open()?, target, &Name::from(&args.conversation))?;
+    let shown = args.rendering.render(&location.read()?, target, &Name::from(&args.conversation))?;
     if output.is_json() {
         output.json(&shown)?;
         return Ok(shown.exit());
