@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test takes what it needs of this")]
 
 pub(crate) mod hostile;
+#[cfg(feature = "cli")]
+pub(crate) mod program;
 pub(crate) mod prompts;
 pub(crate) mod reported;
 

@@ -18,14 +18,23 @@ const DELTAS: usize = 40;
 const PAUSE: Duration = Duration::from_millis(5);
 const FILLER: &str = "The quick brown fox jumps over the lazy dog, and goes on. ";
 
+/// What each thread does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work {
+    pub(super) durability: Durability,
+    /// Of a message.
+    pub(super) chunk_bytes: usize,
+    /// From the begin of one append to that of the next, at least.
+    pub(super) pause: Option<Duration>,
+    pub(super) mixed: bool,
+}
+
 /// What is done to a store.
 #[derive(Debug)]
 pub(super) struct Load<'a> {
     store: &'a Store,
     acks: Acks,
-    durability: Durability,
-    chunk_bytes: usize,
-    mixed: bool,
+    work: Work,
     stopped: AtomicBool,
     streamed: AtomicU64,
     text_bytes: AtomicU64,
@@ -41,9 +50,9 @@ pub(super) struct Done {
 }
 
 impl<'a> Load<'a> {
-    pub(super) fn new(store: &'a Store, acks: Acks, durability: Durability, chunk_bytes: usize, mixed: bool) -> Self {
+    pub(super) fn new(store: &'a Store, acks: Acks, work: Work) -> Self {
         let (stopped, streamed, text_bytes) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
-        Self { store, acks, durability, chunk_bytes, mixed, stopped, streamed, text_bytes }
+        Self { store, acks, work, stopped, streamed, text_bytes }
     }
 
     /// Runs so many threads for so long. `progress` is called with the time that has passed.
@@ -94,8 +103,8 @@ impl<'a> Load<'a> {
             if self.stopped.load(Ordering::Acquire) {
                 break;
             }
-            let mut options = AppendOptions::new().with_durability(self.durability);
-            if self.mixed && step.is_multiple_of(4) {
+            let mut options = AppendOptions::new().with_durability(self.work.durability);
+            if self.work.mixed && step.is_multiple_of(4) {
                 options = options.with_idempotency_key(format!("step {step}"));
             }
             let message = self.message(id, step);
@@ -103,8 +112,11 @@ impl<'a> Load<'a> {
             let receipt = self.store.append_with(id, &[message], &options)?;
             latency.note(begun.elapsed());
             self.acknowledge(&receipt)?;
-            if self.mixed {
+            if self.work.mixed {
                 id = self.change(id, step, &receipt)?;
+            }
+            if let Some(pause) = self.work.pause {
+                thread::sleep(pause.saturating_sub(begun.elapsed()));
             }
         }
         Ok(())
@@ -135,7 +147,7 @@ impl<'a> Load<'a> {
         self.acknowledge(&self.store.append(id, &[Message::user("Tell me.")])?)?;
         let mut writer = self.store.begin(id, Role::Assistant, Metadata::default())?;
         self.acks.note(id, writer.first_seq())?;
-        let delta = text(&id.to_string(), self.chunk_bytes.div_ceil(DELTAS));
+        let delta = text(&id.to_string(), self.work.chunk_bytes.div_ceil(DELTAS));
         let is_finished = id.as_bytes().last().is_none_or(|byte| byte % 4 != 0);
         let deltas = if is_finished { DELTAS } else { DELTAS / 2 };
         for _ in 0..deltas {
@@ -154,7 +166,7 @@ impl<'a> Load<'a> {
     }
 
     fn message(&self, id: ConversationId, step: usize) -> Message {
-        let text = text(&format!("{id} {step} "), self.chunk_bytes);
+        let text = text(&format!("{id} {step} "), self.work.chunk_bytes);
         self.text_bytes.fetch_add(text.len() as u64, Ordering::Relaxed);
         if step.is_multiple_of(2) { Message::user(text) } else { Message::assistant([Chunk::text(text)]) }
     }

@@ -17,7 +17,7 @@ use super::output::Output;
 use super::progress::Progress;
 use super::{Location, text};
 use acks::Acks;
-use load::Load;
+use load::{Load, Work};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,6 +49,9 @@ pub(super) struct Args {
     /// Bytes of a message's text
     #[arg(long, value_name = "N", default_value_t = 1500, value_parser = chunk_bytes)]
     chunk_bytes: usize,
+    /// Appends a second of each thread, at most; as fast as it can if it is not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
     /// Fork, rewind, set titles and give idempotency keys too
     #[arg(long)]
     mixed: bool,
@@ -89,7 +92,13 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         When::Durable => Durability::Durable,
         When::Buffered => Durability::Buffered,
     };
-    let load = Load::new(&store, Acks::create(args.acks.as_deref())?, durability, args.chunk_bytes, args.mixed);
+    let work = Work {
+        durability,
+        chunk_bytes: args.chunk_bytes,
+        pause: args.rate.map(|rate| Duration::from_secs(1) / rate),
+        mixed: args.mixed,
+    };
+    let load = Load::new(&store, Acks::create(args.acks.as_deref())?, work);
     let progress = Progress::seconds();
     let begun = Instant::now();
     let done = load.run(args.threads, args.streams, args.seconds, |passed| {
