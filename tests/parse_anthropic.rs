@@ -58,7 +58,7 @@ fn the_refused_request_of_the_field_is_accepted() {
     assert_eq!(kinds, ["tool_result", "tool_result", "text"]);
     assert_eq!(value["messages"][1]["content"][2]["input"]["path"], "b");
     let rules: Vec<Rule> = repaired.report.iter().map(|line| line.rule).collect();
-    assert_eq!(rules, [Rule::OutcomeUnknown, Rule::ResultMoved, Rule::LeftOut]);
+    assert_eq!(rules, [Rule::OutcomeUnknown, Rule::ResultMoved, Rule::EmptyMessageRemoved]);
 }
 
 /// A request, what is said about it, and the JSON of its last message.

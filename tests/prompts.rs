@@ -110,7 +110,7 @@ fn for_hostile_logs(default_cases: u32, property: impl Fn(Target, &[StoredMessag
 #[test]
 fn hostile_logs_are_accepted_and_conserved() {
     let rendered = std::cell::RefCell::new(Rendered::new("hostile.jsonl"));
-    for_hostile_logs(10_000, |target, messages, options| {
+    for_hostile_logs(1500, |target, messages, options| {
         let Some(prompt) = prompts::prompt(target, messages, options) else { return };
         prompts::assert_accepted(target, &prompt);
         prompts::assert_conserved(target, messages, &prompt);
@@ -120,5 +120,5 @@ fn hostile_logs_are_accepted_and_conserved() {
 
 #[test]
 fn hostile_logs_keep_the_prefix() {
-    for_hostile_logs(3000, |target, messages, options| assert_prefixes("hostile", target, messages, options));
+    for_hostile_logs(500, |target, messages, options| assert_prefixes("hostile", target, messages, options));
 }
