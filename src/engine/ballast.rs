@@ -6,36 +6,38 @@ use std::path::{Path, PathBuf};
 
 /// The file's name in the store's directory.
 const NAME: &str = "ballast";
-const BYTES: usize = 4 * 1024 * 1024;
 /// Bytes of one write.
-const PIECE: usize = 4096;
+const PIECE: usize = 64 * 1024;
 
 fn path(directory: &Path) -> PathBuf {
     directory.join(NAME)
 }
 
-/// Keeps the room, if it is not kept yet. A disk without it is no error: the store works, but a later full disk is worse.
-pub(super) fn keep(directory: &Path) {
+/// Keeps so many bytes of room, or a little more, if they are not kept yet. A disk without them is no error: the store
+/// works, but a later full disk is worse.
+pub(super) fn keep(directory: &Path, bytes: u64) {
     let path = path(directory);
-    if fs::metadata(&path).is_ok_and(|found| found.len() == BYTES as u64) {
+    let found = fs::metadata(&path).map(|found| found.len());
+    if found.as_ref().is_ok_and(|found| *found >= bytes) {
         return;
     }
-    if write(&path).is_err() {
+    // What is left of it is still better than none.
+    if write(&path, bytes).is_err() && found.is_err() {
         let _ = fs::remove_file(&path);
     }
 }
 
 /// Keeps what is left of the room on a full disk. That some of it is gone cannot be helped.
-pub(super) fn keep_the_rest(directory: &Path) {
-    let _ = write(&path(directory));
+pub(super) fn keep_the_rest(directory: &Path, bytes: u64) {
+    let _ = write(&path(directory), bytes);
 }
 
-fn write(path: &Path) -> io::Result<()> {
+fn write(path: &Path, bytes: u64) -> io::Result<()> {
     // Bytes that a file system cannot leave out as a hole, or compress away.
-    let pattern: Vec<u8> = (0..BYTES).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let pattern: Vec<u8> = (0..PIECE).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let mut file = File::create(path)?;
-    for piece in pattern.chunks(PIECE) {
-        file.write_all(piece)?;
+    for _ in 0..bytes.div_ceil(PIECE as u64) {
+        file.write_all(&pattern)?;
     }
     file.sync_all()
 }

@@ -16,6 +16,9 @@ const DAMAGED: &str = "damaged";
 /// The files that are not the engine's.
 const OWN: &[&str] = &[MARKER, LOCK, DAMAGED, "watermark", "ballast"];
 
+/// What a full disk must still have for an engine to be opened, in bytes, unless the engine says more.
+const RESERVE: u64 = 4 * 1024 * 1024;
+
 /// A directory that this process holds until the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Directory {
@@ -28,6 +31,8 @@ pub(crate) struct Directory {
     set_aside: Option<PathBuf>,
     /// The room for a full disk had to be given back to open what lives here.
     disk_full: bool,
+    /// Bytes that a full disk must still have for what lives here to be opened.
+    reserve: u64,
 }
 
 impl Directory {
@@ -56,7 +61,7 @@ impl Directory {
         let watermark = Watermark::open(path)?;
         let set_aside = read(&path.join(DAMAGED))?.map(PathBuf::from);
         let path = path.to_owned();
-        Ok(Self { path, engine, _lock: lock, established, watermark, set_aside, disk_full: false })
+        Ok(Self { path, engine, _lock: lock, established, watermark, set_aside, disk_full: false, reserve: RESERVE })
     }
 
     /// Whether nothing is there, or only an empty directory.
@@ -116,9 +121,14 @@ impl Directory {
         }
     }
 
+    /// Sets what a full disk must still have for what lives here to be opened, in bytes.
+    pub(super) fn set_reserve(&mut self, bytes: u64) {
+        self.reserve = bytes;
+    }
+
     /// Keeps the room that a full disk will need, if it is not kept yet.
     pub(crate) fn keep_ballast(&self) {
-        ballast::keep(&self.path);
+        ballast::keep(&self.path, self.reserve);
     }
 
     /// Opens what lives here; on a full disk once more, with the room that was kept for that.
@@ -159,7 +169,7 @@ impl Drop for Directory {
     fn drop(&mut self) {
         if self.disk_full {
             // Nothing was written, so most of the room is still there: the next opening will need it too.
-            ballast::keep_the_rest(&self.path);
+            ballast::keep_the_rest(&self.path, self.reserve);
         }
     }
 }

@@ -1,0 +1,75 @@
+//! The one way to sled: its panics stay here, and its errors become ours.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+/// sled, open. It panics where it meets damage, or a disk that fails.
+#[derive(Debug)]
+pub(super) struct Handle {
+    /// Absent only while it is dropped.
+    db: Option<sled::Db>,
+}
+
+impl Handle {
+    pub(super) fn open(config: &sled::Config) -> std::thread::Result<sled::Result<Self>> {
+        catch_unwind(AssertUnwindSafe(|| config.open().map(|db| Self { db: Some(db) })))
+    }
+
+    pub(super) fn call<T>(
+        &self,
+        path: &Path,
+        action: &str,
+        call: impl FnOnce(&sled::Tree) -> sled::Result<T>,
+    ) -> Result<T> {
+        let tree = self.db.as_deref().ok_or_else(|| damaged(path, "it is closed"))?;
+        catch_unwind(AssertUnwindSafe(|| call(tree)))
+            .map_err(|_| damaged(path, &format!("{action}: sled panicked")))?
+            .map_err(|error| from_sled(action, path, error))
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let db = self.db.take();
+        // What was acknowledged is on the disk. sled syncs once more, and panics if it cannot.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(db)));
+    }
+}
+
+pub(super) fn damaged(path: &Path, detail: &str) -> Error {
+    let detail = format!("{}: {detail}", path.display());
+    Error::Corrupt { conversation: None, seq: None, detail }
+}
+
+pub(super) fn from_sled(action: &str, path: &Path, error: sled::Error) -> Error {
+    match error {
+        sled::Error::Io(source) => {
+            Error::Io { action: format!("{action} the store {}", path.display()), source: plain(source) }
+        }
+        error => damaged(path, &format!("{action}: {error}")),
+    }
+}
+
+/// The error of the operating system that sled made a text of: `Os { code: 28, kind: ..`.
+fn plain(error: io::Error) -> io::Error {
+    let text = error.to_string();
+    let code = text.strip_prefix("Os { code: ").and_then(|rest| rest.split(',').next()?.parse().ok());
+    code.map_or(error, io::Error::from_raw_os_error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_operating_system_read_as_such() {
+        for error in [io::Error::from_raw_os_error(28), io::Error::other("something else")] {
+            let cloned = sled::Error::Io(io::Error::new(error.kind(), format!("{error:?}")));
+            let Error::Io { source, .. } = from_sled("flush", Path::new("db"), cloned) else { panic!("an I/O error") };
+            assert_eq!(source.raw_os_error(), error.raw_os_error());
+        }
+    }
+}
