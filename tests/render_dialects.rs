@@ -277,3 +277,11 @@ fn images_of_results_follow_behind_the_bridge() {
         ["result 1: The output follows in the next user message.", "assistant I have the results.", follows]
     );
 }
+
+#[test]
+fn the_readme_names_every_target() {
+    let readme = include_str!("../README.md");
+    for target in prompts::targets() {
+        assert!(readme.contains(&format!("\n| `{target}` | ")), "{target}");
+    }
+}
