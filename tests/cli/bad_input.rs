@@ -246,7 +246,7 @@ fn a_replay_file_changed_in_its_middle() {
 #[test]
 fn arguments_that_are_not_understood() {
     let place = Place::new();
-    let unknown = "invalid value 'chat' for '--for <TARGET>': unknown wire `chat`; known are openai-chat";
+    let unknown = "invalid value 'chat' for '--for <TARGET>': unknown wire `chat`; known are openai-chat, openai-responses, anthropic, gemini";
     fails(&place, &["check", "--for", "chat"], "", 2, &format!("{unknown}{HELP}"));
     let unknown =
         "invalid value 'openai-chat/x' for '--for <TARGET>': unknown dialect `x` of openai-chat; known are deepseek";
