@@ -4,8 +4,8 @@
 use serde_json::{Map, Value};
 
 use super::Manner;
-use super::text::is_blank;
 use crate::provider::media::{decode_base64, sniff};
+use crate::provider::text::is_blank;
 
 /// Citations by type, with the fields that each of them has.
 const CITATIONS: &[(&str, &[(&str, Field)])] = &[

@@ -10,7 +10,6 @@ mod limits;
 mod media;
 mod native;
 mod results;
-mod text;
 mod thinking;
 mod user;
 mod wire;
@@ -25,6 +24,7 @@ use super::model::refuses_prefill;
 use crate::error::{Error, Result};
 use crate::group::StoredMessage;
 use crate::model::Role;
+use crate::provider::text::without_end;
 use crate::provider::tool_id::{IdRule, NameRule};
 use crate::provider::tools::declared;
 use crate::provider::turns::{BEGINNING, BRIDGE, turns};
@@ -154,7 +154,7 @@ impl<'a> Renderer<'a> {
         let takes_prefill = self.options.model.as_deref().and_then(refuses_prefill) == Some(false);
         let Some(last) = self.messages.last_mut().filter(|last| last.role == Speaker::Assistant) else { return };
         if let Some(Block::Text { text }) = last.content.last_mut().filter(|_| takes_prefill) {
-            let trimmed = text::without_end(text);
+            let trimmed = without_end(text);
             if trimmed.len() < text.len() {
                 *text = Cow::Owned(trimmed.to_owned());
                 let detail = "white space at the end of the last text was left out";
