@@ -82,7 +82,7 @@ pub(super) struct Shown {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let renderer = args.rendering.prepare()?;
-    let shown = renderer.render(&location.open()?, &Name::from(&args.conversation))?;
+    let shown = renderer.render(&location.read()?, &Name::from(&args.conversation))?;
     if output.is_json() {
         output.json(&shown)?;
         return Ok(shown.exit());

@@ -32,9 +32,13 @@ fn stores_that_are_none() {
         "other is not a conversation store: it holds \"notes.txt\" and no file CONVERSATION-STORE; \
          name a new or empty directory",
     );
-    list("convo.db", 2, "store URL \"convo.db\": no engine is named; expected sled:PATH, or memory:");
-    list("pg:x", 2, "store URL \"pg:x\": this engine is not known; expected sled:PATH, or memory:");
-    list("sled:", 2, "store URL \"sled:\": the path is missing; expected sled:PATH, or memory:");
+    let fjall = if cfg!(feature = "fjall") { "fjall:PATH, " } else { "" };
+    for (url, problem) in
+        [("convo.db", "no engine is named"), ("pg:x", "this engine is not known"), ("sled:", "the path is missing")]
+    {
+        let expected = format!("expected sled:PATH, {fjall}backup:PATH, or memory:");
+        list(url, 2, &format!("store URL {url:?}: {problem}; {expected}"));
+    }
     for (name, content) in [("nothing", None), ("empty", Some(0)), ("other", Some(1))] {
         let found = std::fs::read_dir(place.path(name)).ok().map(Iterator::count);
         assert_eq!(found, content, "{name} was changed");
@@ -44,7 +48,7 @@ fn stores_that_are_none() {
 #[test]
 fn reading_commands_make_no_store() {
     let place = Place::new();
-    let commands: [&[&str]; 10] = [
+    let commands: [&[&str]; 12] = [
         &["prompt", "c", "--for", "openai-chat"],
         &["show", "c"],
         &["entries", "c"],
@@ -54,6 +58,8 @@ fn reading_commands_make_no_store() {
         &["rewind", "c", "0"],
         &["delete", "c"],
         &["verify"],
+        &["redact", "c", "0"],
+        &["backup", "file"],
         &["show", "c", "--raw"],
     ];
     for args in commands {

@@ -6,6 +6,8 @@ pub(crate) mod chat;
 pub(crate) mod hostile;
 pub(crate) mod native;
 pub(crate) mod own;
+#[cfg(feature = "cli")]
+pub(crate) mod program;
 pub(crate) mod prompts;
 pub(crate) mod reported;
 
