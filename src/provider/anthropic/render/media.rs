@@ -4,7 +4,7 @@ use super::Manner;
 use super::wire::{Block, Origin, Source};
 use crate::model::{Audio, File, Image};
 use crate::provider::attachment::{Attach, Made};
-use crate::provider::media::{decode_base64, dimensions, sniff};
+use crate::provider::media::{decode_base64, dimensions, is_web_address, sniff};
 use crate::provider::payload::Payload;
 use crate::provider::picture::Picture;
 use crate::provider::text::is_blank;
@@ -79,8 +79,7 @@ impl<'a> Attach<'a> for Blocks<'a> {
 /// The http(s) address of a file that has no data and is a PDF by its label or its name.
 fn pdf_address(file: &File) -> Option<&str> {
     let url = file.url.as_deref().filter(|_| file.data.is_none())?;
-    let is_address = ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme));
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let is_pdf = file.mime_type.as_deref().map_or_else(|| path.ends_with(".pdf"), |label| label == PDF);
-    (is_address && is_pdf).then_some(url)
+    (is_web_address(url) && is_pdf).then_some(url)
 }

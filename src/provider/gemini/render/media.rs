@@ -6,7 +6,7 @@ use super::wire::{Blob, FileData, Part};
 use crate::model::{Audio, File, Image};
 use crate::provider::attachment::{self, Attach};
 use crate::provider::gemini::part::TYPES;
-use crate::provider::media::{decode_base64, sniff};
+use crate::provider::media::{decode_base64, is_web_address, sniff};
 use crate::provider::payload::Payload;
 use crate::provider::picture::Picture;
 
@@ -121,7 +121,7 @@ fn by_ending(url: &str) -> Option<&'static str> {
     ENDINGS.iter().find(|(name, _)| ending.eq_ignore_ascii_case(name)).map(|(_, media_type)| *media_type)
 }
 
-/// An http address, or one of Google's storage.
+/// An address of the web, or one of Google's storage.
 fn is_address(url: &str) -> bool {
-    ["http://", "https://", "gs://"].iter().any(|scheme| url.starts_with(scheme))
+    is_web_address(url) || url.starts_with("gs://")
 }

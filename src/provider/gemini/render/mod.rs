@@ -17,10 +17,11 @@ use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::group::StoredMessage;
 use crate::model::{Body, Chunk, Role};
 use crate::provider::attachment::Attachment;
+use crate::provider::prompt::{nothing_to_send, written};
 use crate::provider::text::is_blank;
 use crate::provider::tool_id::{IdRule, NameRule};
 use crate::provider::tools::declared;
@@ -173,8 +174,7 @@ impl<'a> Renderer<'a> {
 
     fn finish(mut self, target: Target) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
         if self.contents.is_empty() {
-            let detail = format!("no message of the conversation has content that {target} takes");
-            return Err(Error::NothingToSend(detail));
+            return Err(nothing_to_send(target));
         }
         // GM-12.
         if self.contents.last().is_some_and(|last| last.role == Speaker::Model) {
@@ -186,8 +186,7 @@ impl<'a> Renderer<'a> {
         let tools = declared(&self.options.tools, NAMES, BTreeSet::new(), &mut self.report)?;
         let function_declarations: Vec<_> = tools.into_iter().map(Into::into).collect();
         let tools = (!function_declarations.is_empty()).then_some([Functions { function_declarations }]);
-        let request = serde_json::value::to_raw_value(&Request { system_instruction, contents: self.contents, tools });
-        let request = request.map_err(|error| Error::InvalidInput(format!("the prompt cannot be written: {error}")))?;
+        let request = written(&Request { system_instruction, contents: self.contents, tools })?;
         Ok((request, self.report))
     }
 

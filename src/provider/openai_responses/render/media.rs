@@ -3,6 +3,7 @@
 use super::wire::Part;
 use crate::model::{Audio, File, Image};
 use crate::provider::attachment::{Attach, Made};
+use crate::provider::media::is_web_address;
 use crate::provider::payload::{Payload, file_name};
 use crate::provider::picture::Picture;
 
@@ -25,8 +26,7 @@ impl<'a> Attach<'a> for Parts {
 
     /// OR-24.
     fn file(&self, file: &'a File) -> Made<Part<'a>> {
-        let is_address = |url: &&str| ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme));
-        match (Payload::of_file(file), file.url.as_deref().filter(is_address)) {
+        match (Payload::of_file(file), file.url.as_deref().filter(|url| is_web_address(url))) {
             (Ok(found), _) => {
                 let (filename, file_data) = (Some(file_name(file, "file")), Some(found.to_url()));
                 Ok((Part::InputFile { filename, file_data, file_url: None }, found.mended))

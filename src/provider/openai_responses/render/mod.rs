@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::group::StoredMessage;
 use crate::model::{Body, Chunk, Role};
 use crate::provider::attachment::{Attachment, Piece, pieces};
+use crate::provider::prompt::{nothing_to_send, written};
 use crate::provider::tool_id::{IdRule, NameRule};
 use crate::provider::tools::declared;
 use crate::provider::turns::{Answer, FAILED_WITHOUT_OUTPUT, Turn, turns};
@@ -54,12 +55,11 @@ pub(super) fn render(
         }
     }
     if renderer.input.is_empty() {
-        return Err(Error::NothingToSend(format!("no message of the conversation has content that {target} takes")));
+        return Err(nothing_to_send(target));
     }
     let tools = declared(&options.tools, NAMES, BTreeSet::new(), &mut renderer.report)?;
     let tools = tools.into_iter().map(Into::into).collect();
-    let request = serde_json::value::to_raw_value(&Request { instructions, input: renderer.input, tools });
-    let request = request.map_err(|error| Error::InvalidInput(format!("the prompt cannot be written: {error}")))?;
+    let request = written(&Request { instructions, input: renderer.input, tools })?;
     Ok((request, renderer.report))
 }
 
