@@ -3,7 +3,7 @@
 //! # The crate as a pipeline
 //!
 //! ```text
-//! in:   chunks --append--> Store --record--> log --batch--> Engine (sled | memory | backup)
+//! in:   provider bytes --decode--> chunks --append--> Store --record--> log --batch--> Engine (sled | memory | backup)
 //! out:  Engine --records--> entries --group--> messages --reconcile--> Conversation --render--> Prompt
 //! ```
 //!
@@ -17,7 +17,7 @@
 //! | `group` | entries to messages, by message index |
 //! | `reconcile` | messages to a [`Conversation`] that makes sense, with a report |
 //! | [`next_step`] | what an agent loop must do now |
-//! | [`provider`] | conversations to requests ([`provider::render`]), and requests judged ([`provider::check`]) |
+//! | [`provider`] | conversations to requests ([`provider::render`]) and back ([`provider::parse`]); answers to chunks ([`provider::Decoder`]); requests judged and repaired ([`provider::check`], [`provider::repair`]) |
 //!
 //! Data flows one way; `provider` and `engine` never meet.
 
@@ -52,14 +52,14 @@ pub use store::{Store, StoreOptions};
 pub use tail::{StopHandle, Tail};
 pub use writer::MessageWriter;
 
-/// The documents of the crate: formats byte by byte, the design, durability, what changed.
+/// The documents of the crate: for people who write servers and agents, formats byte by byte, the design, what changed.
 pub mod documentation {
+    #[doc = include_str!("docs/servers.md")]
+    pub mod servers {}
     #[doc = include_str!("docs/format.md")]
     pub mod format {}
     #[doc = include_str!("docs/design.md")]
     pub mod design {}
-    #[doc = include_str!("docs/servers.md")]
-    pub mod servers {}
     #[doc = include_str!("docs/changelog.md")]
     pub mod changelog {}
 }

@@ -277,3 +277,64 @@ fn images_of_results_follow_behind_the_bridge() {
         ["result 1: The output follows in the next user message.", "assistant I have the results.", follows]
     );
 }
+
+/// llxprt-3695: "This model does not support assistant message prefill".
+#[test]
+fn words_at_the_end_stay_the_assistants() {
+    let case = "llxprt-3695-no-prefill-support";
+    for (name, bridge) in [("databricks", "user [Continue.]"), ("mistral", "user Continue.")] {
+        let lines = reported(name, case);
+        let [.., said, last] = &lines[..] else { panic!("{lines:?}") };
+        assert!(said.starts_with("assistant Working on it") && last == bridge, "{name}: {lines:?}");
+    }
+}
+
+/// dsh-1 and qwen-5099: ids that are empty, or come in every turn.
+#[test]
+fn odd_ids_stay_pairs() {
+    let pairs = |name: &str, case: &str| {
+        let lines = reported(name, case);
+        let id = |line: &str, at: usize| line.split([' ', ':']).nth(at).unwrap().to_owned();
+        let calls: Vec<_> = lines.iter().filter(|line| line.starts_with("call ")).map(|line| id(line, 1)).collect();
+        let results = lines.iter().filter(|line| line.starts_with("result ")).map(|line| id(line, 1));
+        assert_eq!(results.collect::<Vec<_>>(), calls, "{name}");
+        let unique: std::collections::BTreeSet<_> = calls.iter().collect();
+        assert_eq!(unique.len(), calls.len(), "{name}: {calls:?}");
+        calls
+    };
+    for name in ["mistral", "groq", "moonshot", "vllm", "databricks"] {
+        assert_eq!(pairs(name, "qwen-5099-id-reused-across-turns").len(), 3);
+        assert_eq!(pairs(name, "dsh-1-empty-call-id"), pairs(name, "dsh-1-empty-call-id"));
+    }
+}
+
+/// docker-agent-63: "Invalid value for 'content': expected a string, got null".
+#[test]
+fn an_empty_output_is_a_string() {
+    let last = |name: &str| reported(name, "docker-agent-63-tool-null-content").pop().unwrap();
+    assert_eq!(last("groq"), "result c1: ");
+    for name in ["moonshot", "databricks"] {
+        assert_eq!(last(name), "result c1: The tool gave no output.");
+    }
+}
+
+/// system-after-tool-call, letta-935: "tool messages must directly follow"; "role 'tool' must follow tool_calls".
+#[test]
+fn notes_and_orphans_do_not_part_turns() {
+    let (case, note) = ("system-after-tool-call", "remember to cite numbers");
+    let head = ["system s", "user [q]", "assistant ", "call c1 f {}", "result c1: v", "assistant I have the results."];
+    let vllm = reported("vllm", case);
+    assert_eq!(vllm[..6], head);
+    assert_eq!(vllm[6..], [format!("user [{note}]"), "assistant ans".to_owned()]);
+    assert_eq!(reported("databricks", case)[5], format!("system {note}"));
+    let merged = ["system You are Sam.", "user [summary: talked about dogs] [hi again]"];
+    assert_eq!(reported("vllm", "letta-935-system-user-tool"), merged);
+}
+
+#[test]
+fn the_readme_names_every_target() {
+    let readme = include_str!("../README.md");
+    for target in prompts::targets() {
+        assert!(readme.contains(&format!("\n| `{target}` | ")), "{target}");
+    }
+}

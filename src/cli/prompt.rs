@@ -41,7 +41,7 @@ pub(super) struct Rendering {
     /// The model that the prompt is for: thinking is native only for the model that made it
     #[arg(long)]
     model: Option<String>,
-    /// What becomes of thinking: the target's own form, text in think tags, or nothing
+    /// What becomes of thinking: the target's own form, text in `<think>` tags, or nothing
     #[arg(long, default_value = "native", value_parser = thinking())]
     thinking: Thinking,
     /// What becomes of calls and answers behind which the user has spoken: as they are, told as text, or left out

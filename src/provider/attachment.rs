@@ -2,30 +2,33 @@
 
 use std::borrow::Cow;
 
+use super::text::is_blank;
 use crate::group::StoredMessage;
-use crate::model::{Audio, File, Image, Output, PartBody};
+use crate::model::{Audio, Body, File, Image, Output, PartBody};
 use crate::reconcile::{ReportLine, Rule};
 
 /// Told where a tool gave back nothing but what has to follow.
 pub(super) const OUTPUT_FOLLOWS: &str = "The output follows in the next user message.";
 
-/// What can be made of an image, sound or document.
-#[derive(Debug)]
-pub(super) enum Attachment<'a, P> {
-    /// A part, and what had to be mended for it.
-    Part { part: P, mended: Option<String> },
-    /// Words in its place.
-    Transcript(&'a str),
-    /// Nothing, and why.
-    Unfit { what: &'static str, why: String },
-}
+/// A part, and what had to be mended for it; or why there is none.
+pub(super) type Made<P> = Result<(P, Option<String>), String>;
 
 /// How a target takes attachments.
-#[derive(Debug)]
-pub(super) struct Attach<'a, P> {
-    pub(super) image: fn(&'a Image) -> Attachment<'a, P>,
-    pub(super) audio: fn(&'a Audio) -> Attachment<'a, P>,
-    pub(super) file: fn(&'a File) -> Attachment<'a, P>,
+pub(super) trait Attach<'a> {
+    /// One of the target's own parts.
+    type Part;
+
+    fn image(&self, image: &'a Image) -> Made<Self::Part>;
+    fn audio(&self, audio: &'a Audio) -> Made<Self::Part>;
+    fn file(&self, file: &'a File) -> Made<Self::Part>;
+}
+
+/// An image, sound or document.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Attachment<'a> {
+    Image(&'a Image),
+    Audio(&'a Audio),
+    File(&'a File),
 }
 
 /// A piece of what a tool gave back.
@@ -36,76 +39,75 @@ pub(super) enum Piece<'a, P> {
     Part(P),
 }
 
-impl<'a, P> Attachment<'a, P> {
-    /// Sound: a part, else what was said in it.
-    pub(super) fn of_audio(audio: &'a Audio, part: Result<(P, Option<String>), String>) -> Self {
-        let transcript = audio.transcript.as_deref().filter(|text| !text.trim().is_empty());
-        match (part, transcript) {
-            (Ok((part, mended)), _) => Self::Part { part, mended },
-            (Err(_), Some(transcript)) => Self::Transcript(transcript),
-            (Err(why), None) => Self::Unfit { what: "audio", why },
+impl<'a> Attachment<'a> {
+    pub(super) fn of(body: &'a Body) -> Option<Self> {
+        match body {
+            Body::Image(image) => Some(Self::Image(image)),
+            Body::Audio(audio) => Some(Self::Audio(audio)),
+            Body::File(file) => Some(Self::File(file)),
+            _ => None,
         }
     }
 
-    /// The part, or the text that stands in its place; with a line in the report unless it is as it was.
-    pub(super) fn settle(
+    /// The part, or the text that stands in its place: what was said in a sound, or why there is none. With a line in the
+    /// report unless it is as it was.
+    pub(super) fn place<A: Attach<'a>>(
         self,
+        attach: &A,
         stored: &StoredMessage,
         chunk: usize,
         report: &mut Vec<ReportLine>,
-    ) -> Result<P, Cow<'a, str>> {
-        let (settled, line) = match self {
-            Self::Part { part, mended } => (Ok(part), mended.map(|mended| (Rule::Altered, mended))),
-            Self::Transcript(text) => {
-                let detail = "its transcript stands for the audio".to_owned();
-                (Err(Cow::Borrowed(text)), Some((Rule::Altered, detail)))
-            }
-            Self::Unfit { what, why } => {
-                let detail = format!("the {what} was left out: {why}");
-                (Err(Cow::Owned(format!("[{what} left out: {why}]"))), Some((Rule::LeftOut, detail)))
-            }
+    ) -> Result<A::Part, Cow<'a, str>> {
+        let (what, made) = match self {
+            Self::Image(image) => ("image", attach.image(image)),
+            Self::Audio(audio) => ("audio", attach.audio(audio)),
+            Self::File(file) => ("file", attach.file(file)),
         };
-        report.extend(line.map(|(rule, detail)| ReportLine::chunk(rule, stored, chunk, detail)));
-        settled
+        let mut note = |rule, detail: String| report.push(ReportLine::chunk(rule, stored, chunk, detail));
+        let why = match made {
+            Ok((part, mended)) => {
+                mended.into_iter().for_each(|mended| note(Rule::Altered, mended));
+                return Ok(part);
+            }
+            Err(why) => why,
+        };
+        if let Self::Audio(Audio { transcript: Some(transcript), .. }) = self
+            && !is_blank(transcript)
+        {
+            note(Rule::Altered, "its transcript stands for the audio".to_owned());
+            return Err(Cow::Borrowed(transcript));
+        }
+        note(Rule::LeftOut, format!("the {what} was left out: {why}"));
+        Err(Cow::Owned(format!("[{what} left out: {why}]")))
     }
 }
 
 /// What a tool gave back, in order.
-pub(super) fn pieces<'a, P>(
+pub(super) fn pieces<'a, A: Attach<'a>>(
     output: &'a Output,
-    attach: &Attach<'a, P>,
+    attach: &A,
     stored: &StoredMessage,
     chunk: usize,
     report: &mut Vec<ReportLine>,
-) -> Vec<Piece<'a, P>> {
+) -> Vec<Piece<'a, A::Part>> {
     let parts = match output {
         Output::Text(text) => return vec![Piece::Text(Cow::Borrowed(text))],
         Output::Parts(parts) => parts,
     };
-    let mut pieces = Vec::new();
-    for part in parts {
+    let pieces = parts.iter().filter_map(|part| {
         let attachment = match &part.body {
-            PartBody::Text { text } => {
-                pieces.push(Piece::Text(Cow::Borrowed(text)));
-                continue;
-            }
-            PartBody::Json { json } => {
-                pieces.push(Piece::Text(Cow::Borrowed(json.as_str())));
-                continue;
-            }
-            PartBody::Image(image) => (attach.image)(image),
-            PartBody::Audio(audio) => (attach.audio)(audio),
-            PartBody::File(file) => (attach.file)(file),
+            PartBody::Text { text } => return Some(Piece::Text(Cow::Borrowed(text.as_str()))),
+            PartBody::Json { json } => return Some(Piece::Text(Cow::Borrowed(json.as_str()))),
+            PartBody::Image(image) => Attachment::Image(image),
+            PartBody::Audio(audio) => Attachment::Audio(audio),
+            PartBody::File(file) => Attachment::File(file),
             PartBody::Unknown { kind } => {
                 let detail = format!("a part of the unknown kind {kind:?}");
                 report.push(ReportLine::chunk(Rule::LeftOut, stored, chunk, detail));
-                continue;
+                return None;
             }
         };
-        pieces.push(match attachment.settle(stored, chunk, report) {
-            Ok(part) => Piece::Part(part),
-            Err(text) => Piece::Text(text),
-        });
-    }
-    pieces
+        Some(attachment.place(attach, stored, chunk, report).map_or_else(Piece::Text, Piece::Part))
+    });
+    pieces.collect()
 }

@@ -58,7 +58,7 @@ pub(crate) fn image_url_fault(url: &str) -> Option<UrlFault> {
     if url.is_empty() {
         return Some(UrlFault::Empty);
     }
-    if ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
+    if is_web_address(url) {
         return None;
     }
     match DataUrl::parse(url) {
@@ -95,6 +95,11 @@ pub(crate) fn normalize_base64(text: &str) -> Option<Cow<'_, str>> {
         _ if canonical == text => Some(Cow::Borrowed(text)),
         _ => Some(Cow::Owned(canonical)),
     }
+}
+
+/// Is this an address of the web?
+pub(crate) fn is_web_address(url: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme))
 }
 
 /// The media type that the first bytes show, if they show one.

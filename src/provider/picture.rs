@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::media::{DataUrl, IMAGE_TYPES, decode_base64, normalize_base64, sniff};
+use super::media::{DataUrl, IMAGE_TYPES, decode_base64, is_web_address, normalize_base64, sniff};
 use crate::model::Image;
 
 /// Where an image is.
@@ -25,7 +25,7 @@ const SNIFF_CHARS: usize = 64;
 impl<'a> Picture<'a> {
     /// The image, or why no target takes it.
     pub(super) fn of(image: &'a Image) -> Result<Self, String> {
-        if ["http://", "https://"].iter().any(|scheme| image.url.starts_with(scheme)) {
+        if is_web_address(&image.url) {
             return Ok(Self::Address(&image.url));
         }
         let Some(data) = DataUrl::parse(&image.url) else {

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::tools::Tool;
 use super::{Target, rounds};
 use crate::conversation::Conversation;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::reconcile::ReportLine;
 
 /// A conversation as a provider takes it.
@@ -111,6 +112,15 @@ impl PromptOptions {
         self.tools = tools.into_iter().collect();
         self
     }
+}
+
+/// The request as it is sent.
+pub(super) fn written(request: &impl Serialize) -> Result<Box<RawValue>> {
+    to_raw_value(request).map_err(|error| Error::InvalidInput(format!("the prompt cannot be written: {error}")))
+}
+
+pub(super) fn nothing_to_send(target: Target) -> Error {
+    Error::NothingToSend(format!("no message of the conversation has content that {target} takes"))
 }
 
 /// Renders a conversation for a target.

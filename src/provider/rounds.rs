@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::PromptOptions;
 use super::prompt::{FinishedTools, Thinking};
+use super::text::is_blank;
 use crate::group::StoredMessage;
 use crate::model::{Body, Chunk, Output, Part, PartBody, Role};
 use crate::reconcile::{Calls, ReportLine, Rule, Site};
@@ -112,7 +113,7 @@ fn record(call: Option<&Chunk>, output: &Output, is_error: bool) -> Vec<Chunk> {
     let gave = if is_error { "failed" } else { "gave" };
     let called = |what: &str| Chunk::text(format!("The tool {name} was called with {arguments} and {gave}{what}"));
     match output {
-        Output::Text(text) if text.trim().is_empty() => vec![called(" no output.")],
+        Output::Text(text) if is_blank(text) => vec![called(" no output.")],
         Output::Text(text) => vec![called(&format!(":\n\n{text}"))],
         Output::Parts(parts) if parts.is_empty() => vec![called(" no output.")],
         Output::Parts(parts) => std::iter::once(called(":")).chain(parts.iter().map(chunk)).collect(),

@@ -32,9 +32,19 @@ pub(crate) fn snake_case(camel: &str) -> Cow<'_, str> {
     Cow::Owned(snake)
 }
 
-/// Is nothing but white space there: Unicode's, or the four separators of ASCII, which many languages count with it?
+/// Is nothing but white space there?
 pub(crate) fn is_blank(text: &str) -> bool {
-    text.chars().all(|character| character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character))
+    text.chars().all(is_space)
+}
+
+/// The text without white space at its end.
+pub(crate) fn without_end(text: &str) -> &str {
+    text.trim_end_matches(is_space)
+}
+
+/// Unicode's white space and the four separators of ASCII, which many languages count with it.
+fn is_space(character: char) -> bool {
+    character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
 }
 
 #[cfg(test)]
@@ -72,5 +82,6 @@ mod tests {
         for text in ["a", " . ", "\u{feff}", "\u{0}"] {
             assert!(!is_blank(text), "{text:?}");
         }
+        assert_eq!(without_end("red, \n"), "red,");
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 
 use super::arguments::EMBEDDED_DEPTH;
+use super::text::is_blank;
 use super::tool_id::NameRule;
 use crate::error::{Error, Result};
 use crate::json;
@@ -76,7 +77,7 @@ pub(super) fn declared<'a>(
             let detail = format!("the target does not take the tool name {:?}; it is declared as {name:?}", tool.name);
             report.push(ReportLine::new(Rule::NameChanged, detail));
         }
-        let description = tool.description.as_deref().filter(|text| !text.trim().is_empty());
+        let description = tool.description.as_deref().filter(|text| !is_blank(text));
         declared.push(Declared { name, description, parameters: schema(tool)? });
     }
     let others: Vec<_> = called.into_iter().filter(|name| !declared.iter().any(|tool| tool.name == *name)).collect();

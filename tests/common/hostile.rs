@@ -7,12 +7,12 @@ use conversation_store::model::{
 use conversation_store::{MessageState, StoredMessage};
 use proptest::prelude::*;
 
-use super::{native, own};
+use super::{blocks, items};
 
 /// A log of up to this many messages. Each text that is not blank stands in it once.
 pub(crate) fn log(messages: usize) -> impl Strategy<Value = Vec<StoredMessage>> {
     proptest::collection::vec(
-        (prop_oneof![8 => message().boxed(), 1 => native::message().boxed(), 2 => own::message().boxed()], state()),
+        (prop_oneof![8 => message().boxed(), 1 => blocks::message().boxed(), 2 => items::message().boxed()], state()),
         0..messages,
     )
     .prop_map(|messages| {

@@ -2,10 +2,10 @@
 
 #![allow(dead_code, reason = "each test takes what it needs of this")]
 
+pub(crate) mod blocks;
 pub(crate) mod chat;
 pub(crate) mod hostile;
-pub(crate) mod native;
-pub(crate) mod own;
+pub(crate) mod items;
 #[cfg(feature = "cli")]
 pub(crate) mod program;
 pub(crate) mod prompts;

@@ -8,7 +8,7 @@ use super::image::{Images, check_document};
 use super::rules::{AN_07, AN_08, AN_16, AN_17, AN_18, AN_19, AN_20, AN_21, AN_22, AN_40};
 use crate::provider::finding::{Finding, Level};
 use crate::provider::shape::{is_filled, kind};
-use crate::provider::text::is_word;
+use crate::provider::text::{is_blank, is_word};
 
 /// Characters of a tool's name where it is called.
 const NAME_IN_CALL: usize = 200;
@@ -92,7 +92,7 @@ pub(super) fn check_text(block: &Map<String, Value>, place: &str, out: &mut Vec<
         block.get("text").and_then(Value::as_str).filter(|_| block.get("type").is_some_and(|name| name == "text"));
     match text {
         Some("") => out.push(AN_07.at(format!("{place}.text"), "text is empty")),
-        Some(text) if text.trim().is_empty() => out.push(AN_08.at(format!("{place}.text"), "text is blank")),
+        Some(text) if is_blank(text) => out.push(AN_08.at(format!("{place}.text"), "text is blank")),
         _ => {}
     }
 }

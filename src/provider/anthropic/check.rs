@@ -10,7 +10,7 @@ use super::types::TEXT;
 use crate::json;
 use crate::provider::finding::{Finding, Level};
 use crate::provider::shape::{Fault, kind};
-use crate::provider::text::is_word;
+use crate::provider::text::{is_blank, is_word};
 
 /// Messages in one request.
 const MESSAGES: usize = 100_000;
@@ -96,7 +96,7 @@ pub(in crate::provider) fn messages(request: &Value) -> Option<Vec<&Map<String, 
 fn check_system(system: &Value, out: &mut Vec<Finding>) {
     let blocks = match system {
         Value::Null => return,
-        Value::String(text) if text.trim().is_empty() => {
+        Value::String(text) if is_blank(text) => {
             return out.push(AN_07.at("system", "text is empty or blank").with_level(Level::Soft));
         }
         Value::String(_) => return,

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::rules::{AN_28, AN_29, AN_30, AN_31, AN_32, AN_44};
 use crate::provider::finding::Finding;
-use crate::provider::media::{IMAGE_TYPES, decode_base64, dimensions, sniff};
+use crate::provider::media::{IMAGE_TYPES, decode_base64, dimensions, is_web_address, sniff};
 use crate::provider::shape::kind;
 
 /// Images in one request.
@@ -35,7 +35,7 @@ impl Images {
             }
             (Some(source), Some("url")) => {
                 let url = source.get("url").and_then(Value::as_str).unwrap_or_default();
-                if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
+                if !is_web_address(url) {
                     out.push(AN_28.at(format!("{place}.source.url"), "not an http(s) URL"));
                 }
             }

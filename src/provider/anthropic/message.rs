@@ -7,6 +7,7 @@ use super::rules::{AN_03, AN_04, AN_06, AN_08, AN_18, AN_21, AN_24, AN_25, AN_27
 use super::types::ROLES;
 use crate::provider::finding::{Finding, Level};
 use crate::provider::shape::{Fault, Misfit, Shape, kind};
+use crate::provider::text::is_blank;
 
 /// `last`: it is the last of the conversation.
 pub(super) fn check_message<'a>(
@@ -28,7 +29,7 @@ pub(super) fn check_message<'a>(
     match object.get("content").unwrap_or(&Value::Null) {
         Value::Null => {}
         Value::String(text) if text.is_empty() => check_emptiness(role, last, &place_of_content, out),
-        Value::String(text) if text.trim().is_empty() => out.push(AN_08.at(place_of_content, "text is blank")),
+        Value::String(text) if is_blank(text) => out.push(AN_08.at(place_of_content, "text is blank")),
         Value::Array(blocks) if blocks.is_empty() => check_emptiness(role, last, &place_of_content, out),
         Value::Array(blocks) => {
             for (i, block) in blocks.iter().enumerate() {

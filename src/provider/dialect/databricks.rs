@@ -10,7 +10,7 @@ use crate::provider::finding::Finding;
 use crate::provider::openai_chat::{self, Images, OPENAI, Order, Texts, UserContent, call_ids, calls, messages, role};
 use crate::provider::rule::rules;
 use crate::provider::shape::is_filled;
-use crate::provider::text::is_word;
+use crate::provider::text::{is_blank, is_word};
 use crate::provider::tool_id::IdRule;
 
 pub(super) const DIALECT: Dialect =
@@ -95,10 +95,6 @@ fn check_texts(message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>
         }
         _ => {}
     }
-}
-
-fn is_blank(text: &str) -> bool {
-    text.trim().is_empty()
 }
 
 /// `used` holds the ids of earlier calls.

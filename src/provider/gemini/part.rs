@@ -7,7 +7,7 @@ use super::rules::{GM_05, GM_06, GM_10, GM_15, GM_16, GM_18, GM_19, GM_20, GM_23
 use crate::provider::finding::{Finding, Level};
 use crate::provider::media::decode_any_base64;
 use crate::provider::shape::{entry, field, is_filled, kind};
-use crate::provider::text::is_spelling_of;
+use crate::provider::text::{is_blank, is_spelling_of};
 
 /// What a part may carry, one at a time.
 const DATA: &[&str] = &[
@@ -87,7 +87,7 @@ pub(super) fn check_part(part: &Map<String, Value>, role: &Value, place: &str, o
     check_one(&data, part, signed, place, out);
     match part.get("text").and_then(Value::as_str) {
         Some("") if !signed => out.push(GM_06.at(format!("{place}.text"), "text is empty")),
-        Some(text) if !text.is_empty() && text.trim().is_empty() => {
+        Some(text) if !text.is_empty() && is_blank(text) => {
             out.push(GM_06.at(format!("{place}.text"), "text is blank").with_level(Level::Soft));
         }
         _ => {}

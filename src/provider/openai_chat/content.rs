@@ -7,6 +7,7 @@ use super::types::Role;
 use crate::provider::finding::Finding;
 use crate::provider::media::{UrlFault, decode_base64, image_url_fault};
 use crate::provider::shape::{is_filled, kind};
+use crate::provider::text::is_blank;
 
 /// Characters in one string (from memory).
 const CHARACTERS: usize = 10_485_760;
@@ -15,7 +16,7 @@ pub(super) fn check_content(role: &Role, message: &Map<String, Value>, place: &s
     match message.get("content") {
         Some(Value::String(text)) => {
             let beside_calls = role.name == "assistant" && message.get("tool_calls").is_some_and(is_filled);
-            if text.trim().is_empty() && !beside_calls {
+            if is_blank(text) && !beside_calls {
                 out.push(OC_28.at(place, "content is empty or blank"));
             }
             if text.len() > CHARACTERS && text.chars().count() > CHARACTERS {
@@ -52,7 +53,7 @@ fn check_part(role: &Role, part: &Value, place: &str, out: &mut Vec<Finding>) {
         out.push(OC_20.at(format!("{place}.type"), format!("part of type {} in a {} message", kind(name), role.name)));
     }
     match name_text {
-        "text" if part.get("text").and_then(Value::as_str).is_some_and(|text| text.trim().is_empty()) => {
+        "text" if part.get("text").and_then(Value::as_str).is_some_and(is_blank) => {
             out.push(OC_28.at(format!("{place}.text"), "text is empty or blank"));
         }
         "image_url" => check_image(part.get("image_url"), &format!("{place}.image_url"), out),

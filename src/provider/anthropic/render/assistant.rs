@@ -6,13 +6,13 @@ use std::vec::IntoIter;
 
 use super::Renderer;
 use super::hosted::Hosted;
-use super::media::Media;
 use super::native::Given;
 use super::thinking::Thought;
-use super::wire::{Block, Origin, OwnKind, Speaker};
+use super::wire::{Block, OwnKind, Speaker};
 use crate::group::StoredMessage;
 use crate::model::{Body, Chunk, Json};
 use crate::provider::arguments::{Mended, embedded};
+use crate::provider::attachment::Attachment;
 use crate::provider::turns::{Call, Turn};
 use crate::reconcile::Rule;
 
@@ -154,13 +154,8 @@ impl<'a> Renderer<'a> {
     /// Images and documents stand in the next user message, before its text (AN-20).
     fn plan_media(&mut self, body: &'a Body, turn: &Turn<'a>, at: usize, plan: &mut Plan<'a>) {
         let stored = turn.stored;
-        let media = match body {
-            Body::Image(image) => Media::image(image, Origin { stored, chunk: at }, self.manner),
-            Body::Audio(audio) => Media::audio(audio),
-            Body::File(file) => Media::file(file, self.manner),
-            other => return self.unfit(other, turn, at),
-        };
-        match self.place(media, stored, at) {
+        let Some(attachment) = Attachment::of(body) else { return self.unfit(body, turn, at) };
+        match self.place(attachment, stored, at) {
             block @ Block::Text { .. } => plan.steps.push(Step::Say(block)),
             block => {
                 let detail = "assistant messages hold none: it stands in a user message behind";

@@ -4,8 +4,8 @@
 use serde_json::{Map, Value};
 
 use super::Manner;
-use super::text::is_blank;
-use crate::provider::media::{decode_base64, sniff};
+use crate::provider::media::{decode_base64, is_web_address, sniff};
+use crate::provider::text::is_blank;
 
 /// Citations by type, with the fields that each of them has.
 const CITATIONS: &[(&str, &[(&str, Field)])] = &[
@@ -133,7 +133,7 @@ fn is_elsewhere(source: &Map<String, Value>, manner: &Manner) -> bool {
         Some("file") => has_only(source, &["type", "file_id"], &[]) && source.get("file_id").is_some_and(is_filled),
         Some("url") => {
             let url = source.get("url").and_then(Value::as_str).unwrap_or_default();
-            let is_address = ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme));
+            let is_address = is_web_address(url);
             manner.addresses && has_only(source, &["type", "url"], &[]) && is_address
         }
         _ => false,

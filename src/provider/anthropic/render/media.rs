@@ -1,22 +1,18 @@
 //! Images, audio and files as blocks.
 
 use super::Manner;
-use super::text::is_blank;
 use super::wire::{Block, Origin, Source};
 use crate::model::{Audio, File, Image};
-use crate::provider::media::{decode_base64, dimensions, sniff};
+use crate::provider::attachment::{Attach, Made};
+use crate::provider::media::{decode_base64, dimensions, is_web_address, sniff};
 use crate::provider::payload::Payload;
 use crate::provider::picture::Picture;
+use crate::provider::text::is_blank;
 
-/// What can be made of a media chunk.
-#[derive(Debug)]
-pub(super) enum Media<'a> {
-    /// A block, and what had to be mended for it.
-    Block { block: Block<'a>, mended: Option<String> },
-    /// Words in its place.
-    Transcript(&'a str),
-    /// Nothing, and why.
-    Unfit { what: &'static str, why: String },
+/// How the attachments of a chunk become blocks.
+pub(super) struct Blocks<'a> {
+    pub(super) manner: &'static Manner,
+    pub(super) origin: Origin<'a>,
 }
 
 /// Bytes of an image (AN-30). They are counted as base64: an image of 4.7 MB was refused as 6.3 MB
@@ -28,17 +24,12 @@ const IMAGE_SIDE: u32 = 8000;
 const TITLE: usize = 500;
 const PDF: &str = "application/pdf";
 
-impl<'a> Media<'a> {
-    pub(super) fn image(image: &'a Image, origin: Origin<'a>, manner: &Manner) -> Self {
-        match Self::of_picture(image, origin, manner) {
-            Ok(media) => media,
-            Err(why) => Self::Unfit { what: "image", why },
-        }
-    }
+impl<'a> Attach<'a> for Blocks<'a> {
+    type Part = Block<'a>;
 
-    fn of_picture(image: &'a Image, origin: Origin<'a>, manner: &Manner) -> Result<Self, String> {
+    fn image(&self, image: &'a Image) -> Made<Block<'a>> {
         let (source, side, mended) = match Picture::of(image)? {
-            Picture::Address(url) if manner.addresses => (Source::Url { url }, None, None),
+            Picture::Address(url) if self.manner.addresses => (Source::Url { url }, None, None),
             Picture::Address(url) => return Err(format!("the target takes data, not the address {url}")),
             Picture::Data { media_type, base64, mended } => {
                 if base64.len() > IMAGE_BYTES {
@@ -52,30 +43,20 @@ impl<'a> Media<'a> {
                 (Source::Base64 { media_type, data: base64 }, side, mended)
             }
         };
-        Ok(Self::Block { block: Block::Image { source, side, origin }, mended })
+        Ok((Block::Image { source, side, origin: self.origin }, mended))
     }
 
-    pub(super) fn audio(audio: &'a Audio) -> Self {
-        match audio.transcript.as_deref().filter(|text| !is_blank(text)) {
-            Some(transcript) => Self::Transcript(transcript),
-            None => Self::Unfit { what: "audio", why: "the target takes none, and there is no transcript".to_owned() },
-        }
-    }
-
-    pub(super) fn file(file: &'a File, manner: &Manner) -> Self {
-        match Self::of_file(file, manner) {
-            Ok(media) => media,
-            Err(why) => Self::Unfit { what: "file", why },
-        }
+    fn audio(&self, _: &'a Audio) -> Made<Block<'a>> {
+        Err("the target takes none, and there is no transcript".to_owned())
     }
 
     /// A PDF by its bytes, or text. Of addresses only those of a PDF are taken.
-    fn of_file(file: &'a File, manner: &Manner) -> Result<Self, String> {
+    fn file(&self, file: &'a File) -> Made<Block<'a>> {
         let named = file.name.as_deref().filter(|name| !is_blank(name));
         let title = named.filter(|name| name.chars().count() <= TITLE);
         let long = (title != named).then(|| "its name is too long for a title and was left out".to_owned());
-        if let Some(url) = pdf_address(file).filter(|_| manner.addresses) {
-            return Ok(Self::Block { block: Block::Document { source: Source::Url { url }, title }, mended: long });
+        if let Some(url) = pdf_address(file).filter(|_| self.manner.addresses) {
+            return Ok((Block::Document { source: Source::Url { url }, title }, long));
         }
         let Payload { media_type, base64, mended } = Payload::of_file(file)?;
         let bytes = decode_base64(&base64).unwrap_or_default();
@@ -91,15 +72,14 @@ impl<'a> Media<'a> {
             }
             shown => return Err(format!("it is {:?}; PDF and text are taken", shown.unwrap_or(media_type))),
         };
-        Ok(Self::Block { block: Block::Document { source, title }, mended: mended.or(long) })
+        Ok((Block::Document { source, title }, mended.or(long)))
     }
 }
 
 /// The http(s) address of a file that has no data and is a PDF by its label or its name.
 fn pdf_address(file: &File) -> Option<&str> {
     let url = file.url.as_deref().filter(|_| file.data.is_none())?;
-    let is_address = ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme));
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let is_pdf = file.mime_type.as_deref().map_or_else(|| path.ends_with(".pdf"), |label| label == PDF);
-    (is_address && is_pdf).then_some(url)
+    (is_web_address(url) && is_pdf).then_some(url)
 }

@@ -10,7 +10,6 @@ mod limits;
 mod media;
 mod native;
 mod results;
-mod text;
 mod thinking;
 mod user;
 mod wire;
@@ -25,6 +24,8 @@ use super::model::refuses_prefill;
 use crate::error::{Error, Result};
 use crate::group::StoredMessage;
 use crate::model::Role;
+use crate::provider::prompt::{nothing_to_send, written};
+use crate::provider::text::without_end;
 use crate::provider::tool_id::{IdRule, NameRule};
 use crate::provider::tools::declared;
 use crate::provider::turns::{BEGINNING, BRIDGE, turns};
@@ -127,9 +128,7 @@ impl<'a> Renderer<'a> {
 
     fn finish(mut self, target: Target) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
         if self.messages.is_empty() {
-            return Err(Error::NothingToSend(format!(
-                "no message of the conversation has content that {target} takes"
-            )));
+            return Err(nothing_to_send(target));
         }
         limits::keep_to_limits(&mut self.messages, &mut self.report);
         self.end();
@@ -141,8 +140,7 @@ impl<'a> Renderer<'a> {
         if request.messages.len() > MESSAGES {
             return Err(Error::TooLarge(format!("{} messages, {target} takes {MESSAGES}", request.messages.len())));
         }
-        let request = serde_json::value::to_raw_value(&request);
-        let request = request.map_err(|error| Error::InvalidInput(format!("the prompt cannot be written: {error}")))?;
+        let request = written(&request)?;
         if request.get().len() > BYTES {
             return Err(Error::TooLarge(format!("{} bytes, {target} takes {BYTES}", request.get().len())));
         }
@@ -154,7 +152,7 @@ impl<'a> Renderer<'a> {
         let takes_prefill = self.options.model.as_deref().and_then(refuses_prefill) == Some(false);
         let Some(last) = self.messages.last_mut().filter(|last| last.role == Speaker::Assistant) else { return };
         if let Some(Block::Text { text }) = last.content.last_mut().filter(|_| takes_prefill) {
-            let trimmed = text::without_end(text);
+            let trimmed = without_end(text);
             if trimmed.len() < text.len() {
                 *text = Cow::Owned(trimmed.to_owned());
                 let detail = "white space at the end of the last text was left out";

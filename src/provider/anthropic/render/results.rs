@@ -4,12 +4,13 @@
 use std::borrow::Cow;
 
 use super::Renderer;
-use super::media::Media;
+use super::media::Blocks;
 use super::native::Given;
-use super::text::is_blank;
 use super::wire::{Block, Content, Origin, OwnKind};
 use crate::group::StoredMessage;
-use crate::model::{Output, PartBody};
+use crate::model::Output;
+use crate::provider::attachment::{Piece, pieces};
+use crate::provider::text::is_blank;
 use crate::provider::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
 use crate::reconcile::Rule;
 
@@ -70,30 +71,14 @@ impl<'a> Renderer<'a> {
         output: &'a Output,
         mut behind: Option<(&String, &mut Vec<Block<'a>>)>,
     ) -> Vec<Block<'a>> {
-        let Output::Parts(parts) = output else { return Vec::new() };
-        let origin = Origin { stored, chunk };
+        let attach = Blocks { manner: self.manner, origin: Origin { stored, chunk } };
         let mut blocks = Vec::new();
-        for part in parts {
-            let media = match &part.body {
-                PartBody::Text { text } => {
-                    blocks.extend(self.text(text, stored, chunk));
-                    continue;
-                }
-                PartBody::Json { json } => {
-                    blocks.push(Block::Text { text: Cow::Borrowed(json.as_str()) });
-                    continue;
-                }
-                PartBody::Image(image) => Media::image(image, origin, self.manner),
-                PartBody::Audio(audio) => Media::audio(audio),
-                PartBody::File(file) => Media::file(file, self.manner),
-                PartBody::Unknown { kind } => {
-                    self.note(Rule::LeftOut, stored, chunk, format!("a part of the unknown kind {kind:?}"));
-                    continue;
-                }
-            };
-            match (self.place(media, stored, chunk), &mut behind) {
-                (block @ Block::Text { .. }, _) | (block, None) => blocks.push(block),
-                (block, Some((id, behind))) => {
+        for piece in pieces(output, &attach, stored, chunk, &mut self.report) {
+            match (piece, &mut behind) {
+                (Piece::Text(text), _) if is_blank(&text) => self.note(Rule::LeftOut, stored, chunk, "a blank text"),
+                (Piece::Text(text), _) => blocks.push(Block::Text { text }),
+                (Piece::Part(block), None) => blocks.push(block),
+                (Piece::Part(block), Some((id, behind))) => {
                     let detail = "a failure holds text only: it stands behind the results of the message";
                     self.note(Rule::MediaMoved, stored, chunk, detail);
                     behind.push(Block::Text { text: Cow::Owned(format!("Output of the tool call {id}:")) });

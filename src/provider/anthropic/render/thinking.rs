@@ -9,6 +9,7 @@ use super::{NAME, Renderer};
 use crate::group::StoredMessage;
 use crate::model::{Body, Chunk};
 use crate::provider::Thinking;
+use crate::provider::text::is_blank;
 use crate::provider::turns::Turn;
 use crate::reconcile::Rule;
 
@@ -79,7 +80,7 @@ impl<'a> Renderer<'a> {
                 return Some(Block::Thinking { thinking: thought.text, signature });
             }
             (Use::Own, Some(Form::Redacted { data })) => return Some(Block::RedactedThinking { data }),
-            (Use::Tagged, _) if !thought.text.trim().is_empty() => {
+            (Use::Tagged, _) if !is_blank(thought.text) => {
                 self.note(Rule::ThinkingTagged, stored, thought.chunk, "it is text in <think> tags in this prompt");
                 return Some(Block::Text { text: Cow::Owned(Thinking::tagged(thought.text)) });
             }

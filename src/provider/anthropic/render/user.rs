@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use super::Renderer;
-use super::media::Media;
+use super::media::Blocks;
 use super::native::Given;
-use super::text::is_blank;
 use super::wire::{Block, Origin, Speaker};
 use crate::group::StoredMessage;
 use crate::model::{Body, Chunk, Role};
+use crate::provider::attachment::Attachment;
+use crate::provider::text::is_blank;
 use crate::provider::turns::Turn;
 use crate::reconcile::Rule;
 
@@ -51,9 +52,6 @@ impl<'a> Renderer<'a> {
                 self.text(text, stored, at)
             }
             Body::Refusal { text } => self.refusal(text, stored, at),
-            Body::Image(image) => Some(self.place(Media::image(image, origin, self.manner), stored, at)),
-            Body::Audio(audio) => Some(self.place(Media::audio(audio), stored, at)),
-            Body::File(file) => Some(self.place(Media::file(file, self.manner), stored, at)),
             Body::Opaque { provider, json, .. } if self.manner.providers.contains(&provider.as_str()) => {
                 let given = Given::read(json);
                 let kind = given.as_ref().and_then(|given| given.in_user_message(self.manner));
@@ -63,10 +61,13 @@ impl<'a> Renderer<'a> {
                 }
                 block
             }
-            other => {
-                self.unfit(other, turn, at);
-                None
-            }
+            other => match Attachment::of(other) {
+                Some(attachment) => Some(self.place(attachment, stored, at)),
+                None => {
+                    self.unfit(other, turn, at);
+                    None
+                }
+            },
         }
     }
 
@@ -92,24 +93,12 @@ impl<'a> Renderer<'a> {
     }
 
     /// The block, or the words that stand in its place.
-    pub(super) fn place(&mut self, media: Media<'a>, stored: &'a StoredMessage, at: usize) -> Block<'a> {
-        let text = match media {
-            Media::Block { block, mended } => {
-                if let Some(mended) = mended {
-                    self.note(Rule::Altered, stored, at, mended);
-                }
-                return block;
-            }
-            Media::Transcript(text) => {
-                self.note(Rule::Altered, stored, at, "its transcript stands for the audio");
-                self.last_text = Some(Origin { stored, chunk: at });
-                Cow::Borrowed(text)
-            }
-            Media::Unfit { what, why } => {
-                self.note(Rule::LeftOut, stored, at, format!("the {what} was left out: {why}"));
-                Cow::Owned(format!("[{what} left out: {why}]"))
-            }
-        };
-        Block::Text { text }
+    pub(super) fn place(&mut self, attachment: Attachment<'a>, stored: &'a StoredMessage, at: usize) -> Block<'a> {
+        let origin = Origin { stored, chunk: at };
+        let placed = attachment.place(&Blocks { manner: self.manner, origin }, stored, at, &mut self.report);
+        placed.unwrap_or_else(|text| {
+            self.last_text = Some(origin);
+            Block::Text { text }
+        })
     }
 }

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use super::wire::{Blob, FileData, Part};
 use crate::model::{Audio, File, Image};
-use crate::provider::attachment::{Attach, Attachment};
+use crate::provider::attachment::{self, Attach};
 use crate::provider::gemini::part::TYPES;
-use crate::provider::media::{decode_base64, sniff};
+use crate::provider::media::{decode_base64, is_web_address, sniff};
 use crate::provider::payload::Payload;
 use crate::provider::picture::Picture;
 
-/// What is made of an attachment: its part, and what had to be mended.
-type Made<'a> = Result<(Part<'a>, Option<String>), String>;
+/// What is made of an attachment.
+type Made<'a> = attachment::Made<Part<'a>>;
 
 /// Base64 characters from which a type can be told.
 const SNIFF_CHARS: usize = 64;
@@ -44,46 +44,37 @@ const ENDINGS: &[(&str, &str)] = &[
 const ANY_IMAGE: &str = "image/jpeg";
 
 /// How attachments become parts.
-pub(super) fn attach<'a>() -> Attach<'a, Part<'a>> {
-    Attach {
-        image: |image| attachment("image", image_part(image)),
-        audio: |audio| Attachment::of_audio(audio, audio_part(audio)),
-        file: |file| attachment("file", file_part(file)),
-    }
-}
+pub(super) struct Parts;
 
-fn attachment<'a>(what: &'static str, made: Made<'a>) -> Attachment<'a, Part<'a>> {
-    match made {
-        Ok((part, mended)) => Attachment::Part { part, mended },
-        Err(why) => Attachment::Unfit { what, why },
-    }
-}
+impl<'a> Attach<'a> for Parts {
+    type Part = Part<'a>;
 
-fn image_part(image: &Image) -> Made<'_> {
-    match Picture::of(image)? {
-        Picture::Address(url) => {
-            at_address(url, image.mime_type.as_deref().or_else(|| by_ending(url)).unwrap_or(ANY_IMAGE))
+    fn image(&self, image: &'a Image) -> Made<'a> {
+        match Picture::of(image)? {
+            Picture::Address(url) => {
+                at_address(url, image.mime_type.as_deref().or_else(|| by_ending(url)).unwrap_or(ANY_IMAGE))
+            }
+            Picture::Data { media_type, base64, mended } => inline(known(media_type)?, base64, mended),
         }
-        Picture::Data { media_type, base64, mended } => inline(known(media_type)?, base64, mended),
     }
-}
 
-fn audio_part(audio: &Audio) -> Made<'_> {
-    match (Payload::of_audio(audio), audio.url.as_deref().filter(|url| is_address(url))) {
-        (Ok(payload), _) => of_payload(payload),
-        (Err(_), Some(url)) => at_address(url, label(audio.mime_type.as_deref(), url)?),
-        (Err(why), None) => Err(why),
+    fn audio(&self, audio: &'a Audio) -> Made<'a> {
+        match (Payload::of_audio(audio), audio.url.as_deref().filter(|url| is_address(url))) {
+            (Ok(payload), _) => of_payload(payload),
+            (Err(_), Some(url)) => at_address(url, label(audio.mime_type.as_deref(), url)?),
+            (Err(why), None) => Err(why),
+        }
     }
-}
 
-fn file_part(file: &File) -> Made<'_> {
-    let (part, mended) = match (Payload::of_file(file), file.url.as_deref().filter(|url| is_address(url))) {
-        (Ok(payload), _) => of_payload(payload)?,
-        (Err(_), Some(url)) => at_address(url, label(file.mime_type.as_deref(), url)?)?,
-        (Err(why), None) => return Err(why),
-    };
-    let nameless = file.name.as_ref().map(|_| "the target takes no names of files; the name was left out".to_owned());
-    Ok((part, mended.or(nameless)))
+    fn file(&self, file: &'a File) -> Made<'a> {
+        let (part, mended) = match (Payload::of_file(file), file.url.as_deref().filter(|url| is_address(url))) {
+            (Ok(payload), _) => of_payload(payload)?,
+            (Err(_), Some(url)) => at_address(url, label(file.mime_type.as_deref(), url)?)?,
+            (Err(why), None) => return Err(why),
+        };
+        let nameless = "the target takes no names of files; the name was left out";
+        Ok((part, mended.or_else(|| file.name.as_ref().map(|_| nameless.to_owned()))))
+    }
 }
 
 fn of_payload(payload: Payload<'_>) -> Made<'_> {
@@ -130,7 +121,7 @@ fn by_ending(url: &str) -> Option<&'static str> {
     ENDINGS.iter().find(|(name, _)| ending.eq_ignore_ascii_case(name)).map(|(_, media_type)| *media_type)
 }
 
-/// An http address, or one of Google's storage.
+/// An address of the web, or one of Google's storage.
 fn is_address(url: &str) -> bool {
-    ["http://", "https://", "gs://"].iter().any(|scheme| url.starts_with(scheme))
+    is_web_address(url) || url.starts_with("gs://")
 }

@@ -17,16 +17,18 @@ use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::group::StoredMessage;
 use crate::model::{Body, Chunk, Role};
+use crate::provider::attachment::Attachment;
+use crate::provider::prompt::{nothing_to_send, written};
 use crate::provider::text::is_blank;
 use crate::provider::tool_id::{IdRule, NameRule};
 use crate::provider::tools::declared;
 use crate::provider::turns::{BEGINNING, BRIDGE, Turn, signed_turns};
 use crate::provider::{PromptOptions, Target, dialect};
 use crate::reconcile::{ReportLine, Rule};
-use media::attach;
+use media::Parts;
 use native::Given;
 pub(super) use object::plain;
 use wire::{Content, Functions, Part, Request, Speaker, System};
@@ -115,34 +117,34 @@ impl<'a> Renderer<'a> {
 
     /// A chunk that is neither a call, nor a result, nor the model's thinking.
     fn said(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Part<'a>> {
-        let attach = attach();
         if turn.role == Role::User
             && let Some(given) = given(chunk)
         {
             return Some(given);
         }
-        let attachment = match &chunk.body {
+        match &chunk.body {
             Body::Text { text, annotations } => {
                 if annotations.is_some() {
                     self.note(Rule::LeftOut, turn.stored, at, "this wire has no place for annotations; the text stays");
                 }
-                return self.text(turn, at, text);
+                self.text(turn, at, text)
             }
             Body::Refusal { text } => {
                 self.note(Rule::Altered, turn.stored, at, "the refusal is text in this prompt");
-                return self.text(turn, at, text);
+                self.text(turn, at, text)
             }
-            Body::Image(image) => (attach.image)(image),
-            Body::Audio(audio) => (attach.audio)(audio),
-            Body::File(file) => (attach.file)(file),
-            other => {
-                let detail = format!("{}: the target takes none in a {} message", other.kind(), turn.role);
-                self.note(Rule::LeftOut, turn.stored, at, detail);
-                return None;
-            }
-        };
-        let settled = attachment.settle(turn.stored, at, &mut self.report);
-        Some(settled.unwrap_or_else(|text| Part::Text { text }))
+            other => match Attachment::of(other) {
+                Some(attachment) => {
+                    let part = attachment.place(&Parts, turn.stored, at, &mut self.report);
+                    Some(part.unwrap_or_else(|text| Part::Text { text }))
+                }
+                None => {
+                    let detail = format!("{}: the target takes none in a {} message", other.kind(), turn.role);
+                    self.note(Rule::LeftOut, turn.stored, at, detail);
+                    None
+                }
+            },
+        }
     }
 
     /// Text that says something (GM-06, VX-02).
@@ -172,8 +174,7 @@ impl<'a> Renderer<'a> {
 
     fn finish(mut self, target: Target) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
         if self.contents.is_empty() {
-            let detail = format!("no message of the conversation has content that {target} takes");
-            return Err(Error::NothingToSend(detail));
+            return Err(nothing_to_send(target));
         }
         // GM-12.
         if self.contents.last().is_some_and(|last| last.role == Speaker::Model) {
@@ -185,8 +186,7 @@ impl<'a> Renderer<'a> {
         let tools = declared(&self.options.tools, NAMES, BTreeSet::new(), &mut self.report)?;
         let function_declarations: Vec<_> = tools.into_iter().map(Into::into).collect();
         let tools = (!function_declarations.is_empty()).then_some([Functions { function_declarations }]);
-        let request = serde_json::value::to_raw_value(&Request { system_instruction, contents: self.contents, tools });
-        let request = request.map_err(|error| Error::InvalidInput(format!("the prompt cannot be written: {error}")))?;
+        let request = written(&Request { system_instruction, contents: self.contents, tools })?;
         Ok((request, self.report))
     }
 

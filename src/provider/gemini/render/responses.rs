@@ -3,8 +3,9 @@
 
 use std::borrow::Cow;
 
+use super::media::Parts;
 use super::wire::{Content, FunctionResponse, Part, Response, Speaker, Texts};
-use super::{Renderer, attach, object};
+use super::{Renderer, object};
 use crate::group::MessageState;
 use crate::model::{Output, PartBody};
 use crate::provider::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
@@ -48,7 +49,7 @@ impl<'a> Renderer<'a> {
             return (Response::Object(object), Vec::new());
         }
         let (mut texts, mut media) = (Vec::new(), Vec::new());
-        for piece in pieces(output, &attach(), stored, chunk, &mut self.report) {
+        for piece in pieces(output, &Parts, stored, chunk, &mut self.report) {
             match piece {
                 Piece::Text(text) => texts.push(text),
                 Piece::Part(part) => {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Renderer;
 use super::manner::Texts;
-use super::media::attach;
+use super::media::Parts;
 use super::wire::{Content, Message, Part};
 use crate::group::{MessageState, StoredMessage};
 use crate::model::Output;
@@ -68,7 +68,7 @@ impl<'a> Renderer<'a> {
         media: &mut Vec<Part<'a>>,
     ) -> Vec<Cow<'a, str>> {
         let mut texts = Vec::new();
-        for piece in pieces(output, &attach(self.manner), stored, chunk, &mut self.report) {
+        for piece in pieces(output, &Parts(self.manner), stored, chunk, &mut self.report) {
             match piece {
                 Piece::Text(text) if !text.is_empty() && self.is_too_blank(&text) => {
                     self.note(Rule::LeftOut, stored, chunk, "a text of white space, which the target refuses");

@@ -13,9 +13,10 @@ use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::group::StoredMessage;
 use crate::model::Role;
+use crate::provider::prompt::{nothing_to_send, written};
 use crate::provider::tool_id::NameRule;
 use crate::provider::tools::declared;
 use crate::provider::turns::{Call, Turn, turns};
@@ -43,15 +44,13 @@ pub(super) fn render(
         renderer.turn(turn);
     }
     if !renderer.end() {
-        return Err(Error::NothingToSend(format!("no message of the conversation has content that {target} takes")));
+        return Err(nothing_to_send(target));
     }
     let Renderer { messages, mut report, .. } = renderer;
     let called = if manner.declares { called(&messages) } else { BTreeSet::new() };
     let tools = declared(&options.tools, NAMES, called, &mut report)?;
     let tools = tools.into_iter().map(|function| Tool::Function { function: function.into() }).collect();
-    let request = serde_json::value::to_raw_value(&Request { messages, tools });
-    let request = request.map_err(|error| Error::InvalidInput(format!("the prompt cannot be written: {error}")))?;
-    Ok((request, report))
+    Ok((written(&Request { messages, tools })?, report))
 }
 
 /// The tools that were called.

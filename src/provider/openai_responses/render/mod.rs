@@ -18,13 +18,14 @@ use super::PROVIDER;
 use crate::error::{Error, Result};
 use crate::group::StoredMessage;
 use crate::model::{Body, Chunk, Role};
-use crate::provider::attachment::{Piece, pieces};
+use crate::provider::attachment::{Attachment, Piece, pieces};
+use crate::provider::prompt::{nothing_to_send, written};
 use crate::provider::tool_id::{IdRule, NameRule};
 use crate::provider::tools::declared;
 use crate::provider::turns::{Answer, FAILED_WITHOUT_OUTPUT, Turn, turns};
 use crate::provider::{PromptOptions, Target};
 use crate::reconcile::{ReportLine, Rule};
-use media::attach;
+use media::Parts;
 use native::Given;
 use wire::{Content, Entry, Item, Output, Part, Request};
 
@@ -54,12 +55,11 @@ pub(super) fn render(
         }
     }
     if renderer.input.is_empty() {
-        return Err(Error::NothingToSend(format!("no message of the conversation has content that {target} takes")));
+        return Err(nothing_to_send(target));
     }
     let tools = declared(&options.tools, NAMES, BTreeSet::new(), &mut renderer.report)?;
     let tools = tools.into_iter().map(Into::into).collect();
-    let request = serde_json::value::to_raw_value(&Request { instructions, input: renderer.input, tools });
-    let request = request.map_err(|error| Error::InvalidInput(format!("the prompt cannot be written: {error}")))?;
+    let request = written(&Request { instructions, input: renderer.input, tools })?;
     Ok((request, renderer.report))
 }
 
@@ -103,8 +103,10 @@ impl<'a> Renderer<'a> {
 
     fn part(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Content<'a>> {
         let stored = turn.stored;
-        let attach = attach();
-        let attachment = match &chunk.body {
+        if let Some(part) = given(chunk, input_kinds(&chunk.body)) {
+            return Some(part);
+        }
+        match &chunk.body {
             Body::Text { text, annotations } => {
                 if annotations.is_some() {
                     self.note(
@@ -114,37 +116,30 @@ impl<'a> Renderer<'a> {
                         "only the model's texts have annotations here; the text stays",
                     );
                 }
-                return self.text(turn, at, text).map(Content::Part);
+                self.text(turn, at, text).map(Content::Part)
             }
             Body::Refusal { text } => {
                 self.note(Rule::Altered, stored, at, "the refusal is text in this prompt");
-                return self.text(turn, at, text).map(Content::Part);
+                self.text(turn, at, text).map(Content::Part)
             }
-            Body::Image(image) => match given(chunk, &["input_image"]) {
-                Some(part) => return Some(part),
-                None => (attach.image)(image),
-            },
-            Body::File(file) => match given(chunk, &["input_file"]) {
-                Some(part) => return Some(part),
-                None => (attach.file)(file),
-            },
-            Body::Audio(audio) => (attach.audio)(audio),
             Body::Opaque { provider, json, .. } if provider == PROVIDER && turn.role == Role::User => {
                 let given = Given::read(json).filter(|given| given.is_input(&["input_image", "input_file"]));
-                if let Some(given) = given {
-                    return Some(Content::Given(given.whole()));
+                if given.is_none() {
+                    self.note_none(turn, at, chunk);
                 }
-                self.note_none(turn, at, chunk);
-                return None;
+                given.map(|given| Content::Given(given.whole()))
             }
-            _ => {
-                self.note_none(turn, at, chunk);
-                return None;
-            }
-        };
-        Some(Content::Part(
-            attachment.settle(stored, at, &mut self.report).unwrap_or_else(|text| Part::InputText { text }),
-        ))
+            body => match Attachment::of(body) {
+                Some(attachment) => {
+                    let part = attachment.place(&Parts, stored, at, &mut self.report);
+                    Some(Content::Part(part.unwrap_or_else(|text| Part::InputText { text })))
+                }
+                None => {
+                    self.note_none(turn, at, chunk);
+                    None
+                }
+            },
+        }
     }
 
     fn text(&mut self, turn: &Turn<'a>, at: usize, text: &'a str) -> Option<Part<'a>> {
@@ -167,7 +162,7 @@ impl<'a> Renderer<'a> {
             Answer::Made(text) => return Ok(Output::Text(Cow::Borrowed(text))),
             Answer::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
         };
-        let pieces = pieces(output, &attach(), stored, chunk, &mut self.report);
+        let pieces = pieces(output, &Parts, stored, chunk, &mut self.report);
         let mut parts: Vec<Part<'a>> = Vec::new();
         for piece in pieces {
             match piece {
@@ -214,6 +209,15 @@ impl<'a> Renderer<'a> {
     fn note_none(&mut self, turn: &Turn<'_>, at: usize, chunk: &Chunk) {
         let kind = chunk.body.kind();
         self.note(Rule::LeftOut, turn.stored, at, format!("{kind}: the target takes none in a {} message", turn.role));
+    }
+}
+
+/// The types of the parts that an attachment may have come as.
+const fn input_kinds(body: &Body) -> &'static [&'static str] {
+    match body {
+        Body::Image(_) => &["input_image"],
+        Body::File(_) => &["input_file"],
+        _ => &[],
     }
 }
 
