@@ -37,6 +37,10 @@ fn main() -> ExitCode {
         workloads::open::fill_and_wait(&options, fill);
         return ExitCode::SUCCESS;
     }
+    if let Some(table) = &options.grow {
+        workloads::growth::print_table(&options, table);
+        return ExitCode::SUCCESS;
+    }
     let dir = match place::directory(options.dir.as_deref()) {
         Ok(dir) => dir,
         Err(problem) => {
@@ -66,7 +70,7 @@ fn run(bench: &Bench) {
         }
     }
     if !all.is_empty() {
-        println!();
+        println!("\n{}\n", place::machine(&bench.dir));
         report::print_values(&all);
         println!();
         report::print_ratios(&all);

@@ -24,6 +24,8 @@ pub(crate) struct Options {
     pub(crate) dir: Option<PathBuf>,
     /// This is a process that fills a store, for another one to look at: so many chunks of so many bytes.
     pub(crate) fill: Option<(usize, usize)>,
+    /// This is a process that prints one table of growth, so that its memory is its own.
+    pub(crate) grow: Option<String>,
 }
 
 impl Options {
@@ -42,6 +44,7 @@ impl Options {
                 "--json" => options.json = Some(value()?.into()),
                 "--dir" => options.dir = Some(value()?.into()),
                 "--fill" => options.fill = Some((number(&value()?)?, number(&value()?)?)),
+                "--grow" => options.grow = Some(value()?),
                 _ => return Err(format!("{word} is no option")),
             }
         }

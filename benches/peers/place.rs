@@ -52,3 +52,13 @@ pub(crate) fn memory(what: &str) -> Option<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix(what)?.strip_prefix(':'))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<f64>().ok()? / 1024.0)
 }
+
+/// What the figures were measured on, in words.
+pub(crate) fn machine(dir: &Path) -> String {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let (release, load) = (read("/proc/sys/kernel/osrelease"), read("/proc/loadavg"));
+    let load = load.split(' ').next().unwrap_or_default();
+    let system = file_system(dir).unwrap_or_default();
+    format!("{} {release}, {cores} cores, {system}; load average at the end: {load}.", std::env::consts::OS)
+}

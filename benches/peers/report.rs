@@ -83,7 +83,8 @@ pub(crate) fn show(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-fn commas(value: f64) -> String {
+/// A whole number, with commas.
+pub(crate) fn commas(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut shown = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -9,16 +9,29 @@ use crate::engines::Engine;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unit {
     pub(crate) name: &'static str,
-    pub(crate) more_is_better: bool,
+    pub(crate) better: Better,
+}
+
+/// Which of two values is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Better {
+    More,
+    Less,
+    /// The value compares with something already.
+    Neither,
 }
 
 impl Unit {
     pub(crate) const fn rate(name: &'static str) -> Self {
-        Self { name, more_is_better: true }
+        Self { name, better: Better::More }
     }
 
     pub(crate) const fn cost(name: &'static str) -> Self {
-        Self { name, more_is_better: false }
+        Self { name, better: Better::Less }
+    }
+
+    pub(crate) const fn own(name: &'static str) -> Self {
+        Self { name, better: Better::Neither }
     }
 }
 
@@ -41,7 +54,11 @@ impl Measured {
     /// How much better an engine is than another: above 1, it is.
     pub(crate) fn ratio(&self, engine: &str, other: &str) -> Option<f64> {
         let pairs = self.values(engine)?.iter().zip(self.values(other)?);
-        median(pairs.map(|(a, b)| if self.unit.more_is_better { a / b } else { b / a }).collect())
+        match self.unit.better {
+            Better::More => median(pairs.map(|(a, b)| a / b).collect()),
+            Better::Less => median(pairs.map(|(a, b)| b / a).collect()),
+            Better::Neither => None,
+        }
     }
 
     fn values(&self, engine: &str) -> Option<&[f64]> {

@@ -73,9 +73,14 @@ impl Texts {
     }
 }
 
-/// The conversation of this number.
+/// The conversation of this number. Costs a hash: what is timed has its conversations beforehand.
 pub(crate) fn conversation(number: usize) -> ConversationId {
     Name::from(format!("chat-{number}")).id()
+}
+
+/// The first conversations.
+pub(crate) fn conversations(count: usize) -> Vec<ConversationId> {
+    (0..count).map(conversation).collect()
 }
 
 /// The bytes of what is said.

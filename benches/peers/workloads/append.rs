@@ -9,7 +9,7 @@ use conversation_store::model::Message;
 use super::Bench;
 use crate::engines::Peer;
 use crate::rounds::{Measured, Unit, interleave};
-use crate::texts::{Texts, conversation};
+use crate::texts::{Texts, conversations};
 
 const CHUNKS: usize = 3;
 const CHUNK_BYTES: usize = 500;
@@ -20,27 +20,27 @@ type Append<'a> = &'a (dyn Fn(&dyn Peer, usize, usize) + Sync);
 
 /// Each thread has a conversation of its own.
 pub(super) fn distinct(bench: &Bench) -> Vec<Measured> {
-    let turns = turns();
+    let (turns, ids) = (turns(), conversations(32));
     run(bench, "append", &[1, 8, 32], &|peer, thread, done| {
-        peer.append(conversation(thread), None, &turns[done % turns.len()]);
+        peer.append(ids[thread], None, &turns[done % turns.len()]);
     })
 }
 
 /// The same, with a new idempotency key each.
 pub(super) fn idempotent(bench: &Bench) -> Vec<Measured> {
-    let turns = turns();
+    let (turns, ids) = (turns(), conversations(32));
     let keys = AtomicUsize::new(0);
     run(bench, "append_idempotent", &[1, 8, 32], &|peer, thread, done| {
         let key = format!("request-{}", keys.fetch_add(1, Ordering::Relaxed));
-        peer.append(conversation(thread), Some(&key), &turns[done % turns.len()]);
+        peer.append(ids[thread], Some(&key), &turns[done % turns.len()]);
     })
 }
 
 /// All threads append to one.
 pub(super) fn one_conversation(bench: &Bench) -> Vec<Measured> {
-    let turns = turns();
+    let (turns, ids) = (turns(), conversations(1));
     run(bench, "append_one_conversation", &[16], &|peer, _, done| {
-        peer.append(conversation(0), None, &turns[done % turns.len()]);
+        peer.append(ids[0], None, &turns[done % turns.len()]);
     })
 }
 

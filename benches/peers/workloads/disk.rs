@@ -5,14 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{Bench, measured};
 use crate::place::bytes_on_disk;
 use crate::rounds::{Measured, Unit};
-use crate::texts::{Texts, bytes, conversation};
+use crate::texts::{Texts, bytes, conversations};
 
 const THREADS: usize = 32;
 const CONVERSATIONS: usize = 100;
 
 pub(super) fn run(bench: &Bench) -> Vec<Measured> {
-    let appends = bench.size(200_000, 5_000);
+    let appends = bench.size(100_000, 5_000);
     let turn = Texts::new().chat(3, 500);
+    let ids = conversations(CONVERSATIONS);
     let mut series = Vec::new();
     for (engine, peer) in bench.open("disk", bench.engines(|engine| engine.keeps)) {
         eprintln!("disk: {} is filled", engine.name);
@@ -25,7 +26,7 @@ pub(super) fn run(bench: &Bench) -> Vec<Measured> {
                         if at >= appends {
                             break;
                         }
-                        peer.append(conversation(at % CONVERSATIONS), None, &turn);
+                        peer.append(ids[at % CONVERSATIONS], None, &turn);
                     }
                 });
             }

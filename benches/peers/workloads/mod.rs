@@ -4,7 +4,7 @@
 
 mod append;
 mod disk;
-mod growth;
+pub(crate) mod growth;
 mod import;
 mod list;
 mod load;
@@ -51,7 +51,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
 /// One run of the program.
 pub(crate) struct Bench {
     pub(crate) options: Options,
-    dir: PathBuf,
+    pub(crate) dir: PathBuf,
 }
 
 impl Bench {
