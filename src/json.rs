@@ -1,8 +1,10 @@
 //! JSON as text: what can be told, or mended, before a parser sees it.
 
 use std::borrow::Cow;
+use std::io;
 
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 /// Replaces each lone surrogate escape by `\ufffd`, the replacement character. Columns stay as they were.
 ///
@@ -51,6 +53,26 @@ fn escape(character: char) -> String {
     format!(r"\u{:04x}", u32::from(character))
 }
 
+/// JSON text on one line: line breaks in it stand between tokens only, and become spaces.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    if text.contains(['\n', '\r']) { Cow::Owned(text.replace(['\n', '\r'], " ")) } else { Cow::Borrowed(text) }
+}
+
+/// JSON text without white space between its tokens.
+pub(crate) fn compact(text: &str) -> String {
+    let (mut in_string, mut escaped) = (false, false);
+    let is_token = |character: &char| {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' => escaped = in_string,
+            '"' => in_string = !in_string,
+            _ => {}
+        }
+        in_string || !matches!(character, ' ' | '\t' | '\n' | '\r')
+    };
+    text.chars().filter(is_token).collect()
+}
+
 /// How deep arrays and objects are nested in a JSON text: 0 for a plain value, 1 for `[]`. Takes broken JSON too.
 pub(crate) fn depth(text: &str) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
@@ -69,6 +91,24 @@ pub(crate) fn depth(text: &str) -> usize {
         }
     }
     deepest
+}
+
+/// The length in bytes of a value's shortest JSON text.
+pub(crate) fn size(value: &Value) -> usize {
+    struct Counter(usize);
+    impl io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // A value always has a text, and counting does not fail.
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter.0
 }
 
 /// Is this the JSON text of an object? Nesting is not limited, and lone surrogate escapes pass.
@@ -152,12 +192,32 @@ mod tests {
     }
 
     #[test]
+    fn compact_text_is_the_same_json() {
+        let table = [
+            ("{\n  \"a b\" : [ 1.50 ,\t\"\\\" x\\\\\" , null ]\r\n}", "{\"a b\":[1.50,\"\\\" x\\\\\",null]}"),
+            ("{}", "{}"),
+            (" ", ""),
+        ];
+        for (text, wanted) in table {
+            assert_eq!(compact(text), wanted);
+        }
+    }
+
+    #[test]
     fn depth_counts_brackets_outside_of_strings() {
         let table = [("1", 0), ("[]", 1), (r#"{"a":[{}]}"#, 3), (r#"["[[", "\"[["]"#, 1), ("[],[[]]", 2), ("]]][", 1)];
         for (text, wanted) in table {
             assert_eq!(depth(text), wanted, "{text}");
         }
         assert_eq!(depth(&"[".repeat(1_000_000)), 1_000_000);
+    }
+
+    #[test]
+    fn size_is_that_of_the_text() {
+        for text in ["null", "-1.5", r#"{"a":["é\n",{}]}"#] {
+            let value: Value = serde_json::from_str(text).unwrap_or_default();
+            assert_eq!(size(&value), text.len(), "{text}");
+        }
     }
 
     #[test]

@@ -43,8 +43,8 @@ pub use entry::{Entry, EntryHeader, EntryKind};
 pub use error::{Error, Result};
 pub use group::{MessageState, StoredMessage};
 pub use log::{
-    AppendOptions, BackupSummary, Cursor, Durability, ExpectedHead, Limits, ListItem, ListPage, ListQuery, Problem,
-    Receipt, Redaction, Verification,
+    AppendOptions, BackupSummary, Cursor, Durability, ExpectedHead, Health, Limits, ListItem, ListPage, ListQuery,
+    Problem, Receipt, Redaction, Verification,
 };
 pub use next_step::{NextStep, PendingCall, next_step};
 pub use reconcile::{ReportLine, Rule};
@@ -58,6 +58,8 @@ pub mod documentation {
     pub mod format {}
     #[doc = include_str!("docs/design.md")]
     pub mod design {}
+    #[doc = include_str!("docs/servers.md")]
+    pub mod servers {}
     #[doc = include_str!("docs/changelog.md")]
     pub mod changelog {}
 }

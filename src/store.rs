@@ -12,7 +12,8 @@ use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::group::StoredMessage;
 use crate::log::{
-    self, AppendOptions, BackupSummary, ListItem, ListPage, ListQuery, Log, Opening, Receipt, Redaction, Verification,
+    self, AppendOptions, BackupSummary, Health, ListItem, ListPage, ListQuery, Log, Opening, Receipt, Redaction,
+    Verification,
 };
 use crate::model::{ConversationId, Message, Metadata, Name, Role, Timestamp};
 use crate::tail::Tail;
@@ -366,6 +367,18 @@ impl Store {
         self.log.core().verify(&mut progress)
     }
 
+    /// What keeps the store from being written, and what was lost: found on opening, or since.
+    ///
+    /// ```
+    /// # let store = conversation_store::Store::open("memory:")?;
+    /// assert_eq!(store.health(), conversation_store::Health::default());
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.log.core().health()
+    }
+
     /// Writes everything that is durable to a new file: framed, checksummed, compressed. The store goes on being used;
     /// forks, deletions and redactions wait. `progress` is called with conversations done and in all.
     ///
@@ -393,13 +406,16 @@ impl Store {
         self.log.core().backup(file.as_ref(), &mut progress)
     }
 
-    /// Makes a new store from a backup, on any engine. `progress` is called with bytes read and in all.
+    /// Makes a new store from a backup, on any engine. The file is read twice: nothing is made of a damaged one. `progress`
+    /// is called with bytes read and in all.
     ///
     /// # Errors
     /// `InvalidInput` if there is a store at the URL; `Corrupt` if the backup is damaged or cut off; `Io`.
     pub fn restore(file: impl AsRef<Path>, url: &str, mut progress: impl FnMut(u64, u64)) -> Result<BackupSummary> {
+        let file = file.as_ref();
+        log::check_backup(file, &mut |done, all| progress(done, 2 * all))?;
         let engine = engine::open(url)?;
-        let summary = log::restore(file.as_ref(), &engine, &mut progress)?;
+        let summary = log::restore(file, &engine, &mut |done, all| progress(all + done, 2 * all))?;
         // The first opening marks the directory as a store.
         drop(engine);
         if !url.starts_with("memory:") {

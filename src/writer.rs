@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::log::{Log, Receipt, Writer};
 use crate::model::{Chunk, ConversationId, FinishReason, Json};
+use crate::provider::Event;
 
 /// Writes one message while it is made.
 ///
@@ -24,7 +25,8 @@ use crate::model::{Chunk, ConversationId, FinishReason, Json};
 /// writer.push(1, Chunk::tool_call("", "", r#"{"path":"."}"#))?;
 /// writer.finish(Some(FinishReason::ToolCalls), None)?;
 ///
-/// let answer = &store.load("chat")?.messages()[1].message;
+/// let conversation = store.load("chat")?;
+/// let answer = &conversation.messages()[1].message;
 /// assert_eq!(answer.chunks[0], Chunk::text("I shall look."));
 /// assert_eq!(answer.chunks[1], Chunk::tool_call("call_1", "list_files", r#"{"path":"."}"#));
 /// # Ok::<(), conversation_store::Error>(())
@@ -69,6 +71,49 @@ impl MessageWriter {
     /// the conversation was rewound or deleted; `Poisoned`.
     pub fn push(&mut self, chunk_index: u32, delta: Chunk) -> Result<()> {
         self.log.core().push(&self.writer, chunk_index, delta)
+    }
+
+    /// Takes what a decoder gives: its deltas are pushed, its end closes the message. Gives the receipt of the end, once it
+    /// has come; nothing can be pushed behind it.
+    ///
+    /// The message has begun already, with the metadata that its caller gave. What the provider says of itself in
+    /// [`Event::Begin`] is not written: model and provider are to be given to [`Store::begin`](crate::Store::begin).
+    ///
+    /// ```
+    /// use conversation_store::Store;
+    /// use conversation_store::model::{Chunk, FinishReason, Metadata, Role};
+    /// use conversation_store::provider::{Decoder, Target};
+    ///
+    /// let store = Store::open("memory:")?;
+    /// let mut decoder = Decoder::new(Target::OPENAI_CHAT);
+    /// let mut writer = store.begin("chat", Role::Assistant, Metadata::default())?;
+    /// for bytes in [b"data: {\"choices\":[{\"delta\":{\"content\":\"He".as_slice(), b"llo\"}}]}\n\n"] {
+    ///     writer.ingest(decoder.push(bytes)?)?;
+    /// }
+    /// // The connection broke here.
+    /// let receipt = writer.ingest(decoder.finish())?;
+    /// assert!(receipt.is_some());
+    /// let conversation = store.load("chat")?;
+    /// let answer = &conversation.messages()[0].message;
+    /// assert_eq!(answer.chunks, [Chunk::text("Hello")]);
+    /// assert_eq!(answer.finish_reason, Some(FinishReason::Interrupted));
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`MessageWriter::push`] and [`MessageWriter::finish`].
+    pub fn ingest(&mut self, events: impl IntoIterator<Item = Event>) -> Result<Option<Receipt>> {
+        let mut receipt = None;
+        for event in events {
+            match event {
+                Event::Begin(_) => {}
+                Event::Delta { chunk_index, chunk } => self.push(chunk_index, chunk)?,
+                Event::Finish { reason, usage } => {
+                    receipt = Some(self.log.core().finish(&self.writer, reason.as_ref(), usage.as_ref())?);
+                }
+            }
+        }
+        Ok(receipt)
     }
 
     /// Closes the message. Returns when all of it survives a power cut.

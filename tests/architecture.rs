@@ -26,7 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("window", &["conversation", "group", "model", "reconcile"]),
     ("provider", &["conversation", "error", "group", "json", "model", "reconcile", "window"]),
     ("tail", &["engine", "entry", "error", "log", "model"]),
-    ("writer", &["error", "log", "model"]),
+    ("writer", &["error", "log", "model", "provider"]),
     ("store", &["conversation", "engine", "entry", "error", "group", "log", "model", "tail", "writer"]),
     // The program is a user of the library, by its public interface.
     ("cli", &[]),

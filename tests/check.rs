@@ -1,6 +1,6 @@
 //! `check` against the oracle's verdicts on its own requests: one file a wire in tests/fixtures/oracle, written by
 //! tests/oracle/export.py.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeSet;
 
@@ -12,21 +12,47 @@ use serde_json::value::RawValue;
 #[derive(Deserialize)]
 struct Line {
     case: String,
-    target: String,
     request: Box<RawValue>,
     verdicts: Vec<Verdict>,
 }
 
-/// What the oracle finds broken under some profiles: rules and places.
+/// What the oracle finds broken, for some targets: rules and places.
 #[derive(Deserialize)]
 struct Verdict {
-    profiles: Vec<String>,
+    targets: Vec<String>,
     hard: BTreeSet<(String, String)>,
     soft: BTreeSet<(String, String)>,
 }
 
-/// Rules whose place `check` gives more exactly than the oracle.
-const MORE_EXACT: &[&str] = &["OC-14", "OC-17"];
+/// Rules whose place `check` gives more exactly than the oracle: which of the place's elements are compared, and why.
+const MORE_EXACT: &[(&str, usize, &str)] = &[
+    ("OC-14", 0, "the oracle names neither function nor custom"),
+    ("OC-17", 0, "the oracle names the call or its custom, check always the field"),
+    ("MI-08", 1, "behind the message the oracle gives names of the package's own"),
+];
+
+/// Differences that stay: the rules, how the target begins, the end of the cases' names, and why.
+const DIFFERENCES: &[(&[&str], &str, &str, &str)] = &[
+    (&["VL-01"], "openai-chat/vllm", ".role", "the oracle takes what follows a message without a role for the first"),
+    (&["AN-23"], "anthropic", "thinking loop: clear messages.1.content.0", NO_OBJECT),
+    (&["AN-25"], "anthropic", "clear 1.content.1", NO_OBJECT),
+    (&["AN-37"], "anthropic", "server tool: clear 1.content.0", NO_OBJECT),
+    (&["GM-28"], "gemini", "surrogate", "the parser of the official types stops there"),
+    (&["AN-35"], "anthropic/bedrock", "", "there BR-04 stands in its place"),
+];
+const NO_OBJECT: &str = "the oracle does not count blocks that are no objects";
+
+/// Rules that no finding names: why.
+const NEVER_NAMED: &[(&str, &str)] = &[
+    ("OR-31", "encrypted content cannot be read"),
+    ("AN-43", "signatures cannot be read"),
+    ("VX-02", "it is told as GM-06"),
+    ("G3-01", "it is told as GM-17"),
+    ("BR-06", "models of other makers do not speak Anthropic's wire"),
+];
+
+/// Rules that only long requests break.
+const LIMITS: &[&str] = &["OC-33", "AN-42", "GM-21"];
 
 /// Broken by none of the oracle's requests: rule, level, target, messages.
 const OTHERS: &[(&str, Level, &str, &str)] = &[
@@ -44,6 +70,7 @@ const OTHERS: &[(&str, Level, &str, &str)] = &[
         "openai-chat",
         r#"[{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"refusal","refusal":"b"}]}]"#,
     ),
+    ("MI-07", Level::Hard, "openai-chat/mistral", r#"[{"role":"assistant","content":"a"},{"role":"system"}]"#),
 ];
 
 #[test]
@@ -52,11 +79,26 @@ fn rules_without_an_oracle_request_are_found() {
         let findings = check(target.parse().unwrap(), messages).unwrap();
         assert!(findings.iter().any(|found| found.rule == *rule && found.level == *level), "{rule}: {messages}");
     }
-    let many = format!("[{}]", vec![r#"{"role":"user","content":"a"}"#; 2049].join(","));
-    let long = format!(r#"[{{"role":"user","content":"{}"}}]"#, "a".repeat(10_485_761));
-    for messages in [many, long] {
-        let findings = check(Target::OPENAI_CHAT, &messages).unwrap();
-        assert!(matches!(&findings[..], [only] if only.rule == "OC-33"), "{findings:?}");
+}
+
+#[test]
+fn limits_are_kept() {
+    let text = |length| format!(r#"[{{"role":"user","content":"{}"}}]"#, "a".repeat(length));
+    let image = format!("iVBORw0KGgo{}", "A".repeat(7_000_001));
+    let image = format!(r#"{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{image}"}}}}"#);
+    let inline = format!(r#"{{"mimeType":"image/png","data":"{}"}}"#, "A".repeat(20_971_520));
+    let output = format!(r#"{{"type":"function_call_output","call_id":"c","output":"{}"}}"#, "a".repeat(10_485_761));
+    let table = [
+        (Target::OPENAI_CHAT, "OC-33", format!("[{}]", vec![r#"{"role":"user","content":"a"}"#; 2049].join(","))),
+        (Target::OPENAI_CHAT, "OC-33", text(10_485_761)),
+        (Target::OPENAI_RESPONSES, "OR-26", format!(r#"{{"previous_response_id":"r","input":[{output}]}}"#)),
+        (Target::ANTHROPIC, "AN-30", format!(r#"[{{"role":"user","content":[{image}]}}]"#)),
+        (Target::ANTHROPIC, "AN-42", text(33_554_432)),
+        (Target::GEMINI, "GM-21", format!(r#"[{{"role":"user","parts":[{{"inlineData":{inline}}}]}}]"#)),
+    ];
+    for (target, rule, request) in table {
+        let findings = check(target, &request).unwrap();
+        assert!(matches!(&findings[..], [only] if only.rule == rule), "{rule}: {findings:?}");
     }
 }
 
@@ -66,7 +108,9 @@ fn no_rule_goes_untested() {
     let fixtures: String = fixtures.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap()).collect();
     let rules = WIRES.iter().flat_map(|wire| wire.rules).chain(DIALECTS.iter().flat_map(|dialect| dialect.rules));
     for rule in rules.map(|rule| rule.id) {
-        let elsewhere = rule == "OC-33" || OTHERS.iter().any(|(id, ..)| *id == rule);
+        let elsewhere = NEVER_NAMED.iter().any(|(id, _)| *id == rule)
+            || LIMITS.contains(&rule)
+            || OTHERS.iter().any(|(id, ..)| *id == rule);
         assert!(elsewhere || fixtures.contains(&format!("\"{rule}\"")), "{rule} is broken by no test");
     }
 }
@@ -75,39 +119,51 @@ fn no_rule_goes_untested() {
 fn check_agrees_with_the_oracle() {
     let mut differences = Vec::new();
     let mut judged = 0;
+    let mut unjudged: BTreeSet<_> = WIRES.iter().map(|wire| wire.name.to_owned()).collect();
+    unjudged.extend(DIALECTS.iter().map(|dialect| format!("{}/{}", dialect.wire, dialect.name)));
     for file in std::fs::read_dir("tests/fixtures/oracle").unwrap() {
         for line in std::fs::read_to_string(file.unwrap().path()).unwrap().lines() {
-            let line: Line = serde_json::from_str(line).unwrap();
-            for verdict in &line.verdicts {
-                judged += 1;
-                let findings = check(target(&line.target, &verdict.profiles), line.request.get()).unwrap();
-                for (level, wanted) in [(Level::Hard, &verdict.hard), (Level::Soft, &verdict.soft)] {
-                    let got = findings.iter().filter(|finding| finding.level == level);
-                    let got = got.map(|finding| place(finding.rule, &finding.place)).collect();
-                    let wanted: BTreeSet<_> = wanted.iter().map(|(rule, path)| place(rule, path)).collect();
-                    if wanted != got {
-                        let Line { case, target, .. } = &line;
-                        let Verdict { profiles, .. } = verdict;
-                        differences.push(format!("{target} {profiles:?} {case:?}: {level} {got:?}, oracle {wanted:?}"));
+            let Line { case, request, verdicts } = serde_json::from_str(line).unwrap();
+            for Verdict { targets, hard, soft } in verdicts {
+                for target in targets {
+                    judged += 1;
+                    unjudged.remove(&target);
+                    let found = check(target.parse().unwrap(), request.get()).unwrap();
+                    for (level, wanted) in [(Level::Hard, &hard), (Level::Soft, &soft)] {
+                        let got = found.iter().filter(|finding| finding.level == level);
+                        let got = got.map(|finding| (finding.rule, finding.place.as_str()));
+                        let got = comparable(got, &target, &case);
+                        let wanted = wanted.iter().map(|(rule, place)| (rule.as_str(), place.as_str()));
+                        let wanted = comparable(wanted, &target, &case);
+                        if wanted != got {
+                            let (more, less) = (&got - &wanted, &wanted - &got);
+                            differences.push(format!("{target} {case:?}: {level} more {more:?}, less {less:?}"));
+                        }
                     }
                 }
             }
         }
     }
-    assert!(judged > 0);
+    assert!(unjudged.is_empty(), "no verdict for {unjudged:?}");
     assert!(differences.is_empty(), "{} of {judged} differ:\n{}", differences.len(), differences.join("\n"));
 }
 
-/// The oracle writes `openai_chat` and a profile where we write `openai-chat/deepseek`.
-fn target(wire: &str, profiles: &[String]) -> Target {
-    let target: Target = wire.replace('_', "-").parse().unwrap();
-    match profiles {
-        [] => target,
-        [dialect] => target.with_dialect(dialect).unwrap(),
-        more => panic!("no dialect speaks as {more:?}"),
-    }
+/// Without the differences that stay, and of each place only what is compared.
+fn comparable<'a>(
+    pairs: impl Iterator<Item = (&'a str, &'a str)>,
+    target: &str,
+    case: &str,
+) -> BTreeSet<(&'a str, String)> {
+    let here = DIFFERENCES.iter().filter(|(_, of, end, _)| target.starts_with(of) && case.ends_with(end));
+    let staying: Vec<_> = here.flat_map(|(rules, ..)| *rules).copied().collect();
+    pairs.filter(|(rule, _)| !staying.contains(rule)).map(|(rule, place)| (rule, compared(rule, place))).collect()
 }
 
-fn place<'a>(rule: &'a str, place: &'a str) -> (&'a str, &'a str) {
-    (rule, if MORE_EXACT.contains(&rule) { "" } else { place })
+/// Gemini's fields have two spellings: `check` keeps to the request's, the oracle does not always.
+fn compared(rule: &str, place: &str) -> String {
+    if rule.starts_with("GM-") {
+        return place.replace('_', "").to_lowercase();
+    }
+    let elements = MORE_EXACT.iter().find(|(id, ..)| *id == rule).map_or(usize::MAX, |(_, elements, _)| *elements);
+    place.split('.').take(elements).collect::<Vec<_>>().join(".")
 }

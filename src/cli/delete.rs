@@ -1,9 +1,8 @@
-use std::io::{self, BufRead, IsTerminal, Write};
-
 use conversation_store::ListItem;
 use conversation_store::model::Name;
 use serde::Serialize;
 
+use super::confirm::confirm;
 use super::failure::{Exit, Failure, Outcome};
 use super::output::Output;
 use super::{Location, text};
@@ -37,8 +36,7 @@ struct Shown<'a> {
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let (store, name) = (location.open()?, Name::from(&args.conversation));
     let item = store.describe(&name)?;
-    let asks = !args.yes && io::stdin().is_terminal() && io::stderr().is_terminal();
-    if asks && !confirmed(&name, &item)? {
+    if !confirm(args.yes, &question(&name, &item))? {
         return Err(Failure::failed("nothing was deleted"));
     }
     store.delete(&name)?;
@@ -47,16 +45,8 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     Ok(Exit::Done)
 }
 
-fn confirmed(name: &Name, item: &ListItem) -> Result<bool, Failure> {
+fn question(name: &Name, item: &ListItem) -> String {
     let title = item.title.as_ref().map_or_else(String::new, |title| format!(" \"{}\"", text::cut(title, 60)));
     let name = name.to_string();
-    let question =
-        format!("Delete {}{title}, {}? [y/N] ", text::printable(&name), text::count(item.messages, "message"));
-    let mut stderr = anstream::stderr();
-    // Who cannot see the question answers no.
-    let _ = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
-    let mut answer = String::new();
-    let read = io::stdin().lock().read_line(&mut answer);
-    read.map_err(|error| Failure::failed(format!("cannot read the answer: {error}")))?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    format!("Delete {}{title}, {}?", text::printable(&name), text::count(item.messages, "message"))
 }

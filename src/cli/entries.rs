@@ -30,7 +30,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let (store, name) = (location.open()?, Name::from(&args.conversation));
+    let (store, name) = (location.read()?, Name::from(&args.conversation));
     let last_seq = store.describe(&name)?.last_seq;
     if args.since > last_seq {
         return Err(Failure::failed(format!(

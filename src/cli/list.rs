@@ -59,7 +59,7 @@ struct Next {
 
 pub(super) fn run(args: Args, location: &Location, output: &mut Output) -> Outcome {
     let query = ListQuery { limit: args.limit, after: args.after, title: args.title };
-    let page = location.open()?.list(&query)?;
+    let page = location.read()?.list(&query)?;
     if output.is_text() {
         output.text(&text(&page))?;
     } else {

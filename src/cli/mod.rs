@@ -3,7 +3,10 @@
 //! To add one: a file with `Args` and `run`, a variant of [`Command`], an arm in [`Command::run`].
 
 mod append;
+mod backup;
+mod bench;
 mod check;
+mod confirm;
 mod delete;
 mod entries;
 mod failure;
@@ -15,19 +18,22 @@ mod output;
 mod progress;
 mod prompt;
 mod receipt;
+mod redact;
 mod replay;
+mod restore;
 mod rewind;
 mod show;
 mod text;
+mod tools;
 mod verify;
 
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use conversation_store::{Error, Store, StoreOptions};
+use conversation_store::{Error, Health, Store, StoreOptions};
 
 use failure::{Exit, Failure, Outcome};
-use output::Output;
+use output::{Output, warn};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -52,7 +58,7 @@ struct Cli {
 
 #[derive(Debug, Args)]
 struct Global {
-    /// Where the store is: sled:DIRECTORY, or memory: to try something out
+    /// Where the store is: sled:DIRECTORY; backup:FILE, for reading only; memory: to try something out
     #[arg(
         long,
         global = true,
@@ -78,8 +84,12 @@ enum Command {
     List(list::Args),
     Fork(fork::Args),
     Rewind(rewind::Args),
+    Redact(redact::Args),
     Delete(delete::Args),
     Verify(verify::Args),
+    Backup(backup::Args),
+    Restore(restore::Args),
+    Bench(bench::Args),
     Check(check::Args),
 }
 
@@ -124,8 +134,12 @@ impl Command {
             Self::List(args) => list::run(args, location, output),
             Self::Fork(args) => fork::run(&args, location, output),
             Self::Rewind(args) => rewind::run(&args, location, output),
+            Self::Redact(args) => redact::run(&args, location, output),
             Self::Delete(args) => delete::run(&args, location, output),
             Self::Verify(args) => verify::run(&args, location, output),
+            Self::Backup(args) => backup::run(&args, location, output),
+            Self::Restore(args) => restore::run(&args, location, output),
+            Self::Bench(args) => bench::run(&args, location, output),
             Self::Check(args) => check::run(&args, output),
         }
     }
@@ -134,18 +148,45 @@ impl Command {
 impl Location {
     /// Opens the store; one that is not there is created.
     fn create(&self) -> Result<Store, Failure> {
-        Store::open(&self.url).map_err(|error| self.not_opened(error))
+        self.open_with(&StoreOptions::new())
     }
 
-    /// Opens the store, which has to be there.
+    /// Opens the store, which has to be there, to write.
     fn open(&self) -> Result<Store, Failure> {
-        StoreOptions::new().with_create(false).open(&self.url).map_err(|error| self.not_opened(error))
+        self.open_with(&StoreOptions::new().with_create(false))
     }
 
     /// Opens a store that lost acknowledged data, so that it can be written again.
     fn open_accepting_loss(&self) -> Result<Store, Failure> {
-        let options = StoreOptions::new().with_create(false).with_accept_loss(true);
-        options.open(&self.url).map_err(|error| self.not_opened(error))
+        self.open_with(&StoreOptions::new().with_create(false).with_accept_loss(true))
+    }
+
+    /// Opens the store, which has to be there, to read; what keeps it from being written is told.
+    fn read(&self) -> Result<Store, Failure> {
+        let store = self.open_with(&StoreOptions::new().with_create(false).with_read_only(true))?;
+        let Health { went_back, disk_full, .. } = store.health();
+        if let Some((from, to)) = went_back {
+            warn(&format!("{}: what is left can be read", Error::WentBack { from, to }));
+        }
+        if disk_full {
+            warn("the disk is full: the store can be read; make room to write");
+        }
+        Ok(store)
+    }
+
+    fn open_with(&self, options: &StoreOptions) -> Result<Store, Failure> {
+        let store = options.open(&self.url).map_err(|error| self.not_opened(error))?;
+        if let Some(copy) = store.health().set_aside {
+            let copy = copy.display();
+            warn(&format!(
+                "damage kept the store from opening as it was, and more may be lost; a copy of it is at {copy}"
+            ));
+        }
+        Ok(store)
+    }
+
+    fn url(&self) -> &str {
+        &self.url
     }
 
     fn not_opened(&self, error: Error) -> Failure {

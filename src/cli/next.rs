@@ -38,7 +38,7 @@ struct Call<'a> {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let conversation = location.open()?.load(Name::from(&args.conversation))?;
+    let conversation = location.read()?.load(Name::from(&args.conversation))?;
     output.report(None, conversation.report());
     let step = next_step(&conversation);
     let calls = match &step {

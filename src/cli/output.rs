@@ -105,6 +105,11 @@ pub(super) fn note(line: &str) {
     let _ = writeln!(anstream::stderr(), "{line}");
 }
 
+/// Something to know, on stderr.
+pub(super) fn warn(what: &str) {
+    note(&format!("{WARNING}warning:{WARNING:#} {}", text::printable(what)));
+}
+
 /// A failure, on stderr.
 pub(super) fn error(failure: &Failure) {
     note(&format!("{ERROR}error:{ERROR:#} {}", text::printable(&failure.message)));

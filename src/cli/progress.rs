@@ -23,6 +23,11 @@ impl Progress {
         Self::new(Some(0), "{wide_bar} {pos} of {len} conversations")
     }
 
+    /// Over the seconds of a measurement.
+    pub(super) fn seconds() -> Self {
+        Self::new(Some(0), "{wide_bar} {pos} of {len} s")
+    }
+
     fn new(length: Option<u64>, template: &str) -> Self {
         let bar =
             ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden()).with_finish(ProgressFinish::AndClear);

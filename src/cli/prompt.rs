@@ -1,22 +1,26 @@
+use std::path::PathBuf;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use conversation_store::model::Name;
-use conversation_store::provider::{self, PromptOptions, Target, Thinking};
+use conversation_store::provider::{self, DIALECTS, FinishedTools, PromptOptions, Target, Thinking, WIRES};
 use conversation_store::{Error, ReportLine, Store};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::Location;
 use super::failure::{Exit, Failure, Outcome};
 use super::output::Output;
+use super::{Location, tools};
 
 const EXAMPLES: &str = "\
 Examples:
   convo prompt chat-42 --for openai-chat
+  convo prompt chat-42 --for anthropic
   convo prompt chat-42 --for openai-chat/deepseek --model deepseek-v4 --thinking tagged
+  convo prompt chat-42 --for gemini --tools tools.json --finished-tools flatten
   convo prompt chat-42 --for openai-chat --json | jq .report
 
-The request holds the conversation only: model, limits, tools and the like are yours to add. What was left out or
-altered stands in the report, on stderr; with --json in one object with the request:
+The request holds the conversation, and the tools of --tools: model, limits and the like are yours to add. What was
+left out or altered stands in the report, on stderr; with --json in one object with the request:
 {\"conversation\", \"key\"?, \"request\", \"report\"}, or \"error\" in place of \"request\" where there is nothing to send.";
 
 /// Print a conversation as a request that the provider accepts
@@ -40,16 +44,26 @@ pub(super) struct Rendering {
     /// What becomes of thinking: the target's own form, text in <think> tags, or nothing
     #[arg(long, default_value = "native", value_parser = thinking())]
     thinking: Thinking,
+    /// What becomes of calls and answers behind which the user has spoken: as they are, told as text, or left out
+    #[arg(long, default_value = "keep", value_name = "HOW", value_parser = finished_tools())]
+    finished_tools: FinishedTools,
+    /// The tools to declare: a JSON array of {name, description?, parameters}, as for any wire but Gemini's
+    #[arg(long, value_name = "FILE")]
+    tools: Option<PathBuf>,
+}
+
+/// For whom, and how: all that is known before a conversation is loaded.
+pub(super) struct Renderer {
+    target: Target,
+    options: PromptOptions,
 }
 
 /// For whom.
 #[derive(Debug, clap::Args)]
 pub(super) struct Aim {
-    /// The wire, or the wire and its dialect: openai-chat, openai-chat/deepseek
-    #[arg(long = "for", value_name = "TARGET")]
+    #[arg(long = "for", value_name = "TARGET", help = known_wires())]
     target: Target,
-    /// The dialect of the wire: deepseek
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = known_dialects())]
     dialect: Option<String>,
 }
 
@@ -67,8 +81,8 @@ pub(super) struct Shown {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let target = args.rendering.aim.target()?;
-    let shown = args.rendering.render(&location.open()?, target, &Name::from(&args.conversation))?;
+    let renderer = args.rendering.prepare()?;
+    let shown = renderer.render(&location.read()?, &Name::from(&args.conversation))?;
     if output.is_json() {
         output.json(&shown)?;
         return Ok(shown.exit());
@@ -80,11 +94,34 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     }
 }
 
+fn known_wires() -> String {
+    let wires: Vec<_> = WIRES.iter().map(|wire| wire.name).collect();
+    format!("The wire, or the wire and its dialect, as in openai-chat/mistral: {}", wires.join(", "))
+}
+
+fn known_dialects() -> String {
+    let of = |wire: &str| {
+        let dialects: Vec<_> =
+            DIALECTS.iter().filter(|dialect| dialect.wire == wire).map(|dialect| dialect.name).collect();
+        (!dialects.is_empty()).then(|| format!("of {wire} {}", dialects.join(", ")))
+    };
+    let known: Vec<_> = WIRES.iter().filter_map(|wire| of(wire.name)).collect();
+    format!("The dialect of the wire: {}", known.join("; "))
+}
+
 fn thinking() -> impl TypedValueParser<Value = Thinking> {
     PossibleValuesParser::new(["native", "tagged", "omit"]).map(|name| match name.as_str() {
         "tagged" => Thinking::Tagged,
         "omit" => Thinking::Omit,
         _ => Thinking::Native,
+    })
+}
+
+fn finished_tools() -> impl TypedValueParser<Value = FinishedTools> {
+    PossibleValuesParser::new(["keep", "flatten", "drop"]).map(|name| match name.as_str() {
+        "flatten" => FinishedTools::Flatten,
+        "drop" => FinishedTools::Drop,
+        _ => FinishedTools::Keep,
     })
 }
 
@@ -99,19 +136,26 @@ impl Aim {
 }
 
 impl Rendering {
-    pub(super) fn target(&self) -> Result<Target, Failure> {
-        self.aim.target()
-    }
-
-    /// Loads a conversation from the store and renders it. That there is nothing to send is no failure here.
-    pub(super) fn render(&self, store: &Store, target: Target, name: &Name) -> Result<Shown, Error> {
-        let mut options = PromptOptions::new().with_thinking(self.thinking);
+    /// Reads what the arguments name.
+    pub(super) fn prepare(&self) -> Result<Renderer, Failure> {
+        let target = self.aim.target()?;
+        let mut options = PromptOptions::new().with_thinking(self.thinking).with_finished_tools(self.finished_tools);
         if let Some(model) = &self.model {
             options = options.with_model(model);
         }
+        if let Some(file) = &self.tools {
+            options = options.with_tools(tools::read(file)?);
+        }
+        Ok(Renderer { target, options })
+    }
+}
+
+impl Renderer {
+    /// Loads a conversation from the store and renders it. That there is nothing to send is no failure here.
+    pub(super) fn render(&self, store: &Store, name: &Name) -> Result<Shown, Error> {
         let item = store.describe(name)?;
         let conversation = store.load(name)?;
-        let (request, error, report) = match provider::render(target, &conversation, &options) {
+        let (request, error, report) = match provider::render(self.target, &conversation, &self.options) {
             Ok(prompt) => (Some(prompt.request), None, prompt.report),
             Err(error @ (Error::NothingToSend(_) | Error::TooLarge(_))) => {
                 (None, Some(error.into()), conversation.report().to_vec())

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 /// The file's name in the store's directory.
 const NAME: &str = "ballast";
 const BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of one write.
+const PIECE: usize = 4096;
 
 fn path(directory: &Path) -> PathBuf {
     directory.join(NAME)
@@ -18,12 +20,24 @@ pub(super) fn keep(directory: &Path) {
     if fs::metadata(&path).is_ok_and(|found| found.len() == BYTES as u64) {
         return;
     }
-    // Bytes that a file system cannot leave out as a hole, or compress away.
-    let pattern: Vec<u8> = (0..BYTES).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-    let written = File::create(&path).and_then(|mut file| file.write_all(&pattern).and_then(|()| file.sync_all()));
-    if written.is_err() {
+    if write(&path).is_err() {
         let _ = fs::remove_file(&path);
     }
+}
+
+/// Keeps what is left of the room on a full disk. That some of it is gone cannot be helped.
+pub(super) fn keep_the_rest(directory: &Path) {
+    let _ = write(&path(directory));
+}
+
+fn write(path: &Path) -> io::Result<()> {
+    // Bytes that a file system cannot leave out as a hole, or compress away.
+    let pattern: Vec<u8> = (0..BYTES).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let mut file = File::create(path)?;
+    for piece in pattern.chunks(PIECE) {
+        file.write_all(piece)?;
+    }
+    file.sync_all()
 }
 
 /// Gives the room back. False: there was none.

@@ -11,8 +11,10 @@ use crate::error::{Error, Result};
 /// The name of the marker file: present once the store's first commit is durable.
 pub(crate) const MARKER: &str = "CONVERSATION-STORE";
 const LOCK: &str = "lock";
+/// Names the copy of a store that did not open as it was, until what it holds was compared with what can be derived.
+const DAMAGED: &str = "damaged";
 /// The files that are not the engine's.
-const OWN: &[&str] = &[MARKER, LOCK, "watermark", "ballast"];
+const OWN: &[&str] = &[MARKER, LOCK, DAMAGED, "watermark", "ballast"];
 
 /// A directory that this process holds until the value is dropped.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub(crate) struct Directory {
     _lock: File,
     established: bool,
     watermark: Watermark,
+    /// Where the store was copied to before it was opened in spite of damage.
+    set_aside: Option<PathBuf>,
     /// The room for a full disk had to be given back to open what lives here.
     disk_full: bool,
 }
@@ -40,7 +44,7 @@ impl Directory {
             )));
         }
         fs::create_dir_all(path).map_err(Error::io(format!("create the store directory {shown}")))?;
-        let marker = read_marker(path)?;
+        let marker = read(&path.join(MARKER))?;
         if marker.is_none() {
             check_leftovers(path, leftovers)?;
         }
@@ -50,7 +54,9 @@ impl Directory {
             None => false,
         };
         let watermark = Watermark::open(path)?;
-        Ok(Self { path: path.to_owned(), engine, _lock: lock, established, watermark, disk_full: false })
+        let set_aside = read(&path.join(DAMAGED))?.map(PathBuf::from);
+        let path = path.to_owned();
+        Ok(Self { path, engine, _lock: lock, established, watermark, set_aside, disk_full: false })
     }
 
     /// Whether nothing is there, or only an empty directory.
@@ -84,6 +90,37 @@ impl Directory {
         self.disk_full
     }
 
+    /// Where the store was copied to before it was opened in spite of damage, now or earlier, if what it holds was not
+    /// made consistent since.
+    pub(crate) fn set_aside(&self) -> Option<&Path> {
+        self.set_aside.as_deref()
+    }
+
+    /// Notes that the store is opened in spite of damage, for openings to come too.
+    pub(super) fn note_damage(&mut self, copy: &Path) -> Result<()> {
+        let path = self.path.join(DAMAGED);
+        write(&path, copy.display().to_string().as_bytes())?;
+        self.sync()?;
+        self.set_aside = Some(copy.to_owned());
+        Ok(())
+    }
+
+    /// What the store holds is consistent.
+    pub(crate) fn repaired(&self) -> Result<()> {
+        let path = self.path.join(DAMAGED);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Error::io(format!("remove {}", path.display()))(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps the room that a full disk will need, if it is not kept yet.
+    pub(crate) fn keep_ballast(&self) {
+        ballast::keep(&self.path);
+    }
+
     /// Opens what lives here; on a full disk once more, with the room that was kept for that.
     pub(super) fn open_within<T>(&mut self, open: impl Fn() -> Result<T>) -> Result<T> {
         match open() {
@@ -113,21 +150,33 @@ impl Directory {
     pub(crate) fn establish(&self, format_version: u32, store_id: &str) -> Result<()> {
         let path = self.path.join(MARKER);
         let text = format!("conversation-store\nformat {format_version}\nengine {}\nstore {store_id}\n", self.engine);
-        let write = || {
-            let mut file = File::create(&path)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        };
-        write().map_err(Error::io(format!("write {}", path.display())))?;
-        ballast::keep(&self.path);
+        write(&path, text.as_bytes())?;
         self.sync()
     }
 }
 
-fn read_marker(path: &Path) -> Result<Option<String>> {
-    let path = path.join(MARKER);
-    match fs::read(&path) {
-        // A marker that a crash left empty says nothing; the engine's own data tells.
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if self.disk_full {
+            // Nothing was written, so most of the room is still there: the next opening will need it too.
+            ballast::keep_the_rest(&self.path);
+        }
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let write = || {
+        let mut file = File::create(path)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    write().map_err(Error::io(format!("write {}", path.display())))
+}
+
+/// The text of a file, if there is one.
+fn read(path: &Path) -> Result<Option<String>> {
+    match fs::read(path) {
+        // A file that a crash left empty says nothing; the engine's own data tells.
         Ok(bytes) if bytes.is_empty() => Ok(None),
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

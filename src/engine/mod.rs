@@ -47,11 +47,6 @@ pub(crate) trait Engine: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Whether opening it needed more than opening: what it holds should be compared with what can be derived.
-    fn was_damaged(&self) -> bool {
-        false
-    }
-
     /// The directory in which the engine lives, if it has one.
     fn directory(&self) -> Option<&Directory>;
 }
@@ -90,9 +85,9 @@ struct Row {
 
 /// All engines that have a path.
 const ENGINES: &[Row] = &[
-    Row { name: "backup", open: backup::open },
     #[cfg(feature = "sled")]
     Row { name: "sled", open: sled::open },
     #[cfg(feature = "fjall")]
     Row { name: "fjall", open: fjall::open },
+    Row { name: "backup", open: backup::open },
 ];

@@ -30,7 +30,6 @@ pub(crate) struct Sled {
     log: File,
     /// False for throw-away stores only: a power cut takes what was acknowledged, or the store.
     syncs: bool,
-    was_damaged: bool,
     /// Dropped last, and with it the lock.
     directory: Directory,
 }
@@ -45,12 +44,10 @@ pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
     let cache = url.option("cache_mb").map(cache_bytes).transpose()?.unwrap_or(DEFAULT_CACHE_BYTES);
     let mut directory = Directory::take(path, NAME, is_sleds)?;
     remove_cut_off_snapshots(path)?;
-    let mut was_damaged = false;
     let db = match directory.open_within(|| open_db(path, cache)) {
         Err(Error::Corrupt { .. }) if has_snapshot(path) => {
             // The snapshot is only there to open faster: without it the whole log is read.
-            set_aside(path)?;
-            was_damaged = true;
+            set_aside(&mut directory)?;
             directory.open_within(|| open_db(path, cache))?
         }
         result => result?,
@@ -59,7 +56,7 @@ pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
     let log = File::options().read(true).write(true).open(&log_path);
     let log = log.map_err(Error::io(format!("open {}", log_path.display())))?;
     directory.sync()?;
-    Ok(Arc::new(Sled { tree: (*db).clone(), db, log, syncs, was_damaged, directory }))
+    Ok(Arc::new(Sled { tree: (*db).clone(), db, log, syncs, directory }))
 }
 
 fn open_db(path: &Path, cache: u64) -> Result<sled::Db> {
@@ -76,26 +73,32 @@ fn has_snapshot(path: &Path) -> bool {
     file_names(path).is_ok_and(|names| names.iter().any(|name| name.starts_with(SNAPSHOT)))
 }
 
-/// Copies the directory beside itself, then removes the snapshots in it.
-fn set_aside(path: &Path) -> Result<()> {
+/// Copies the directory beside itself, notes that, then removes the snapshots in it.
+fn set_aside(directory: &mut Directory) -> Result<()> {
+    let path = directory.path().to_owned();
     let mut copy = path.as_os_str().to_owned();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros());
     copy.push(format!(".damaged-{now}"));
     let copy = Path::new(&copy);
-    let names = file_names(path)?;
+    let names = file_names(&path)?;
     let set_aside = || {
         fs::create_dir(copy)?;
-        for name in &names {
-            if path.join(name).is_file() {
-                fs::copy(path.join(name), copy.join(name))?;
-            }
-        }
-        for name in names.iter().filter(|name| name.starts_with(SNAPSHOT)) {
-            fs::remove_file(path.join(name))?;
+        for name in names.iter().filter(|name| path.join(name).is_file()) {
+            fs::copy(path.join(name), copy.join(name))?;
         }
         Ok(())
     };
-    set_aside().map_err(Error::io(format!("set the damaged store {} aside as {}", path.display(), copy.display())))
+    set_aside().map_err(|error| {
+        // Half a copy is of no use.
+        let _ = fs::remove_dir_all(copy);
+        Error::io(format!("set the damaged store {} aside as {}", path.display(), copy.display()))(error)
+    })?;
+    directory.note_damage(copy)?;
+    for name in names.iter().filter(|name| name.starts_with(SNAPSHOT)) {
+        let snapshot = path.join(name);
+        fs::remove_file(&snapshot).map_err(Error::io(format!("remove {}", snapshot.display())))?;
+    }
+    Ok(())
 }
 
 fn file_names(path: &Path) -> Result<Vec<String>> {
@@ -194,10 +197,6 @@ impl Engine for Sled {
             self.log.sync_data().map_err(Error::io("sync the store's log"))?;
         }
         Ok(())
-    }
-
-    fn was_damaged(&self) -> bool {
-        self.was_damaged
     }
 
     fn directory(&self) -> Option<&Directory> {

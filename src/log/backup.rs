@@ -132,15 +132,30 @@ fn sync_parent(path: &Path) -> Result<()> {
     sync.map_err(Error::io(format!("sync {}", parent.display())))
 }
 
+/// Reads a backup from end to end, so that a damaged one is told before anything is made of it. `progress` is called with
+/// bytes read, and of the file.
+pub(crate) fn check(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
+    let (input, size) = open(path)?;
+    archive::read(input, &mut |_, _, bytes| {
+        progress(bytes, size);
+        Ok(())
+    })
+}
+
+fn open(path: &Path) -> Result<(BufReader<File>, u64)> {
+    let shown = path.display();
+    let file = File::open(path).map_err(Error::io(format!("open the backup {shown}")))?;
+    let size = file.metadata().map_err(Error::io(format!("read {shown}")))?.len();
+    Ok((BufReader::new(file), size))
+}
+
 /// Fills an engine that holds nothing from a backup. `progress` is called with bytes read, and of the file.
 pub(crate) fn restore(
     path: &Path,
     engine: &Arc<dyn Engine>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<BackupSummary> {
-    let shown = path.display();
-    let file = File::open(path).map_err(Error::io(format!("open the backup {shown}")))?;
-    let size = file.metadata().map_err(Error::io(format!("read {shown}")))?.len();
+    let (input, size) = open(path)?;
     let mut is_empty = true;
     engine.scan(&[]..&[u8::MAX; 32], Order::Ascending, &mut |_, _| {
         is_empty = false;
@@ -158,7 +173,7 @@ pub(crate) fn restore(
     // The marker comes last: a restore that was cut off leaves no store.
     let mut marker = None;
     let mut conversations = 0;
-    archive::read(BufReader::new(file), &mut |key, value, bytes| {
+    archive::read(input, &mut |key, value, bytes| {
         if key == key::meta(STORE).as_slice() {
             marker = Some((key.to_vec(), value.to_vec()));
             return Ok(());

@@ -7,6 +7,7 @@ mod append;
 mod backup;
 mod commit;
 mod delete;
+mod health;
 mod lifecycle;
 mod limits;
 mod list;
@@ -34,7 +35,8 @@ use crate::record::{self, Head, Tombstone, key};
 
 pub use append::{AppendOptions, Durability, ExpectedHead, Receipt};
 pub use backup::BackupSummary;
-pub(crate) use backup::restore;
+pub(crate) use backup::{check as check_backup, restore};
+pub use health::Health;
 pub use limits::Limits;
 pub use list::{Cursor, ListItem, ListPage, ListQuery};
 pub(crate) use open::Opening;
@@ -70,6 +72,8 @@ pub(crate) struct Core {
     engine: Arc<dyn Engine>,
     clock: Clock,
     epoch: u64,
+    /// What opening found.
+    health: Health,
     state: Mutex<State>,
     /// Writers with deltas that are not queued yet.
     buffering: Mutex<Vec<Arc<Writer>>>,

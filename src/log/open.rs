@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex};
 
 use super::backup::RESTORING;
+use super::health;
 use super::state::{Blocked, State};
 use super::ticker::Ticker;
 use super::{COMMIT_NUMBER, Clock, Core, EPOCH, STORE};
@@ -34,18 +35,23 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
     let epoch = number(&*engine, EPOCH)? + 1;
     let commit_number = number(&*engine, COMMIT_NUMBER)?;
     let acknowledged = engine.directory().and_then(|directory| directory.watermark().found()).unwrap_or(0);
+    let went_back = acknowledged > commit_number;
     let blocked = if opening.read_only || engine.is_read_only() {
         Some(Blocked::ReadOnly)
     } else if engine.directory().is_some_and(Directory::disk_full) {
         Some(Blocked::DiskFull)
-    } else if acknowledged > commit_number && !opening.accept_loss {
+    } else if went_back && !opening.accept_loss {
         Some(Blocked::WentBack { from: commit_number, to: acknowledged })
     } else {
         None
     };
+    let mut health = health::of(&*engine);
+    if went_back && blocked.is_some() {
+        health.went_back = Some((commit_number, acknowledged));
+    }
     if blocked.is_none() {
         note_opening(&*engine, &info, epoch)?;
-        if let Some(directory) = engine.directory().filter(|_| acknowledged > commit_number) {
+        if let Some(directory) = engine.directory().filter(|_| acknowledged != commit_number) {
             directory.watermark().set(commit_number)?;
             directory.watermark().sync()?;
         }
@@ -54,6 +60,7 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
         engine,
         clock,
         epoch,
+        health,
         state: Mutex::new(State { commit_number, blocked, ..State::default() }),
         buffering: Mutex::default(),
         ticker: Ticker::default(),
@@ -63,9 +70,11 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
     };
     if core.lock().blocked.is_none() {
         core.finish_deletions()?;
-        if core.engine.was_damaged() || acknowledged > commit_number {
+        let damaged = core.engine.directory().filter(|directory| directory.set_aside().is_some());
+        if damaged.is_some() || went_back {
             core.rebuild_all()?;
         }
+        damaged.map_or(Ok(()), Directory::repaired)?;
     }
     Ok(core)
 }
@@ -79,12 +88,12 @@ fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64) -> Result<()>
     batch.put(epoch_key, epoch);
     engine.write(batch)?;
     engine.sync()?;
-    match engine.directory() {
-        Some(directory) if !directory.established() => {
-            directory.establish(info.format_version, &ConversationId::from_bytes(info.store_id).to_string())
-        }
-        _ => Ok(()),
+    let Some(directory) = engine.directory() else { return Ok(()) };
+    directory.keep_ballast();
+    if !directory.established() {
+        directory.establish(info.format_version, &ConversationId::from_bytes(info.store_id).to_string())?;
     }
+    Ok(())
 }
 
 fn number(engine: &dyn Engine, name: &str) -> Result<u64> {

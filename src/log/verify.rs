@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::{Core, read::Item, state::Blocked};
+use super::{Core, read::Item};
 use crate::engine::Order;
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Timestamp};
@@ -78,8 +78,9 @@ impl Core {
     pub(crate) fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {
         self.sync()?;
         let mut found = Verification::default();
-        if let Some(blocked @ Blocked::WentBack { .. }) = &self.lock().blocked {
-            found.problems.push(Problem { conversation: None, seq: None, detail: blocked.error().to_string() });
+        if let Some((from, to)) = self.health.went_back {
+            let detail = Error::WentBack { from, to }.to_string();
+            found.problems.push(Problem { conversation: None, seq: None, detail });
         }
         let ids = self.ids(key::HEAD)?;
         let all = ids.len() as u64;

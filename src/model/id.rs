@@ -59,7 +59,7 @@ impl fmt::Display for ConversationId {
 
 impl fmt::Debug for ConversationId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.hyphenated().fmt(f)
+        fmt::Display::fmt(self, f)
     }
 }
 

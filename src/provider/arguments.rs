@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::value::RawValue;
+
 use crate::json;
 use crate::model::Json;
 
@@ -18,9 +20,49 @@ pub(super) fn object(arguments: &str) -> Cow<'_, str> {
     if ["", "null", "[]", "\"\""].contains(&without_space.as_str()) {
         return Cow::Borrowed("{}");
     }
+    Cow::Owned(malformed(arguments))
+}
+
+/// Arguments that are no object, told as text within one.
+pub(super) fn malformed(arguments: &str) -> String {
     // A string always serialises.
     let text = serde_json::to_string(arguments).unwrap_or_default();
-    Cow::Owned(format!("{{\"{MALFORMED}\":{text}}}"))
+    format!("{{\"{MALFORMED}\":{text}}}")
+}
+
+/// Arguments that stand in a request as JSON, not as a string of it.
+#[derive(Debug)]
+pub(super) struct Embedded {
+    /// Byte for byte as given, but on one line, unless it was mended.
+    pub(super) json: Box<RawValue>,
+    pub(super) mended: Option<Mended>,
+}
+
+/// What was mended in embedded arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mended {
+    /// They are nested deeper than parsers take, and are told as text within an object.
+    Depth,
+    /// Lone surrogate escapes were replaced.
+    Surrogates,
+}
+
+/// Deepest nesting of embedded JSON: parsers stop at 127 levels, some of which the request itself takes.
+pub(super) const EMBEDDED_DEPTH: usize = 100;
+
+/// The text of a JSON object, as [`object`] gives it, for embedding.
+pub(super) fn embedded(object: &str) -> Embedded {
+    if json::depth(object) > EMBEDDED_DEPTH {
+        return Embedded { json: raw(&malformed(object)), mended: Some(Mended::Depth) };
+    }
+    let text = json::replace_lone_surrogates(object);
+    let mended = matches!(text, Cow::Owned(_)).then_some(Mended::Surrogates);
+    Embedded { json: raw(&json::one_line(&text)), mended }
+}
+
+/// `object` gives JSON text only.
+fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -47,5 +89,21 @@ mod tests {
         }
         let deep = format!("{}1{}", "{\"a\":".repeat(200), "}".repeat(200));
         assert!(object(&deep).starts_with("{\"malformed_arguments\":"));
+    }
+
+    #[test]
+    fn embedded_arguments_parse_everywhere() {
+        let deep = |levels: usize| format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
+        let table = [
+            (r#"{"n" : 1.0e5, "n": 2}"#.to_owned(), r#"{"n" : 1.0e5, "n": 2}"#.to_owned(), None),
+            ("{\r\n\"a\": \"b\\n\"\n}".to_owned(), "{  \"a\": \"b\\n\" }".to_owned(), None),
+            (r#"{"a":"\ud83d"}"#.to_owned(), r#"{"a":"\ufffd"}"#.to_owned(), Some(Mended::Surrogates)),
+            (deep(100), deep(100), None),
+            (deep(101), malformed(&deep(101)), Some(Mended::Depth)),
+        ];
+        for (given, wanted, mended) in table {
+            let embedded = embedded(&given);
+            assert_eq!((embedded.json.get(), embedded.mended), (wanted.as_str(), mended));
+        }
     }
 }

@@ -22,6 +22,13 @@ pub struct Finding {
     pub cure: &'static str,
 }
 
+impl Finding {
+    /// The same, but this is what it leads to here.
+    pub(super) fn with_level(self, level: Level) -> Self {
+        Self { level, ..self }
+    }
+}
+
 /// What a broken rule leads to. Hard comes before soft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]

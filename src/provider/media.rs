@@ -38,25 +38,58 @@ impl<'a> DataUrl<'a> {
     }
 }
 
+/// What is wrong with the URL of an image.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum UrlFault {
+    #[error("url is empty")]
+    Empty,
+    #[error("neither an http(s) nor a data URL")]
+    Scheme,
+    #[error("media type is {0:?}")]
+    MediaType(String),
+    #[error("data URL is not ;base64")]
+    NotBase64,
+    #[error("payload is not base64")]
+    Payload,
+}
+
+/// `None` if the URL may stand for an image on OpenAI's wires: http(s), or base64 data of an image.
+pub(crate) fn image_url_fault(url: &str) -> Option<UrlFault> {
+    if url.is_empty() {
+        return Some(UrlFault::Empty);
+    }
+    if ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
+        return None;
+    }
+    match DataUrl::parse(url) {
+        None => Some(UrlFault::Scheme),
+        Some(data) if !IMAGE_TYPES.contains(&data.media_type) => Some(UrlFault::MediaType(data.media_type.to_owned())),
+        Some(data) if !data.base64 => Some(UrlFault::NotBase64),
+        Some(data) if data.payload.is_empty() || decode_base64(data.payload).is_none() => Some(UrlFault::Payload),
+        Some(_) => None,
+    }
+}
+
 /// Decodes base64 as providers do: standard alphabet, full padding, nothing between.
 pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     STRICT.decode(text).ok()
 }
 
+/// Decodes base64 as protobuf does: in the standard or the URL-safe alphabet, padded or not, nothing between.
+pub(crate) fn decode_any_base64(text: &str) -> Option<Vec<u8>> {
+    let standard = text.trim_end_matches('=').chars().map(|character| match character {
+        '-' => '+',
+        '_' => '/',
+        other => other,
+    });
+    UNPADDED.decode(standard.collect::<String>()).ok()
+}
+
 /// The canonical base64 of what was meant: white space is dropped, the URL-safe alphabet and missing padding are
 /// accepted. `None` if it is empty or cannot be decoded.
 pub(crate) fn normalize_base64(text: &str) -> Option<Cow<'_, str>> {
-    let standard: String = text
-        .trim_end_matches(|character: char| character == '=' || character.is_ascii_whitespace())
-        .chars()
-        .filter(|character| !character.is_ascii_whitespace())
-        .map(|character| match character {
-            '-' => '+',
-            '_' => '/',
-            other => other,
-        })
-        .collect();
-    let canonical = STRICT.encode(UNPADDED.decode(standard).ok()?);
+    let dense: String = text.chars().filter(|character| !character.is_ascii_whitespace()).collect();
+    let canonical = STRICT.encode(decode_any_base64(&dense)?);
     match canonical {
         _ if canonical.is_empty() => None,
         _ if canonical == text => Some(Cow::Borrowed(text)),
@@ -93,6 +126,34 @@ const SIGNATURES: &[Signature] = &[
     ("audio/mpeg", &[(0, b"\xff\xfb")]),
 ];
 
+/// Width and height of a PNG, a GIF or a JPEG, in pixels (the formats' own specifications).
+pub(crate) fn dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
+    let big = |at: usize| Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+    match sniff(bytes)? {
+        "image/png" => {
+            let side = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+            Some((side(16)?, side(20)?))
+        }
+        "image/gif" => {
+            // Little endian: the low byte comes first.
+            let side = |at: usize| Some(u32::from(big(at)?.swap_bytes()));
+            Some((side(6)?, side(8)?))
+        }
+        "image/jpeg" => {
+            // Segments follow each other, until a frame begins.
+            let mut at = 2;
+            while bytes.get(at) == Some(&0xff) {
+                if matches!(bytes.get(at + 1)?, 0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf) {
+                    return Some((u32::from(big(at + 7)?), u32::from(big(at + 5)?)));
+                }
+                at += 2 + usize::from(big(at + 2)?);
+            }
+            None
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,6 +183,16 @@ mod tests {
         }
         for text in ["Q", "QQ", "QUI", "QQ=", "QQ===", "QU JD", "QUJD\n", "-_-_", "@@@", "=", "QQ==QQ==", "QÜJD"] {
             assert!(decode_base64(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn base64_of_either_alphabet() {
+        for text in ["", "QQ", "QQ=", "QQ===", "-_+/"] {
+            assert!(decode_any_base64(text).is_some(), "{text}");
+        }
+        for text in ["Q", "Q Q", "QQ\n", "!!", "QQ==QQ"] {
+            assert!(decode_any_base64(text).is_none(), "{text}");
         }
     }
 
@@ -166,6 +237,25 @@ mod tests {
         ];
         for (bytes, wanted) in table {
             assert_eq!(sniff(bytes), wanted, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_show_their_dimensions() {
+        type Case = (&'static [u8], Option<(u32, u32)>);
+        let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x23\x28\0\0\0\x0a";
+        let jpeg = b"\xff\xd8\xff\xe0\0\x04ab\xff\xc2\0\x11\x08\x01\x02\x03\x04";
+        let table: [Case; 7] = [
+            (png, Some((9000, 10))),
+            (png.split_at(20).0, None),
+            (b"GIF89a\x01\x02\x03\x00", Some((513, 3))),
+            (jpeg, Some((0x0304, 0x0102))),
+            (jpeg.split_at(16).0, None),
+            (b"\xff\xd8\xff\xe0\0\x04ab\0", None),
+            (b"RIFF\x10\0\0\0WEBPVP8 ", None),
+        ];
+        for (bytes, wanted) in table {
+            assert_eq!(dimensions(bytes), wanted, "{bytes:?}");
         }
     }
 }

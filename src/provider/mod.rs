@@ -4,26 +4,41 @@
 //! (`deepseek`). To add a wire: one folder here and one row in [`WIRES`]. To add a dialect: one file in `dialect/` and
 //! one row in [`DIALECTS`].
 
+pub mod anthropic;
 mod arguments;
+mod attachment;
 mod check;
 mod dialect;
 mod finding;
+pub mod gemini;
+mod ingest;
 mod media;
 pub mod openai_chat;
+pub mod openai_responses;
+mod parse;
+mod payload;
 mod picture;
 mod prompt;
+mod repair;
+mod rounds;
 mod rule;
 mod shape;
 mod target;
+mod text;
 mod tool_id;
+mod tools;
 mod turns;
 
 pub use check::{NotJson, check};
-pub use dialect::{DIALECTS, Dialect, deepseek};
+pub use dialect::{DIALECTS, Dialect, bedrock, databricks, deepseek, gemini3, groq, mistral, moonshot, vertex, vllm};
 pub use finding::{Finding, Level};
-pub use prompt::{Prompt, PromptOptions, Thinking, render};
+pub use ingest::{Decoder, Event, decode};
+pub use parse::{Parsed, parse};
+pub use prompt::{FinishedTools, Prompt, PromptOptions, Thinking, render};
+pub use repair::repair;
 pub use rule::Rule;
 pub use target::{Target, UnknownTarget};
+pub use tools::Tool;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -45,9 +60,13 @@ pub struct Wire {
     check: fn(&Value, &mut Vec<Finding>),
     /// Renders reconciled messages.
     render: Render,
+    /// Makes a decoder of a target's answers.
+    decode: fn(Target) -> Box<dyn ingest::Decode>,
+    /// Takes the messages out of a request's fields. What it leaves there is no part of the conversation.
+    parse: fn(Target, &mut ingest::fields::Fields<'_>) -> crate::Result<Parsed>,
 }
 
 type Render = fn(Target, &[StoredMessage], &PromptOptions) -> crate::Result<(Box<RawValue>, Vec<crate::ReportLine>)>;
 
 /// All wires.
-pub static WIRES: &[&Wire] = &[&openai_chat::WIRE];
+pub static WIRES: &[&Wire] = &[&openai_chat::WIRE, &openai_responses::WIRE, &anthropic::WIRE, &gemini::WIRE];

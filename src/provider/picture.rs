@@ -52,6 +52,14 @@ impl<'a> Picture<'a> {
         };
         Ok(Self::Data { media_type, base64, mended })
     }
+
+    /// Its address, or itself as a data URL; and what was mended.
+    pub(super) fn into_url(self) -> (String, Option<String>) {
+        match self {
+            Self::Address(url) => (url.to_owned(), None),
+            Self::Data { media_type, base64, mended } => (format!("data:{media_type};base64,{base64}"), mended),
+        }
+    }
 }
 
 #[cfg(test)]

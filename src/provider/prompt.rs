@@ -1,8 +1,11 @@
 //! What a rendered conversation is, and how it is to be rendered.
 
+use std::borrow::Cow;
+
 use serde_json::value::RawValue;
 
-use super::Target;
+use super::tools::Tool;
+use super::{Target, rounds};
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::reconcile::ReportLine;
@@ -11,8 +14,8 @@ use crate::reconcile::ReportLine;
 #[derive(Clone, Debug)]
 pub struct Prompt {
     /// The part of the provider's request that holds the conversation, as compact JSON: an object with the wire's keys
-    /// (`openai-chat`: `messages`, and `tools` where the dialect needs them). Model, limits and the like are the caller's
-    /// to add.
+    /// (`openai-chat`: `messages`, and `tools` where some are declared or the dialect needs them). Model, limits and the
+    /// like are the caller's to add.
     pub request: Box<RawValue>,
     /// What was done to the conversation: reconcile's lines first, then the renderer's.
     pub report: Vec<ReportLine>,
@@ -33,6 +36,11 @@ pub struct PromptOptions {
     pub model: Option<String>,
     /// What becomes of thinking.
     pub thinking: Thinking,
+    /// What becomes of calls and answers that are over.
+    pub finished_tools: FinishedTools,
+    /// The tools that the model may call, in the order in which they are declared. Where the target wants the tools of the
+    /// history declared, stubs of those that are missing stand behind them.
+    pub tools: Vec<Tool>,
 }
 
 /// What becomes of thinking.
@@ -47,8 +55,30 @@ pub enum Thinking {
     Omit,
 }
 
+/// What becomes of the rounds of tools that are over: calls and their answers, behind which the user has spoken.
+///
+/// Unless they are kept, a prompt changes from the first of them on when the user speaks, and a prompt cache holds up to
+/// there only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FinishedTools {
+    /// They stay calls and answers.
+    #[default]
+    Keep,
+    /// What was called and what it gave is told in text, by the user. The thinking that led to it is left out.
+    Flatten,
+    /// They are left out, and the thinking that led to them.
+    Drop,
+}
+
+impl Thinking {
+    /// Thinking as text.
+    pub(super) fn tagged(thought: &str) -> String {
+        format!("<think>\n{thought}\n</think>")
+    }
+}
+
 impl PromptOptions {
-    /// No model, native thinking.
+    /// No model, native thinking, all tools' rounds kept, none declared.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -65,6 +95,20 @@ impl PromptOptions {
     #[must_use]
     pub fn with_thinking(mut self, thinking: Thinking) -> Self {
         self.thinking = thinking;
+        self
+    }
+
+    /// Sets what becomes of calls and answers that are over.
+    #[must_use]
+    pub fn with_finished_tools(mut self, finished_tools: FinishedTools) -> Self {
+        self.finished_tools = finished_tools;
+        self
+    }
+
+    /// Sets the tools that the model may call.
+    #[must_use]
+    pub fn with_tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
+        self.tools = tools.into_iter().collect();
         self
     }
 }
@@ -88,10 +132,17 @@ impl PromptOptions {
 /// ```
 ///
 /// # Errors
-/// `NothingToSend` if nothing of the conversation is left for this target.
+/// `NothingToSend` if nothing of the conversation is left for this target, `TooLarge` if it is more than the target takes,
+/// `InvalidInput` if the declared tools have one name twice, or parameters that are no object.
 pub fn render(target: Target, conversation: &Conversation, options: &PromptOptions) -> Result<Prompt> {
-    let (request, mut lines) = (target.wire().render)(target, conversation.messages(), options)?;
     let mut report = conversation.report().to_vec();
+    let messages = match options.finished_tools {
+        FinishedTools::Keep => Cow::Borrowed(conversation.messages()),
+        FinishedTools::Flatten | FinishedTools::Drop => {
+            Cow::Owned(rounds::told(conversation.messages(), options, &mut report))
+        }
+    };
+    let (request, mut lines) = (target.wire().render)(target, &messages, options)?;
     report.append(&mut lines);
     Ok(Prompt { request, report })
 }

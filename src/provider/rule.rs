@@ -5,7 +5,8 @@ use super::finding::{Finding, Level};
 /// A condition that a request must meet, what it costs to break it, and who says so.
 ///
 /// Sources: `gh:owner/repo#n` is an issue or pull request on GitHub, `sdk:x` the types of the official package
-/// (openai 2.54.0), other names are vendors' pages. *From memory* and *thin* mean that no source shows it plainly.
+/// (openai 2.54.0, anthropic 2.11.0, google-genai 3.4.0, mistralai 3.7.0, botocore 1.44.5), `read:` a public text, other
+/// names are vendors' pages. *From memory* and *thin* mean that no source shows it plainly.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Rule {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::dialect::{DIALECTS, Dialect};
-use super::{WIRES, Wire, openai_chat};
+use super::{WIRES, Wire, anthropic, gemini, openai_chat, openai_responses};
 
 /// A wire, and the dialect of it where one is spoken.
 ///
@@ -53,6 +53,12 @@ pub enum UnknownTarget {
 impl Target {
     /// OpenAI Chat Completions, as OpenAI speaks it.
     pub const OPENAI_CHAT: Self = Self { wire: &openai_chat::WIRE, dialect: None };
+    /// OpenAI Responses.
+    pub const OPENAI_RESPONSES: Self = Self { wire: &openai_responses::WIRE, dialect: None };
+    /// Anthropic Messages, as Anthropic speaks it.
+    pub const ANTHROPIC: Self = Self { wire: &anthropic::WIRE, dialect: None };
+    /// Gemini's generateContent, as Google's AI Studio speaks it.
+    pub const GEMINI: Self = Self { wire: &gemini::WIRE, dialect: None };
 
     /// The same wire, in the dialect of this name.
     ///
@@ -118,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_target_reads_as_it_is_written() -> Result<(), UnknownTarget> {
-        for name in ["openai-chat", "openai-chat/deepseek"] {
+        let wires = WIRES.iter().map(|wire| wire.name.to_owned());
+        for name in wires.chain(DIALECTS.iter().map(|dialect| format!("{}/{}", dialect.wire, dialect.name))) {
             assert_eq!(name.parse::<Target>()?.to_string(), name);
         }
         Ok(())
@@ -126,11 +133,17 @@ mod tests {
 
     #[test]
     fn unknown_names_are_told_what_is_known() {
-        let error = |text: &str| text.parse::<Target>().map_or_else(|error| error.to_string(), |_| String::new());
-        assert_eq!(error("chat"), "unknown wire `chat`; known are openai-chat");
-        assert_eq!(error(""), "unknown wire ``; known are openai-chat");
-        assert_eq!(error("openai-chat/x"), "unknown dialect `x` of openai-chat; known are deepseek");
-        assert_eq!(error("openai-chat/"), "unknown dialect `` of openai-chat; known are deepseek");
+        let wires = "openai-chat, openai-responses, anthropic, gemini";
+        let dialects = "deepseek, mistral, groq, moonshot, vllm, databricks";
+        let table = [
+            ("chat", format!("unknown wire `chat`; known are {wires}")),
+            ("", format!("unknown wire ``; known are {wires}")),
+            ("openai-chat/x", format!("unknown dialect `x` of openai-chat; known are {dialects}")),
+            ("openai-chat/", format!("unknown dialect `` of openai-chat; known are {dialects}")),
+        ];
+        for (name, wanted) in table {
+            assert_eq!(name.parse::<Target>().err().map(|error| error.to_string()), Some(wanted));
+        }
     }
 
     #[test]

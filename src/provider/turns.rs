@@ -30,6 +30,7 @@ pub(super) struct Call<'a> {
     pub(super) name: Cow<'a, str>,
     /// The JSON text of an object.
     pub(super) arguments: Cow<'a, str>,
+    pub(super) signature: Option<&'a str>,
     pub(super) answer: Answer<'a>,
 }
 
@@ -50,8 +51,44 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// The turns of messages that were reconciled.
+impl Turn<'_> {
+    /// Whether one of these providers and this model made the message, as far as either is known: a target's own thinking
+    /// is no stranger's.
+    pub(super) fn is_by(&self, providers: &[&str], model: Option<&str>) -> bool {
+        let metadata = &self.stored.message.metadata;
+        metadata.provider.as_deref().is_none_or(|made| providers.contains(&made))
+            && metadata.model.as_deref().is_none_or(|made| model.is_none_or(|wanted| made == wanted))
+    }
+}
+
+/// What a failure is told as that gave no words.
+pub(super) const FAILED_WITHOUT_OUTPUT: &str = "The tool failed and gave no output.";
+
+/// Said by nobody, on wires where the user begins and the assistant would.
+pub(super) const BEGINNING: &str = "(The conversation begins with the assistant.)";
+/// Said by nobody, on wires where the user ends and the assistant said the last.
+pub(super) const BRIDGE: &str = "Continue.";
+
+/// The turns of messages that were reconciled, for wires whose calls have no signatures.
 pub(super) fn turns<'a>(
+    messages: &'a [StoredMessage],
+    ids: IdRule,
+    names: NameRule,
+    report: &mut Vec<ReportLine>,
+) -> Vec<Turn<'a>> {
+    let turns = signed_turns(messages, ids, names, report);
+    for turn in &turns {
+        for call in turn.calls.iter().filter(|call| call.signature.is_some()) {
+            let detail = "the call's signature is bound to another provider";
+            let line = ReportLine::chunk(Rule::LeftOut, turn.stored, call.chunk, detail);
+            report.push(line.with_tool_call_id(call_id(turn.stored, call.chunk)));
+        }
+    }
+    turns
+}
+
+/// The turns of messages that were reconciled. What becomes of the calls' signatures is left to the wire, and to report.
+pub(super) fn signed_turns<'a>(
     messages: &'a [StoredMessage],
     ids: IdRule,
     names: NameRule,
@@ -74,10 +111,6 @@ pub(super) fn turns<'a>(
                 report.push(ReportLine::chunk(Rule::LeftOut, stored, chunk, detail).with_tool_call_id(id));
                 continue;
             }
-            if signature.is_some() {
-                let detail = "the call's signature is bound to another provider";
-                report.push(ReportLine::chunk(Rule::LeftOut, stored, chunk, detail).with_tool_call_id(id));
-            }
             let site = Site { message: position, chunk };
             let answer = answer(messages, &paired, site, report);
             let call = Call {
@@ -85,6 +118,7 @@ pub(super) fn turns<'a>(
                 id: ids.next(id),
                 name: names.fit(name),
                 arguments: arguments::object(arguments),
+                signature: signature.as_deref(),
                 answer,
             };
             note_changes(&call, stored, id, name, arguments, report);

@@ -17,8 +17,9 @@ pub use report::{ReportLine, Rule};
 
 type Reconcile = fn(Vec<StoredMessage>, &mut Vec<ReportLine>) -> Vec<StoredMessage>;
 
-/// The rules, each seeing what those before it left.
-const RULES: &[Reconcile] = &[error_chunks::remove, empty_messages::remove, placement::place_results];
+/// The rules, each seeing what those before it left. When results have left their messages, nothing may be left of some.
+const RULES: &[Reconcile] =
+    &[error_chunks::remove, empty_messages::remove, placement::place_results, empty_messages::remove];
 
 /// Reconciles messages that are in order of their index.
 pub(crate) fn reconcile(messages: Vec<StoredMessage>) -> (Vec<StoredMessage>, Vec<ReportLine>) {

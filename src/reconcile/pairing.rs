@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::group::{MessageState, StoredMessage};
-use crate::model::{Body, Role};
+use crate::model::{Body, Chunk, Role};
 
 /// A chunk's place: position of its message, position in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,7 +54,8 @@ impl Calls {
                         let known = ids.entry(tool_call_id).or_default();
                         let call = match stored.state {
                             MessageState::Synthetic => take_own(&mut known.open, messages, stored),
-                            _ => take_nearest(&mut known.open),
+                            _ => take_inline(&mut known.open, messages, message)
+                                .or_else(|| take_nearest(&mut known.open)),
                         };
                         match call {
                             Some(call) => _ = calls.answers.insert(call, site),
@@ -89,6 +90,14 @@ fn take_own(open: &mut Vec<Site>, messages: &[StoredMessage], answer: &StoredMes
         asked.is_some_and(|asked| (asked.index, asked.chunk_index(call.chunk)) == (answer.index, answer.chunk_index(0)))
     });
     own.map(|at| open.remove(at))
+}
+
+/// The call that the provider ran itself, in the message that holds the result too.
+fn take_inline(open: &mut Vec<Site>, messages: &[StoredMessage], message: usize) -> Option<Site> {
+    let chunks = &messages.get(message)?.message.chunks;
+    let is_servers = |chunk: &Chunk| matches!(chunk.body, Body::ToolCall { server: true, .. });
+    let inline = open.iter().position(|call| call.message == message && chunks.get(call.chunk).is_some_and(is_servers));
+    inline.map(|at| open.remove(at))
 }
 
 /// The nearest message's first open call: one message may hold several calls of one id, answered in order.

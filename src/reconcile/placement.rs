@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::empty_messages::is_content;
 use super::pairing::{Calls, Site};
 use super::{ReportLine, Rule};
 use crate::group::{MessageState, StoredMessage};
@@ -213,14 +214,11 @@ fn result_at(messages: &[StoredMessage], site: Site) -> Option<(&StoredMessage, 
     }
 }
 
-/// Whether a message ends what is pending before it: somebody went on. Results alone, under whatever role, do not.
+/// Whether a message ends what is pending before it: somebody went on. Results alone, under whatever role, do not, nor does
+/// what says nothing.
 fn speaks(stored: &StoredMessage) -> bool {
-    let is_result = |chunk: &Chunk| matches!(chunk.body, Body::ToolResult { .. });
-    match stored.message.role {
-        Role::Assistant => true,
-        Role::User => !stored.message.chunks.iter().all(is_result),
-        Role::System | Role::Tool => false,
-    }
+    let says = |chunk: &Chunk| is_content(chunk) && !matches!(chunk.body, Body::ToolResult { .. });
+    matches!(stored.message.role, Role::Assistant | Role::User) && stored.message.chunks.iter().any(says)
 }
 
 /// Whether nobody went on behind a message: its calls may still be running.

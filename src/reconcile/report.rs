@@ -55,6 +55,10 @@ pub enum Rule {
     ThinkingTagged,
     /// A chunk was rendered in another form.
     Altered,
+    /// A call or an answer of a round that is over was told as text.
+    FinishedToolFlattened,
+    /// A call or an answer of a round that is over was left out.
+    FinishedToolDropped,
     /// Arguments that are no JSON object were made one.
     ArgumentsRepaired,
     /// A tool's name was changed to what the target takes.
@@ -63,6 +67,10 @@ pub enum Rule {
     MediaMoved,
     /// A chunk was rendered under another role.
     RoleChanged,
+    /// A message was made that nobody said: the target wants one in that place.
+    TurnMade,
+    /// A last user message was made, only because the list ends there: a prompt that goes on does not hold it.
+    BridgeAdded,
 }
 
 impl ReportLine {

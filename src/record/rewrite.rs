@@ -53,8 +53,10 @@ pub(crate) fn redact(
     first: &mut dyn FnMut(u32) -> bool,
 ) -> Result<Option<Replacement>> {
     let is_of = |line: &Line<'_>| match line {
-        Line::Chunk(line) => record.message_index(line.message) == message,
-        Line::Begin(begin) => record.message_index(begin.message) == message,
+        Line::Chunk(line) => {
+            record.message_index(line.message) == message && chunk.is_none_or(|chunk| chunk == line.chunk)
+        }
+        Line::Begin(begin) => chunk.is_none() && record.message_index(begin.message) == message,
         _ => false,
     };
     // Behind the point of a fork, the index means another message, unless the fork cut this one in two.

@@ -175,9 +175,11 @@ fn bytes_of_records() {
 fn bytes_of_origins() {
     let first = Origin { key: None, created: 0, parent: None, last_rewind: 0, first_message_index: 0 };
     let fork = header(Some(origin()));
+    let cut = Header { cut: true, ..header(None) };
     let dumps = [
         ("of the first record", joined(&header(Some(first)), Body::messages(&[Message::user("a")]).unwrap())),
         ("of a fork without entries", joined(&fork, Body::new())),
+        ("none, and the last message is cut", joined(&cut, Body::messages(&[Message::user("a")]).unwrap())),
     ];
     let dumps = dumps.map(|(name, bytes)| format!("{name}\n{}", dump(&bytes)));
     insta::assert_snapshot!("origins", dumps.join("\n"));

@@ -32,9 +32,13 @@ fn stores_that_are_none() {
         "other is not a conversation store: it holds \"notes.txt\" and no file CONVERSATION-STORE; \
          name a new or empty directory",
     );
-    list("convo.db", 2, "store URL \"convo.db\": no engine is named; expected sled:PATH, or memory:");
-    list("pg:x", 2, "store URL \"pg:x\": this engine is not known; expected sled:PATH, or memory:");
-    list("sled:", 2, "store URL \"sled:\": the path is missing; expected sled:PATH, or memory:");
+    let fjall = if cfg!(feature = "fjall") { "fjall:PATH, " } else { "" };
+    for (url, problem) in
+        [("convo.db", "no engine is named"), ("pg:x", "this engine is not known"), ("sled:", "the path is missing")]
+    {
+        let expected = format!("expected sled:PATH, {fjall}backup:PATH, or memory:");
+        list(url, 2, &format!("store URL {url:?}: {problem}; {expected}"));
+    }
     for (name, content) in [("nothing", None), ("empty", Some(0)), ("other", Some(1))] {
         let found = std::fs::read_dir(place.path(name)).ok().map(Iterator::count);
         assert_eq!(found, content, "{name} was changed");
@@ -44,7 +48,7 @@ fn stores_that_are_none() {
 #[test]
 fn reading_commands_make_no_store() {
     let place = Place::new();
-    let commands: [&[&str]; 10] = [
+    let commands: [&[&str]; 12] = [
         &["prompt", "c", "--for", "openai-chat"],
         &["show", "c"],
         &["entries", "c"],
@@ -54,6 +58,8 @@ fn reading_commands_make_no_store() {
         &["rewind", "c", "0"],
         &["delete", "c"],
         &["verify"],
+        &["redact", "c", "0"],
+        &["backup", "file"],
         &["show", "c", "--raw"],
     ];
     for args in commands {
@@ -246,13 +252,16 @@ fn a_replay_file_changed_in_its_middle() {
 #[test]
 fn arguments_that_are_not_understood() {
     let place = Place::new();
-    let unknown = "invalid value 'chat' for '--for <TARGET>': unknown wire `chat`; known are openai-chat";
-    fails(&place, &["check", "--for", "chat"], "", 2, &format!("{unknown}{HELP}"));
-    let unknown =
-        "invalid value 'openai-chat/x' for '--for <TARGET>': unknown dialect `x` of openai-chat; known are deepseek";
-    fails(&place, &["prompt", "c", "--for", "openai-chat/x"], "", 2, &format!("{unknown}{HELP}"));
-    let unknown = "--dialect: unknown dialect `x` of openai-chat; known are deepseek";
-    fails(&place, &["replay", "-", "--for", "openai-chat", "--dialect", "x"], "", 2, unknown);
+    let invalid = |value: &str| format!("invalid value '{value}' for '--for <TARGET>': ");
+    let unknown = "unknown wire `chat`; known are openai-chat, openai-responses, anthropic, gemini";
+    fails(&place, &["check", "--for", "chat"], "", 2, &format!("{}{unknown}{HELP}", invalid("chat")));
+    let unknown = "unknown dialect `x` of anthropic; known are bedrock";
+    let error = format!("{}{unknown}{HELP}", invalid("anthropic/x"));
+    fails(&place, &["prompt", "c", "--for", "anthropic/x"], "", 2, &error);
+    let unknown = format!("--dialect: {unknown}");
+    fails(&place, &["replay", "-", "--for", "anthropic", "--dialect", "x"], "", 2, &unknown);
+    let other = "--dialect: `bedrock` is a dialect of anthropic, not of gemini";
+    fails(&place, &["replay", "-", "--for", "gemini", "--dialect", "bedrock"], "", 2, other);
     let cursor = "invalid value 'x' for '--after <CURSOR>': \"x\" is no cursor: give the `next` of a page as it is";
     fails(&place, &["list", "--after", "x"], "", 2, &format!("{cursor}{HELP}"));
     for args in [["nonsense"].as_slice(), &["show"], &["rewind", "c", "x"], &["append", "c", "--expect", "-1"], &[]] {

@@ -51,10 +51,34 @@ fn a_store_that_lost_its_newest_data_to_damage() {
     assert!(problem.as_str().unwrap().starts_with("the store went back from commit "), "{problem}");
     let run = place.run_with(&["append", "d"], HELLO);
     assert_eq!(run.exit, 1);
-    assert!(run.stderr.starts_with("error: stdin:1: the store went back from commit "), "{}", run.stderr);
+    let [warning, error, ..] = run.stderr.lines().collect::<Vec<_>>()[..] else { panic!("{}", run.stderr) };
+    assert!(warning.starts_with("warning: damage kept the store from opening as it was"), "{warning}");
+    assert!(error.starts_with("error: stdin:1: the store went back from commit "), "{error}");
     assert_eq!(place.run(&["verify", "--accept-loss"]).exit, 0);
     place.append("d", &[HELLO]);
     assert_eq!(place.ok(&["verify"]).json(), [json!({"conversations": 1, "entries": 1, "problems": []})]);
+}
+
+#[test]
+fn what_is_redacted_is_gone_and_its_place_stays() {
+    let place = Place::new();
+    place.append("c", &[HELLO, ANSWER]);
+    place.ok(&["fork", "c", "--as", "fork"]);
+    let redacted = place.ok(&["redact", "c", "0"]).json();
+    let wanted =
+        json!({"conversation": redacted[0]["conversation"], "key": "c", "message_index": 0, "seq": 3, "summaries": []});
+    assert_eq!(redacted, [wanted]);
+    for name in ["c", "fork"] {
+        let messages = place.ok(&["show", name]).json();
+        assert_eq!(messages[0]["chunks"], json!([{"type": "text", "text": "[redacted]"}]), "{name}");
+        assert_eq!(messages[1]["chunks"][0]["text"], "Hi!");
+    }
+    place.ok(&["redact", "c", "1", "--chunk", "0", "--yes"]);
+    assert_eq!(place.ok(&["show", "c"]).json()[1]["chunks"][0]["text"], "[redacted]");
+    for absent in [&["redact", "c", "9"][..], &["redact", "c", "0", "--chunk", "4"], &["redact", "none", "0"]] {
+        assert_eq!(place.run(absent).exit, 1, "{absent:?}");
+    }
+    place.ok(&["verify"]);
 }
 
 #[test]

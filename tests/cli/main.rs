@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod append;
+mod backup;
 mod bad_input;
+mod bench;
 mod change;
 mod check;
 mod read;
 mod replay;
+mod verify;
 
 use std::path::{Path, PathBuf};
 
@@ -109,7 +112,8 @@ fn options_stand_before_and_after_the_subcommand() {
 fn every_command_has_help_with_examples() {
     let place = Place::new();
     let help = place.ok(&["help"]).stdout;
-    let commands = "append replay prompt show entries next list fork rewind delete verify check";
+    let commands =
+        "append replay prompt show entries next list fork rewind redact delete verify backup restore bench check";
     for command in commands.split(' ') {
         assert!(help.contains(&format!("\n  {command} ")), "{command}");
         let help = place.ok(&["help", command]).stdout;

@@ -111,4 +111,30 @@ fn prompt_takes_targets_dialects_and_thinking() {
     assert!(prompt(&["--for", "openai-chat", "--thinking", "tagged"]).0.contains("<think>"));
     let deepseek = prompt(&["--for", "openai-chat/deepseek", "--model", "m"]);
     assert_eq!(prompt(&["--for", "openai-chat", "--dialect", "deepseek", "--model", "m"]), deepseek);
+    let bedrock = prompt(&["--for", "anthropic", "--dialect", "bedrock"]).0;
+    assert_eq!(prompt(&["--for", "anthropic/bedrock"]).0, bedrock);
+}
+
+#[test]
+fn prompt_declares_tools_and_tells_finished_rounds_as_it_is_told() {
+    let place = Place::new();
+    let call =
+        r#"{"role": "assistant", "chunks": [{"type": "tool_call", "id": "1", "name": "ls", "arguments": "{}"}]}"#;
+    let result = r#"{"role": "tool", "chunks": [{"type": "tool_result", "tool_call_id": "1", "content": "a.txt"}]}"#;
+    place.append("c", &[HELLO, call, result, HELLO]);
+    let prompt = |args: &[&str]| place.run(&[&["prompt", "c", "--for", "openai-chat"], args].concat()).stdout;
+    assert!(prompt(&["--finished-tools", "flatten"]).contains("The tool ls was called with {} and gave:"));
+    assert!(!prompt(&["--finished-tools", "drop"]).contains("a.txt"));
+    let plain = r#"[{"name": "ls", "input_schema": {"type": "object"}}]"#;
+    let wrapped = r#"[{"type": "function", "function": {"name": "ls", "parameters": {"type": "object"}}}]"#;
+    for tools in [plain, wrapped] {
+        std::fs::write(place.path("tools.json"), tools).unwrap();
+        let declared = r#""tools":[{"type":"function","function":{"name":"ls","parameters":{"type": "object"}}}]"#;
+        assert!(prompt(&["--tools", "tools.json"]).contains(declared));
+    }
+    std::fs::write(place.path("tools.json"), r#"[{"name": "ls"}]"#).unwrap();
+    let run = place.run(&["prompt", "c", "--for", "openai-chat", "--tools", "tools.json"]);
+    let wanted = "error: tools.json: missing field `parameters` at line 1 column 14; expected an array of tools, each with name, \
+        description? and parameters (or input_schema)\n";
+    assert_eq!((run.exit, run.stdout.as_str(), run.stderr.as_str()), (2, "", wanted));
 }

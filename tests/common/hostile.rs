@@ -7,9 +7,15 @@ use conversation_store::model::{
 use conversation_store::{MessageState, StoredMessage};
 use proptest::prelude::*;
 
+use super::{native, own};
+
 /// A log of up to this many messages. Each text that is not blank stands in it once.
 pub(crate) fn log(messages: usize) -> impl Strategy<Value = Vec<StoredMessage>> {
-    proptest::collection::vec((message(), state()), 0..messages).prop_map(|messages| {
+    proptest::collection::vec(
+        (prop_oneof![8 => message().boxed(), 1 => native::message().boxed(), 2 => own::message().boxed()], state()),
+        0..messages,
+    )
+    .prop_map(|messages| {
         let mut unique = 0;
         let placed = messages.into_iter().enumerate().map(|(index, (mut message, state))| {
             for chunk in &mut message.chunks {
@@ -26,8 +32,11 @@ pub(crate) fn log(messages: usize) -> impl Strategy<Value = Vec<StoredMessage>> 
     })
 }
 
-/// Makes the chunk's texts its own.
+/// Makes the chunk's texts its own, unless they stand in a provider's own block too.
 fn mark(chunk: &mut Chunk, unique: &mut u32) {
+    if chunk.native.is_some() {
+        return;
+    }
     let mut own = |text: &mut String| {
         if !text.trim().is_empty() {
             *unique += 1;

@@ -2,7 +2,12 @@
 
 #![allow(dead_code, reason = "each test takes what it needs of this")]
 
+pub(crate) mod chat;
 pub(crate) mod hostile;
+pub(crate) mod native;
+pub(crate) mod own;
+#[cfg(feature = "cli")]
+pub(crate) mod program;
 pub(crate) mod prompts;
 pub(crate) mod reported;
 

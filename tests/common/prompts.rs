@@ -1,11 +1,12 @@
 //! What every prompt has to be: accepted, conserved, a prefix of the next.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use conversation_store::model::{Body, Chunk, Message, Output, PartBody, Role};
 use conversation_store::provider::{Level, Prompt, PromptOptions, Target, check, render};
 use conversation_store::{Conversation, Error, Rule, StoredMessage};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// All targets: every wire, and every dialect of it.
 pub(crate) fn targets() -> Vec<Target> {
@@ -45,7 +46,7 @@ pub(crate) fn assert_conserved(target: Target, messages: &[StoredMessage], promp
         for (at, chunk) in stored.message.chunks.iter().enumerate() {
             let is_reported = reported.contains(&(stored.index, stored.chunk_index(at)));
             assert!(
-                is_reported || is_in(chunk, &strings),
+                is_reported || is_in(chunk, prompt.request.get(), &strings),
                 "{target}: chunk {at} of message {} is lost: {chunk:?}\n{}\n{:#?}",
                 stored.index,
                 prompt.request,
@@ -64,38 +65,66 @@ fn collect(value: &Value, strings: &mut HashSet<String>) {
     }
 }
 
-fn is_in(chunk: &Chunk, strings: &HashSet<String>) -> bool {
+/// Whether a chunk stands in a request, whose strings these are.
+fn is_in(chunk: &Chunk, request: &str, strings: &HashSet<String>) -> bool {
     let has = |text: &str| strings.iter().any(|string| string.contains(text));
+    let is_string = |text: &str| strings.contains(text);
+    // JSON within JSON stands on one line.
+    let has_json = |text: &str| request.contains(&text.trim().replace(['\n', '\r'], " "));
+    // Arguments are a string on some wires, JSON on others.
+    let has_arguments = |text: &str| is_string(text) || has_json(text);
+    let has_data = |url: &str| has(url) || url.split_once(";base64,").is_some_and(|(_, data)| is_string(data));
+    if chunk.native.as_ref().is_some_and(|native| has_json(native.json.as_str())) {
+        return true;
+    }
     match &chunk.body {
-        Body::Text { text, annotations } => annotations.is_none() && !text.is_empty() && has(text),
+        Body::Text { text, annotations } => {
+            let cited = annotations.as_ref().is_none_or(|citations| has_json(citations.as_str()));
+            !text.is_empty() && has(text) && cited
+        }
         Body::Refusal { text } => !text.is_empty() && has(text),
         Body::Thinking { text, signature, redacted } => {
-            !text.is_empty() && signature.is_none() && redacted.is_none() && has(text)
+            let opaque = signature.iter().chain(redacted);
+            has(text) && opaque.clone().all(|opaque| is_string(opaque)) && (!text.is_empty() || opaque.count() > 0)
         }
-        Body::ToolCall { name, arguments, .. } => strings.contains(name) && strings.contains(arguments),
-        Body::ToolResult { output: Output::Text(text), .. } => has(text),
+        Body::ToolCall { name, arguments, .. } => is_string(name) && has_arguments(arguments),
+        Body::ToolResult { output: Output::Text(text), .. } => has(text) || has_arguments(text),
         Body::ToolResult { output: Output::Parts(parts), .. } => parts.iter().all(|part| match &part.body {
-            PartBody::Text { text } => has(text),
-            PartBody::Json { json } => has(json.as_str()),
+            PartBody::Text { text } => has(text) || has_arguments(text),
+            PartBody::Json { json } => has(json.as_str()) || has_arguments(json.as_str()),
+            PartBody::Image(image) => has_data(&image.url),
+            PartBody::File(file) => [&file.data, &file.url].into_iter().flatten().any(|place| has_data(place)),
             _ => false,
         }),
-        Body::Image(image) => has(&image.url),
+        Body::Image(image) => has_data(&image.url),
         Body::Audio(audio) => audio.data.as_ref().is_some_and(|data| has(data)),
-        Body::File(file) => file.data.as_ref().is_some_and(|data| has(data)),
+        Body::File(file) => [&file.data, &file.url].into_iter().flatten().any(|place| has_data(place)),
+        Body::Opaque { json, .. } => has_json(json.as_str()),
         _ => false,
     }
 }
 
-/// The bytes of the message list, without what closes it.
+/// The bytes of the message list, without a bridge that is there only because the list ends, and without what closes it.
 pub(crate) fn prefix(prompt: &Prompt) -> String {
-    list(prompt).trim_end_matches(['"', ']', '}']).to_owned()
+    let list = list(prompt);
+    let has_bridge = prompt.report.iter().any(|line| line.rule == Rule::BridgeAdded);
+    let messages: Vec<&RawValue> = serde_json::from_str(list).unwrap();
+    let end = match &messages[..] {
+        [.., last, bridge] if has_bridge => {
+            assert!(bridge.get().contains("\"user\""), "the bridge is no user message: {bridge}");
+            last.get().as_ptr() as usize + last.get().len() - list.as_ptr() as usize
+        }
+        [bridge] if has_bridge => panic!("nothing but a bridge: {bridge}"),
+        _ => list.len(),
+    };
+    list.get(..end).unwrap().trim_end_matches(['"', ']', '}']).to_owned()
 }
 
-/// The bytes of the message list: the first array of the request.
-pub(crate) fn list(prompt: &Prompt) -> String {
-    let text = prompt.request.get();
-    let start = text.find('[').unwrap();
-    text.get(start..).unwrap().to_owned()
+/// The bytes of the message list.
+pub(crate) fn list(prompt: &Prompt) -> &str {
+    let request: BTreeMap<&str, &RawValue> = serde_json::from_str(prompt.request.get()).unwrap();
+    let list = ["messages", "input", "contents"].iter().find_map(|key| request.get(key));
+    list.unwrap_or_else(|| panic!("no message list: {}", prompt.request)).get()
 }
 
 /// Whether a message may change the prompt of the messages before it: a system message, or a first real result for one of

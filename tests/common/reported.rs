@@ -28,3 +28,8 @@ pub(crate) fn cases() -> Vec<Case> {
     });
     cases.collect()
 }
+
+/// One report.
+pub(crate) fn case(id: &str) -> Case {
+    cases().into_iter().find(|case| case.id == id).unwrap_or_else(|| panic!("no case {id}"))
+}

@@ -39,7 +39,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let target = args.rendering.target()?;
+    let renderer = args.rendering.prepare()?;
     let input = Input::open(&args.file)?;
     let store = location.create()?;
     let progress = Progress::bytes(input.length);
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         replayed.finish(lines.name());
         let shown = match replayed.conflict.take() {
             Some(conflict) => Shown::failed(&replayed.name, conflict),
-            None => match args.rendering.render(&store, target, &replayed.name) {
+            None => match renderer.render(&store, &replayed.name) {
                 Ok(shown) => shown,
                 Err(error) => Shown::failed(&replayed.name, error.into()),
             },

@@ -41,7 +41,7 @@ struct Shown<'a> {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let (store, name) = (location.open()?, Name::from(&args.conversation));
+    let (store, name) = (location.read()?, Name::from(&args.conversation));
     let (messages, report) = if args.raw {
         (store.load_raw(&name)?, Vec::new())
     } else {

@@ -192,3 +192,34 @@ fn a_lost_or_damaged_head_is_derived_from_the_records() {
         engine.write(batch).unwrap();
     }
 }
+
+#[cfg(feature = "sled")]
+#[test]
+fn damage_that_an_opening_for_reading_noted_is_repaired_by_the_next_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let url = format!("sled:{}", dir.path().join("db").display());
+    let open = |read_only| {
+        let opening = Opening { read_only, ..Opening::default() };
+        let engine = crate::engine::open(&url).unwrap();
+        Log::open(engine, Arc::new(Timestamp::now), Duration::from_millis(1), opening).unwrap()
+    };
+    let listed = |log: &Log| log.core().list(&crate::ListQuery::new()).unwrap().items.len();
+    append(&open(false), "a", &[Message::user("one")]);
+    let engine = crate::engine::open(&url).unwrap();
+    let mut batch = Batch::default();
+    engine
+        .scan(&[key::INDEX]..&[key::INDEX + 1], Order::Ascending, &mut |key, _| {
+            batch.remove(key.to_vec());
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    engine.write(batch).unwrap();
+    drop(engine);
+    let note = dir.path().join("db/damaged");
+    std::fs::write(&note, "a copy").unwrap();
+    let log = open(true);
+    assert_eq!((listed(&log), log.core().health().set_aside), (0, Some("a copy".into())));
+    drop(log);
+    assert_eq!(listed(&open(false)), 1);
+    assert!(!note.exists());
+}

@@ -1,5 +1,7 @@
 //! The log against a plain model, and what can only be seen from inside.
 
+mod durable;
+mod fixture;
 mod forgetful;
 mod forgotten;
 mod model;

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::group::{MessageState, StoredMessage};
-use crate::model::{Body, Chunk, FinishReason, Message, Metadata, Role, Timestamp};
+use crate::model::{Body, Chunk, FinishReason, Message, Metadata, Output, Role, Timestamp};
 
 /// One entry of the log.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
+    /// The record that it stands in: forks share it.
+    pub(super) record: usize,
     pub(super) message: Option<u64>,
     pub(super) time: i64,
     pub(super) what: What,
@@ -30,6 +32,10 @@ pub(super) enum What {
         end: u64,
     },
     Title,
+    Redact {
+        message: u64,
+        chunk: Option<u32>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -49,7 +55,8 @@ pub(super) struct Conversation {
 
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
-    pub(super) content: Vec<Message>,
+    /// Unless it was redacted.
+    pub(super) content: Option<Vec<Message>>,
     pub(super) first_seq: u64,
     pub(super) last_seq: u64,
     pub(super) message_indexes: Vec<u64>,
@@ -81,6 +88,17 @@ fn text_of(chunk: &mut Chunk) -> &mut String {
     match &mut chunk.body {
         Body::Text { text, .. } | Body::Thinking { text, .. } | Body::ToolCall { arguments: text, .. } => text,
         other => panic!("{other:?} does not grow"),
+    }
+}
+
+/// A chunk's content, forgotten; of its later fragments nothing is left.
+fn forget(chunk: &mut Chunk, is_first: bool) {
+    match &mut chunk.body {
+        Body::Thinking { text, .. } => text.clear(),
+        Body::ToolCall { arguments, .. } => *arguments = if is_first { "{}" } else { "" }.to_owned(),
+        Body::Text { text, .. } => *text = if is_first { "[redacted]" } else { "" }.to_owned(),
+        Body::ToolResult { output, .. } => *output = Output::Text("[redacted]".to_owned()),
+        other => panic!("{other:?} is in no test"),
     }
 }
 
@@ -158,7 +176,7 @@ impl Conversation {
                     building.state = MessageState::Complete;
                     building.message.finish_reason = Some(reason.clone());
                 }
-                What::Rewind { .. } | What::Title => {}
+                What::Rewind { .. } | What::Title | What::Redact { .. } => {}
             }
             if building.message.metadata.created_at.is_none() {
                 building.message.metadata.created_at = Some(Timestamp::from_micros(lines[first(lines, index)].time));
@@ -189,6 +207,31 @@ pub(super) fn hidden(lines: &[Line]) -> BTreeSet<u64> {
         _ => None,
     });
     rewinds.flatten().collect()
+}
+
+impl Line {
+    /// Whether it holds something of a message, or of one chunk of it.
+    pub(super) fn is_of(&self, message: u64, chunk: Option<u32>) -> bool {
+        let of = match &self.what {
+            What::Whole { chunk, .. } => u32::try_from(*chunk).ok(),
+            What::Fragment(chunk, _) => Some(*chunk),
+            What::Empty(_) | What::Begin(_) => return self.message == Some(message) && chunk.is_none(),
+            _ => return false,
+        };
+        self.message == Some(message) && (chunk.is_none() || chunk == of)
+    }
+
+    /// Forgets what it holds. `seen` are the chunks of which an earlier fragment was forgotten.
+    pub(super) fn forget(&mut self, seen: &mut BTreeSet<u32>) {
+        match &mut self.what {
+            What::Whole { message, chunk } => {
+                let is_first = seen.insert(u32::try_from(*chunk).unwrap());
+                forget(&mut message.chunks[*chunk], is_first);
+            }
+            What::Fragment(chunk, fragment) => forget(fragment, seen.insert(*chunk)),
+            _ => {}
+        }
+    }
 }
 
 impl Building {

@@ -23,16 +23,53 @@ const SECOND: i64 = 1_000_000;
 
 #[derive(Clone, Debug)]
 enum Op {
-    Append { at: usize, messages: Vec<Message>, buffered: bool, expected: Expect, key: Option<u8> },
-    Begin { at: usize, role: Role },
-    Push { writer: usize, chunk: u32, text: String },
-    PushOther { writer: usize, chunk: u32 },
-    Finish { writer: usize },
-    Abandon { writer: usize },
-    Rewind { at: usize, to: u64 },
-    Fork { at: usize, seq: Option<usize>, child: usize },
-    Title { at: usize },
-    Delete { at: usize },
+    Append {
+        at: usize,
+        messages: Vec<Message>,
+        buffered: bool,
+        expected: Expect,
+        key: Option<u8>,
+    },
+    Begin {
+        at: usize,
+        role: Role,
+    },
+    Push {
+        writer: usize,
+        chunk: u32,
+        text: String,
+    },
+    PushOther {
+        writer: usize,
+        chunk: u32,
+    },
+    Finish {
+        writer: usize,
+    },
+    Abandon {
+        writer: usize,
+    },
+    /// Messages and seqs are counted from the end: 0 is behind it.
+    Rewind {
+        at: usize,
+        to: u64,
+    },
+    Fork {
+        at: usize,
+        seq: Option<usize>,
+        child: usize,
+    },
+    Title {
+        at: usize,
+    },
+    Delete {
+        at: usize,
+    },
+    Redact {
+        at: usize,
+        message: u64,
+        chunk: Option<u32>,
+    },
     Sync,
     Reopen,
     PowerCut,
@@ -63,7 +100,8 @@ fn messages() -> impl Strategy<Value = Vec<Message>> {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let at = 0..NAMES;
+    // Most of it happens to two conversations, so that much happens to each.
+    let at = prop_oneof![4 => Just(0), 2 => Just(1), 2 => 0..NAMES];
     let writer = 0..4_usize;
     let chunk = 0..3_u32;
     let role = prop::sample::select(vec![Role::Assistant, Role::Tool, Role::User]);
@@ -82,10 +120,12 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (writer.clone(), chunk).prop_map(|(writer, chunk)| Op::PushOther { writer, chunk }),
         2 => writer.clone().prop_map(|writer| Op::Finish { writer }),
         2 => writer.prop_map(|writer| Op::Abandon { writer }),
-        2 => (at.clone(), 0..12_u64).prop_map(|(at, to)| Op::Rewind { at, to }),
-        3 => (at.clone(), prop::option::of(0..30_usize), at.clone()).prop_map(|(at, seq, child)| Op::Fork { at, seq, child }),
+        3 => (at.clone(), 0..6_u64).prop_map(|(at, to)| Op::Rewind { at, to }),
+        3 => (at.clone(), prop::option::of(0..8_usize), 0..NAMES).prop_map(|(at, seq, child)| Op::Fork { at, seq, child }),
         1 => at.clone().prop_map(|at| Op::Title { at }),
-        1 => at.prop_map(|at| Op::Delete { at }),
+        1 => at.clone().prop_map(|at| Op::Delete { at }),
+        2 => (at, 0..6_u64, prop::option::of(0..3_u32))
+            .prop_map(|(at, message, chunk)| Op::Redact { at, message, chunk }),
         2 => Just(Op::Sync),
         1 => Just(Op::Reopen),
         1 => Just(Op::PowerCut),
@@ -116,6 +156,8 @@ struct World {
     /// What was deleted while forks read it, and what it was forked from itself.
     reserved: BTreeMap<usize, Option<(usize, usize)>>,
     writers: Vec<(Arc<Handle>, Writer)>,
+    /// How many records there are.
+    records: usize,
     /// Writers with deltas that no line holds yet, in the order of their first one.
     buffering: Vec<usize>,
 }
@@ -142,6 +184,7 @@ impl World {
             conversations: vec![None; NAMES],
             reserved: BTreeMap::new(),
             writers: Vec::new(),
+            records: 0,
             buffering: Vec::new(),
         };
         world.open();
@@ -175,6 +218,7 @@ impl World {
             Op::Fork { at, seq, child } => self.fork(at, seq, child),
             Op::Title { at } => self.title(at),
             Op::Delete { at } => self.delete(at),
+            Op::Redact { at, message, chunk } => self.redact(at, message, chunk),
             Op::Sync => {
                 self.log().flush().unwrap();
                 self.flush_buffers();
@@ -208,7 +252,9 @@ impl World {
         let conversation = self.conversations[at].get_or_insert_with(|| Conversation::new(time));
         conversation.activity = conversation.activity.max(time);
         let first = conversation.lines.len() as u64 + 1;
-        conversation.lines.extend(lines.into_iter().map(|(message, what)| Line { message, time, what }));
+        self.records += 1;
+        let record = self.records;
+        conversation.lines.extend(lines.into_iter().map(|(message, what)| Line { record, message, time, what }));
         (first, conversation.lines.len() as u64)
     }
 
@@ -252,7 +298,7 @@ impl World {
         let result = self.log().core().append(&name(at), messages, &options);
         let kept = key.and_then(|key| known?.keys.get(&key)).cloned();
         match kept {
-            Some(kept) if kept.content == messages => {
+            Some(kept) if kept.content.as_deref().is_none_or(|content| content == messages) => {
                 let receipt = result.unwrap();
                 let published = known.and_then(|conversation| conversation.published).unwrap_or(0) as u64;
                 prop_assert!(receipt.duplicate);
@@ -289,7 +335,7 @@ impl World {
                 prop_assert_eq!(&receipt.message_indexes, &message_indexes);
                 prop_assert_eq!((receipt.durable, receipt.duplicate), (!buffered, false));
                 if let (Some(key), Some(conversation)) = (key, &mut self.conversations[at]) {
-                    let content = messages.to_vec();
+                    let content = Some(messages.to_vec());
                     conversation.keys.insert(key, Kept { content, first_seq, last_seq, message_indexes });
                 }
                 if !buffered {
@@ -379,7 +425,13 @@ impl World {
         self.check(at)
     }
 
+    /// The index of a message that is counted from the end.
+    fn counted_back(&self, at: usize, message: u64) -> u64 {
+        self.conversations[at].as_ref().map_or(0, Conversation::next_message).wrapping_sub(message)
+    }
+
     fn rewind(&mut self, at: usize, to: u64) -> Result<(), TestCaseError> {
+        let to = self.counted_back(at, to);
         let result = self.log().core().rewind(&name(at), to);
         self.settle(at);
         let visible = |conversation: &Conversation| {
@@ -401,6 +453,8 @@ impl World {
     }
 
     fn fork(&mut self, at: usize, seq: Option<usize>, child: usize) -> Result<(), TestCaseError> {
+        let end = self.conversations[at].as_ref().map_or(0, |conversation| conversation.lines.len() + 1);
+        let seq = seq.map(|seq| end.saturating_sub(seq));
         let at_seq = seq.map(|seq| seq as u64);
         let result = self.log().core().fork(&name(at), at_seq, &name(child));
         self.settle(at);
@@ -490,6 +544,49 @@ impl World {
         }
     }
 
+    fn redact(&mut self, at: usize, message: u64, chunk: Option<u32>) -> Result<(), TestCaseError> {
+        let message = self.counted_back(at, message);
+        let result = self.log().core().redact(&name(at), message, chunk);
+        self.settle(at);
+        let mut live = self.writers.iter().map(|(_, writer)| writer);
+        if live.any(|writer| writer.conversation == at && writer.message == message && !writer.closed) {
+            prop_assert!(matches!(result, Err(Error::InvalidInput(_))), "{result:?}");
+            return self.check(at);
+        }
+        let lines = self.conversations[at].as_ref().map_or(&[][..], |conversation| &conversation.lines);
+        let found: BTreeSet<usize> =
+            lines.iter().filter(|line| line.is_of(message, chunk)).map(|line| line.record).collect();
+        let Some(last) = lines.iter().rposition(|line| found.contains(&line.record)) else {
+            prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
+            return self.check(at);
+        };
+        // The appends are known by their keys alone now, to the conversation that they were made to.
+        let owner = self.owner(at, last + 1);
+        if let Some(owner) = &mut self.conversations[owner] {
+            let lines = &owner.lines;
+            let seqs = |kept: &Kept| kept.first_seq as usize - 1..kept.last_seq as usize;
+            for kept in owner.keys.values_mut() {
+                if lines[seqs(kept)].iter().any(|line| found.contains(&line.record)) {
+                    kept.content = None;
+                }
+            }
+        }
+        // All that share the records are affected.
+        for conversation in self.conversations.iter_mut().flatten() {
+            let mut seen = BTreeSet::new();
+            for line in &mut conversation.lines {
+                if found.contains(&line.record) && line.is_of(message, chunk) {
+                    line.forget(&mut seen);
+                }
+            }
+        }
+        let (_, last_seq) = self.add(at, vec![(None, What::Redact { message, chunk })]);
+        self.publish();
+        let redaction = result.unwrap();
+        prop_assert_eq!((redaction.seq, redaction.summaries), (last_seq, vec![]));
+        self.check(at)
+    }
+
     fn reopen(&mut self) -> Result<(), TestCaseError> {
         self.log().close().unwrap();
         self.flush_buffers();
@@ -565,6 +662,7 @@ impl World {
                 let (kind, chunk_index) = match &line.what {
                     What::Whole { chunk, .. } => ("chunk", Some(u32::try_from(*chunk).unwrap())),
                     What::Fragment(chunk, _) => ("chunk", Some(*chunk)),
+                    What::Redact { chunk, .. } => ("redact", *chunk),
                     What::Begin(_) | What::Empty(_) => ("begin", None),
                     What::Finish(_) => ("finish", None),
                     What::Rewind { .. } => ("rewind", None),
@@ -572,6 +670,7 @@ impl World {
                 };
                 let message = match line.what {
                     What::Rewind { to, .. } => Some(to),
+                    What::Redact { message, .. } => Some(message),
                     _ => line.message,
                 };
                 prop_assert_eq!((entry.seq, entry.kind.name(), entry.chunk_index), (seq, kind, chunk_index));
@@ -615,7 +714,7 @@ fn cases(variable: &str, default: u32) -> u32 {
 }
 
 fn check(cases: u32, place: impl Fn() -> Place) {
-    let ops = prop::collection::vec((op(), 0..40_i64), 1..40);
+    let ops = prop::collection::vec((op(), 0..40_i64), 1..30);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     TestRunner::new(config).run(&ops, |ops| run(place(), ops)).unwrap_or_else(|error| panic!("{error}"));
 }

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
+use super::thinking::is_thinking;
 use super::{Dialect, Manner};
 use crate::provider::finding::Finding;
-use crate::provider::openai_chat::{self, call_ids, messages};
+use crate::provider::openai_chat::{self, Images, OPENAI, call_ids, messages};
 use crate::provider::rule::rules;
 
 pub(super) const DIALECT: Dialect =
@@ -13,11 +14,14 @@ pub(super) const DIALECT: Dialect =
 /// DS-01, DS-02, DS-03: `reasoning_content` goes with every message that has calls, so that no later message changes an
 /// earlier one.
 const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
-    provider: "deepseek",
+    providers: &["deepseek"],
     arrays: false,
-    media: false,
-    reasoning_content: true,
+    images: Images::Never,
+    audio: false,
+    files: false,
+    reasoning_content: Some(""),
     refusal: false,
+    ..OPENAI
 });
 
 rules! {
@@ -52,7 +56,7 @@ const THINKING_MODELS: &[&str] = &["reasoner", "v4"];
 
 fn check(request: &Value, out: &mut Vec<Finding>) {
     let Some(messages) = messages(request) else { return };
-    let thinking = is_thinking(request, &messages);
+    let thinking = is_thinking(request, &messages, THINKING_MODELS);
     for (i, message) in messages.iter().enumerate() {
         check_message(message, &format!("messages[{i}]"), thinking, out);
     }
@@ -81,13 +85,4 @@ fn check_message(message: &Map<String, Value>, place: &str, thinking: bool, out:
     if thinking && role == "assistant" && !call_ids(message).is_empty() && !reasons {
         out.push(DS_03.at(place, "tool calls without reasoning_content, in thinking mode"));
     }
-}
-
-fn is_thinking(request: &Value, messages: &[&Map<String, Value>]) -> bool {
-    if let Some(thinking) = request.get("thinking").filter(|thinking| thinking.is_object()) {
-        return thinking.get("type").is_some_and(|mode| mode == "enabled");
-    }
-    let model = request.get("model").and_then(Value::as_str).unwrap_or_default();
-    THINKING_MODELS.iter().any(|name| model.contains(name))
-        || messages.iter().any(|message| message.get("reasoning_content").is_some_and(Value::is_string))
 }

@@ -9,18 +9,24 @@ use crate::json::is_object;
 use crate::provider::finding::Finding;
 use crate::provider::rule::Rule;
 use crate::provider::shape::kind;
+use crate::provider::text::is_word;
 
 /// Calls in one message (from memory of the error's text).
 const CALLS: usize = 128;
 /// Characters of an id.
 const ID: usize = 40;
 /// Characters of a name.
-const NAME: usize = 64;
+pub(super) const NAME: usize = 64;
 
 /// The ids of a message's calls as they stand, null where there is none. No calls, no ids.
 pub(in crate::provider) fn call_ids(message: &Map<String, Value>) -> Vec<&Value> {
+    calls(message).map(|(_, call)| call.get("id").unwrap_or(&Value::Null)).collect()
+}
+
+/// The calls of a message that are objects, and their positions.
+pub(in crate::provider) fn calls(message: &Map<String, Value>) -> impl Iterator<Item = (usize, &Map<String, Value>)> {
     let calls = message.get("tool_calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    calls.iter().filter_map(Value::as_object).map(|call| call.get("id").unwrap_or(&Value::Null)).collect()
+    calls.iter().enumerate().filter_map(|(i, call)| Some((i, call.as_object()?)))
 }
 
 pub(super) fn check_calls(calls: &Value, place: &str, out: &mut Vec<Finding>) {
@@ -80,10 +86,5 @@ fn check_call(call: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
 }
 
 pub(super) fn is_function_name(name: &Value) -> bool {
-    name.as_str().is_some_and(is_name)
-}
-
-/// 1 to 64 of `a-z A-Z 0-9 _ -`.
-pub(super) fn is_name(name: &str) -> bool {
-    (1..=NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    name.as_str().is_some_and(|name| is_word(name, NAME))
 }

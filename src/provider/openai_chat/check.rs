@@ -63,9 +63,9 @@ pub(super) fn check(request: &Value, out: &mut Vec<Finding>) {
         return out.push(OC_01.at("messages", "missing, not an array, or empty"));
     };
     for name in object.keys().filter(|name| !PARAMETERS.contains(&name.as_str())) {
-        let finding = OC_02.at(name, "unknown parameter");
         let foreign = FOREIGN_PARAMETERS.contains(&name.as_str());
-        out.push(Finding { level: if foreign { Level::Soft } else { finding.level }, ..finding });
+        let level = if foreign { Level::Soft } else { OC_02.level };
+        out.push(OC_02.at(name, "unknown parameter").with_level(level));
     }
     if list.len() > MESSAGES {
         out.push(OC_33.at("messages", format!("{} messages", list.len())));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::rules::{OC_06, OC_19, OC_20, OC_21, OC_22, OC_28, OC_30, OC_31, OC_33};
 use super::types::Role;
 use crate::provider::finding::Finding;
-use crate::provider::media::{DataUrl, IMAGE_TYPES, decode_base64};
+use crate::provider::media::{UrlFault, decode_base64, image_url_fault};
 use crate::provider::shape::{is_filled, kind};
 
 /// Characters in one string (from memory).
@@ -67,22 +67,13 @@ fn check_image(image: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
         return out.push(OC_21.at(place, format!("expected an object, got {}", kind(image.unwrap_or(&Value::Null)))));
     };
     let place = format!("{place}.url");
-    let Some(url) = image.get("url").and_then(Value::as_str).filter(|url| !url.is_empty()) else {
-        return out.push(OC_21.at(place, "url is missing, empty, or not a string"));
+    let Some(url) = image.get("url").and_then(Value::as_str) else {
+        return out.push(OC_21.at(place, "url is missing, or not a string"));
     };
-    if url.starts_with("http://") || url.starts_with("https://") {
-        return;
-    }
-    match DataUrl::parse(url) {
-        None => out.push(OC_21.at(place, "neither an http(s) nor a data URL")),
-        Some(data) if !IMAGE_TYPES.contains(&data.media_type) => {
-            out.push(OC_21.at(place, format!("media type is {:?}", data.media_type)));
-        }
-        Some(data) if !data.base64 => out.push(OC_21.at(place, "data URL is not ;base64")),
-        Some(data) if data.payload.is_empty() || decode_base64(data.payload).is_none() => {
-            out.push(OC_22.at(place, "payload is not base64"));
-        }
-        Some(_) => {}
+    match image_url_fault(url) {
+        Some(fault @ UrlFault::Payload) => out.push(OC_22.at(place, fault.to_string())),
+        Some(fault) => out.push(OC_21.at(place, fault.to_string())),
+        None => {}
     }
 }
 

@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::calls::{check_calls, check_id, is_name};
+use super::calls::{NAME, check_calls, check_id};
 use super::content::check_content;
 use super::rules::{OC_03, OC_04, OC_05, OC_18, OC_23, OC_24, OC_25, OC_26, OC_34};
 use super::types::{ROLES, Role};
 use crate::provider::finding::Finding;
-use crate::provider::shape::{is_filled, kind};
+use crate::provider::shape::{Fault, is_filled, kind};
+use crate::provider::text::is_word;
 
 pub(super) fn check_message(message: &Value, place: &str, out: &mut Vec<Finding>) {
     let Some(object) = message.as_object() else {
@@ -44,7 +45,7 @@ fn check_fields(role: &Role, message: &Map<String, Value>, place: &str, out: &mu
             || (place == calls && message.get("tool_calls").is_some_and(Value::is_null))
     };
     for misfit in role.message.misfits(message, place) {
-        if misfit.unknown {
+        if misfit.fault == Fault::Unknown {
             out.push(OC_25.at(misfit.place, misfit.problem));
         } else if !judged_elsewhere(&misfit.place) {
             out.push(OC_34.at(misfit.place, misfit.problem));
@@ -77,7 +78,7 @@ fn check_name(name: &str, place: &str, out: &mut Vec<Finding>) {
     let refused = |character: char| character.is_whitespace() || "<|\\/>".contains(character);
     if name.is_empty() || name.chars().count() > 64 || name.contains(refused) {
         out.push(OC_23.at(place, format!("name is {name:?}")));
-    } else if !is_name(name) {
+    } else if !is_word(name, NAME) {
         out.push(OC_24.at(place, format!("name is {name:?}")));
     }
 }

@@ -3,7 +3,9 @@
 mod calls;
 mod check;
 mod content;
+mod ingest;
 mod message;
+mod parse;
 mod render;
 mod rules;
 mod sequence;
@@ -11,11 +13,12 @@ mod types;
 
 pub use rules::RULES;
 
-pub(super) use calls::call_ids;
+pub(super) use calls::{call_ids, calls};
 pub(super) use check::messages;
-pub(super) use render::Manner;
+pub(super) use render::{Images, Manner, OPENAI, Order, System, Texts, UserContent};
+pub(super) use sequence::role;
 
-use super::Wire;
+use super::{Target, Wire};
 
 pub(super) static WIRE: Wire = Wire {
     name: "openai-chat",
@@ -24,4 +27,11 @@ pub(super) static WIRE: Wire = Wire {
     surrogates: &rules::OC_32,
     check: check::check,
     render: render::render,
+    decode: ingest::decoder,
+    parse: parse::parse,
 };
+
+/// Whose answers a target's are.
+fn provider(target: Target) -> &'static str {
+    Manner::of(target).providers.first().copied().unwrap_or_default()
+}

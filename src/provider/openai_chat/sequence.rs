@@ -84,12 +84,13 @@ fn check_reuse<'a>(ids: &[&'a Value], i: usize, used: &mut HashMap<&'a Value, us
 fn check_function(message: &Message, call: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
     let finding = OC_26.at(place, "does not answer a function_call directly before it, by name");
     match call {
-        None => out.push(Finding { level: Level::Hard, ..finding }),
+        None => out.push(finding.with_level(Level::Hard)),
         Some(name) if Some(name) != message.get("name") => out.push(finding),
         Some(_) => {}
     }
 }
 
-fn role(message: &Message) -> &str {
+/// The role of a message, empty where it is no string.
+pub(in crate::provider) fn role(message: &Message) -> &str {
     message.get("role").and_then(Value::as_str).unwrap_or_default()
 }

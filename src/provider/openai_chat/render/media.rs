@@ -2,86 +2,66 @@
 
 use std::borrow::Cow;
 
+use super::manner::{Images, Manner};
 use super::wire::{File as FilePart, ImageUrl, InputAudio, Part};
-use crate::model::{Audio, File, Image};
-use crate::provider::media::{DataUrl, normalize_base64};
+use crate::model::{Audio, File};
+use crate::provider::attachment::{Attach, Attachment};
+use crate::provider::payload::{Payload, file_name};
 use crate::provider::picture::Picture;
-
-/// What can be made of a media chunk.
-#[derive(Debug)]
-pub(super) enum Media<'a> {
-    /// A part, and what had to be mended for it.
-    Part { part: Part<'a>, mended: Option<String> },
-    /// Words in its place.
-    Transcript(&'a str),
-    /// Nothing, and why.
-    Unfit { what: &'static str, why: String },
-}
 
 /// The audio formats that the wire takes, by media type. Source: API reference, `input_audio.format`.
 const AUDIO_FORMATS: &[(&str, &str)] =
     &[("audio/wav", "wav"), ("audio/x-wav", "wav"), ("audio/wave", "wav"), ("audio/mpeg", "mp3"), ("audio/mp3", "mp3")];
 
-impl<'a> Media<'a> {
-    pub(super) fn image(image: &'a Image) -> Self {
-        let (url, mended) = match Picture::of(image) {
-            Ok(Picture::Address(url)) => (url.to_owned(), None),
-            Ok(Picture::Data { media_type, base64, mended }) => (format!("data:{media_type};base64,{base64}"), mended),
-            Err(why) => return Self::Unfit { what: "image", why },
-        };
-        Self::Part { part: Part::ImageUrl { image_url: ImageUrl { url } }, mended }
+/// How attachments become parts; words where the target takes no such part.
+pub(super) fn attach<'a>(manner: &Manner) -> Attach<'a, Part<'a>> {
+    Attach {
+        image: match manner.images {
+            Images::Any => |image| picture(Picture::of(image)),
+            Images::Data => |image| picture(Picture::of(image).and_then(in_request)),
+            Images::Never => |_| Attachment::Unfit { what: "image", why: NONE.to_owned() },
+        },
+        audio: match manner.audio {
+            true => |audio| Attachment::of_audio(audio, sound(audio)),
+            false => |audio| Attachment::of_audio(audio, Err(NONE.to_owned())),
+        },
+        file: match manner.files {
+            true => |file| document(file),
+            false => |_| Attachment::Unfit { what: "file", why: NONE.to_owned() },
+        },
     }
+}
 
-    pub(super) fn audio(audio: &'a Audio) -> Self {
-        let part = payload(audio.data.as_deref(), audio.url.as_deref(), audio.mime_type.as_deref()).and_then(|found| {
-            let format = AUDIO_FORMATS.iter().find(|(name, _)| *name == found.media_type);
-            let (_, format) = format.ok_or_else(|| format!("its type {:?} is not wav or mp3", found.media_type))?;
-            Ok((Part::InputAudio { input_audio: InputAudio { data: found.base64, format } }, found.mended))
-        });
-        match (part, audio.transcript.as_deref().filter(|text| !text.is_empty())) {
-            (Ok((part, mended)), _) => Self::Part { part, mended },
-            (Err(_), Some(transcript)) => Self::Transcript(transcript),
-            (Err(why), None) => Self::Unfit { what: "audio", why },
+const NONE: &str = "the target takes none";
+
+fn picture<'a>(picture: Result<Picture<'a>, String>) -> Attachment<'a, Part<'a>> {
+    match picture.map(Picture::into_url) {
+        Ok((url, mended)) => Attachment::Part { part: Part::ImageUrl { image_url: ImageUrl { url } }, mended },
+        Err(why) => Attachment::Unfit { what: "image", why },
+    }
+}
+
+fn in_request(picture: Picture<'_>) -> Result<Picture<'_>, String> {
+    match picture {
+        Picture::Address(url) => Err(format!("the target takes data, not the address {url}")),
+        Picture::Data { .. } => Ok(picture),
+    }
+}
+
+fn sound<'a>(audio: &'a Audio) -> Result<(Part<'a>, Option<String>), String> {
+    let found = Payload::of_audio(audio)?;
+    let format = AUDIO_FORMATS.iter().find(|(name, _)| *name == found.media_type);
+    let (_, format) = format.ok_or_else(|| format!("its type {:?} is not wav or mp3", found.media_type))?;
+    Ok((Part::InputAudio { input_audio: InputAudio { data: found.base64, format } }, found.mended))
+}
+
+fn document<'a>(file: &'a File) -> Attachment<'a, Part<'a>> {
+    match Payload::of_file(file) {
+        Ok(found) => {
+            let file_data = found.to_url();
+            let file = FilePart { filename: Cow::Borrowed(file_name(file, "file")), file_data };
+            Attachment::Part { part: Part::File { file }, mended: found.mended }
         }
+        Err(why) => Attachment::Unfit { what: "file", why },
     }
-
-    pub(super) fn file(file: &'a File) -> Self {
-        let found = match payload(file.data.as_deref(), file.url.as_deref(), file.mime_type.as_deref()) {
-            Ok(found) => found,
-            Err(why) => return Self::Unfit { what: "file", why },
-        };
-        let media_type = if found.media_type.is_empty() { "application/octet-stream" } else { found.media_type };
-        let file_data = format!("data:{media_type};base64,{}", found.base64);
-        let filename = file.name.as_deref().filter(|name| !name.is_empty()).unwrap_or("file");
-        let file = FilePart { filename: Cow::Borrowed(filename), file_data };
-        Self::Part { part: Part::File { file }, mended: found.mended }
-    }
-}
-
-struct Payload<'a> {
-    media_type: &'a str,
-    base64: Cow<'a, str>,
-    mended: Option<String>,
-}
-
-/// The base64 data of a chunk that has them as such or in a data URL.
-fn payload<'a>(
-    data: Option<&'a str>,
-    url: Option<&'a str>,
-    media_type: Option<&'a str>,
-) -> Result<Payload<'a>, String> {
-    let from_url = url.and_then(DataUrl::parse).filter(|url| url.base64);
-    let from_data = data.map(|data| {
-        DataUrl::parse(data).filter(|url| url.base64).map_or((None, data), |url| (Some(url.media_type), url.payload))
-    });
-    let (labelled, data) = match (from_data, from_url) {
-        (Some(found), _) => found,
-        (None, Some(url)) => (Some(url.media_type), url.payload),
-        (None, None) if url.is_some() => return Err("the target takes data, not an address".to_owned()),
-        (None, None) => return Err("there is no data".to_owned()),
-    };
-    let base64 = normalize_base64(data).ok_or("its data is not base64")?;
-    let mended = matches!(base64, Cow::Owned(_)).then(|| "its base64 was made canonical".to_owned());
-    let media_type = media_type.or(labelled).unwrap_or_default();
-    Ok(Payload { media_type, base64, mended })
 }

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::Renderer;
 use super::wire::{Part, SEPARATOR};
-use super::{Renderer, Turn};
 use crate::provider::Thinking;
+use crate::provider::text::is_blank;
+use crate::provider::turns::Turn;
 use crate::reconcile::Rule;
 
 /// A thinking chunk of an assistant message.
@@ -13,8 +15,8 @@ pub(super) struct Thought<'a> {
     /// Its position in the message.
     pub(super) chunk: usize,
     pub(super) text: &'a str,
-    /// Whether it is text and nothing else: a signature or redacted data belong to another wire.
-    pub(super) is_text: bool,
+    /// Whether it has a signature, or redacted data, which belong to another wire.
+    pub(super) is_opaque: bool,
     /// How many parts of the message stand before it.
     pub(super) before: usize,
 }
@@ -33,8 +35,10 @@ impl<'a> Renderer<'a> {
         parts: &mut Vec<Part<'a>>,
         says_more: bool,
     ) -> Option<String> {
-        let carries = self.manner.reasoning_content && !turn.calls.is_empty();
-        let own = carries && self.options.thinking == Thinking::Native && self.is_own(turn);
+        let otherwise = self.manner.reasoning_content.filter(|_| !turn.calls.is_empty());
+        let own = otherwise.is_some()
+            && self.options.thinking == Thinking::Native
+            && turn.is_by(self.manner.providers, self.options.model.as_deref());
         let is_all = parts.is_empty() && turn.calls.is_empty() && !says_more;
         let tags = match self.options.thinking {
             Thinking::Tagged => true,
@@ -43,40 +47,30 @@ impl<'a> Renderer<'a> {
         };
         let (mut native, mut tagged) = (Vec::new(), 0);
         for thought in thoughts {
-            if own && thought.is_text {
+            if own && !thought.is_opaque && !thought.text.is_empty() {
                 native.push(thought.text);
-            } else if tags && !thought.text.is_empty() {
+            } else if tags && !is_blank(thought.text) {
                 self.note(
                     Rule::ThinkingTagged,
                     turn.stored,
                     thought.chunk,
                     "it is text in <think> tags in this prompt",
                 );
-                let text = Cow::Owned(format!("<think>\n{}\n</think>", thought.text));
+                let text = Cow::Owned(Thinking::tagged(thought.text));
                 parts.insert((thought.before + tagged).min(parts.len()), Part::Text { text });
                 tagged += 1;
             } else {
                 self.note(Rule::ThinkingLeftOut, turn.stored, thought.chunk, self.why_left_out(&thought));
             }
         }
-        carries.then(|| native.join(SEPARATOR))
-    }
-
-    /// Whether the server itself made the message, as far as it is known: its own thinking is no stranger's.
-    fn is_own(&self, turn: &Turn<'_>) -> bool {
-        let metadata = &turn.stored.message.metadata;
-        let same = |made: Option<&str>, wanted: Option<&str>| match (made, wanted) {
-            (Some(made), Some(wanted)) => made == wanted,
-            _ => true,
-        };
-        same(metadata.provider.as_deref(), Some(self.manner.provider))
-            && same(metadata.model.as_deref(), self.options.model.as_deref())
+        otherwise.map(|otherwise| if native.is_empty() { otherwise.to_owned() } else { native.join(SEPARATOR) })
     }
 
     fn why_left_out(&self, thought: &Thought<'_>) -> &'static str {
         match self.options.thinking {
             Thinking::Omit => "thinking was left out, as was asked for",
-            _ if !thought.is_text => "thinking with a signature, or redacted, is bound to another provider",
+            _ if thought.is_opaque => "thinking with a signature, or redacted, is bound to another provider",
+            _ if is_blank(thought.text) => "the thinking says nothing",
             _ => "the target takes no thinking here",
         }
     }

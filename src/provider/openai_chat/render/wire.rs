@@ -2,12 +2,33 @@
 //! compare bytes. Source: OpenAI API reference, "Create chat completion"; types of the official Python SDK.
 
 use std::borrow::Cow;
+use std::mem;
 
 use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::provider::tools::Declared;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Request<'a> {
     pub(super) messages: Vec<Message<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) tools: Vec<Tool<'a>>,
+}
+
+/// A tool that may be called.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum Tool<'a> {
+    Function { function: Declaration<'a> },
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Declaration<'a> {
+    name: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    parameters: Box<RawValue>,
 }
 
 #[derive(Debug, Serialize)]
@@ -82,6 +103,12 @@ pub(super) struct Function<'a> {
     pub(super) arguments: Cow<'a, str>,
 }
 
+impl<'a> From<Declared<'a>> for Declaration<'a> {
+    fn from(tool: Declared<'a>) -> Self {
+        Self { name: tool.name, description: tool.description, parameters: tool.parameters }
+    }
+}
+
 impl<'a> Content<'a> {
     /// Text alone as a string, anything else as an array. `None` for nothing.
     pub(super) fn of(mut parts: Vec<Part<'a>>) -> Option<Self> {
@@ -95,13 +122,38 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Texts as one string, for servers that take no arrays.
-    pub(super) fn joined(texts: Vec<Cow<'a, str>>) -> Self {
-        match <[Cow<'a, str>; 1]>::try_from(texts) {
-            Ok([text]) => Self::Text(text),
-            Err(texts) => Self::Text(Cow::Owned(texts.join(SEPARATOR))),
+    /// Texts as one string, for servers that take no arrays. `None` for nothing.
+    pub(super) fn joined(parts: Vec<Part<'a>>) -> Option<Self> {
+        let texts = parts.into_iter().filter_map(|part| match part {
+            Part::Text { text } => Some(text),
+            _ => None,
+        });
+        texts.reduce(join).map(Self::Text)
+    }
+
+    /// Adds to what is said: text to a string, anything else behind it as a part.
+    pub(super) fn extend(&mut self, parts: Vec<Part<'a>>) {
+        for part in parts {
+            match (&mut *self, part) {
+                (Self::Text(before), Part::Text { text }) => *before = join(mem::take(before), text),
+                (Self::Text(before), part) => *self = Self::Parts(vec![Part::Text { text: mem::take(before) }, part]),
+                (Self::Parts(before), part) => before.push(part),
+            }
         }
     }
+
+    /// What is said; no part for an empty string.
+    pub(super) fn into_parts(self) -> Vec<Part<'a>> {
+        match self {
+            Self::Text(text) if text.is_empty() => Vec::new(),
+            Self::Text(text) => vec![Part::Text { text }],
+            Self::Parts(parts) => parts,
+        }
+    }
+}
+
+fn join<'a>(before: Cow<'a, str>, text: Cow<'a, str>) -> Cow<'a, str> {
+    Cow::Owned([before, text].join(SEPARATOR))
 }
 
 /// What stands between texts that were apart.

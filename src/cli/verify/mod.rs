@@ -1,3 +1,8 @@
+mod acks;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
 use conversation_store::{Problem, Verification};
 use serde::Serialize;
 
@@ -5,13 +10,16 @@ use super::failure::{Exit, Outcome};
 use super::output::{ERROR, Output};
 use super::progress::Progress;
 use super::{Location, text};
+use acks::Acks;
 
 const EXAMPLES: &str = "\
 Examples:
   convo verify
-  convo verify --store sled:backup.db --json | jq .problems
+  convo verify --store backup:chats.backup --json | jq .problems
+  convo verify --acks acks.txt    is everything there that was acknowledged?
 
-Reads everything and derives again what can be derived. Exit code 1 if anything is wrong.";
+Reads everything and derives again what can be derived. Writes nothing, unless --accept-loss is given. Exit code 1 if
+anything is wrong.";
 
 /// Check the whole store for damage
 #[derive(Debug, clap::Args)]
@@ -20,6 +28,10 @@ pub(super) struct Args {
     /// Go on with a store that lost acknowledged data to damage: from now on, what is left is taken as all there was
     #[arg(long)]
     accept_loss: bool,
+    /// What has to be there, as `convo bench --acks` writes it: lines of `conversation last_seq`. A last line without an
+    /// end is not counted
+    #[arg(long, value_name = "FILE")]
+    acks: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -30,10 +42,14 @@ struct Shown<'a> {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let store = if args.accept_loss { location.open_accepting_loss()? } else { location.open()? };
+    let acks = args.acks.as_deref().map(Acks::read).transpose()?;
+    let store = if args.accept_loss { location.open_accepting_loss()? } else { location.read()? };
     let progress = Progress::conversations();
-    let found = store.verify(|done, all| progress.set_of(done, all))?;
+    let mut found = store.verify(|done, all| progress.set_of(done, all))?;
     drop(progress);
+    if let Some(acks) = acks {
+        found.problems.extend(acks.missing(&store)?);
+    }
     let Verification { conversations, entries, problems } = &found;
     let shown = Shown { conversations: *conversations, entries: *entries, problems };
     output.result(&shown, || text(&found))?;
@@ -44,9 +60,11 @@ fn text(found: &Verification) -> String {
     let line = |problem: &Problem| format!("{ERROR}problem:{ERROR:#} {}\n", text::printable(&problem.to_string()));
     let problems: String = found.problems.iter().map(line).collect();
     let (conversations, entries) = (text::count(found.conversations, "conversation"), found.entries);
-    let verdict = match found.problems.len() {
-        0 => "no problems".to_owned(),
-        count => text::count(count, "problem"),
+    let damaged: BTreeSet<_> = found.problems.iter().filter_map(|problem| problem.conversation).collect();
+    let verdict = match (found.problems.len(), damaged.len()) {
+        (0, _) => "no problems".to_owned(),
+        (count, 0) => text::count(count, "problem"),
+        (count, damaged) => format!("{} in {}", text::count(count, "problem"), text::count(damaged, "conversation")),
     };
     format!("{problems}{conversations}, {entries} entries: {verdict}")
 }

@@ -1,0 +1,44 @@
+use std::path::PathBuf;
+
+use conversation_store::BackupSummary;
+use serde::Serialize;
+
+use super::failure::{Exit, Outcome};
+use super::output::Output;
+use super::progress::Progress;
+use super::{Location, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  convo backup chats.backup
+  convo show chat-42 --store backup:chats.backup   a backup is read as it is
+  convo restore chats.backup --store sled:new.db
+
+One file, compressed and checksummed; it is there whole, or not at all. A store that another process holds cannot be
+opened: that process backs it up itself, with Store::backup.";
+
+/// Write the whole store to a new file
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The file, which must not be there yet
+    file: PathBuf,
+}
+
+#[derive(Serialize)]
+pub(super) struct Shown {
+    pub(super) conversations: u64,
+    pub(super) bytes: u64,
+}
+
+pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+    let store = location.read()?;
+    let progress = Progress::conversations();
+    let BackupSummary { conversations, bytes, .. } =
+        store.backup(&args.file, |done, all| progress.set_of(done, all))?;
+    drop(progress);
+    output.result(&Shown { conversations, bytes }, || {
+        format!("{} in {}", text::count(conversations, "conversation"), text::count(bytes, "byte"))
+    })?;
+    Ok(Exit::Done)
+}

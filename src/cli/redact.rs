@@ -1,0 +1,69 @@
+use conversation_store::model::Name;
+use serde::Serialize;
+
+use super::confirm::confirm;
+use super::failure::{Exit, Failure, Outcome};
+use super::output::{Output, warn};
+use super::{Location, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  convo redact chat-42 3             the content of message 3 is gone for good
+  convo redact chat-42 3 --chunk 1   of that message, one chunk
+  convo redact chat-42 3 --yes       without asking
+
+Texts, arguments, results, images and unknown fields go; role, index, call ids and tool names stay. Forks that share the
+message lose its content too. Backups made before still hold it, and so may bytes that the store freed and has not
+reused: `convo backup`, then `convo restore` into a new store, is the way to be rid of those. Asks on a terminal only.";
+
+/// Erase the content of a message for good; its place stays
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The conversation
+    conversation: String,
+    /// The message's index, as `convo show` gives it
+    index: u64,
+    /// Only this chunk of the message
+    #[arg(long, value_name = "N")]
+    chunk: Option<u32>,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    conversation: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
+    message_index: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chunk_index: Option<u32>,
+    seq: u64,
+    /// Compactions whose summaries may quote it.
+    summaries: Vec<u64>,
+}
+
+pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+    let (store, name) = (location.open()?, Name::from(&args.conversation));
+    let chunk = args.chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
+    let what = format!("{chunk}message {} of {}", args.index, text::printable(&name.to_string()));
+    if !confirm(args.yes, &format!("Erase {what} for good?"))? {
+        return Err(Failure::failed("nothing was erased"));
+    }
+    let redaction = store.redact(&name, args.index, args.chunk)?;
+    let shown = Shown {
+        conversation: name.id().to_string(),
+        key: name.key(),
+        message_index: args.index,
+        chunk_index: args.chunk,
+        seq: redaction.seq,
+        summaries: redaction.summaries,
+    };
+    output.result(&shown, || format!("erased {what}"))?;
+    for seq in &shown.summaries {
+        warn(&format!("the summary at seq {seq} may quote it, and was left as it is"));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,36 @@
+use std::path::PathBuf;
+
+use conversation_store::{BackupSummary, Store};
+
+use super::backup::Shown;
+use super::failure::{Exit, Outcome};
+use super::output::Output;
+use super::progress::Progress;
+use super::{Location, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  convo restore chats.backup --store sled:new.db
+
+The way to get a store back, to make it smaller, to be rid of what was deleted or redacted, and to change the engine.
+A damaged file is told before anything is made. A restore that was cut off leaves no store: remove its directory, then
+restore again.";
+
+/// Make a new store from a backup
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The backup
+    file: PathBuf,
+}
+
+pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+    let progress = Progress::bytes(Some(0));
+    let BackupSummary { conversations, bytes, .. } =
+        Store::restore(&args.file, location.url(), |done, all| progress.set_of(done, all))?;
+    drop(progress);
+    output.result(&Shown { conversations, bytes }, || {
+        format!("{} from {}", text::count(conversations, "conversation"), text::count(bytes, "byte"))
+    })?;
+    Ok(Exit::Done)
+}

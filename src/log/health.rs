@@ -1,0 +1,37 @@
+//! How a store is: what keeps it from being written, and what was lost.
+
+use std::path::{Path, PathBuf};
+
+use super::Core;
+use crate::engine::{Directory, Engine};
+
+/// What opening a store found, and what happened since. All of it is absent from a store that is well.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Health {
+    /// Acknowledged data is missing: the newest commit that is there, and the newest that was acknowledged. The store can
+    /// be read.
+    pub went_back: Option<(u64, u64)>,
+    /// The disk was full when the store was opened. It can be read; to write, make room and open it again.
+    pub disk_full: bool,
+    /// Damage kept the store from opening as it was: a copy of it is here, and the next opening that may write compares
+    /// everything that can be derived.
+    pub set_aside: Option<PathBuf>,
+    /// The write that failed, after which none is taken.
+    pub poisoned: Option<String>,
+}
+
+/// What the engine tells.
+pub(super) fn of(engine: &dyn Engine) -> Health {
+    Health {
+        disk_full: engine.directory().is_some_and(Directory::disk_full),
+        set_aside: engine.directory().and_then(Directory::set_aside).map(Path::to_owned),
+        ..Health::default()
+    }
+}
+
+impl Core {
+    pub(crate) fn health(&self) -> Health {
+        Health { poisoned: self.lock().poisoned.clone(), ..self.health.clone() }
+    }
+}

@@ -1,0 +1,50 @@
+//! The messages of a Messages request, whatever it took to write them.
+
+mod block;
+mod media;
+mod message;
+mod result;
+
+use serde_json::value::RawValue;
+
+use super::provider;
+use crate::error::Result;
+use crate::model::{Body, Chunk, Message};
+use crate::provider::Target;
+use crate::provider::ingest::fields::{Fields, array, json, string};
+use crate::provider::parse::{Notes, Parsed, no_messages};
+
+pub(super) use block::{block, native, opaque};
+
+/// Takes `system` and the messages out of a request. Each message gives one, so their positions stay, behind that of
+/// `system`.
+pub(super) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> {
+    let list = request.array("messages").ok_or_else(|| no_messages("messages"))?;
+    let mut parsed = Parsed::default();
+    let provider = provider(target);
+    if let Some(system) = request.take("system").and_then(|raw| system(raw, provider)) {
+        parsed.messages.push(system);
+    }
+    for raw in list {
+        let mut notes = Notes::new(parsed.messages.len(), &mut parsed.notes);
+        parsed.messages.push(message::message(raw, provider, &mut notes));
+    }
+    Ok(parsed)
+}
+
+/// A string, or an array of text blocks.
+fn system(raw: &RawValue, provider: &str) -> Option<Message> {
+    if let Some(text) = string(raw) {
+        return (!text.is_empty()).then(|| Message::system(text));
+    }
+    let chunks: Vec<Chunk> = match array(raw) {
+        Some(blocks) => blocks.into_iter().filter_map(|raw| block(raw, provider)).collect(),
+        None => {
+            let (provider, kind) = (provider.to_owned(), "system".to_owned());
+            vec![Body::Opaque { provider, kind, json: json(raw)? }.into()]
+        }
+    };
+    let mut message = Message::system("");
+    message.chunks = chunks;
+    (!message.chunks.is_empty()).then_some(message)
+}

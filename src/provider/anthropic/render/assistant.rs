@@ -1,0 +1,228 @@
+//! What the assistant says, and the results of its calls.
+
+use std::iter::Peekable;
+use std::mem;
+use std::vec::IntoIter;
+
+use super::Renderer;
+use super::hosted::Hosted;
+use super::media::Media;
+use super::native::Given;
+use super::thinking::Thought;
+use super::wire::{Block, Origin, OwnKind, Speaker};
+use crate::group::StoredMessage;
+use crate::model::{Body, Chunk, Json};
+use crate::provider::arguments::{Mended, embedded};
+use crate::provider::turns::{Call, Turn};
+use crate::reconcile::Rule;
+
+/// A message as it is going to be said, in order.
+#[derive(Default)]
+pub(super) struct Plan<'a> {
+    pub(super) steps: Vec<Step<'a>>,
+    /// Before which step something was left out or changed for the first time: thinking behind it would not be read as the
+    /// model thought it.
+    pub(super) changed: Option<usize>,
+    /// What only a user message may hold.
+    pub(super) media: Vec<Block<'a>>,
+}
+
+pub(super) enum Step<'a> {
+    Say(Block<'a>),
+    Think(Thought<'a>),
+    Call(Call<'a>),
+    /// The results of the calls before this stand here: what follows was said after them.
+    Answer,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn change(&mut self) {
+        self.changed.get_or_insert(self.steps.len());
+    }
+}
+
+impl<'a> Renderer<'a> {
+    pub(super) fn assistant(&mut self, mut turn: Turn<'a>) {
+        let calls = mem::take(&mut turn.calls);
+        let plan = self.plan(&turn, calls);
+        let thinking = self.use_of_thinking(&turn, &plan);
+        let (mut blocks, mut calls) = (Vec::new(), Vec::new());
+        for step in plan.steps {
+            match step {
+                Step::Say(block) => blocks.push(block),
+                Step::Think(thought) => blocks.extend(self.thought(thought, turn.stored, thinking)),
+                Step::Call(call) => {
+                    blocks.push(self.call(&call, turn.stored));
+                    calls.push(call);
+                }
+                Step::Answer => {
+                    self.say(Speaker::Assistant, mem::take(&mut blocks));
+                    let results = self.results(mem::take(&mut calls));
+                    self.say(Speaker::User, results);
+                }
+            }
+        }
+        self.say(Speaker::Assistant, blocks);
+        let mut results = self.results(calls);
+        results.extend(plan.media);
+        self.say(Speaker::User, results);
+    }
+
+    fn plan(&mut self, turn: &Turn<'a>, calls: Vec<Call<'a>>) -> Plan<'a> {
+        let mut hosted = self.hosted(turn, &calls);
+        let mut calls = calls.into_iter().peekable();
+        let mut plan = Plan::default();
+        let mut expected = 0;
+        for (at, chunk) in turn.stored.message.chunks.iter().enumerate() {
+            // What was taken out of the message left a gap in its indexes.
+            if turn.stored.chunk_index(at) != expected {
+                plan.change();
+            }
+            expected = turn.stored.chunk_index(at).saturating_add(1);
+            self.plan_chunk(turn, at, chunk, &mut calls, &mut hosted, &mut plan);
+        }
+        plan
+    }
+
+    fn plan_chunk(
+        &mut self,
+        turn: &Turn<'a>,
+        at: usize,
+        chunk: &'a Chunk,
+        calls: &mut Peekable<IntoIter<Call<'a>>>,
+        hosted: &mut Hosted<'a>,
+        plan: &mut Plan<'a>,
+    ) {
+        let stored = turn.stored;
+        let call = calls.next_if(|call| call.chunk == at);
+        if let Some(block) = hosted.blocks.remove(&at) {
+            plan.steps.push(Step::Say(block));
+            if let Some(result) = hosted.results.remove(&at) {
+                plan.change();
+                plan.steps.push(Step::Say(result));
+            }
+            return;
+        }
+        match &chunk.body {
+            Body::ToolCall { id, name, arguments, .. } => {
+                let Some(call) = call else { return };
+                if (id.as_str(), name.as_str(), arguments.as_str()) != (&call.id, &call.name, &call.arguments) {
+                    plan.change();
+                }
+                plan.steps.push(Step::Call(call));
+            }
+            Body::ToolResult { .. } => {
+                plan.change();
+                plan.steps.push(Step::Answer);
+            }
+            Body::Thinking { .. } => plan.steps.extend(Thought::of(chunk, at).map(Step::Think)),
+            Body::Text { text, annotations } => {
+                let block = self.text(text, stored, at).map(|block| self.cited(block, text, annotations, turn, at));
+                plan.extend(block);
+            }
+            Body::Refusal { text } => {
+                plan.change();
+                plan.extend(self.refusal(text, stored, at));
+            }
+            body => {
+                plan.change();
+                self.plan_media(body, turn, at, plan);
+            }
+        }
+    }
+
+    /// The text with its citations, where the provider made them.
+    fn cited(&mut self, block: Block<'a>, text: &str, cited: &Option<Json>, turn: &Turn<'a>, at: usize) -> Block<'a> {
+        let native = turn.stored.message.chunks.get(at).and_then(|chunk| chunk.native.as_ref());
+        let given = Given::of(native).filter(|_| turn.is_by(self.manner.providers, None));
+        match given.and_then(|given| given.text_block(text)) {
+            Some((block, true)) => block,
+            Some((block, false)) => {
+                self.note(Rule::Altered, turn.stored, at, "the ids of files in its citations were left out");
+                block
+            }
+            None => {
+                if cited.is_some() {
+                    let detail = "annotations that the target did not make, or does not take; the text stays";
+                    self.note(Rule::LeftOut, turn.stored, at, detail);
+                }
+                block
+            }
+        }
+    }
+
+    /// Images and documents stand in the next user message, before its text (AN-20).
+    fn plan_media(&mut self, body: &'a Body, turn: &Turn<'a>, at: usize, plan: &mut Plan<'a>) {
+        let stored = turn.stored;
+        let media = match body {
+            Body::Image(image) => Media::image(image, Origin { stored, chunk: at }, self.manner),
+            Body::Audio(audio) => Media::audio(audio),
+            Body::File(file) => Media::file(file, self.manner),
+            other => return self.unfit(other, turn, at),
+        };
+        match self.place(media, stored, at) {
+            block @ Block::Text { .. } => plan.steps.push(Step::Say(block)),
+            block => {
+                let detail = "assistant messages hold none: it stands in a user message behind";
+                self.note(Rule::MediaMoved, stored, at, detail);
+                plan.media.push(block);
+            }
+        }
+    }
+
+    fn call(&mut self, call: &Call<'a>, stored: &'a StoredMessage) -> Block<'a> {
+        self.called.insert(call.name.clone().into_owned());
+        let input = embedded(&call.arguments);
+        match input.mended {
+            None => {}
+            Some(Mended::Surrogates) => {
+                let detail = "a lone surrogate escape in the arguments is no character; U+FFFD stands in its place";
+                self.note(Rule::SurrogateReplaced, stored, call.chunk, detail);
+            }
+            Some(Mended::Depth) => {
+                let detail = "the arguments are nested too deep; they are text in this prompt";
+                self.note(Rule::ArgumentsRepaired, stored, call.chunk, detail);
+            }
+        }
+        if let Some(given) = stored.message.chunks.get(call.chunk).and_then(|chunk| Given::of(chunk.native.as_ref())) {
+            if given.is_call(&call.id, &call.name, &input.json) {
+                return given.block(OwnKind::Other, None);
+            }
+            self.note(
+                Rule::Altered,
+                stored,
+                call.chunk,
+                "the block that it came as does not fit here; it is told anew",
+            );
+        }
+        Block::ToolUse { id: call.id.clone(), name: call.name.clone(), input: input.json }
+    }
+}
+
+impl<'a> Plan<'a> {
+    /// A block, or the gap where it was left out.
+    fn extend(&mut self, block: Option<Block<'a>>) {
+        match block {
+            Some(block) => self.steps.push(Step::Say(block)),
+            None => self.change(),
+        }
+    }
+}
+
+impl Plan<'_> {
+    /// Whether nothing is said but thinking.
+    pub(super) fn is_thinking_only(&self) -> bool {
+        self.media.is_empty() && self.steps.iter().all(|step| matches!(step, Step::Think(_)))
+    }
+
+    /// Whether thinking may be given back as it came: the model thought first (AN-24), said something behind it (AN-25), and
+    /// all up to its last thought is as it said it (AN-43).
+    pub(super) fn keeps_thinking(&self) -> bool {
+        let is_thought = |step: &Step<'_>| matches!(step, Step::Think(_));
+        let leading = self.steps.iter().take_while(|step| is_thought(step)).count();
+        let end = self.steps.iter().rposition(is_thought).map_or(0, |last| last + 1);
+        let intact = self.changed.is_none_or(|changed| changed >= end);
+        let apart = self.steps.iter().any(|step| matches!(step, Step::Answer));
+        leading > 0 && end < self.steps.len() && intact && (leading == end || !apart)
+    }
+}

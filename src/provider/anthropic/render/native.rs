@@ -1,0 +1,198 @@
+//! Blocks of the provider's own, kept with a chunk or as an opaque chunk: given back as they came where they still fit.
+//!
+//! What is not known of a block's type is not sent: the provider takes no unknown keys (AN-33). Source of the types:
+//! `ContentBlockParam` of the official Python SDK (anthropic 2.11.0).
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::Manner;
+use super::fields::{
+    has_only, is_citation, is_document, is_filled, is_named, is_plain_text, is_search_result, is_server_id,
+    is_stored_image,
+};
+use super::wire::{Block, Origin, Own, OwnKind};
+use crate::json;
+use crate::model::{Json, Native};
+use crate::provider::arguments::EMBEDDED_DEPTH;
+
+/// Tools that the provider runs itself, by the names that their calls may have.
+const SERVER_TOOLS: &[&str] = &[
+    "web_search",
+    "web_fetch",
+    "code_execution",
+    "bash_code_execution",
+    "text_editor_code_execution",
+    "tool_search_tool_regex",
+    "tool_search_tool_bm25",
+];
+/// The types of their results.
+const SERVER_RESULTS: &[&str] = &[
+    "web_search_tool_result",
+    "web_fetch_tool_result",
+    "code_execution_tool_result",
+    "bash_code_execution_tool_result",
+    "text_editor_code_execution_tool_result",
+    "tool_search_tool_result",
+];
+/// A block of the provider's own, read.
+pub(super) struct Given<'a> {
+    json: &'a Json,
+    fields: Map<String, Value>,
+}
+
+impl<'a> Given<'a> {
+    /// The block that came with a chunk, if it is of this wire.
+    pub(super) fn of(native: Option<&'a Native>) -> Option<Self> {
+        native.filter(|native| native.wire == super::NAME).and_then(|native| Self::read(&native.json))
+    }
+
+    /// `None` if it is no object, holds half characters, or is nested too deep.
+    pub(super) fn read(json: &'a Json) -> Option<Self> {
+        if json::depth(json.as_str()) > EMBEDDED_DEPTH {
+            return None;
+        }
+        let fields = serde_json::from_str(json.as_str()).ok()?;
+        Some(Self { json, fields })
+    }
+
+    /// The block as it came.
+    pub(super) fn block(&self, kind: OwnKind, origin: Option<Origin<'a>>) -> Block<'a> {
+        // It was read a moment ago.
+        let json = RawValue::from_string(json::one_line(self.json.as_str()).into_owned()).unwrap_or_default();
+        Block::Own(Own { json, kind, origin })
+    }
+
+    fn text_of(&self, name: &str) -> &str {
+        self.fields.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn kind(&self) -> &str {
+        self.text_of("type")
+    }
+
+    /// The block of this text, if its citations are taken, and whether it is as it came. What only answers have in their
+    /// citations, the id of the file (`CitationCharLocation.file_id`), goes.
+    pub(super) fn text_block(mut self, text: &str) -> Option<(Block<'a>, bool)> {
+        let is_text = self.kind() == "text"
+            && has_only(&self.fields, &["type", "text"], &["citations"])
+            && self.text_of("text") == text;
+        let mut as_it_came = true;
+        let fits = match self.fields.get_mut("citations") {
+            Some(Value::Array(citations)) if !citations.is_empty() => citations.iter_mut().all(|citation| {
+                let named = citation.as_object_mut().and_then(|fields| fields.remove("file_id"));
+                as_it_came &= named.is_none();
+                is_citation(citation)
+            }),
+            // Without citations the text is all.
+            _ => false,
+        };
+        if !is_text || !fits {
+            return None;
+        }
+        if as_it_came {
+            return Some((self.block(OwnKind::Other, None), true));
+        }
+        let json = serde_json::value::to_raw_value(&self.fields).ok()?;
+        Some((Block::Own(Own { json, kind: OwnKind::Other, origin: None }), false))
+    }
+
+    /// Is this the call, with no arguments but these?
+    pub(super) fn is_call(&self, id: &str, name: &str, arguments: &RawValue) -> bool {
+        self.kind() == "tool_use"
+            && has_only(&self.fields, &["type", "id", "name", "input"], &["caller", "toolset_name"])
+            && (self.text_of("id"), self.text_of("name")) == (id, name)
+            && self.fields.get("toolset_name").is_none_or(|name| name.is_null() || name.is_string())
+            && self.is_called_directly()
+            && self.is_input(arguments)
+    }
+
+    fn is_input(&self, arguments: &RawValue) -> bool {
+        let given = serde_json::from_str::<Value>(arguments.get()).ok();
+        given.is_some_and(|given| given.is_object() && self.fields.get("input") == Some(&given))
+    }
+
+    fn is_called_directly(&self) -> bool {
+        match self.fields.get("caller") {
+            None => true,
+            Some(caller) => caller.as_object().is_some_and(|caller| {
+                has_only(caller, &["type"], &[]) && caller.get("type").is_some_and(|name| name == "direct")
+            }),
+        }
+    }
+
+    /// The id of a call of a tool that the provider runs. `known` tells whether such a call was made before.
+    pub(super) fn server_call(&self, known: impl Fn(&str) -> bool) -> Option<&str> {
+        let fits = self.kind() == "server_tool_use"
+            && has_only(&self.fields, &["type", "id", "name", "input"], &["caller"])
+            && SERVER_TOOLS.contains(&self.text_of("name"))
+            && self.fields.get("input").is_some_and(Value::is_object)
+            && self.is_called_by(known);
+        Some(self.text_of("id")).filter(|id| fits && is_server_id(id))
+    }
+
+    /// The id of the call that this is the result of.
+    pub(super) fn server_result(&self, known: impl Fn(&str) -> bool) -> Option<&str> {
+        let fits = SERVER_RESULTS.contains(&self.kind())
+            && has_only(&self.fields, &["type", "tool_use_id", "content"], &["caller"])
+            && match self.fields.get("content") {
+                Some(Value::Object(outcome)) => is_named(outcome),
+                Some(Value::Array(found)) if self.kind() == "web_search_tool_result" => {
+                    found.iter().all(|found| found.as_object().is_some_and(is_named))
+                }
+                _ => false,
+            }
+            && self.is_called_by(known);
+        Some(self.text_of("tool_use_id")).filter(|id| fits && is_server_id(id))
+    }
+
+    /// By the model, or by code that an earlier call runs.
+    fn is_called_by(&self, known: impl Fn(&str) -> bool) -> bool {
+        self.is_called_directly()
+            || self.fields.get("caller").and_then(Value::as_object).is_some_and(|caller| {
+                has_only(caller, &["type", "tool_id"], &[])
+                    && caller.get("type").is_some_and(Value::is_string)
+                    && caller.get("tool_id").and_then(Value::as_str).is_some_and(known)
+            })
+    }
+
+    /// Is this the result of that call, of blocks that the user may send?
+    pub(super) fn is_result(&self, id: &str, manner: &Manner) -> bool {
+        let is_part = |part: &Value| {
+            let Some(fields) = part.as_object() else { return false };
+            match fields.get("type").and_then(Value::as_str) {
+                Some("text") => is_plain_text(fields),
+                Some("tool_reference") => {
+                    has_only(fields, &["type", "tool_name"], &[]) && fields.get("tool_name").is_some_and(is_filled)
+                }
+                Some("search_result") => is_search_result(fields),
+                Some("document") => is_document(fields, manner),
+                _ => false,
+            }
+        };
+        self.kind() == "tool_result"
+            && has_only(&self.fields, &["type", "tool_use_id", "content"], &["is_error"])
+            && self.text_of("tool_use_id") == id
+            && self.fields.get("is_error").is_none_or(|failed| failed == &Value::Bool(false))
+            && self
+                .fields
+                .get("content")
+                .and_then(Value::as_array)
+                .is_some_and(|parts| !parts.is_empty() && parts.iter().all(is_part))
+    }
+
+    /// What the block counts as in a user message, if one may hold it.
+    pub(super) fn in_user_message(&self, manner: &Manner) -> Option<OwnKind> {
+        let (fits, kind) = match self.kind() {
+            "image" => (is_stored_image(&self.fields, manner), OwnKind::Image),
+            "document" => (is_document(&self.fields, manner), OwnKind::Other),
+            "search_result" => (is_search_result(&self.fields), OwnKind::Other),
+            "container_upload" => {
+                let named = self.fields.get("file_id").is_some_and(is_filled);
+                (named && has_only(&self.fields, &["type", "file_id"], &[]), OwnKind::Other)
+            }
+            _ => (false, OwnKind::Other),
+        };
+        fits.then_some(kind)
+    }
+}

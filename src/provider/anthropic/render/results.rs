@@ -1,0 +1,106 @@
+//! The results of tools: all those of a message in one user message directly behind it, before anything else
+//! (AN-10 to AN-12).
+
+use std::borrow::Cow;
+
+use super::Renderer;
+use super::media::Media;
+use super::native::Given;
+use super::text::is_blank;
+use super::wire::{Block, Content, Origin, OwnKind};
+use crate::group::StoredMessage;
+use crate::model::{Output, PartBody};
+use crate::provider::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
+use crate::reconcile::Rule;
+
+impl<'a> Renderer<'a> {
+    /// The results of calls, and what has to follow them.
+    pub(super) fn results(&mut self, calls: Vec<Call<'a>>) -> Vec<Block<'a>> {
+        let mut behind = Vec::new();
+        let mut blocks: Vec<Block<'a>> = calls.into_iter().map(|call| self.result(call, &mut behind)).collect();
+        blocks.append(&mut behind);
+        blocks
+    }
+
+    fn result(&mut self, call: Call<'a>, behind: &mut Vec<Block<'a>>) -> Block<'a> {
+        let (stored, chunk, output, is_error) = match call.answer {
+            Answer::Made(text) => {
+                let content = Some(Content::Text(Cow::Borrowed(text)));
+                return Block::ToolResult { tool_use_id: call.id, content, is_error: true };
+            }
+            Answer::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
+        };
+        if let Some(given) = stored.message.chunks.get(chunk).and_then(|chunk| Given::of(chunk.native.as_ref())) {
+            if given.is_result(&call.id, self.manner) {
+                return given.block(OwnKind::Other, None);
+            }
+            // What the provider itself ran is told as if the caller had run it.
+            self.note(Rule::Altered, stored, chunk, "the block that it came as does not fit here; it is told anew");
+        }
+        let before = behind.len();
+        let content = match output {
+            Output::Text(text) if is_blank(text) => {
+                if !text.is_empty() {
+                    self.note(Rule::LeftOut, stored, chunk, "a blank text");
+                }
+                None
+            }
+            Output::Text(text) => Some(Content::Text(Cow::Borrowed(text))),
+            Output::Parts(_) => {
+                let blocks = self.output(stored, chunk, output, is_error.then_some((&call.id, &mut *behind)));
+                Some(Content::Blocks(blocks)).filter(|content| !content.is_empty())
+            }
+        };
+        let content = content.or_else(|| {
+            is_error.then(|| {
+                self.note(Rule::Altered, stored, chunk, "a failure without words was put into words");
+                let follows = behind.len() > before;
+                let words = if follows { "The tool failed; its output follows." } else { FAILED_WITHOUT_OUTPUT };
+                Content::Text(Cow::Borrowed(words))
+            })
+        });
+        Block::ToolResult { tool_use_id: call.id, content, is_error }
+    }
+
+    /// The parts of an output. What a failure may not hold (AN-40) is put behind the results.
+    fn output(
+        &mut self,
+        stored: &'a StoredMessage,
+        chunk: usize,
+        output: &'a Output,
+        mut behind: Option<(&String, &mut Vec<Block<'a>>)>,
+    ) -> Vec<Block<'a>> {
+        let Output::Parts(parts) = output else { return Vec::new() };
+        let origin = Origin { stored, chunk };
+        let mut blocks = Vec::new();
+        for part in parts {
+            let media = match &part.body {
+                PartBody::Text { text } => {
+                    blocks.extend(self.text(text, stored, chunk));
+                    continue;
+                }
+                PartBody::Json { json } => {
+                    blocks.push(Block::Text { text: Cow::Borrowed(json.as_str()) });
+                    continue;
+                }
+                PartBody::Image(image) => Media::image(image, origin, self.manner),
+                PartBody::Audio(audio) => Media::audio(audio),
+                PartBody::File(file) => Media::file(file, self.manner),
+                PartBody::Unknown { kind } => {
+                    self.note(Rule::LeftOut, stored, chunk, format!("a part of the unknown kind {kind:?}"));
+                    continue;
+                }
+            };
+            match (self.place(media, stored, chunk), &mut behind) {
+                (block @ Block::Text { .. }, _) | (block, None) => blocks.push(block),
+                (block, Some((id, behind))) => {
+                    let detail = "a failure holds text only: it stands behind the results of the message";
+                    self.note(Rule::MediaMoved, stored, chunk, detail);
+                    behind.push(Block::Text { text: Cow::Owned(format!("Output of the tool call {id}:")) });
+                    behind.push(block);
+                }
+            }
+        }
+        blocks
+    }
+}

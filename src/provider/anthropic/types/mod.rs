@@ -1,0 +1,38 @@
+//! The official types of a message (anthropic 2.11.0, `MessageParam`). What a hosted tool has put into its own blocks is
+//! left to it: new kinds come with every release.
+
+mod blocks;
+mod hosted;
+
+pub(super) use blocks::TEXT;
+
+use crate::provider::shape::Type::{Array, Object, OneOf, String};
+use crate::provider::shape::{Shape, Type, required};
+
+/// The roles, and the fields of their messages.
+pub(super) static ROLES: &[(&str, &Shape)] = &[("user", &USER), ("assistant", &ASSISTANT), ("system", &SYSTEM)];
+
+static USER: Shape = Shape(&[required("content", &[String, Array(BLOCKS)]), required("role", &[OneOf(&["user"])])]);
+static ASSISTANT: Shape =
+    Shape(&[required("content", &[String, Array(BLOCKS)]), required("role", &[OneOf(&["assistant"])])]);
+static SYSTEM: Shape =
+    Shape(&[required("content", &[String, Array(&[Object(&TEXT)])]), required("role", &[OneOf(&["system"])])]);
+
+const BLOCKS: &[Type] = &[
+    Object(&TEXT),
+    Object(&blocks::IMAGE),
+    Object(&blocks::DOCUMENT),
+    Object(&blocks::SEARCH_RESULT),
+    Object(&blocks::THINKING),
+    Object(&blocks::REDACTED_THINKING),
+    Object(&blocks::TOOL_USE),
+    Object(&blocks::TOOL_RESULT),
+    Object(&hosted::TOOL_USE),
+    Object(&hosted::WEB_SEARCH_RESULT),
+    Object(&hosted::WEB_FETCH_RESULT),
+    Object(&hosted::CODE_EXECUTION_RESULT),
+    Object(&hosted::BASH_RESULT),
+    Object(&hosted::TEXT_EDITOR_RESULT),
+    Object(&hosted::TOOL_SEARCH_RESULT),
+    Object(&hosted::CONTAINER_UPLOAD),
+];

@@ -1,0 +1,103 @@
+//! Amazon Bedrock, on Anthropic's wire.
+
+use serde_json::{Map, Value};
+
+use super::{Dialect, Manner, raise, repeat};
+use crate::provider::anthropic::{self, AN_04, AN_05, AN_11, AN_35, AN_38, AN_40, blocks, messages, role, tool_names};
+use crate::provider::finding::{Finding, Level};
+use crate::provider::rule::rules;
+use crate::provider::shape::is_filled;
+use crate::provider::text::{is_word, is_word_with};
+use crate::provider::tool_id::NameRule;
+
+pub(super) const DIALECT: Dialect = Dialect { name: "bedrock", wire: "anthropic", rules: RULES, check, manner: MANNER };
+
+/// BR-02, BR-04; an image is its bytes (docs.aws.amazon.com, ImageSource).
+const MANNER: Manner = Manner::Anthropic(anthropic::Manner {
+    provider: "bedrock",
+    providers: anthropic::PROVIDERS,
+    names: NameRule::words(CHARACTERS),
+    addresses: false,
+    declares: true,
+});
+
+rules! {
+    /// What Bedrock adds to Anthropic's rules.
+    BR_01 "BR-01" Hard
+        "The id of a tool_use is 1 to 64 of `a-z A-Z 0-9 _ . : -`."
+        "map the id to a shorter one, in the tool_use and in its tool_result alike"
+        "sdk:botocore bedrock-runtime ToolUseId; gh:run-llama/llama_index#22775"
+    BR_02 "BR-02" Hard
+        "The name of a tool is 1 to 64 of `a-z A-Z 0-9 _ -`."
+        "rename the tool, in its definition and in its calls alike"
+        "sdk:botocore bedrock-runtime ToolName; gh:anthropics/claude-code#5132"
+    BR_03 "BR-03" Hard
+        "User and assistant messages alternate, beginning with the user."
+        "merge messages of one role in a row, and begin at a user message"
+        "gh:ankit373/hydra#964; gh:NousResearch/hermes-agent#63983"
+    BR_04 "BR-04" Hard
+        "`tools` is there when tool_use or tool_result occurs."
+        "declare the tools again, or stubs of them"
+        "gh:patriceckhart/zot#18; gh:vxcontrol/pentagi#196"
+    BR_05 "BR-05" Hard
+        "All tool_results of a turn stand in one message."
+        "move the tool_results into one user message"
+        "gh:ankit373/hydra#964"
+    BR_06 "BR-06" Soft
+        "Models of other makers refuse text beside tool_result. It is not judged: this wire is Claude's."
+        "send the text in a message of its own"
+        "gh:langchain-ai/langchain-aws#141"
+}
+
+/// Characters of a tool's name and of an id.
+const CHARACTERS: usize = 64;
+
+fn check(request: &Value, out: &mut Vec<Finding>) {
+    let (Some(object), Some(messages)) = (request.as_object(), messages(request)) else { return };
+    repeat(&[(&AN_05, Level::Hard), (&AN_38, Level::Soft)], &BR_03, out);
+    repeat(&[(&AN_11, Level::Soft)], &BR_05, out);
+    raise(&[&AN_11, &AN_40], out);
+    check_system(&messages, out);
+    check_names(object, out);
+    let mut any = false;
+    for (i, message) in messages.iter().enumerate() {
+        for (place, block) in blocks(message, i) {
+            let name = block.get("type").and_then(Value::as_str).unwrap_or_default();
+            any |= [("assistant", "tool_use"), ("user", "tool_result")].contains(&(role(message), name));
+            if name == "tool_use" {
+                check_call(block, &place, out);
+            }
+        }
+    }
+    out.retain(|finding| finding.rule != AN_35.id);
+    if any && !object.get("tools").is_some_and(is_filled) {
+        out.push(BR_04.at("tools", "calls in the history, but no tools in the request"));
+    }
+}
+
+/// No model takes the role here, so that which one it is does not matter.
+fn check_system(messages: &[&Map<String, Value>], out: &mut Vec<Finding>) {
+    out.retain(|finding| finding.rule != AN_04.id || finding.level == Level::Hard);
+    for (i, _) in messages.iter().enumerate().filter(|(_, message)| role(message) == "system") {
+        out.push(AN_04.at(format!("messages[{i}]"), "Bedrock does not take the role system"));
+    }
+}
+
+fn check_names(request: &Map<String, Value>, out: &mut Vec<Finding>) {
+    for (place, name) in tool_names(request) {
+        let length = name.as_str().map_or(0, str::len);
+        if length > CHARACTERS {
+            out.push(BR_02.at(place, format!("name of {length} characters, at most {CHARACTERS}")));
+        }
+    }
+}
+
+fn check_call(call: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+    let text = |field: &str| call.get(field).and_then(Value::as_str);
+    if let Some(id) = text("id").filter(|id| !is_word_with(id, CHARACTERS, b"_.:-")) {
+        out.push(BR_01.at(format!("{place}.id"), format!("id is {id:?}")));
+    }
+    if let Some(name) = text("name").filter(|name| !is_word(name, CHARACTERS)) {
+        out.push(BR_02.at(format!("{place}.name"), format!("name is {name:?}")));
+    }
+}

@@ -1,0 +1,27 @@
+//! Gemini 3 and later, where the name of the model does not tell.
+
+use serde_json::Value;
+
+use super::{Dialect, Manner};
+use crate::provider::finding::{Finding, Level};
+use crate::provider::gemini::{self, GM_17, turns, unsigned_calls};
+use crate::provider::rule::rules;
+
+pub(super) const DIALECT: Dialect = Dialect { name: "gemini3", wire: "gemini", rules: RULES, check, manner: MANNER };
+
+const MANNER: Manner = Manner::Gemini(gemini::Manner { signs: true, ..gemini::AI_STUDIO });
+
+rules! {
+    /// What is sure where the model is one of Gemini 3.
+    G3_01 "G3-01" Hard
+        "Calls of the current turn bear their signatures: GM-17, which is hard here, whatever the name of the model."
+        "send back the signature that came with the call; for calls of other models the documented dummy \
+         skip_thought_signature_validator"
+        "ai.google.dev thought-signatures"
+}
+
+fn check(request: &Value, out: &mut Vec<Finding>) {
+    let Some(turns) = turns(request) else { return };
+    out.retain(|finding| finding.rule != GM_17.id);
+    out.extend(unsigned_calls(&turns).map(|finding| finding.with_level(Level::Hard)));
+}

@@ -1,0 +1,44 @@
+//! Groq and Cerebras, on OpenAI's chat wire.
+
+use serde_json::Value;
+
+use super::{Dialect, Manner};
+use crate::provider::finding::Finding;
+use crate::provider::openai_chat::{self, OPENAI, UserContent};
+use crate::provider::rule::rules;
+
+pub(super) const DIALECT: Dialect = Dialect { name: "groq", wire: "openai-chat", rules: RULES, check, manner: MANNER };
+
+/// GQ-01; it has no field for refusals (sdk:groq ChatCompletionAssistantMessageParam). An array where a string will do is
+/// refused (gh:OpenHands/OpenHands#4643, gh:livekit/agents#1790). Of media it knows images only (sdk:groq
+/// ChatCompletionContentPartParam).
+const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
+    providers: &["groq", "cerebras"],
+    arrays: false,
+    user: UserContent::Joined,
+    audio: false,
+    files: false,
+    refusal: false,
+    ..OPENAI
+});
+
+rules! {
+    /// Groq's and Cerebras's rules.
+    GQ_01 "GQ-01" Hard
+        "No message fields that the official type does not have, in particular reasoning_content. In a tool call \
+         `index` passes."
+        "leave the field out"
+        "gh:tashfeenahmed/freellmapi#1070; gh:Kilo-Org/kilocode#10375"
+}
+
+/// The wire's rule that this server takes seriously.
+const UNKNOWN_FIELD: &str = "OC-25";
+
+#[expect(clippy::ptr_arg, reason = "the signature of every dialect")]
+fn check(_: &Value, out: &mut Vec<Finding>) {
+    for finding in out.iter_mut().filter(|finding| finding.rule == UNKNOWN_FIELD) {
+        if !finding.place.ends_with(".index") {
+            *finding = GQ_01.at(&finding.place, &finding.problem);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Vertex AI and Code Assist, on Gemini's wire.
+
+use serde_json::Value;
+
+use super::{Dialect, Manner, raise, repeat};
+use crate::provider::finding::{Finding, Level};
+use crate::provider::gemini::{self, GM_03, GM_06};
+use crate::provider::rule::rules;
+
+pub(super) const DIALECT: Dialect = Dialect { name: "vertex", wire: "gemini", rules: RULES, check, manner: MANNER };
+
+/// Vertex signs thinking for itself.
+const MANNER: Manner = Manner::Gemini(gemini::Manner { providers: &["vertex", "vertex_ai"], signs: false });
+
+rules! {
+    /// What Vertex adds to Gemini's rules.
+    VX_01 "VX-01" Hard
+        "A content always has a role."
+        "say whether the user or the model speaks"
+        "gh:router-for-me/CLIProxyAPI#17"
+    VX_02 "VX-02" Hard
+        "Text is not only white space: GM-06, which is hard here."
+        "leave the part out"
+        "gh:PublicAffairs/openai-gemini#37"
+}
+
+fn check(_: &Value, out: &mut Vec<Finding>) {
+    raise(&[&GM_06], out);
+    // Soft, where there is no role at all.
+    repeat(&[(&GM_03, Level::Soft)], &VX_01, out);
+}

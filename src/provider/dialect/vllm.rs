@@ -1,0 +1,89 @@
+//! vLLM, llama.cpp and LM Studio: the chat templates of open models, on OpenAI's chat wire.
+
+use serde_json::{Map, Value};
+
+use super::{Dialect, Manner};
+use crate::json::is_object;
+use crate::provider::finding::Finding;
+use crate::provider::openai_chat::{self, OPENAI, Order, System, UserContent, calls, messages, role};
+use crate::provider::rule::rules;
+
+pub(super) const DIALECT: Dialect = Dialect { name: "vllm", wire: "openai-chat", rules: RULES, check, manner: MANNER };
+
+/// VL-01, VL-02, VL-04. There is sound (gh:vllm-project/vllm#11027), but no documents (gh:langchain-ai/openwiki#63).
+const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
+    providers: &["vllm"],
+    arrays: false,
+    user: UserContent::Array,
+    files: false,
+    refusal: false,
+    null: false,
+    system: System::First,
+    order: Order { begins: true, merges: true, bridges: true, ends: false },
+    ..OPENAI
+});
+
+rules! {
+    /// The rules of the strictest chat templates.
+    VL_01 "VL-01" Hard
+        "User and assistant messages alternate after the system message, beginning with the user. A run of tool \
+         messages belongs to the assistant."
+        "merge neighbours of one role into one message, and put a message of the other role between turns"
+        "gh:vllm-project/vllm#6862; gh:microsoft/autogen#1037"
+    VL_02 "VL-02" Hard
+        "At most one system message, and it comes first."
+        "join the system messages into the first one"
+        "gh:suitenumerique/conversations#197"
+    VL_03 "VL-03" Hard
+        "`function.arguments` is the JSON text of an object: it is parsed before the template sees it."
+        "repair the arguments to the JSON text of an object, `{}` if nothing can be saved"
+        "gh:langchain-ai/langchain#35997"
+    VL_04 "VL-04" Soft
+        "Content is not null or absent, not even beside `tool_calls`: several templates refuse it."
+        "send an empty string"
+        "gh:ggml-org/llama.cpp#13471; gh:lmstudio-ai/lmstudio-bug-tracker#261; gh:SAIL-Research-Lab/cheetahclaws#72"
+}
+
+fn check(request: &Value, out: &mut Vec<Finding>) {
+    let Some(messages) = messages(request) else { return };
+    let mut previous = None;
+    for (i, message) in messages.iter().enumerate() {
+        let place = format!("messages[{i}]");
+        let role = role(message);
+        if ["system", "developer"].contains(&role) {
+            if i > 0 {
+                out.push(VL_02.at(place, "not the first message"));
+            }
+            continue;
+        }
+        if let Some(problem) = out_of_turn(role, previous) {
+            out.push(VL_01.at(&place, problem));
+        }
+        check_message(message, &place, out);
+        previous = Some(role);
+    }
+}
+
+/// Why a message of this role may not follow one of the previous role.
+fn out_of_turn(role: &str, previous: Option<&str>) -> Option<String> {
+    match (role, previous) {
+        ("assistant", None) => Some("the conversation begins with the assistant".to_owned()),
+        ("user", Some(previous @ ("user" | "tool"))) | ("assistant", Some(previous @ "assistant")) => {
+            Some(format!("follows a message of role {previous}"))
+        }
+        _ => None,
+    }
+}
+
+fn check_message(message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+    for (i, call) in calls(message) {
+        let arguments = call.get("function").and_then(|function| function.get("arguments")).and_then(Value::as_str);
+        if arguments.is_some_and(|arguments| !is_object(arguments)) {
+            let place = format!("{place}.tool_calls[{i}].function.arguments");
+            out.push(VL_03.at(place, "not the JSON text of an object"));
+        }
+    }
+    if message.get("content").is_none_or(Value::is_null) {
+        out.push(VL_04.at(format!("{place}.content"), "content is null or absent"));
+    }
+}

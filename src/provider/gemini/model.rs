@@ -1,0 +1,45 @@
+//! What the name of a model tells.
+
+/// Do the model's function calls come back with signatures? `None` where its name does not tell.
+pub(super) fn wants_signatures(model: &str) -> Option<bool> {
+    version(model).map(|version| version >= (3, 0))
+}
+
+/// Does the model refuse a conversation that ends with its own turn? `None` where its name does not tell.
+pub(super) fn refuses_model_last(model: &str) -> Option<bool> {
+    let (_, rest) = model.split_once("gemini-")?;
+    let takes = version(model).is_some_and(|version| version <= (3, 1)) || rest.starts_with("pro-latest");
+    Some(!takes)
+}
+
+/// Major and minor, of names such as `gemini-2.5-pro`, also behind a vendor's prefix.
+fn version(model: &str) -> Option<(u8, u8)> {
+    let (_, rest) = model.split_once("gemini-")?;
+    let number = rest.split('-').next()?;
+    let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_versions() {
+        let table = [
+            ("gemini-1.5-pro", Some(false), Some(false)),
+            ("models/gemini-2.5-flash", Some(false), Some(false)),
+            ("gemini-3-pro-preview", Some(true), Some(false)),
+            ("gemini-3", Some(true), Some(false)),
+            ("gemini-3.1-pro", Some(true), Some(false)),
+            ("gemini-3.5-flash", Some(true), Some(true)),
+            ("gemini-pro-latest", None, Some(false)),
+            ("gemini-flash-latest", None, Some(true)),
+            ("gpt-5", None, None),
+            ("", None, None),
+        ];
+        for (name, signatures, last) in table {
+            assert_eq!((wants_signatures(name), refuses_model_last(name)), (signatures, last), "{name}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What becomes of thinking: parts of its own where the service takes them back, else text, or nothing.
+
+use std::borrow::Cow;
+
+use super::Renderer;
+use super::wire::Part;
+use crate::provider::Thinking;
+use crate::provider::turns::Turn;
+use crate::reconcile::Rule;
+
+/// A chunk of the model's message.
+#[derive(Debug)]
+pub(super) struct Slot<'a> {
+    /// Its position in the message.
+    pub(super) chunk: usize,
+    pub(super) place: Result<Part<'a>, Thought<'a>>,
+}
+
+/// Thinking, and the part that may stand for it.
+#[derive(Debug)]
+pub(super) struct Thought<'a> {
+    pub(super) text: &'a str,
+    pub(super) opaque: bool,
+    pub(super) part: Option<Part<'a>>,
+}
+
+impl<'a> Renderer<'a> {
+    /// The parts of the message. Thoughts alone say nothing to the service (GM-26): in a message of thinking only they are
+    /// text.
+    pub(super) fn place_thinking(&mut self, turn: &Turn<'a>, slots: Vec<Slot<'a>>) -> Vec<Part<'a>> {
+        let is_all = slots.iter().all(|slot| slot.place.is_err());
+        let tags = match self.options.thinking {
+            Thinking::Tagged => true,
+            Thinking::Native => is_all,
+            Thinking::Omit => false,
+        };
+        let mut parts = Vec::new();
+        for Slot { chunk, place } in slots {
+            let thought = match place {
+                Ok(part) => {
+                    parts.push(part);
+                    continue;
+                }
+                Err(thought) => thought,
+            };
+            if let Some(part) = thought.part.filter(|_| !is_all) {
+                parts.push(part);
+            } else if tags && !thought.text.is_empty() {
+                self.note(Rule::ThinkingTagged, turn.stored, chunk, "it is text in <think> tags in this prompt");
+                parts.push(Part::Text { text: Cow::Owned(Thinking::tagged(thought.text)) });
+            } else {
+                let why = match self.options.thinking {
+                    Thinking::Omit => "thinking was left out, as was asked for",
+                    _ if thought.opaque => "it says nothing alone, or is bound to another provider or model",
+                    _ => "the target takes no thinking without its signature",
+                };
+                self.note(Rule::ThinkingLeftOut, turn.stored, chunk, why);
+            }
+        }
+        parts
+    }
+}

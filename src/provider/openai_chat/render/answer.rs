@@ -1,0 +1,86 @@
+//! Tool messages: what calls are answered.
+
+use std::borrow::Cow;
+
+use super::Renderer;
+use super::manner::Texts;
+use super::media::attach;
+use super::wire::{Content, Message, Part};
+use crate::group::{MessageState, StoredMessage};
+use crate::model::Output;
+use crate::provider::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
+use crate::provider::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
+use crate::reconcile::Rule;
+
+/// Told where a tool gave nothing, and the target wants a word.
+const NO_OUTPUT: &str = "The tool gave no output.";
+
+impl<'a> Renderer<'a> {
+    /// The tool message. Its media have to follow in a user message.
+    pub(super) fn answer(&mut self, call: Call<'a>, media: &mut Vec<Part<'a>>) {
+        let texts = match call.answer {
+            Answer::Made(text) => vec![Cow::Borrowed(text)],
+            Answer::Result { stored, chunk, output, is_error } => {
+                self.result(stored, chunk, output, is_error, &call.id, media)
+            }
+        };
+        let parts: Vec<_> = texts.into_iter().map(|text| Part::Text { text }).collect();
+        let content = self.content(parts).unwrap_or(Content::Text(Cow::Borrowed("")));
+        self.messages.push(Message::Tool { tool_call_id: call.id, content });
+    }
+
+    fn result(
+        &mut self,
+        stored: &'a StoredMessage,
+        chunk: usize,
+        output: &'a Output,
+        is_error: bool,
+        call_id: &str,
+        media: &mut Vec<Part<'a>>,
+    ) -> Vec<Cow<'a, str>> {
+        let found_media = media.len();
+        let mut texts = self.output(stored, chunk, output, call_id, media);
+        let has_text = texts.iter().any(|text| !text.is_empty());
+        if is_error && !has_text {
+            self.note(Rule::Altered, stored, chunk, "a failure without words was put into words");
+            return vec![Cow::Borrowed(FAILED_WITHOUT_OUTPUT)];
+        }
+        // Reconcile's own answers say what they are.
+        if is_error && stored.state != MessageState::Synthetic {
+            self.note(Rule::LeftOut, stored, chunk, "this wire has no place for is_error; the output stays");
+        }
+        if media.len() > found_media && texts.is_empty() {
+            texts.push(Cow::Borrowed(OUTPUT_FOLLOWS));
+        } else if !has_text && self.manner.texts != Texts::Any {
+            self.note(Rule::Altered, stored, chunk, "an output without words was put into words");
+            texts = vec![Cow::Borrowed(NO_OUTPUT)];
+        }
+        texts
+    }
+
+    /// The texts of a tool's output; its media are put behind the batch.
+    fn output(
+        &mut self,
+        stored: &'a StoredMessage,
+        chunk: usize,
+        output: &'a Output,
+        call_id: &str,
+        media: &mut Vec<Part<'a>>,
+    ) -> Vec<Cow<'a, str>> {
+        let mut texts = Vec::new();
+        for piece in pieces(output, &attach(self.manner), stored, chunk, &mut self.report) {
+            match piece {
+                Piece::Text(text) if !text.is_empty() && self.is_too_blank(&text) => {
+                    self.note(Rule::LeftOut, stored, chunk, "a text of white space, which the target refuses");
+                }
+                Piece::Text(text) => texts.push(text),
+                Piece::Part(part) => {
+                    self.note(Rule::MediaMoved, stored, chunk, "it stands in a user message behind the tool messages");
+                    media.push(Part::Text { text: Cow::Owned(format!("Output of the tool call {call_id}:")) });
+                    media.push(part);
+                }
+            }
+        }
+        texts
+    }
+}

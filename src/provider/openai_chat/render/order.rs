@@ -1,0 +1,115 @@
+//! Who speaks when: messages as the server's order of roles wants them.
+//!
+//! Where a message stands, and whether it is one with the message before it, is decided by what precedes it alone. What is
+//! there only because the list ends is the bridge.
+
+use std::borrow::Cow;
+
+use super::Renderer;
+use super::manner::{System, UserContent};
+use super::wire::{Content, Message, Part, ToolCall};
+use crate::group::StoredMessage;
+use crate::provider::turns::{BEGINNING, BRIDGE, Turn};
+use crate::reconcile::{ReportLine, Rule};
+
+/// Said by nobody, where the assistant has to speak between tools and the user.
+const BETWEEN: &str = "I have the results.";
+
+impl<'a> Renderer<'a> {
+    /// What a system message says, under a role that the server takes there.
+    pub(super) fn system(&mut self, turn: &Turn<'a>, parts: Vec<Part<'a>>) {
+        let fits = match (self.manner.system, self.messages.last_mut()) {
+            (System::First, Some(Message::System { content })) => {
+                return content.extend(parts);
+            }
+            (System::Anywhere, _) | (_, None) => true,
+            (System::NotBehindModel, Some(last)) => matches!(last, Message::System { .. } | Message::User { .. }),
+            (System::First, Some(_)) => false,
+        };
+        if !fits {
+            for (at, _) in turn.said() {
+                let detail = "the target takes no system message there; the user says it in this prompt";
+                self.note(Rule::RoleChanged, turn.stored, at, detail);
+            }
+            self.user(turn.stored, parts);
+        } else if let Some(content) = self.content(parts) {
+            self.messages.push(Message::System { content });
+        }
+    }
+
+    /// What the user says.
+    pub(super) fn user(&mut self, stored: &StoredMessage, parts: Vec<Part<'a>>) {
+        if parts.is_empty() {
+            return;
+        }
+        if self.manner.order.bridges && matches!(self.messages.last(), Some(Message::Tool { .. })) {
+            let detail = format!("the target wants the assistant to speak between tools and user: it says {BETWEEN:?}");
+            self.report.push(ReportLine::message(Rule::TurnMade, stored, detail));
+            let content = Some(Content::Text(Cow::Borrowed(BETWEEN)));
+            let bridge = Message::Assistant { content, reasoning_content: None, refusal: None, tool_calls: Vec::new() };
+            self.messages.push(bridge);
+        }
+        match self.messages.last_mut() {
+            Some(Message::User { content }) if self.manner.order.merges => content.extend(parts),
+            _ => {
+                let content = self.user_content(parts);
+                self.messages.extend(content.map(|content| Message::User { content }));
+            }
+        }
+    }
+
+    fn user_content(&self, parts: Vec<Part<'a>>) -> Option<Content<'a>> {
+        let is_text = |part: &Part<'_>| matches!(part, Part::Text { .. });
+        match self.manner.user {
+            UserContent::Array => Some(Content::Parts(parts)),
+            UserContent::Joined if parts.iter().all(is_text) => Content::joined(parts),
+            UserContent::Joined | UserContent::Natural => Content::of(parts),
+        }
+    }
+
+    /// What the assistant says. Where a neighbour of its role takes it up, that one has no calls: their answers would stand
+    /// between.
+    pub(super) fn say(
+        &mut self,
+        stored: &StoredMessage,
+        content: Option<Content<'a>>,
+        reasoning_content: Option<String>,
+        refusal: Option<String>,
+        tool_calls: Vec<ToolCall<'a>>,
+    ) {
+        if self.manner.order.begins && !self.messages.iter().any(|message| !matches!(message, Message::System { .. })) {
+            let detail = "the target wants the user to begin: a first message was made";
+            self.report.push(ReportLine::message(Rule::TurnMade, stored, detail));
+            self.user(stored, vec![Part::Text { text: Cow::Borrowed(BEGINNING) }]);
+        }
+        let is_absent = content.is_none() && refusal.is_none() && !self.manner.null;
+        let content = if is_absent { Some(Content::Text(Cow::Borrowed(""))) } else { content };
+        match self.messages.last_mut() {
+            Some(Message::Assistant { content: before, tool_calls: calls, .. }) if self.manner.order.merges => {
+                match (before, content) {
+                    (Some(before), Some(content)) => before.extend(content.into_parts()),
+                    (before @ None, content) => *before = content,
+                    (Some(_), None) => {}
+                }
+                *calls = tool_calls;
+            }
+            _ => self.messages.push(Message::Assistant { content, reasoning_content, refusal, tool_calls }),
+        }
+    }
+
+    /// Adds what has to stand at the end. Gives whether there is anything to send.
+    pub(super) fn end(&mut self) -> bool {
+        let order = self.manner.order;
+        let is_system = |message: &Message<'_>| matches!(message, Message::System { .. });
+        if (order.begins || order.ends) && self.messages.iter().all(is_system) {
+            return false;
+        }
+        if order.ends && !matches!(self.messages.last(), Some(Message::User { .. } | Message::Tool { .. })) {
+            let detail = format!("the target wants the user to speak last: {BRIDGE:?} was added");
+            self.report.push(ReportLine::new(Rule::BridgeAdded, detail));
+            let content = self.user_content(vec![Part::Text { text: Cow::Borrowed(BRIDGE) }]);
+            self.messages.extend(content.map(|content| Message::User { content }));
+        }
+        !self.messages.is_empty()
+    }
+}

@@ -1,0 +1,96 @@
+//! What a message says beside calls, sorted by where the wire has a place for it.
+
+use std::borrow::Cow;
+
+use super::Renderer;
+use super::manner::Texts;
+use super::media::attach;
+use super::thinking::{Thought, Thoughts};
+use super::wire::Part;
+use crate::model::{Body, Role};
+use crate::provider::attachment::Attachment;
+use crate::provider::text::is_blank;
+use crate::provider::turns::Turn;
+use crate::reconcile::Rule;
+
+#[derive(Debug, Default)]
+pub(super) struct Said<'a> {
+    /// Text, and media where the role may have them.
+    pub(super) parts: Vec<Part<'a>>,
+    /// Media that only a user message may have.
+    pub(super) media: Vec<Part<'a>>,
+    pub(super) refusals: Vec<&'a str>,
+    pub(super) thinking: Thoughts<'a>,
+}
+
+impl<'a> Renderer<'a> {
+    pub(super) fn said(&mut self, turn: &Turn<'a>) -> Said<'a> {
+        let mut said = Said::default();
+        let attach = attach(self.manner);
+        let stored = turn.stored;
+        for (at, chunk) in turn.said() {
+            let found = match &chunk.body {
+                Body::Text { text, .. } | Body::Refusal { text } if text.is_empty() => {
+                    self.note(Rule::LeftOut, stored, at, "an empty text");
+                    continue;
+                }
+                Body::Text { text, .. } | Body::Refusal { text } if self.is_too_blank(text) => {
+                    self.note(Rule::LeftOut, stored, at, "a text of white space, which the target refuses");
+                    continue;
+                }
+                Body::Text { text, annotations } => {
+                    if annotations.is_some() {
+                        self.note(Rule::LeftOut, stored, at, "this wire has no place for annotations; the text stays");
+                    }
+                    said.parts.push(Part::Text { text: Cow::Borrowed(text) });
+                    continue;
+                }
+                Body::Refusal { text } if turn.role == Role::Assistant && self.manner.refusal => {
+                    said.refusals.push(text);
+                    continue;
+                }
+                Body::Refusal { text } => {
+                    self.note(Rule::Altered, stored, at, "the refusal is text in this prompt");
+                    said.parts.push(Part::Text { text: Cow::Borrowed(text) });
+                    continue;
+                }
+                Body::Thinking { text, signature, redacted } if turn.role == Role::Assistant => {
+                    let is_opaque = signature.is_some() || redacted.is_some();
+                    said.thinking.push(Thought { chunk: at, text, is_opaque, before: said.parts.len() });
+                    continue;
+                }
+                Body::Image(image) => (attach.image)(image),
+                Body::Audio(audio) => (attach.audio)(audio),
+                Body::File(file) => (attach.file)(file),
+                other => {
+                    let detail = format!("{} {} chunk: {} takes none", article(other.kind()), other.kind(), turn.role);
+                    self.note(Rule::LeftOut, stored, at, detail);
+                    continue;
+                }
+            };
+            self.place_media(found, turn, at, &mut said);
+        }
+        said
+    }
+
+    fn place_media(&mut self, found: Attachment<'a, Part<'a>>, turn: &Turn<'a>, at: usize, said: &mut Said<'a>) {
+        match found.settle(turn.stored, at, &mut self.report) {
+            Err(text) => said.parts.push(Part::Text { text }),
+            Ok(part) if turn.role == Role::User => said.parts.push(part),
+            Ok(part) => {
+                let detail = format!("{} messages hold none: it stands in a user message behind", turn.role);
+                self.note(Rule::MediaMoved, turn.stored, at, detail);
+                said.media.push(part);
+            }
+        }
+    }
+
+    /// Whether a text that is not empty is too little of one for the target.
+    pub(super) fn is_too_blank(&self, text: &str) -> bool {
+        self.manner.texts == Texts::NotBlank && is_blank(text)
+    }
+}
+
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
+}

@@ -1,0 +1,143 @@
+//! What the provider itself wrote: given back byte for byte where it is valid and belongs there.
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::json;
+use crate::model::{Chunk, Extra, Json};
+use crate::provider::arguments::EMBEDDED_DEPTH;
+use crate::provider::finding::{Finding, Level};
+use crate::provider::openai_responses::NAME;
+use crate::provider::openai_responses::item::check_item;
+use crate::provider::turns::Call;
+
+/// Items of tools that the provider runs within the answer: nobody else has to answer them.
+const HOSTED: &[&str] = &[
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "image_generation_call",
+    "mcp_call",
+    "mcp_list_tools",
+    "compaction",
+];
+
+/// An item or a part as the provider wrote it, read.
+#[derive(Debug)]
+pub(super) struct Given<'a> {
+    json: &'a Json,
+    fields: Map<String, Value>,
+}
+
+impl<'a> Given<'a> {
+    /// What came with a chunk, if it is of this wire.
+    pub(super) fn of(chunk: &'a Chunk) -> Option<Self> {
+        let native = chunk.native.as_ref().filter(|native| native.wire == NAME)?;
+        Self::read(&native.json)
+    }
+
+    /// `None` if it is no object, holds half characters, or is nested too deep.
+    pub(super) fn read(json: &'a Json) -> Option<Self> {
+        if json::depth(json.as_str()) > EMBEDDED_DEPTH {
+            return None;
+        }
+        Some(Self { json, fields: serde_json::from_str(json.as_str()).ok()? })
+    }
+
+    pub(super) fn id(&self) -> Option<&str> {
+        self.fields.get("id").and_then(Value::as_str)
+    }
+
+    /// As it came.
+    pub(super) fn whole(&self) -> Box<RawValue> {
+        raw(self.json.as_str())
+    }
+
+    /// As it came, but for the server's id.
+    pub(super) fn without_id(&self) -> Box<RawValue> {
+        // It was read as an object.
+        let fields = Extra::from_object(self.json.as_str()).unwrap_or_default();
+        let fields = fields.iter().filter(|(name, _)| *name != "id");
+        let fields: Vec<String> = fields.map(|(name, value)| format!("{}:{}", Value::from(name), value)).collect();
+        raw(&format!("{{{}}}", fields.join(",")))
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.fields.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn kind(&self) -> &str {
+        self.text("type")
+    }
+
+    fn is_valid_item(&self) -> bool {
+        is_valid(&self.fields)
+    }
+
+    /// Whether it is a valid part of a message of this role.
+    fn is_valid_part(&self, role: &str) -> bool {
+        let message = json!({"type": "message", "role": role, "content": [self.fields]});
+        message.as_object().is_some_and(is_valid)
+    }
+
+    /// Is this reasoning that can be given back without the server's help (OR-21)?
+    pub(super) fn is_reasoning(&self) -> bool {
+        self.kind() == "reasoning" && !self.text("encrypted_content").is_empty() && self.is_valid_item()
+    }
+
+    /// Is this the part that says this, under this name: `text` or `refusal`?
+    pub(super) fn is_part(&self, name: &str, said: &str) -> bool {
+        self.kind() == if name == "text" { "output_text" } else { name }
+            && self.text(name) == said
+            && self.is_valid_part("assistant")
+    }
+
+    /// Is this a message of the model that says this and nothing else?
+    pub(super) fn is_message(&self, name: &str, said: &str) -> bool {
+        let parts = self.fields.get("content").and_then(Value::as_array).map(Vec::as_slice);
+        let says = matches!(parts, Some([part]) if part.get(name).is_some_and(|text| text == said));
+        self.kind() == "message" && self.text("role") == "assistant" && says && self.is_valid_item()
+    }
+
+    /// Is this a part that a user may send, of this type?
+    pub(super) fn is_input(&self, kinds: &[&str]) -> bool {
+        kinds.contains(&self.kind()) && self.is_valid_part("user")
+    }
+
+    /// Is this the call, with this input if it is a custom tool's?
+    pub(super) fn is_call(&self, call: &Call<'_>, input: Option<&str>) -> bool {
+        let (kind, key, said) = match input {
+            Some(input) => ("custom_tool_call", "input", input),
+            None => ("function_call", "arguments", call.arguments.as_ref()),
+        };
+        (self.kind(), self.text(key)) == (kind, said)
+            && (self.text("call_id"), self.text("name")) == (call.id.as_str(), call.name.as_ref())
+            && self.is_valid_item()
+    }
+
+    /// Is this a call of a tool that takes text, not JSON, with this input?
+    pub(super) fn is_custom(&self, input: &str) -> bool {
+        self.kind() == "custom_tool_call" && self.text("input") == input
+    }
+
+    /// Is this the request's `instructions`?
+    pub(super) fn is_instructions(&self, said: &str) -> bool {
+        self.fields.len() == 1 && self.text("instructions") == said
+    }
+
+    /// Is this an item of a tool that the provider runs, or of its own bookkeeping?
+    pub(super) fn is_hosted(&self) -> bool {
+        HOSTED.contains(&self.kind()) && self.id().is_some() && self.is_valid_item()
+    }
+}
+
+fn is_valid(item: &Map<String, Value>) -> bool {
+    let mut findings: Vec<Finding> = Vec::new();
+    check_item(item, "", true, &mut findings);
+    findings.iter().all(|finding| finding.level != Level::Hard)
+}
+
+/// Of JSON text.
+fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(json::compact(text)).unwrap_or_default()
+}

@@ -1,0 +1,107 @@
+//! What becomes of thinking: items of its own where the provider takes them back, else text, or nothing.
+
+use std::borrow::Cow;
+
+use super::Renderer;
+use super::assistant::{Place, Reasoning, Slot, Thought};
+use super::wire::Part;
+use crate::provider::Thinking;
+use crate::provider::turns::Turn;
+use crate::reconcile::Rule;
+
+impl<'a> Renderer<'a> {
+    /// Keeps the reasoning that an item of the same message follows (OR-08). Says whether all of it is kept: only then do
+    /// the server's ids, and what hosted tools did, stand with what they belong to (OR-09).
+    pub(super) fn place_thinking(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) -> bool {
+        let mut hosted = slots.iter().any(|slot| matches!(slot.place, Place::Own { hosted: true, .. }));
+        while !keep_followed(slots) && hosted {
+            hosted = false;
+            self.leave_out_hosted(turn, slots);
+        }
+        let whole = slots.iter().all(|slot| !matches!(slot.place, Place::Thought(Thought { item: None, .. })));
+        self.place_left(turn, slots);
+        whole
+    }
+
+    /// Thinking that is not kept: in tags, or left out.
+    fn place_left(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) {
+        let is_all = slots.iter().all(|slot| matches!(slot.place, Place::Thought(_)));
+        let tags = match self.options.thinking {
+            Thinking::Tagged => true,
+            Thinking::Native => is_all,
+            Thinking::Omit => false,
+        };
+        slots.retain_mut(|slot| {
+            let Place::Thought(Thought { text, opaque, item: None }) = &slot.place else { return true };
+            if tags && !text.is_empty() {
+                self.note(Rule::ThinkingTagged, turn.stored, slot.chunk, "it is text in <think> tags in this prompt");
+                slot.place = Place::Part(Part::OutputText { text: Cow::Owned(Thinking::tagged(text)) }.into());
+                return true;
+            }
+            let why = match self.options.thinking {
+                Thinking::Omit => "thinking was left out, as was asked for",
+                _ if *opaque => "no item of the message follows it, or it is bound to another provider or model",
+                _ => "the target takes no thinking without its encrypted content",
+            };
+            self.note(Rule::ThinkingLeftOut, turn.stored, slot.chunk, why);
+            false
+        });
+    }
+
+    fn leave_out_hosted(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) {
+        slots.retain(|slot| {
+            let leaves = matches!(slot.place, Place::Own { hosted: true, .. });
+            if leaves {
+                self.note(
+                    Rule::LeftOut,
+                    turn.stored,
+                    slot.chunk,
+                    "it cannot stand without the reasoning of its message",
+                );
+            }
+            !leaves
+        });
+    }
+
+    /// Takes the server's ids of a message's items, if its reasoning has one and none of them was used before (OR-06).
+    pub(super) fn take_ids(&mut self, slots: &[Slot<'a>]) -> bool {
+        let (mut reasoned, mut ids) = (false, Vec::new());
+        for slot in slots {
+            let given = match &slot.place {
+                Place::Thought(Thought { item: Some(Reasoning::Given(given)), .. }) => {
+                    reasoned |= given.id().is_some();
+                    given
+                }
+                Place::Thought(_) => return false,
+                Place::Own { given, hosted: false } | Place::Call { given: Some(given), .. } => given,
+                Place::Part(_) | Place::Own { .. } | Place::Call { given: None, .. } => continue,
+            };
+            ids.extend(given.id().map(str::to_owned));
+        }
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        let free = reasoned && ids.len() == count && ids.iter().all(|id| !self.ids.contains(id));
+        if free {
+            self.ids.extend(ids);
+        }
+        free
+    }
+}
+
+/// Drops the items of thinking that nothing follows. Says whether all thinking is kept.
+fn keep_followed(slots: &mut [Slot<'_>]) -> bool {
+    let (mut followed, mut all) = (false, true);
+    for slot in slots.iter_mut().rev() {
+        match &mut slot.place {
+            Place::Thought(thought) => {
+                if !followed {
+                    thought.item = None;
+                }
+                all &= thought.item.is_some();
+            }
+            _ => followed = true,
+        }
+    }
+    all
+}

@@ -1,0 +1,221 @@
+//! A request that is refused, to one that is accepted.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::ingest::fields::{Fields, array, is_empty};
+use super::parse::{Readable, Request};
+use super::{Finding, Level, Prompt, PromptOptions, Target, check, render};
+use crate::conversation::Conversation;
+use crate::error::{Error, Result};
+use crate::group::{MessageState, StoredMessage};
+use crate::model::Message;
+use crate::reconcile::{ReportLine, Rule};
+
+/// Reads a request of one wire, and writes it as a target takes it: the messages in it are reconciled and rendered as if
+/// they came from a store.
+///
+/// Where both are of the same wire, what else the request holds (model, tools, temperature) stays byte for byte, but for
+/// what the target would refuse; else it is left out: parameters do not translate. All of it is in the report, in this
+/// order: what could not be read as it stands; what was wrong with the conversation; what the target does not take; what
+/// became of the other fields. Message indexes are positions in the list of the given request's messages.
+///
+/// The request need not be refused. One that is in order comes back with the same messages, and the report names the
+/// fields that the target's renderer does not write.
+///
+/// ```
+/// use conversation_store::provider::{PromptOptions, Target, repair};
+///
+/// let request = r#"{"model": "gpt-5", "messages": [
+///     {"role": "user", "content": "What time is it?"},
+///     {"role": "assistant", "content": null, "tool_calls": [
+///         {"id": "call_1", "type": "function", "function": {"name": "clock", "arguments": "{}"}}]},
+///     {"role": "user", "content": "Well?"}]}"#;
+/// let repaired = repair(Target::OPENAI_CHAT, Target::OPENAI_CHAT, request, &PromptOptions::new())?;
+/// assert!(repaired.request.get().starts_with(r#"{"model":"gpt-5","messages":[{"role":"user""#));
+/// assert!(repaired.request.get().contains(r#"{"role":"tool","tool_call_id":"call_1","content":"Interrupted"#));
+/// assert_eq!(repaired.report[0].tool_call_id.as_deref(), Some("call_1"));
+/// # Ok::<(), conversation_store::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`super::parse`] and [`super::render`].
+pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptions) -> Result<Prompt> {
+    let text = Readable::of(request);
+    let Request { names, parsed, rest } = Request::read(from, &text)?;
+    let messages: Vec<StoredMessage> = (0..).zip(parsed.messages).map(|(at, message)| stored(at, message)).collect();
+    let prompt = render(target, &Conversation::new(messages.clone()), options)?;
+    let mut report = parsed.notes;
+    report.extend(prompt.report);
+    report.extend(left_out(unknown_fields(&messages), &prompt.request));
+    if from.wire().name != target.wire().name {
+        report.extend(rest.names().map(|name| {
+            ReportLine::new(Rule::LeftOut, format!("`{name}` is of {from}: what {target} takes for it is not known"))
+        }));
+        return Ok(Prompt { request: prompt.request, report });
+    }
+    let mut kept = Kept::new(&names, rest, &prompt.request);
+    let request = kept.accepted(target, &mut report)?;
+    Ok(Prompt { request, report })
+}
+
+/// A message as if it had come out of a log.
+fn stored(index: u64, message: Message) -> StoredMessage {
+    let chunk_indexes = (0..).take(message.chunks.len()).collect();
+    let seq = index + 1;
+    StoredMessage { index, state: MessageState::Complete, first_seq: seq, last_seq: seq, chunk_indexes, message }
+}
+
+/// A field that is not known, and the line that it gets if it does not reach the prompt.
+struct Unknown<'a> {
+    name: &'a str,
+    value: &'a str,
+    line: ReportLine,
+}
+
+/// The unknown fields of messages and chunks.
+fn unknown_fields(messages: &[StoredMessage]) -> Vec<Unknown<'_>> {
+    let mut unknown = Vec::new();
+    for stored in messages {
+        let detail = |name| format!("the field `{name}` is not known and was left out");
+        unknown.extend(stored.message.metadata.extra.iter().map(|(name, json)| Unknown {
+            name,
+            value: json.as_str(),
+            line: ReportLine::message(Rule::LeftOut, stored, detail(name)),
+        }));
+        for (at, chunk) in stored.message.chunks.iter().enumerate() {
+            unknown.extend(chunk.extra.iter().map(|(name, json)| Unknown {
+                name,
+                value: json.as_str(),
+                line: ReportLine::chunk(Rule::LeftOut, stored, at, detail(name)),
+            }));
+        }
+    }
+    unknown
+}
+
+/// Lines for those unknown fields that are nowhere in the request.
+fn left_out(unknown: Vec<Unknown<'_>>, request: &RawValue) -> Vec<ReportLine> {
+    let mut written = HashSet::new();
+    if !unknown.is_empty() {
+        collect(request, &mut written);
+    }
+    let lost = unknown.into_iter().filter(|unknown| !written.contains(&(Cow::Borrowed(unknown.name), unknown.value)));
+    lost.map(|unknown| unknown.line).collect()
+}
+
+/// All fields of all objects. How deep a request is nested, its renderer and [`Json::MAX_DEPTH`](crate::model::Json)
+/// limit.
+fn collect<'a>(value: &'a RawValue, written: &mut HashSet<(Cow<'a, str>, &'a str)>) {
+    for (name, field) in Fields::of(value).unwrap_or_default().pairs() {
+        collect(field, written);
+        written.insert((name, field.get()));
+    }
+    if value.get().starts_with('[') {
+        array(value).unwrap_or_default().into_iter().for_each(|item| collect(item, written));
+    }
+}
+
+/// The fields of the request that is made.
+struct Kept<'a>(Vec<Field<'a>>);
+
+struct Field<'a> {
+    name: String,
+    value: Value<'a>,
+    /// Whether it is of the given request; else it was rendered.
+    given: bool,
+}
+
+enum Value<'a> {
+    Whole(&'a RawValue),
+    /// An array, of which items were left out.
+    Items(Vec<&'a RawValue>),
+}
+
+impl<'a> Kept<'a> {
+    /// The fields in the order of the given request: what was rendered stands where it stood, or at the end.
+    fn new(names: &[String], rest: Fields<'a>, rendered: &'a RawValue) -> Self {
+        let mut rendered = Fields::of(rendered).unwrap_or_default().pairs();
+        let rest = rest.pairs();
+        let mut fields: Vec<Field<'a>> = Vec::new();
+        for name in names {
+            let given = rest.iter().rfind(|(field, _)| field == name).map(|(_, raw)| *raw);
+            let made = rendered.iter().position(|(field, _)| field == name);
+            let (value, given) = match (given, made) {
+                (Some(value), None) => (value, true),
+                (Some(value), Some(_)) if !is_empty(value) => (value, true),
+                (_, Some(made)) => (rendered.remove(made).1, false),
+                (None, None) => continue,
+            };
+            if !fields.iter().any(|field| field.name == *name) {
+                fields.push(Field { name: name.clone(), value: Value::Whole(value), given });
+            }
+        }
+        for (name, value) in rendered {
+            if !fields.iter().any(|field| field.name == name) {
+                fields.push(Field { name: name.into_owned(), value: Value::Whole(value), given: false });
+            }
+        }
+        Self(fields)
+    }
+
+    /// The request, without what the target would refuse of the given fields.
+    fn accepted(&mut self, target: Target, report: &mut Vec<ReportLine>) -> Result<Box<RawValue>> {
+        loop {
+            let request = to_raw_value(self);
+            let request = request.map_err(|error| Error::InvalidInput(format!("it cannot be written: {error}")))?;
+            let findings = check(target, request.get()).unwrap_or_default();
+            let refused = findings.iter().filter(|finding| finding.level == Level::Hard);
+            // Each turn leaves something out, so there is an end.
+            let Some(line) = refused.filter_map(|finding| self.leave_out(finding)).next() else { return Ok(request) };
+            report.push(line);
+        }
+    }
+
+    /// Leaves out what a finding is about: an item of an array, or a field.
+    fn leave_out(&mut self, finding: &Finding) -> Option<ReportLine> {
+        let end = finding.place.find(['.', '[']).unwrap_or(finding.place.len());
+        let (name, rest) = finding.place.split_at_checked(end)?;
+        let at = self.0.iter().position(|field| field.given && field.name == name)?;
+        let item = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')?.0.parse::<usize>().ok());
+        let left_out = match item.filter(|item| self.0.get_mut(at).is_some_and(|field| field.value.remove(*item))) {
+            Some(item) => format!("{name}[{item}]"),
+            None => self.0.remove(at).name,
+        };
+        let detail = format!("`{left_out}` was left out, the target refuses it: {}: {}", finding.rule, finding.problem);
+        Some(ReportLine::new(Rule::LeftOut, detail))
+    }
+}
+
+impl Value<'_> {
+    /// Removes an item, if this is an array of several.
+    fn remove(&mut self, item: usize) -> bool {
+        let mut items = match self {
+            Self::Whole(raw) => array(raw).unwrap_or_default(),
+            Self::Items(items) => std::mem::take(items),
+        };
+        if items.len() < 2 || item >= items.len() {
+            return false;
+        }
+        items.remove(item);
+        *self = Self::Items(items);
+        true
+    }
+}
+
+impl Serialize for Kept<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for Field { name, value, .. } in &self.0 {
+            match value {
+                Value::Whole(raw) => map.serialize_entry(name, raw)?,
+                Value::Items(items) => map.serialize_entry(name, items)?,
+            }
+        }
+        map.end()
+    }
+}

@@ -1,0 +1,192 @@
+//! Recorded answers to chunks, into the store, and back into a prompt: whole, in pieces, and cut off anywhere.
+//!
+//! Each folder of `tests/fixtures/providers/<wire>/` is a case: `request.json`, the `response.json` or the `stream.txt` to
+//! it, or both, and `expected.jsonl`: the message that they are, as a line of a transcript. A file `target` names another
+//! target than the wire itself.
+
+use std::fs;
+use std::path::Path;
+
+use conversation_store::model::{Chunk, Message, Metadata, Role};
+use conversation_store::provider::{Decoder, Level, PromptOptions, Target, check, decode, parse, repair};
+use conversation_store::{Conversation, Error, MessageState, Store, StoredMessage};
+use serde_json::Value;
+
+use crate::common::prompts;
+use crate::{Merged, events};
+
+struct Case {
+    name: String,
+    target: Target,
+    request: String,
+    response: Option<Vec<u8>>,
+    stream: Option<Vec<u8>>,
+    expected: Message,
+}
+
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for wire in folders(Path::new("tests/fixtures/providers")) {
+        let name = wire.file_name().unwrap().to_str().unwrap().replace('_', "-");
+        for folder in folders(&wire) {
+            let read = |file: &str| fs::read(folder.join(file)).ok();
+            let text = |file: &str| read(file).map(|bytes| String::from_utf8(bytes).unwrap());
+            cases.push(Case {
+                name: folder.display().to_string(),
+                target: text("target").map_or(name.clone(), |target| target.trim().to_owned()).parse().unwrap(),
+                request: text("request.json").unwrap(),
+                response: read("response.json"),
+                stream: read("stream.txt"),
+                expected: Message::from_json(text("expected.jsonl").unwrap().trim_end()).unwrap(),
+            });
+        }
+    }
+    assert!(cases.len() >= 21);
+    cases
+}
+
+fn folders(path: &Path) -> Vec<std::path::PathBuf> {
+    let mut folders: Vec<_> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.retain(|path| path.is_dir());
+    folders.sort();
+    folders
+}
+
+impl Case {
+    fn bodies(&self) -> impl Iterator<Item = &[u8]> {
+        let bodies = [&self.response, &self.stream].into_iter().flatten();
+        bodies.map(Vec::as_slice)
+    }
+
+    /// The request's messages, and this one behind them.
+    fn with(&self, answer: StoredMessage) -> Vec<StoredMessage> {
+        let mut messages: Vec<StoredMessage> = parse(self.target, &self.request)
+            .unwrap()
+            .messages
+            .into_iter()
+            .enumerate()
+            .map(|(index, message)| stored(index as u64, MessageState::Complete, message))
+            .collect();
+        messages.push(StoredMessage { index: messages.len() as u64, ..answer });
+        messages
+    }
+}
+
+fn stored(index: u64, state: MessageState, message: Message) -> StoredMessage {
+    let chunk_indexes = (0..).take(message.chunks.len()).collect();
+    StoredMessage { index, state, first_seq: index + 1, last_seq: index + 1, chunk_indexes, message }
+}
+
+/// The message with its JSON in one form: a whole answer is indented, a stream is not.
+fn value(message: &Message) -> Value {
+    serde_json::from_str(&message.to_json()).unwrap()
+}
+
+#[test]
+fn answers_are_what_is_expected() {
+    for case in cases() {
+        for body in case.bodies() {
+            let message = decode(case.target, body).unwrap();
+            assert_eq!(value(&message), value(&case.expected), "{}", case.name);
+            assert_eq!(Message::from_json(&message.to_json()).unwrap(), message, "{}", case.name);
+        }
+    }
+}
+
+#[test]
+fn requests_are_in_order() {
+    for case in cases() {
+        let findings = check(case.target, &case.request).unwrap();
+        assert!(findings.iter().all(|finding| finding.level != Level::Hard), "{}: {findings:#?}", case.name);
+        let repaired = repair(case.target, case.target, &case.request, &PromptOptions::new()).unwrap();
+        prompts::assert_accepted(case.target, &repaired);
+        assert_eq!(parse(case.target, &case.request).unwrap().notes, [], "{}", case.name);
+    }
+}
+
+/// Wherever the bytes are split, the events are the same.
+#[test]
+fn bytes_may_be_split_anywhere() {
+    for case in cases() {
+        for body in case.bodies() {
+            let whole = events(case.target, &[body]);
+            for at in 0..=body.len() {
+                let (before, after) = body.split_at(at);
+                assert_eq!(events(case.target, &[before, after]), whole, "{} at {at}", case.name);
+            }
+            let bytes: Vec<&[u8]> = body.chunks(1).collect();
+            assert_eq!(events(case.target, &bytes), whole, "{}", case.name);
+        }
+    }
+}
+
+/// Wherever the bytes end, what came is a message that can be rendered; with and without the decoder's own end.
+#[test]
+fn bytes_may_end_anywhere() {
+    let targets = prompts::targets();
+    for case in cases() {
+        for body in case.bodies() {
+            let mut last = Vec::new();
+            for at in 0..body.len() {
+                let mut decoder = Decoder::new(case.target);
+                let mut dropped = Merged::default();
+                dropped.take(decoder.push(&body[..at]).unwrap());
+                let mut ended = dropped.clone();
+                ended.take(decoder.finish());
+                let both = vec![dropped, ended];
+                if last == both {
+                    continue;
+                }
+                for answer in &both {
+                    let log = case.with(answer.clone().stored());
+                    for target in &targets {
+                        let prompt = prompts::prompt(*target, &log, &PromptOptions::new()).unwrap();
+                        prompts::assert_accepted(*target, &prompt);
+                        prompts::assert_conserved(*target, &log, &prompt);
+                    }
+                }
+                last = both;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stream_is_stored_while_it_comes() {
+    for case in cases() {
+        let Some(stream) = &case.stream else { continue };
+        let store = Store::open("memory:").unwrap();
+        let mut decoder = Decoder::new(case.target);
+        let mut writer = store.begin("c", Role::Assistant, Metadata::default()).unwrap();
+        let mut receipt = None;
+        for bytes in stream.chunks(17) {
+            receipt = writer.ingest(decoder.push(bytes).unwrap()).unwrap();
+        }
+        assert!(receipt.is_none());
+        let receipt = writer.ingest(decoder.finish()).unwrap().unwrap();
+        assert!(receipt.durable);
+        assert!(matches!(writer.push(0, Chunk::text("more")), Err(Error::MessageClosed { .. })));
+        drop(writer);
+        let loaded = store.load_raw("c").unwrap().remove(0);
+        let mut message = loaded.message;
+        message.metadata = case.expected.metadata.clone();
+        assert_eq!(value(&message), value(&case.expected), "{}", case.name);
+        assert_eq!(loaded.state, MessageState::Complete);
+    }
+}
+
+/// The provider gets back what it said.
+#[test]
+fn answers_go_back_to_the_provider() {
+    for case in cases() {
+        let log = case.with(stored(0, MessageState::Complete, case.expected.clone()));
+        let prompt = prompts::prompt(case.target, &log, &PromptOptions::new()).unwrap();
+        prompts::assert_accepted(case.target, &prompt);
+        prompts::assert_conserved(case.target, &log, &prompt);
+        let again = Conversation::new(log).into_messages();
+        assert_eq!(
+            prompts::prompt(case.target, &again, &PromptOptions::new()).unwrap().request.get(),
+            prompt.request.get()
+        );
+    }
+}

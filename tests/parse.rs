@@ -1,0 +1,271 @@
+//! Requests to messages, and back: whole ones, broken ones, hostile ones.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{cases, config, hostile, prompts};
+use conversation_store::model::{Body, Chunk, Message, Role};
+use conversation_store::provider::{Parsed, PromptOptions, Target, Thinking, parse, repair};
+use conversation_store::{Conversation, MessageState, Rule, StoredMessage};
+use proptest::test_runner::{TestError, TestRunner};
+
+const CHAT: Target = Target::OPENAI_CHAT;
+
+fn messages(request: &str) -> Vec<Message> {
+    parse(CHAT, request).unwrap().messages
+}
+
+fn stored(messages: Vec<Message>) -> Vec<StoredMessage> {
+    let stored = (0..).zip(messages).map(|(index, message): (u64, Message)| {
+        let chunk_indexes = (0..).take(message.chunks.len()).collect();
+        let seq = index + 1;
+        StoredMessage { index, state: MessageState::Complete, first_seq: seq, last_seq: seq, chunk_indexes, message }
+    });
+    stored.collect()
+}
+
+/// What is rendered can be read, and is rendered to the same bytes again.
+#[test]
+fn rendered_requests_parse_to_themselves() {
+    let mut runner = TestRunner::new(config(cases("CONVO_HOSTILE_CASES", 1500)));
+    let result = runner.run(&hostile::log(9), |log| {
+        for target in prompts::targets() {
+            for thinking in [Thinking::Native, Thinking::Tagged, Thinking::Omit] {
+                let options = PromptOptions::new().with_thinking(thinking);
+                let Some(prompt) = prompts::prompt(target, &log, &options) else { continue };
+                let Parsed { messages, notes, .. } = parse(target, prompt.request.get()).unwrap();
+                assert_eq!(notes, [], "{target}\n{}", prompt.request);
+                let again = prompts::prompt(target, &stored(messages), &options).unwrap();
+                assert_eq!(again.request.get(), prompt.request.get(), "{target}");
+                let repaired = repair(target, target, prompt.request.get(), &options).unwrap();
+                assert_eq!(repaired.request.get(), prompt.request.get(), "{target}");
+            }
+        }
+        Ok(())
+    });
+    if let Err(TestError::Fail(reason, log)) = result {
+        panic!("{reason}\n{}", log.iter().map(|stored| format!("{stored:?}\n")).collect::<String>());
+    }
+}
+
+#[test]
+fn the_two_refused_requests_of_the_field_are_accepted() {
+    let orphan = r#"{"model":"gpt-5","temperature":0.20,"messages":[
+        {"role":"user","content":"What time is it?"},
+        {"role":"tool","tool_call_id":"call_1","content":"10:34"}]}"#;
+    let unanswered = r#"{"model":"gpt-5","messages":[
+        {"role":"user","content":"Two files, please."},
+        {"role":"assistant","content":null,"tool_calls":[
+            {"id":"call_1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},
+            {"id":"call_2","type":"function","function":{"name":"read","arguments":"{\"path\":\"b\"}"}}]},
+        {"role":"tool","tool_call_id":"call_2","content":"B"},
+        {"role":"user","content":"Well?"}],"stream":true}"#;
+    for (request, start, end, rule) in [
+        (orphan, r#"{"model":"gpt-5","temperature":0.20,"messages":[{"#, "}]}", Rule::OrphanResultRemoved),
+        (unanswered, r#"{"model":"gpt-5","messages":[{"#, r#"}],"stream":true}"#, Rule::OutcomeUnknown),
+    ] {
+        let repaired = repair(CHAT, CHAT, request, &PromptOptions::new()).unwrap();
+        prompts::assert_accepted(CHAT, &repaired);
+        let text = repaired.request.get();
+        assert!(text.starts_with(start) && text.ends_with(end), "{text}");
+        assert_eq!(repaired.report.iter().map(|line| line.rule).collect::<Vec<_>>(), [rule]);
+    }
+}
+
+/// A request, what is said about it, and the JSON of its last message.
+#[test]
+fn broken_requests_lose_nothing() {
+    use Rule::{Altered, RoleChanged};
+    let table: &[(&str, &[Rule], &str)] = &[
+        (r#"[{"role":"user","content":"a"}]"#, &[], r#"{"role":"user","chunks":[{"type":"text","text":"a"}]}"#),
+        (
+            r#"[{"role":"User","content":"a"}]"#,
+            &[RoleChanged],
+            r#"{"role":"user","chunks":[{"type":"text","text":"a"}]}"#,
+        ),
+        (r#"["a"]"#, &[RoleChanged], r#"{"role":"user","chunks":[{"type":"text","text":"a"}]}"#),
+        (
+            r#"[[1]]"#,
+            &[Altered],
+            r#"{"role":"user","chunks":[{"type":"opaque","provider":"openai","kind":"message","json":[1]}]}"#,
+        ),
+        (r#"[{"role":"user","content":null}]"#, &[], r#"{"role":"user","chunks":[]}"#),
+        (
+            r#"[{"role":"user","content":{"a":1}}]"#,
+            &[Altered],
+            r#"{"role":"user","chunks":[{"type":"text","text":"{\"a\":1}"}]}"#,
+        ),
+        (
+            r#"[{"role":"developer","content":"a","name":"b"}]"#,
+            &[],
+            r#"{"role":"system","chunks":[{"type":"text","text":"a"}],"name":"b"}"#,
+        ),
+        (
+            r#"[{"role":"wizard","content":[{"type":"text","text":"a"},"b",{"type":"video","url":"c"}]}]"#,
+            &[RoleChanged],
+            r#"{"role":"user","chunks":[{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"opaque","provider":"openai","kind":"video","json":{"type":"video","url":"c"}}]}"#,
+        ),
+        (
+            r#"[{"content":null,"tool_calls":[{"id":7,"type":"function","function":{"name":"f","arguments":{"a":1}}}]}]"#,
+            &[RoleChanged, Altered],
+            r#"{"role":"assistant","chunks":[{"type":"tool_call","id":"7","name":"f","arguments":"{\"a\":1}"}]}"#,
+        ),
+        (
+            r#"[{"role":"assistant","tool_calls":[{"function":{"name":"f"}}],"annotations":[],"audio":null}]"#,
+            &[],
+            r#"{"role":"assistant","chunks":[{"type":"tool_call","id":"","name":"f","arguments":""}]}"#,
+        ),
+        (
+            r#"[{"role":"assistant","content":"","function_call":{"name":"f","arguments":"{}"}}]"#,
+            &[],
+            r#"{"role":"assistant","chunks":[{"type":"tool_call","id":"","name":"f","arguments":"{}"}]}"#,
+        ),
+        (
+            r#"[{"role":"function","name":"f","content":"a"}]"#,
+            &[],
+            r#"{"role":"tool","chunks":[{"type":"tool_result","tool_call_id":"","name":"f","content":"a"}]}"#,
+        ),
+        (
+            r#"[{"role":"tool","tool_call_id":"c","content":null}]"#,
+            &[],
+            r#"{"role":"tool","chunks":[{"type":"tool_result","tool_call_id":"c","content":""}]}"#,
+        ),
+        (
+            r#"[{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"a"},{"type":"json","json":{"b":1.0}}]}]"#,
+            &[],
+            r#"{"role":"tool","chunks":[{"type":"tool_result","tool_call_id":"c","content":[{"type":"text","text":"a"},{"type":"json","json":{"type":"json","json":{"b":1.0}}}]}]}"#,
+        ),
+        (
+            r#"[{"role":"tool","tool_call_id":"c","content":{"b":1}}]"#,
+            &[Altered],
+            r#"{"role":"tool","chunks":[{"type":"tool_result","tool_call_id":"c","content":"{\"b\":1}"}]}"#,
+        ),
+        (
+            r#"[{"role":"assistant","reasoning":"r","reasoning_content":"r","content":"a","refusal":"no"}]"#,
+            &[],
+            r#"{"role":"assistant","chunks":[{"type":"thinking","text":"r"},{"type":"text","text":"a"},{"type":"refusal","text":"no"}]}"#,
+        ),
+        (
+            r#"[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x.test/a.png","detail":"low"}}]}]"#,
+            &[],
+            r#"{"role":"user","chunks":[{"type":"image","url":"https://x.test/a.png","detail":"low"}]}"#,
+        ),
+        (
+            r#"[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"QQ==","format":"mp3"}}]}]"#,
+            &[],
+            r#"{"role":"user","chunks":[{"type":"audio","data":"QQ==","mime_type":"audio/mpeg"}]}"#,
+        ),
+        (
+            r#"[{"role":"user","content":[{"type":"file","file":{"file_id":"file-1"}}]}]"#,
+            &[],
+            r#"{"role":"user","chunks":[{"type":"file","native":{"wire":"openai-chat","json":{"type":"file","file":{"file_id":"file-1"}}}}]}"#,
+        ),
+        (
+            r#"[{"role":"assistant","tool_calls":[{"id":"c","type":"custom","custom":{"name":"sql","input":"SELECT 1"}}]}]"#,
+            &[],
+            r#"{"role":"assistant","chunks":[{"type":"tool_call","id":"c","name":"sql","arguments":"SELECT 1","native":{"wire":"openai-chat","json":{"custom":{"input":"SELECT 1","name":"sql"},"id":"c","type":"custom"}}}]}"#,
+        ),
+        (
+            r#"[{"role":"user","content":"a\ud83d"}]"#,
+            &[Rule::SurrogateReplaced],
+            "{\"role\":\"user\",\"chunks\":[{\"type\":\"text\",\"text\":\"a\u{fffd}\"}]}",
+        ),
+    ];
+    for (request, rules, wanted) in table {
+        let Parsed { messages, notes, .. } = parse(CHAT, request).unwrap();
+        assert_eq!(messages.last().unwrap().to_json(), *wanted, "{request}");
+        assert_eq!(notes.iter().map(|note| note.rule).collect::<Vec<_>>(), *rules, "{request}");
+        // A name that the transcript has itself would not read back.
+        assert_eq!(Message::from_json(wanted).unwrap().to_json(), *wanted);
+    }
+}
+
+#[test]
+fn only_what_is_no_request_is_an_error() {
+    for text in ["", "hello", "{", "{}", "1", "null", r#"{"messages":{}}"#, r#"{"input":[]}"#, r#""[]""#] {
+        let error = parse(CHAT, text).unwrap_err();
+        assert!(matches!(error, conversation_store::Error::InvalidInput(_)), "{text}: {error}");
+    }
+    assert_eq!(messages("\u{feff} [] "), []);
+    let deep = format!(r#"[{{"role":"user","content":{}{}}}]"#, "[".repeat(300), "]".repeat(300));
+    assert_eq!(messages(&deep)[0].chunks.len(), 1);
+}
+
+#[test]
+fn any_json_is_parsed_without_panic_and_repaired_to_what_is_accepted() {
+    const VALUES: &[&str] =
+        &["null", "1", "\"\"", "\"x\"", "[]", "{}", "[null]", "[1,\"a\",{}]", "{\"a\":1}", "true", "[[]]", "\"{}\""];
+    const FIELDS: &[&str] = &[
+        "role",
+        "content",
+        "tool_calls",
+        "tool_call_id",
+        "function_call",
+        "name",
+        "refusal",
+        "audio",
+        "reasoning_content",
+        "annotations",
+        "id",
+        "provider",
+        "chunks",
+        "images",
+    ];
+    for field in FIELDS {
+        for value in VALUES {
+            for role in ["system", "user", "assistant", "tool", "function"] {
+                let request = format!(
+                    r#"[{{"role":"user","content":"hi"}},{{"content":"a","role":"{role}","{field}":{value}}},{{"role":"user","content":"ho"}}]"#
+                );
+                let repaired = repair(CHAT, CHAT, &request, &PromptOptions::new()).unwrap();
+                prompts::assert_accepted(CHAT, &repaired);
+                for message in messages(&request) {
+                    let line = message.to_json();
+                    assert_eq!(Message::from_json(&line).unwrap(), message, "{line}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_target_would_refuse_of_the_rest_is_left_out() {
+    let request = r#"{"frobnicate": 1, "messages": [{"role":"user","content":"a","name":"b"}], "tools": [
+        {"type":"function","function":{"name":"good"}},{"type":"function","function":{"name":"not good"}}], "stop":null}"#;
+    let repaired = repair(CHAT, CHAT, request, &PromptOptions::new()).unwrap();
+    let wanted = concat!(
+        r#"{"messages":[{"role":"user","content":"a"}],"#,
+        r#""tools":[{"type":"function","function":{"name":"good"}}],"stop":null}"#
+    );
+    assert_eq!(repaired.request.get(), wanted);
+    let details: Vec<String> = repaired.report.iter().map(ToString::to_string).collect();
+    assert_eq!(details.len(), 3, "{details:#?}");
+    assert!(details[0].contains("`name`") && details[1].contains("`frobnicate`") && details[2].contains("`tools[1]`"));
+}
+
+#[test]
+fn a_conversation_that_is_in_order_comes_back_as_it_is() {
+    let request = concat!(
+        r#"{"model":"gpt-5","messages":[{"role":"system","content":"Be brief."},"#,
+        r#"{"role":"user","content":[{"type":"text","text":"What is it?"},"#,
+        r#"{"type":"image_url","image_url":{"url":"https://x.test/a.png"}}]},"#,
+        r#"{"role":"assistant","content":"I look.","tool_calls":[{"id":"c1","type":"function","#,
+        r#""function":{"name":"look","arguments":"{\"n\" : 1.0}"}}]},"#,
+        r#"{"role":"tool","tool_call_id":"c1","content":"a cat"}],"max_tokens":1e3}"#
+    );
+    let repaired = repair(CHAT, CHAT, request, &PromptOptions::new()).unwrap();
+    assert_eq!(repaired.request.get(), request);
+    assert_eq!(repaired.report, []);
+}
+
+#[test]
+fn messages_are_those_of_a_conversation() {
+    let parsed = messages(r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}"#);
+    let conversation = Conversation::new(stored(parsed));
+    assert_eq!(conversation.report(), []);
+    let said: Vec<(Role, &Body)> =
+        conversation.messages().iter().map(|stored| (stored.message.role, &stored.message.chunks[0].body)).collect();
+    let text = |text: &str| Chunk::text(text).body;
+    assert_eq!(said, [(Role::User, &text("a")), (Role::Assistant, &text("b"))]);
+}

@@ -1,0 +1,135 @@
+//! What the options of a prompt do: rounds of tools that are over, and tools that the caller declares.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::chat::rendered;
+use common::prompts;
+use conversation_store::model::{Body, Chunk, Image, Json, Message, Output, PartBody, Role};
+use conversation_store::provider::{FinishedTools, PromptOptions, Target, Thinking, Tool, check, render};
+use conversation_store::{Error, Rule, Store};
+use serde_json::{Value, json};
+
+/// Two turns with tools: one is over, one is not.
+fn two_turns() -> Vec<Message> {
+    let image = PartBody::Image(Image { url: "https://x.test/a.png".to_owned(), mime_type: None });
+    let output = Output::Parts(vec![PartBody::Text { text: "seen".to_owned() }.into(), image.into()]);
+    let seen = Body::ToolResult { tool_call_id: "2".to_owned(), name: None, output, is_error: Some(true) };
+    vec![
+        Message::user("look"),
+        Message::assistant([
+            Chunk::thinking("hm"),
+            Chunk::text("I look."),
+            Chunk::tool_call("1", "list", r#"{"path":"."}"#),
+            Chunk::tool_call("2", "see", "{}"),
+        ]),
+        Message::new(Role::Tool, [Chunk::tool_result("1", "a.png"), seen.into()]),
+        Message::assistant([Chunk::text("One picture.")]),
+        Message::user("again"),
+        Message::assistant([Chunk::thinking("hm"), Chunk::tool_call("1", "list", "{}")]),
+        Message::tool("1", ""),
+    ]
+}
+
+fn told(finished_tools: FinishedTools) -> (Vec<String>, Vec<Rule>) {
+    rendered(Target::OPENAI_CHAT, &two_turns(), &PromptOptions::new().with_finished_tools(finished_tools))
+}
+
+#[test]
+fn finished_rounds_are_flattened() {
+    let (shape, report) = told(FinishedTools::Flatten);
+    let list = "[The tool list was called with {\"path\":\".\"} and gave:\n\na.png]";
+    let see = "[The tool see was called with {} and failed:] [seen] [image https://x.test/a.png]";
+    assert_eq!(
+        shape[..5],
+        ["user look", "assistant I look.", &format!("user {list} {see}"), "assistant One picture.", "user again"]
+    );
+    assert_eq!(shape[6], "call 1 list {}");
+    let flattened = report.iter().filter(|rule| **rule == Rule::FinishedToolFlattened).count();
+    assert_eq!((flattened, report.len()), (4, 6), "{report:?}");
+}
+
+#[test]
+fn finished_rounds_are_dropped() {
+    let (shape, report) = told(FinishedTools::Drop);
+    assert_eq!(shape[..4], ["user look", "assistant I look.", "assistant One picture.", "user again"]);
+    assert_eq!(shape[5], "call 1 list {}");
+    let dropped = report.iter().filter(|rule| **rule == Rule::FinishedToolDropped).count();
+    assert_eq!((dropped, report.len()), (4, 6), "{report:?}");
+}
+
+/// Thinking that is wanted as text stays.
+#[test]
+fn tagged_thinking_outlives_its_round() {
+    let options = PromptOptions::new().with_finished_tools(FinishedTools::Drop).with_thinking(Thinking::Tagged);
+    let (shape, _) = rendered(Target::OPENAI_CHAT, &two_turns(), &options);
+    assert_eq!(shape[1], "assistant [<think>\nhm\n</think>] [I look.]");
+}
+
+/// As long as the user does not speak, a round is not over: the prompt of a running loop keeps its beginning.
+#[test]
+fn a_round_is_over_when_the_user_has_spoken() {
+    let messages: Vec<Message> = two_turns().into_iter().take(4).collect();
+    let kept = rendered(Target::OPENAI_CHAT, &messages, &PromptOptions::new());
+    for how in [FinishedTools::Flatten, FinishedTools::Drop] {
+        assert_eq!(rendered(Target::OPENAI_CHAT, &messages, &PromptOptions::new().with_finished_tools(how)), kept);
+    }
+}
+
+fn request(target: Target, options: &PromptOptions) -> Result<Value, Error> {
+    let store = Store::open("memory:").unwrap();
+    store.append("chat", &two_turns()).unwrap();
+    let prompt = render(target, &store.load("chat").unwrap(), options)?;
+    prompts::assert_accepted(target, &prompt);
+    Ok(serde_json::from_str(prompt.request.get()).unwrap())
+}
+
+#[test]
+fn declared_tools_stand_in_each_wires_form() {
+    let schema = r#"{"type":"object","properties":{"path":{"type":"string"}}}"#;
+    let parameters: Value = serde_json::from_str(schema).unwrap();
+    let list = Tool::new("list", Json::new(schema).unwrap()).with_description("Lists files.");
+    let options = PromptOptions::new().with_tools([list]);
+    let tools = |target: Target| request(target, &options).unwrap()["tools"].clone();
+    let function = json!({"name": "list", "description": "Lists files.", "parameters": parameters});
+    let chat = json!({"type": "function", "function": function});
+    assert_eq!(tools(Target::OPENAI_CHAT), json!([chat]));
+    let responses = json!({"type": "function", "name": "list", "description": "Lists files.", "parameters": parameters,
+        "strict": false});
+    assert_eq!(tools(Target::OPENAI_RESPONSES), json!([responses]));
+    let anthropic = json!({"name": "list", "description": "Lists files.", "input_schema": parameters});
+    assert_eq!(tools(Target::ANTHROPIC), json!([anthropic]));
+    let gemini = json!({"name": "list", "description": "Lists files.", "parametersJsonSchema": parameters});
+    assert_eq!(tools(Target::GEMINI), json!([{"functionDeclarations": [gemini]}]));
+    let stub = json!({"type": "function", "function": {"name": "see", "parameters": {"type": "object"}}});
+    assert_eq!(tools(Target::OPENAI_CHAT.with_dialect("databricks").unwrap()), json!([chat, stub]));
+    let stub = json!({"name": "see", "input_schema": {"type": "object"}});
+    assert_eq!(tools(Target::ANTHROPIC.with_dialect("bedrock").unwrap()), json!([anthropic, stub]));
+}
+
+#[test]
+fn a_declared_name_is_mapped_as_in_the_calls() {
+    let options = PromptOptions::new().with_tools([Tool::new("web.search", Json::new("{}").unwrap())]);
+    let messages = [Message::user("go"), Message::assistant([Chunk::tool_call("1", "web.search", "{}")])];
+    let store = Store::open("memory:").unwrap();
+    store.append("chat", &messages).unwrap();
+    let prompt = render(Target::OPENAI_CHAT, &store.load("chat").unwrap(), &options).unwrap();
+    assert_eq!(check(Target::OPENAI_CHAT, prompt.request.get()).unwrap(), []);
+    let request: Value = serde_json::from_str(prompt.request.get()).unwrap();
+    let called = &request["messages"][1]["tool_calls"][0]["function"]["name"];
+    assert_eq!(&request["tools"][0]["function"]["name"], called);
+    let changed = prompt.report.iter().filter(|line| line.rule == Rule::NameChanged).count();
+    assert_eq!((called.as_str().unwrap() == "web.search", changed), (false, 2));
+}
+
+#[test]
+fn tools_that_no_target_takes_are_an_error() {
+    let tool = |name: &str, parameters: &str| Tool::new(name, Json::new(parameters).unwrap());
+    for tools in [vec![tool("a", "{}"), tool("a", "{}")], vec![tool("a", "[]")]] {
+        for target in prompts::targets() {
+            let result = request(target, &PromptOptions::new().with_tools(tools.clone()));
+            assert!(matches!(result, Err(Error::InvalidInput(_))), "{target}");
+        }
+    }
+}
