@@ -52,7 +52,7 @@ pub use store::{Store, StoreOptions};
 pub use tail::{StopHandle, Tail};
 pub use writer::MessageWriter;
 
-/// The documents of the crate: formats byte by byte, the design, durability, what changed.
+/// The documents of the crate: formats byte by byte, the design, durability, performance, what changed.
 pub mod documentation {
     #[doc = include_str!("docs/format.md")]
     pub mod format {}
@@ -60,6 +60,8 @@ pub mod documentation {
     pub mod design {}
     #[doc = include_str!("docs/servers.md")]
     pub mod servers {}
+    #[doc = include_str!("docs/performance.md")]
+    pub mod performance {}
     #[doc = include_str!("docs/changelog.md")]
     pub mod changelog {}
 }
