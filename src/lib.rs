@@ -52,7 +52,8 @@ pub use store::{Store, StoreOptions};
 pub use tail::{StopHandle, Tail};
 pub use writer::MessageWriter;
 
-/// The documents of the crate: for people who write servers and agents, formats byte by byte, the design, what changed.
+/// The documents of the crate: for people who write servers and agents, formats byte by byte, the design, performance,
+/// what changed.
 pub mod documentation {
     #[doc = include_str!("docs/servers.md")]
     pub mod servers {}
@@ -60,6 +61,8 @@ pub mod documentation {
     pub mod format {}
     #[doc = include_str!("docs/design.md")]
     pub mod design {}
+    #[doc = include_str!("docs/performance.md")]
+    pub mod performance {}
     #[doc = include_str!("docs/changelog.md")]
     pub mod changelog {}
 }

@@ -1,0 +1,126 @@
+//! Group commit for peers, of the same kind as the store's own: whoever finds nobody leading leads, takes along what has
+//! queued up, and hands leadership on before the others wake.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, Thread};
+
+use super::rows::{Job, Placed};
+
+/// As the store's own commit.
+const COMMIT_JOBS: usize = 256;
+const COMMIT_BYTES: usize = 128 * 1024;
+
+/// Writes jobs.
+pub(super) trait Backend: Send {
+    /// Writes all or none of the jobs, durably.
+    fn commit(&mut self, jobs: &[Job]) -> Vec<Placed>;
+}
+
+pub(super) struct Group<B> {
+    queue: Mutex<Queue>,
+    backend: Mutex<B>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<(Job, Arc<Waiter>)>,
+    /// Somebody leads, or was told to.
+    led: bool,
+}
+
+struct Waiter {
+    told: Mutex<Option<Signal>>,
+    thread: Thread,
+}
+
+enum Signal {
+    Lead,
+    Done(Placed),
+}
+
+impl Waiter {
+    fn tell(&self, signal: Signal) {
+        *self.told.lock().unwrap() = Some(signal);
+        self.thread.unpark();
+    }
+
+    fn wait(&self) -> Signal {
+        loop {
+            let told = self.told.lock().unwrap().take();
+            match told {
+                Some(signal) => return signal,
+                None => thread::park(),
+            }
+        }
+    }
+}
+
+impl Queue {
+    fn take(&mut self) -> (Vec<Job>, Vec<Arc<Waiter>>) {
+        let (mut jobs, mut waiters, mut bytes) = (Vec::new(), Vec::new(), 0);
+        while let Some((job, _)) = self.waiting.front() {
+            bytes += job.bytes();
+            if !jobs.is_empty() && (jobs.len() >= COMMIT_JOBS || bytes > COMMIT_BYTES) {
+                break;
+            }
+            let (job, waiter) = self.waiting.pop_front().unwrap();
+            jobs.push(job);
+            waiters.push(waiter);
+        }
+        (jobs, waiters)
+    }
+}
+
+impl<B: Backend> Group<B> {
+    pub(super) fn new(backend: B) -> Self {
+        Self { queue: Mutex::default(), backend: Mutex::new(backend) }
+    }
+
+    /// Writes a job, with whatever else waits; durable when it returns.
+    pub(super) fn write(&self, job: Job) -> Placed {
+        let own = Arc::new(Waiter { told: Mutex::default(), thread: thread::current() });
+        let mut queue = self.queue.lock().unwrap();
+        queue.waiting.push_back((job, Arc::clone(&own)));
+        let was_led = std::mem::replace(&mut queue.led, true);
+        drop(queue);
+        if was_led && let Signal::Done(placed) = own.wait() {
+            return placed;
+        }
+        // The leader's own job is the first of the queue, so one batch is all that it leads.
+        let (jobs, waiters) = self.queue.lock().unwrap().take();
+        let placed = self.backend.lock().unwrap().commit(&jobs);
+        let mut queue = self.queue.lock().unwrap();
+        let next = queue.waiting.front().map(|(_, waiter)| Arc::clone(waiter));
+        queue.led = next.is_some();
+        drop(queue);
+        if let Some(next) = next {
+            next.tell(Signal::Lead);
+        }
+        let mut owns = None;
+        for (waiter, placed) in waiters.iter().zip(placed) {
+            if Arc::ptr_eq(waiter, &own) {
+                owns = Some(placed);
+            } else {
+                waiter.tell(Signal::Done(placed));
+            }
+        }
+        owns.unwrap()
+    }
+
+    /// Writes many jobs, without anybody to wait with.
+    pub(super) fn fill(&self, jobs: &mut dyn Iterator<Item = Job>) {
+        fill(&mut *self.backend.lock().unwrap(), jobs);
+    }
+}
+
+/// Writes many jobs in groups of the usual size.
+pub(super) fn fill(backend: &mut dyn Backend, jobs: &mut dyn Iterator<Item = Job>) {
+    loop {
+        let group: Vec<Job> = jobs.take(COMMIT_JOBS).collect();
+        if group.is_empty() {
+            return;
+        }
+        backend.commit(&group);
+    }
+}

@@ -1,0 +1,183 @@
+//! What work costs as a store grows: tables of our own engines, each made by a process of its own.
+
+use std::hint::black_box;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use conversation_store::model::{ConversationId, Message};
+use conversation_store::{AppendOptions, Durability, ListQuery, Store};
+
+use super::Bench;
+use crate::engines::ENGINES;
+use crate::options::Options;
+use crate::place::memory;
+use crate::report::{commas, row, show};
+use crate::rounds::{Measured, time_each};
+use crate::texts::{Texts, chunks, conversation};
+
+const CHUNK_BYTES: usize = 500;
+/// How long a figure is measured that is not a median of single steps.
+const LEAST: Duration = Duration::from_millis(50);
+/// Single steps of which the median is taken.
+const STEPS: usize = 101;
+
+/// A table: what grows, and what is done at each size.
+struct Table {
+    name: &'static str,
+    what: &'static str,
+    smallest: usize,
+    largest: (usize, usize),
+    columns: &'static [Column],
+}
+
+type Column = (&'static str, fn(&Subject<'_>) -> f64);
+
+const TABLES: &[Table] = &[
+    Table {
+        name: "chunks",
+        what: "chunks in one conversation",
+        smallest: 10,
+        largest: (1_000_000, 10_000),
+        columns: &[
+            ("append, µs", append),
+            ("load, ns/chunk", load),
+            ("last 10, µs", tail),
+            ("fork, µs", fork),
+            ("rewind, µs", rewind),
+        ],
+    },
+    Table {
+        name: "conversations",
+        what: "conversations",
+        smallest: 1,
+        largest: (1_000_000, 1_000),
+        columns: &[
+            ("append, µs", append),
+            ("append to a new one, µs", append_new),
+            ("load, ns/chunk", load),
+            ("last 10, µs", tail),
+            ("list 50, µs", list),
+        ],
+    },
+];
+
+/// A store of some size.
+struct Subject<'a> {
+    store: &'a Store,
+    /// Conversations of which none was used just before the other, if there are many.
+    some: Vec<ConversationId>,
+    turn: &'a [Message],
+}
+
+pub(super) fn run(bench: &Bench) -> Vec<Measured> {
+    for engine in bench.engines(|engine| engine.ours && engine.keeps) {
+        for table in TABLES {
+            let path = bench.path("growth", &engine);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["--grow", table.name, "--engine", engine.name, "--dir"]).arg(&path);
+            if bench.options.quick {
+                command.arg("--quick");
+            }
+            assert!(command.status().unwrap().success());
+            bench.remove("growth");
+        }
+    }
+    Vec::new()
+}
+
+/// What the other process does: it lets a store grow tenfold from row to row.
+pub(crate) fn print_table(options: &Options, name: &str) {
+    let engine = ENGINES.iter().find(|engine| options.engines.iter().any(|name| name == engine.name)).unwrap();
+    let Table { what, smallest, largest, columns, .. } = TABLES.iter().find(|table| table.name == name).unwrap();
+    let path = options.dir.as_deref().unwrap();
+    let store = Store::open(&format!("{}:{}", engine.name, path.display())).unwrap();
+    let mut texts = Texts::new();
+    let (turn, batch) = (texts.chat(3, CHUNK_BYTES), texts.chat(10, CHUNK_BYTES));
+    let in_one = name == "chunks";
+    let (messages, unit) = if in_one { (&batch, chunks(&batch)) } else { (&turn, 1) };
+    println!("\n{}, {what}:\n", engine.title);
+    let names = columns.iter().map(|(name, _)| (*name).to_owned());
+    row([(*what).to_owned()].into_iter().chain(names).chain(["memory, MiB".to_owned()]));
+    println!("|{}", "---:|".repeat(columns.len() + 2));
+    let buffered = AppendOptions::new().with_durability(Durability::Buffered);
+    let (mut size, mut done) = (*smallest, 0);
+    while size <= if options.quick { largest.1 } else { largest.0 } {
+        eprintln!("growth: {}, {size} {what}", engine.name);
+        while done < size / unit {
+            let id = conversation(if in_one { 0 } else { done });
+            store.append_with(id, messages, &buffered).unwrap();
+            done += 1;
+        }
+        store.sync().unwrap();
+        let count = if in_one { 1 } else { size };
+        let some = (0..STEPS).map(|at| conversation(at.wrapping_mul(7_919) % count)).collect();
+        let subject = Subject { store: &store, some, turn: &turn };
+        let cells = columns.iter().map(|(_, measure)| show(measure(&subject)));
+        let memory = memory("VmRSS").map(show).unwrap_or_default();
+        row([commas(size as f64)].into_iter().chain(cells).chain([memory]));
+        size *= 10;
+    }
+    store.close().unwrap();
+}
+
+/// The median of single, durable steps, in microseconds.
+fn median_micros<T>(mut step: impl FnMut(usize) -> T) -> f64 {
+    let mut times: Vec<_> = (0..STEPS)
+        .map(|at| {
+            let start = Instant::now();
+            black_box(step(at));
+            start.elapsed()
+        })
+        .collect();
+    times.sort();
+    times[STEPS / 2].as_secs_f64() * 1e6
+}
+
+fn append(subject: &Subject<'_>) -> f64 {
+    median_micros(|at| subject.store.append(subject.some[at], subject.turn).unwrap())
+}
+
+fn append_new(subject: &Subject<'_>) -> f64 {
+    median_micros(|_| subject.store.append(ConversationId::new(), subject.turn).unwrap())
+}
+
+fn load(subject: &Subject<'_>) -> f64 {
+    let mut at = 0;
+    let each = time_each(LEAST, || {
+        at += 1;
+        let loaded = black_box(subject.store.load(subject.some[at % STEPS]).unwrap());
+        loaded.messages().iter().map(|stored| stored.message.chunks.len()).sum()
+    });
+    each.as_secs_f64() * 1e9
+}
+
+fn tail(subject: &Subject<'_>) -> f64 {
+    let mut at = 0;
+    let each = time_each(LEAST, || {
+        at += 1;
+        black_box(subject.store.newest_entries(subject.some[at % STEPS], 10).unwrap());
+        1
+    });
+    each.as_secs_f64() * 1e6
+}
+
+fn list(subject: &Subject<'_>) -> f64 {
+    let query = ListQuery::new();
+    let each = time_each(LEAST, || {
+        black_box(subject.store.list(&query).unwrap());
+        1
+    });
+    each.as_secs_f64() * 1e6
+}
+
+fn fork(subject: &Subject<'_>) -> f64 {
+    median_micros(|_| subject.store.fork(subject.some[0], None).unwrap())
+}
+
+/// Hides the newest message, each time in a fork of its own.
+fn rewind(subject: &Subject<'_>) -> f64 {
+    let newest = subject.store.describe(subject.some[0]).unwrap().messages - 1;
+    let forks: Vec<_> = (0..STEPS).map(|_| subject.store.fork(subject.some[0], None).unwrap()).collect();
+    median_micros(|at| subject.store.rewind(forks[at], newest).unwrap())
+}
