@@ -199,8 +199,10 @@ fn a_deletion_that_was_cut_off_is_finished() {
     }
     append(&log, "last", Durability::Durable).unwrap();
     log.core().append(&Name::from("other"), &[Message::user("stays")], &AppendOptions::new()).unwrap();
-    let minute =
-        Timestamp::from_micros(log.core().published_head(chat().id()).unwrap().unwrap().last_activity).minute();
+    let head = log.core().published_head(chat().id()).unwrap().unwrap();
+    let minute = Timestamp::from_micros(head.last_activity).minute();
+    let mut commit = log.core().lock().commit;
+    commit.count(Some(&head), None);
     drop(log);
     // What the first batch of a deletion writes: the head goes, the tombstone comes.
     let tombstone = key::tombstone(chat().id());
@@ -208,6 +210,8 @@ fn a_deletion_that_was_cut_off_is_finished() {
     batch.put(tombstone.clone(), record::seal(&tombstone, &Tombstone { parent: None }).unwrap());
     batch.remove(key::head(chat().id()));
     batch.remove(key::index(minute, chat().id()));
+    let commit_key = key::meta("commit");
+    batch.put(commit_key.clone(), record::seal(&commit_key, &commit).unwrap());
     memory.write(batch).unwrap();
 
     let log = open(Arc::clone(&memory) as Arc<dyn Engine>);

@@ -4,5 +4,6 @@ mod durable;
 mod fixture;
 mod forgetful;
 mod forgotten;
+mod lost;
 mod model;
 mod properties;
