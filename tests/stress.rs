@@ -200,12 +200,9 @@ fn all_at_once(engine: &str) {
         let threads: Vec<_> = (1..THREADS).map(|thread| scope.spawn(move || stress.work(thread))).collect();
         let watch = scope.spawn(|| stress.watch());
         for sample in 1..=SAMPLES {
-            while begun.elapsed() < length * sample / SAMPLES {
+            let has_failed = || threads.iter().any(|thread| thread.is_finished()) || watch.is_finished();
+            while begun.elapsed() < length * sample / SAMPLES && !has_failed() {
                 thread::sleep(Duration::from_millis(20));
-                let ended = threads.iter().any(|thread| thread.is_finished()) || watch.is_finished();
-                if ended {
-                    stress.stopped.store(true, Ordering::Release);
-                }
             }
             let done: u64 = stress.done.iter().map(|done| done.load(Ordering::Relaxed)).sum();
             println!("{engine}: {:4} s, {done:8} calls, {:4} MB", begun.elapsed().as_secs(), resident());

@@ -58,7 +58,9 @@ struct Cli {
 
 #[derive(Debug, Args)]
 struct Global {
-    /// Where the store is: sled:DIRECTORY; backup:FILE, for reading only; memory: to try something out
+    /// Where the store is: sled:DIRECTORY, or fjall:DIRECTORY where that is built in; backup:FILE, for reading only;
+    /// memory: to try something out. sled:DIRECTORY?cache_mb=128 sets the cache; ?sync=never is for throw-away stores: a
+    /// power cut takes them
     #[arg(
         long,
         global = true,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, MutexGuard};
 
-use super::state::{Pending, Signal, State, Unsealed, Waiter};
+use super::state::{CLOSED, Pending, Signal, State, Unsealed, Waiter};
 use super::{COMMIT, Core};
 use crate::engine::{Batch, Directory};
 use crate::error::{Error, Result};
@@ -44,7 +44,7 @@ impl Core {
             Signal::Lead => self.lead(Some(waiter)),
             Signal::Failed => {
                 let state = self.lock();
-                let cause = state.poisoned.clone().unwrap_or_else(|| "the store was closed".to_owned());
+                let cause = state.poisoned.clone().unwrap_or_else(|| CLOSED.to_owned());
                 Err(Error::Poisoned { cause })
             }
         }
@@ -154,7 +154,7 @@ impl Core {
             watermark.map_or(Ok(()), |watermark| watermark.set(commit.number)).map(|()| commit)
         };
         catch_unwind(AssertUnwindSafe(write))
-            .unwrap_or_else(|_| Err(Error::Poisoned { cause: "the engine panicked while it committed".to_owned() }))
+            .unwrap_or_else(|_| Err(Error::io("commit")(std::io::Error::other("the engine panicked"))))
     }
 
     /// Returns once all that was queued before is durable.

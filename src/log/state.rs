@@ -30,6 +30,9 @@ pub(super) struct State {
     pub(super) tailing: usize,
 }
 
+/// Why a store that was closed takes no more writes.
+pub(super) const CLOSED: &str = "it was closed";
+
 /// What is wrong with a store that has no watermark.
 pub(super) const UNMARKED: &str = "its file `watermark` is damaged or missing: whether acknowledged data was lost cannot be \
                                    told; `verify --accept-loss` goes on with what is there";
@@ -189,7 +192,7 @@ impl State {
     pub(super) fn check_writable(&self) -> Result<()> {
         match &self.poisoned {
             Some(cause) => Err(Error::Poisoned { cause: cause.clone() }),
-            None if self.closed => Err(Error::Poisoned { cause: "the store was closed".to_owned() }),
+            None if self.closed => Err(Error::Poisoned { cause: CLOSED.to_owned() }),
             None => self.blocked.as_ref().map_or(Ok(()), |blocked| Err(blocked.error())),
         }
     }

@@ -5,5 +5,6 @@ mod fixture;
 mod forgetful;
 mod forgotten;
 mod lost;
+mod meanwhile;
 mod model;
 mod properties;
