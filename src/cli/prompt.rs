@@ -17,6 +17,7 @@ Examples:
   convo prompt chat-42 --for anthropic
   convo prompt chat-42 --for openai-chat/deepseek --model deepseek-v4 --thinking tagged
   convo prompt chat-42 --for gemini --tools tools.json --finished-tools flatten
+  convo prompt chat-42 --for anthropic --max-tokens 150000   the newest part of a long conversation
   convo prompt chat-42 --for openai-chat --json | jq .report
 
 The request holds the conversation, and the tools of --tools: model, limits and the like are yours to add. What was
@@ -47,6 +48,15 @@ pub(super) struct Rendering {
     /// What becomes of calls and answers behind which the user has spoken: as they are, told as text, or left out
     #[arg(long, default_value = "keep", value_name = "HOW", value_parser = finished_tools())]
     finished_tools: FinishedTools,
+    /// At most so many messages, system messages besides: the newest, from a message of the user on
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    last: Option<u64>,
+    /// At most so many turns of the user, the newest
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    last_turns: Option<u64>,
+    /// At most so many tokens, estimated: the newest turns that fit, besides system messages and tools
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
     /// The tools to declare: a JSON array of {name, description?, parameters}, as for any wire but Gemini's
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
@@ -133,6 +143,8 @@ impl Rendering {
     pub(super) fn prepare(&self) -> Result<Renderer, Failure> {
         let target = self.aim.target()?;
         let mut options = PromptOptions::new().with_thinking(self.thinking).with_finished_tools(self.finished_tools);
+        (options.last_messages, options.last_turns) = (self.last, self.last_turns);
+        options.max_tokens = self.max_tokens;
         if let Some(model) = &self.model {
             options = options.with_model(model);
         }
