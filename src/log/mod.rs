@@ -31,7 +31,7 @@ use std::time::Duration;
 use crate::engine::{Engine, Order};
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Timestamp};
-use crate::record::{self, Head, Tombstone, key};
+use crate::record::{Head, Tombstone, key};
 
 pub use append::{AppendOptions, Durability, ExpectedHead, Receipt};
 pub use backup::BackupSummary;
@@ -243,7 +243,7 @@ impl Core {
             let is_lost = self.has_records(id)? && self.tombstone(id)?.is_none();
             return if is_lost { self.derived_head(id) } else { Ok(None) };
         };
-        match record::open("the head", &key, &bytes) {
+        match Head::open(&key, &bytes) {
             Ok(head) => Ok(Some(head)),
             Err(Error::Corrupt { detail, .. }) => match self.derived_head(id)? {
                 Some(head) => Ok(Some(head)),
@@ -267,6 +267,6 @@ impl Core {
     fn tombstone(&self, id: ConversationId) -> Result<Option<Tombstone>> {
         let key = key::tombstone(id);
         let bytes = self.engine.get(&key)?;
-        bytes.map(|bytes| record::open("a tombstone", &key, &bytes)).transpose()
+        bytes.map(|bytes| Tombstone::open(&key, &bytes)).transpose()
     }
 }

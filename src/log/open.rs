@@ -99,7 +99,11 @@ fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64) -> Result<()>
 fn number(engine: &dyn Engine, name: &str) -> Result<u64> {
     let key = key::meta(name);
     match engine.get(&key)? {
-        Some(bytes) => record::open(name, &key, &bytes),
+        Some(bytes) => {
+            let number = record::open(name, &key, &bytes)?;
+            record::check_number(name, number)?;
+            Ok(number)
+        }
         None => Ok(0),
     }
 }

@@ -95,7 +95,7 @@ impl Core {
     fn rebuild(&self, id: ConversationId, batch: &mut Batch) -> Result<()> {
         let head_key = key::head(id);
         let stored = self.engine.get(&head_key)?;
-        let stored = stored.and_then(|bytes| record::open::<Head>("the head", &head_key, &bytes).ok());
+        let stored = stored.and_then(|bytes| Head::open(&head_key, &bytes).ok());
         let Some(derived) = self.derived_head(id)? else {
             if stored.is_some() {
                 batch.remove(head_key);

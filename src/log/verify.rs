@@ -116,7 +116,7 @@ impl Core {
         let head = match self.head_for_list(id) {
             Ok(Some(head)) => head,
             Ok(None) => return Ok(()),
-            Err(error @ Error::Corrupt { .. }) => {
+            Err(error @ (Error::Corrupt { .. } | Error::UnsupportedVersion { .. })) => {
                 found.problems.push(Problem::from_error(id, &error));
                 return Ok(());
             }
@@ -124,7 +124,7 @@ impl Core {
         };
         let segments = match self.segments(id, &head) {
             Ok(segments) => segments,
-            Err(error @ Error::Corrupt { .. }) => {
+            Err(error @ (Error::Corrupt { .. } | Error::UnsupportedVersion { .. })) => {
                 found.problems.push(Problem::from_error(id, &error));
                 return Ok(());
             }
@@ -191,7 +191,7 @@ impl Core {
                     found.problems.push(Problem::of(id, "it stands in the listing index under a wrong minute"))
                 }
                 Ok(None) => found.problems.push(Problem::of(id, "it stands in the listing index, but has no head")),
-                Err(Error::Corrupt { .. }) => {}
+                Err(Error::Corrupt { .. } | Error::UnsupportedVersion { .. }) => {}
                 Err(error) => {
                     result = Err(error);
                     return ControlFlow::Break(());
@@ -205,8 +205,10 @@ impl Core {
     fn verify_orphans(&self, heads: &BTreeSet<ConversationId>, found: &mut Verification) -> Result<()> {
         let deleted = self.ids(key::TOMBSTONE)?;
         for id in self.ids(key::RECORD)?.difference(heads).filter(|id| !deleted.contains(id)) {
-            if self.head_for_list(*id)?.is_none() {
+            // It may have been made, or deleted, meanwhile.
+            if self.engine.get(&key::head(*id))?.is_none() && self.tombstone(*id)?.is_none() {
                 found.problems.push(Problem::of(*id, "it has records, but no head"));
+                self.verify_conversation(*id, found)?;
             }
         }
         Ok(())
