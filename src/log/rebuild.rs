@@ -126,7 +126,7 @@ impl Core {
     fn rebuild(&self, id: ConversationId, accept_loss: bool, batch: &mut Batch) -> Result<()> {
         let head_key = key::head(id);
         let stored = self.engine.get(&head_key)?;
-        let stored = stored.and_then(|bytes| record::open::<Head>("the head", &head_key, &bytes).ok());
+        let stored = stored.and_then(|bytes| Head::open(&head_key, &bytes).ok());
         let derived = self.derived_head(id)?;
         let end = |head: &Option<Head>| head.as_ref().map_or(0, |head| head.next_seq);
         let agrees = match (&stored, &derived) {

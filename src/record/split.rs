@@ -5,7 +5,7 @@ use bincode::{Decode, Encode};
 use super::encode::Body;
 use super::envelope::{CONFIG, check_version, checksum, corrupt, decode, short};
 use super::v1::{self, Begin, ChunkLine, Compaction, Finish, Meta, Redact, Rewind};
-use super::{VERSION, key};
+use super::{MAX_NUMBER, VERSION, check_number, key};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 
@@ -143,11 +143,16 @@ impl<'a> Record<'a> {
             u64::from_be_bytes(bytes)
         };
         let (time, base, next_message_index) = (number(0).cast_signed(), number(8), number(16));
-        let mut origin = None;
+        [first_seq, base, next_message_index].into_iter().try_for_each(|number| check_number(WHAT, number))?;
+        let mut origin: Option<Origin> = None;
         if flags & FLAG_ORIGIN != 0 {
             let (encoded, behind) = length_prefixed(rest).ok_or_else(|| short(WHAT))?;
             origin = Some(decode(WHAT, encoded)?.0);
             rest = behind;
+        }
+        let parent = origin.as_ref().and_then(|origin| origin.parent);
+        if first_seq == 0 || parent.is_some_and(|(_, at_seq)| at_seq >= first_seq) {
+            return Err(corrupt(format!("{WHAT}: its first seq {first_seq} lies before its conversation's")));
         }
         Ok(Self {
             first_seq,
@@ -199,7 +204,7 @@ impl<'a> Record<'a> {
 
     /// A message index of an entry of this record.
     pub(crate) fn message_index(&self, relative: u64) -> u64 {
-        self.header.base.saturating_add(relative)
+        self.header.base.saturating_add(relative).min(MAX_NUMBER)
     }
 }
 

@@ -49,7 +49,7 @@ impl Core {
             match self.head_for_list(id) {
                 Ok(Some(head)) if Timestamp::from_micros(head.last_activity).minute() == minute => {}
                 Ok(_) => odd.push((minute, id)),
-                Err(Error::Corrupt { .. }) => {}
+                Err(Error::Corrupt { .. } | Error::UnsupportedVersion { .. }) => {}
                 Err(error) => {
                     result = Err(error);
                     return ControlFlow::Break(());
