@@ -58,7 +58,9 @@ struct Cli {
 
 #[derive(Debug, Args)]
 struct Global {
-    /// Where the store is: sled:DIRECTORY; backup:FILE, for reading only; memory: to try something out
+    /// Where the store is: sled:DIRECTORY, or fjall:DIRECTORY where that is built in; backup:FILE, for reading only;
+    /// memory: to try something out. sled:DIRECTORY?cache_mb=128 sets the cache; ?sync=never is for throw-away stores: a
+    /// power cut takes them
     #[arg(
         long,
         global = true,
@@ -164,9 +166,12 @@ impl Location {
     /// Opens the store, which has to be there, to read; what keeps it from being written is told.
     fn read(&self) -> Result<Store, Failure> {
         let store = self.open_with(&StoreOptions::new().with_create(false).with_read_only(true))?;
-        let Health { went_back, disk_full, .. } = store.health();
+        let Health { went_back, watermark_lost, disk_full, .. } = store.health();
         if let Some((from, to)) = went_back {
             warn(&format!("{}: what is left can be read", Error::WentBack { from, to }));
+        }
+        if watermark_lost {
+            warn("the store's file `watermark` is damaged or missing: what is there can be read, more may be lost");
         }
         if disk_full {
             warn("the disk is full: the store can be read; make room to write");

@@ -18,7 +18,7 @@ use crate::error::Result;
 
 pub(crate) use encode::{Body, Fragment};
 pub(crate) use envelope::{open, seal};
-pub(crate) use head::{Head, Receipt, StoreInfo, TitleSource, Tombstone};
+pub(crate) use head::{Commit, Head, Receipt, StoreInfo, TitleSource, Tombstone};
 pub(crate) use read::role;
 pub(crate) use rewrite::{Replacement, redact, truncate};
 #[cfg(test)]

@@ -4,5 +4,7 @@ mod durable;
 mod fixture;
 mod forgetful;
 mod forgotten;
+mod lost;
+mod meanwhile;
 mod model;
 mod properties;

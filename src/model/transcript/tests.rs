@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::Line;
-use crate::model::{Body, Chunk, FinishReason, Message, Native, Output, Part, PartBody, Role, arbitrary};
+use crate::model::{Body, Chunk, FinishReason, Message, Native, Output, Part, PartBody, arbitrary};
 
 fn only_chunk(chunk: &str) -> Chunk {
     let mut message = Message::from_json(&format!(r#"{{"role":"user","chunks":[{chunk}]}}"#)).unwrap();
