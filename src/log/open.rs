@@ -34,9 +34,8 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
         Some(info) => check_version(info)?,
         None => new_store(&*engine)?,
     };
-    let epoch: u64 = meta(&*engine, EPOCH)?;
+    let epoch = meta::<u64>(&*engine, EPOCH)?.saturating_add(1);
     record::check_number(EPOCH, epoch)?;
-    let epoch = epoch + 1;
     let commit = match meta::<Commit>(&*engine, COMMIT) {
         Err(Error::Corrupt { .. }) if opening.accept_loss => Commit::default(),
         commit => commit?,

@@ -4,6 +4,7 @@
 //! its input made small (`cargo fuzz tmin`), and put into `regressions/TARGET` under a name that says what it was.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![allow(unreachable_pub, reason = "the fuzz targets reach the properties through a library")]
 
 #[path = "../common/mod.rs"]
 mod common;

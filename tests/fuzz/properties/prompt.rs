@@ -1,45 +1,38 @@
-//! Logs as nobody should write them: their prompts are accepted and conserved, on every target.
+//! Any log: its prompts are accepted, on every target.
 
+use conversation_store::model::{FinishReason, Message};
 use conversation_store::provider::{FinishedTools, PromptOptions, Thinking};
-use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use conversation_store::{Conversation, MessageState, next_step};
 
-use crate::common::{hostile, prompts};
+use super::stored;
+use crate::common::prompts;
 
-/// The generator gives each message a quarter of what is left of its chance. Where there is none left, all is zero, and some of
-/// its draws are repeated until they are not.
-const CHANCE_BYTES: usize = 1024 * 1024;
-/// Ends every repetition of the given chance: none of these is zero.
-const NOISE: &[u8] = b"\x9e\x37\x79\xb9\x7f\x4a\x7c\x15\xf3\x9c\xc0\x60\x5c\xed\xc8\x34";
-
-/// Takes the first byte as the options, and the others, again and again, as what the generator of hostile logs takes for
-/// chance.
+/// Takes the first line as the words of the options, and the others as the lines of a transcript.
 pub fn holds(data: &[u8]) {
-    let Some((first, chance)) = data.split_first() else { return };
-    let options = options(*first);
-    let chance = [chance, NOISE].concat();
-    let chance = chance.repeat(CHANCE_BYTES.div_ceil(chance.len()));
-    let mut runner =
-        TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::PassThrough, &chance));
-    let log = hostile::log(6).new_tree(&mut runner).unwrap().current();
+    let text = String::from_utf8_lossy(data);
+    let Some((words, lines)) = text.split_once('\n') else { return };
+    let options = words.split(' ').fold(PromptOptions::new(), option);
+    let mut log = stored(lines.lines().filter_map(|line| Message::from_json(line).ok()).collect());
+    for message in &mut log {
+        if message.message.finish_reason == Some(FinishReason::Interrupted) {
+            message.state = MessageState::Interrupted;
+        }
+    }
+    let _ = next_step(&Conversation::new(log.clone()));
     for target in prompts::targets() {
         if let Some(prompt) = prompts::prompt(target, &log, &options) {
             prompts::assert_accepted(target, &prompt);
-            prompts::assert_conserved(target, &log, &prompt);
         }
     }
 }
 
-fn options(byte: u8) -> PromptOptions {
-    let thinking = [Thinking::Native, Thinking::Tagged, Thinking::Omit];
-    let tools = [FinishedTools::Keep, FinishedTools::Flatten, FinishedTools::Drop];
-    let model = [None, Some("claude-3-5-sonnet"), Some("openai")];
-    let mut rest = usize::from(byte);
-    let mut digit = || {
-        let digit = rest % 3;
-        rest /= 3;
-        digit
-    };
-    let options = PromptOptions::new().with_thinking(thinking[digit()]).with_finished_tools(tools[digit()]);
-    model[digit()].into_iter().fold(options, PromptOptions::with_model)
+fn option(options: PromptOptions, word: &str) -> PromptOptions {
+    match word {
+        "" => options,
+        "tagged" => options.with_thinking(Thinking::Tagged),
+        "omit" => options.with_thinking(Thinking::Omit),
+        "flatten" => options.with_finished_tools(FinishedTools::Flatten),
+        "drop" => options.with_finished_tools(FinishedTools::Drop),
+        model => options.with_model(model),
+    }
 }
