@@ -141,8 +141,8 @@ fn entries() -> Vec<(&'static str, Body)> {
         ("message without chunks", Body::messages(&[Message::new(Role::User, [])]).unwrap()),
         ("begin", with(&|body| body.begin(0, Role::Assistant, Some(3), &full))),
         ("fragments", Body::fragments(Role::Assistant, &fragments).unwrap()),
-        ("finish", with(&|body| body.finish(Role::Tool, None, None))),
-        ("finish, full", with(&|body| body.finish(Role::Assistant, Some("stop"), Some("{}")))),
+        ("finish", with(&|body| body.finish(&Message::new(Role::Tool, [])))),
+        ("finish, full", with(&|body| body.finish(&full))),
         ("meta", meta(None, None)),
         ("meta, title", meta(Some(Some("t")), Some(vec!["a", "b"]))),
         ("meta, no title", meta(Some(None), Some(Vec::new()))),
@@ -283,7 +283,8 @@ fn read(bytes: &[u8]) -> Result<Vec<(u64, String)>> {
             }
             Line::Begin(begin) => format!("{:?} {:?}", role(begin.role)?, begin.header.metadata()?),
             Line::Finish(finish) => {
-                format!("{:?} {:?} {:?}", role(finish.role)?, finish.finish_reason(), finish.usage()?)
+                let header = &finish.header;
+                format!("{:?} {:?} {:?}", role(finish.role)?, header.finish_reason(), header.usage()?)
             }
             Line::Meta(_) | Line::Rewind(_) | Line::Compaction(_) | Line::Redact(_) | Line::Unknown(_) => {
                 format!("{line:?}")
