@@ -50,6 +50,17 @@ impl StoredMessage {
     }
 }
 
+/// A summary that prompts use in place of the messages that it covers. The messages stay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compaction {
+    /// The seq of its entry.
+    pub seq: u64,
+    /// The index of the last message that it covers.
+    pub through: u64,
+    /// What was said up to there.
+    pub summary: String,
+}
+
 /// Whether a message is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageState {
@@ -59,7 +70,7 @@ pub enum MessageState {
     Streaming,
     /// Its writer is gone: dropped, or of an earlier opening of the store. Nothing more comes.
     Interrupted,
-    /// It is not in the log: reconcile made it, to answer a call. Its index is that of the call's message.
+    /// It is not in the log: made to answer a call, with the index of the call's message, or, in prompts, to tell a summary.
     Synthetic,
 }
 
@@ -76,10 +87,11 @@ impl MessageState {
     }
 }
 
-/// All visible messages in the order of their index, and what could not be read.
+/// All visible messages in the order of their index, the summary of some of them, and what could not be read.
 #[derive(Debug, Default)]
 pub(crate) struct Grouped {
     pub(crate) messages: Vec<StoredMessage>,
+    pub(crate) compaction: Option<Compaction>,
     pub(crate) damage: Vec<Error>,
 }
 
@@ -107,12 +119,14 @@ pub(crate) struct Grouper {
     live: Vec<u64>,
     messages: BTreeMap<u64, Building>,
     rewinds: Vec<Rewind>,
+    compactions: Vec<Compaction>,
     damage: Vec<Error>,
 }
 
 impl Grouper {
     pub(crate) fn new(epoch: u64, live: Vec<u64>) -> Self {
-        Self { epoch, live, messages: BTreeMap::new(), rewinds: Vec::new(), damage: Vec::new() }
+        let (rewinds, compactions, damage) = (Vec::new(), Vec::new(), Vec::new());
+        Self { epoch, live, messages: BTreeMap::new(), rewinds, compactions, damage }
     }
 
     /// Takes a record; entries above `last` do not belong to the conversation. `own` unless it is an ancestor's.
@@ -169,7 +183,12 @@ impl Grouper {
                 self.rewinds.push(*rewind);
                 Ok(())
             }
-            Line::Meta(_) | Line::Compaction(_) | Line::Redact(_) | Line::Unknown(_) => Ok(()),
+            Line::Compaction(compaction) => {
+                let (through, summary) = (compaction.through, compaction.summary.to_owned());
+                self.compactions.push(Compaction { seq, through, summary });
+                Ok(())
+            }
+            Line::Meta(_) | Line::Redact(_) | Line::Unknown(_) => Ok(()),
         }
     }
 
@@ -216,8 +235,10 @@ impl Grouper {
     }
 
     pub(crate) fn finish(self) -> Grouped {
-        let Self { messages, rewinds, mut damage, .. } = self;
+        let Self { messages, rewinds, mut compactions, mut damage, .. } = self;
         let hidden = |index: u64| rewinds.iter().any(|rewind| (rewind.to..rewind.end).contains(&index));
+        // The newest whose messages are all visible: a rewind into them hides the last one, too.
+        compactions.retain(|compaction| messages.contains_key(&compaction.through) && !hidden(compaction.through));
         let mut found = Vec::new();
         for (index, building) in messages {
             if hidden(index) {
@@ -232,7 +253,7 @@ impl Grouper {
             }
             found.push(building.build(index));
         }
-        Grouped { messages: found, damage }
+        Grouped { messages: found, compaction: compactions.pop(), damage }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Heads and the listing index, derived again from the records.
+//! Heads, the listing index and the index of item ids, derived again from the records.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -73,11 +73,12 @@ impl Core {
         Ok(head)
     }
 
-    /// Writes the heads and index entries that differ from what the records give. For opening only: nobody else writes.
+    /// Writes the heads and entries of indexes that differ from what the records give. For opening only: nobody else writes.
     pub(super) fn rebuild_all(&self) -> Result<()> {
         let deleted = self.ids(key::TOMBSTONE)?;
         let mut ids: BTreeSet<ConversationId> = self.ids(key::RECORD)?;
         ids.extend(self.ids(key::HEAD)?);
+        ids.extend(self.ids(key::ITEM)?);
         let mut batch = Batch::default();
         for id in ids.into_iter().filter(|id| !deleted.contains(id)) {
             self.rebuild(id, &mut batch)?;
@@ -100,6 +101,7 @@ impl Core {
             if stored.is_some() {
                 batch.remove(head_key);
             }
+            self.rebuild_items(id, batch)?;
             return Ok(());
         };
         let agrees = stored.as_ref().is_some_and(|stored| {
@@ -111,10 +113,18 @@ impl Core {
             let value = record::seal(&head_key, &head)?;
             batch.put(head_key, value);
         }
+        self.rebuild_items(id, batch)?;
         let index = key::index(Timestamp::from_micros(head.last_activity).minute(), id);
         if self.engine.get(&index)?.is_none() {
             batch.put(index, Vec::new());
         }
+        Ok(())
+    }
+
+    fn rebuild_items(&self, id: ConversationId, batch: &mut Batch) -> Result<()> {
+        let (stored, derived) = (self.item_keys(id, u64::MAX)?, self.derived_item_keys(id)?);
+        stored.difference(&derived).for_each(|stray| batch.remove(stray.clone()));
+        derived.difference(&stored).for_each(|missing| batch.put(missing.clone(), Vec::new()));
         Ok(())
     }
 

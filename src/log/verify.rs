@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::{Core, read::Item};
+use super::{Core, items, read::Item};
 use crate::engine::Order;
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Timestamp};
@@ -131,11 +131,13 @@ impl Core {
             Err(error) => return Err(error),
         };
         let first = segments.last().map_or(1, |segment| segment.first);
-        let mut next_message_index = None;
+        let (mut next_message_index, mut items) = (None, BTreeSet::new());
+        let problems = found.problems.len();
         self.read(id, &segments, first..=u64::MAX - 1, Order::Ascending, &mut |item| {
             match item {
                 Item::Damaged(error) => found.problems.push(Problem::from_error(id, &error)),
                 Item::Record { record, .. } => {
+                    items::keys_of(id, record, head.next_seq - 1, &mut items);
                     for line in record.lines() {
                         let read = line.and_then(|(seq, line)| crate::entry::Entry::read(record, seq, &line));
                         found.entries += 1;
@@ -153,6 +155,10 @@ impl Core {
         })?;
         if next_message_index.is_some_and(|next| next != head.next_message_index) {
             found.problems.push(Problem::of(id, "the head's message index is not that of the last record"));
+        }
+        // Item ids in a record that cannot be read are not known.
+        if found.problems.len() == problems && self.item_keys(id, head.next_seq - 1)? != items {
+            found.problems.push(Problem::of(id, "the index of its item ids is not what its entries give"));
         }
         let minute = Timestamp::from_micros(head.last_activity).minute();
         if self.engine.get(&key::index(minute, id))?.is_none() {
@@ -204,6 +210,11 @@ impl Core {
 
     fn verify_orphans(&self, heads: &BTreeSet<ConversationId>, found: &mut Verification) -> Result<()> {
         let deleted = self.ids(key::TOMBSTONE)?;
+        for id in self.ids(key::ITEM)?.difference(heads).filter(|id| !deleted.contains(id)) {
+            if self.head_for_list(*id)?.is_none() {
+                found.problems.push(Problem::of(*id, "it stands in the index of item ids, but has no head"));
+            }
+        }
         for id in self.ids(key::RECORD)?.difference(heads).filter(|id| !deleted.contains(id)) {
             if self.head_for_list(*id)?.is_none() {
                 found.problems.push(Problem::of(*id, "it has records, but no head"));

@@ -15,6 +15,8 @@ use crate::model::{self, Chunk, Extra, Message, Metadata, Role};
 pub(crate) struct Body {
     bytes: Vec<u8>,
     entries: u64,
+    /// The providers' item ids, each with the place of its entry.
+    items: Vec<(u64, String)>,
 }
 
 /// A fragment of an open message's chunk.
@@ -27,7 +29,7 @@ pub(crate) struct Fragment {
 impl Body {
     /// No entries.
     pub(crate) fn new() -> Self {
-        Self { bytes: vec![0; HEADER_BYTES], entries: 0 }
+        Self { bytes: vec![0; HEADER_BYTES], entries: 0, items: Vec::new() }
     }
 
     /// Whole messages, indexed from the record's base on.
@@ -57,6 +59,7 @@ impl Body {
 
     /// The beginning of a message; `epoch` of its writer, or none for a whole message without chunks.
     pub(crate) fn begin(&mut self, message: u64, role: Role, epoch: Option<u64>, of: &Message) -> Result<()> {
+        self.item(of.metadata.id.as_deref());
         let extra = extra(&of.metadata.extra);
         let header = header(of, extra.as_deref());
         self.entry(v1::BEGIN, &v1::Begin { message, role: role_byte(role), epoch, header })
@@ -79,6 +82,13 @@ impl Body {
     pub(crate) fn rewind(rewind: v1::Rewind) -> Result<Self> {
         let mut body = Self::new();
         body.entry(v1::REWIND, &rewind)?;
+        Ok(body)
+    }
+
+    /// A summary.
+    pub(crate) fn compaction(compaction: &v1::Compaction<'_>) -> Result<Self> {
+        let mut body = Self::new();
+        body.entry(v1::COMPACTION, compaction)?;
         Ok(body)
     }
 
@@ -108,6 +118,8 @@ impl Body {
     }
 
     fn chunk(&mut self, message: u64, index: u32, role: Role, chunk: &Chunk, first_of: Option<&Message>) -> Result<()> {
+        self.item(first_of.and_then(|message| message.metadata.id.as_deref()));
+        self.item(chunk.id.as_deref());
         let message_extra = first_of.and_then(|message| extra(&message.metadata.extra));
         let line = v1::ChunkLine {
             message,
@@ -120,6 +132,11 @@ impl Body {
             content: content(&chunk.body),
         };
         self.entry(v1::CHUNK, &line)
+    }
+
+    /// Notes an item id of the next entry.
+    fn item(&mut self, id: Option<&str>) {
+        self.items.extend(id.map(|id| (self.entries, id.to_owned())));
     }
 
     fn entry(&mut self, kind: u8, entry: &impl Encode) -> Result<()> {
@@ -153,6 +170,11 @@ impl Body {
     /// How many entries there are.
     pub(crate) const fn entries(&self) -> u64 {
         self.entries
+    }
+
+    /// The providers' item ids, each with the place of its entry, from 0.
+    pub(crate) fn items(&self) -> &[(u64, String)] {
+        &self.items
     }
 
     /// How many bytes they take.

@@ -4,5 +4,6 @@ mod durable;
 mod fixture;
 mod forgetful;
 mod forgotten;
+mod items;
 mod model;
 mod properties;
