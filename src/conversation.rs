@@ -1,6 +1,6 @@
 //! A loaded conversation.
 
-use crate::group::{Compaction, Grouped, StoredMessage};
+use crate::group::{Compaction, Grouped, MessageState, StoredMessage};
 use crate::model::{Body, Role};
 use crate::reconcile::{self, Calls, ReportLine, Rule, Site, is_cut_off, is_pending};
 
@@ -11,15 +11,21 @@ pub struct Conversation {
     messages: Vec<StoredMessage>,
     compaction: Option<Compaction>,
     report: Vec<ReportLine>,
+    /// Whether an answer is being written, also one of which nothing is there yet.
+    is_being_answered: bool,
 }
 
 impl Conversation {
     pub(crate) fn from_grouped(grouped: Grouped) -> Self {
+        let is_being_answered = grouped
+            .messages
+            .iter()
+            .any(|stored| stored.state == MessageState::Streaming && stored.message.role == Role::Assistant);
         let (messages, mut lines) = reconcile::reconcile(grouped.messages);
         let mut report: Vec<ReportLine> =
             grouped.damage.iter().map(|error| ReportLine::new(Rule::DamagedRecord, error.to_string())).collect();
         report.append(&mut lines);
-        Self { messages, compaction: grouped.compaction, report }
+        Self { messages, compaction: grouped.compaction, report, is_being_answered }
     }
 
     /// Reconciles messages that come from elsewhere, or were changed.
@@ -71,6 +77,10 @@ impl Conversation {
     #[must_use]
     pub fn report(&self) -> &[ReportLine] {
         &self.report
+    }
+
+    pub(crate) const fn is_being_answered(&self) -> bool {
+        self.is_being_answered
     }
 
     /// The messages, for changes: [`Conversation::new`] takes them back.

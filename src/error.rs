@@ -84,10 +84,10 @@ pub enum Error {
         /// The newest commit that was acknowledged.
         to: u64,
     },
-    /// An earlier write failed, so the store takes no more. Reads go on. Open it again.
-    #[error("the store takes no more writes since one failed ({cause}): close it and open it again")]
+    /// An earlier write failed, or the store was closed, so it takes no more. Reads go on. Open it again.
+    #[error("the store takes no more writes: {cause}; open it again")]
     Poisoned {
-        /// The first failure.
+        /// The first failure, or that it was closed.
         cause: String,
     },
     /// The operating system failed.

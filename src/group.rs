@@ -175,9 +175,7 @@ impl Grouper {
             Line::Finish(finish) => {
                 let message = self.message(record, finish.message, finish.role, seq)?;
                 message.state = MessageState::Complete;
-                message.finish_reason = finish.finish_reason();
-                message.usage = finish.usage()?;
-                Ok(())
+                message.end(&finish.header)
             }
             Line::Rewind(rewind) => {
                 self.rewinds.push(*rewind);
@@ -263,6 +261,29 @@ impl Building {
         self.metadata = header.metadata()?;
         self.finish_reason = header.finish_reason();
         self.usage = header.usage()?;
+        Ok(())
+    }
+
+    /// What the end says of the model and the message's id is more exact than what the beginning said; else the beginning
+    /// counts.
+    fn end(&mut self, header: &MessageHeader<'_>) -> Result<()> {
+        self.finish_reason = header.finish_reason();
+        self.usage = header.usage()?;
+        let before = std::mem::replace(&mut self.metadata, header.metadata()?);
+        let now = &mut self.metadata;
+        now.model = now.model.take().or(before.model);
+        now.id = now.id.take().or(before.id);
+        now.provider = before.provider.or(now.provider.take());
+        now.created_at = before.created_at.or(now.created_at);
+        now.turn_id = before.turn_id.or(now.turn_id.take());
+        now.step_id = before.step_id.or(now.step_id.take());
+        now.native = before.native.or(now.native.take());
+        let said = std::mem::replace(&mut now.extra, before.extra);
+        for (name, value) in said.iter() {
+            if now.extra.get(name).is_none() {
+                now.extra.push(name, value.clone());
+            }
+        }
         Ok(())
     }
 

@@ -143,8 +143,21 @@ impl StoreOptions {
 }
 
 impl Store {
-    /// Opens a store, creating it if there is none: `sled:PATH` (a directory), or `memory:` (forgets all when dropped).
-    /// `sled:PATH?cache_mb=64` sets the size of the cache in MiB; the process takes up to twice that.
+    /// Opens a store, creating it if there is none. Where it is, as a URL:
+    ///
+    /// | URL | what it is |
+    /// |---|---|
+    /// | `sled:PATH` | a directory (feature `sled`) |
+    /// | `fjall:PATH` | a directory (feature `fjall`) |
+    /// | `backup:FILE` | a backup, all of it in memory, for reading only |
+    /// | `memory:` | a new store that forgets all when it is dropped |
+    ///
+    /// Options stand behind a `?`, with `&` between them: `sled:chats.db?cache_mb=128`. Both engines have two:
+    ///
+    /// | option | default | what it is |
+    /// |---|---|---|
+    /// | `cache_mb` | sled 64, fjall 32 | size of the engine's cache in MiB; a process with sled takes up to twice that |
+    /// | `sync` | `always` | **`never` is unsafe**: nothing is synced, and a power cut takes what was acknowledged, or the whole store. For throw-away stores, and for the tests, which have to notice |
     ///
     /// # Errors
     /// `InvalidInput` if the URL is none, or the path is no store; `Busy` if another process has it open;
@@ -505,21 +518,25 @@ impl Store {
         self.log.core().backup(file.as_ref(), &mut progress)
     }
 
-    /// Makes a new store from a backup, on any engine. The file is read twice: nothing is made of a damaged one. `progress`
+    /// Makes a new store from a backup, on any engine that has a directory. The file is read twice: nothing is made of a damaged one. `progress`
     /// is called with bytes read and in all.
     ///
     /// # Errors
-    /// `InvalidInput` if there is a store at the URL; `Corrupt` if the backup is damaged or cut off; `Io`.
+    /// `InvalidInput` if there is a store at the URL, or it is `memory:`; `Corrupt` if the backup is damaged or cut off; `Io`.
     pub fn restore(file: impl AsRef<Path>, url: &str, mut progress: impl FnMut(u64, u64)) -> Result<BackupSummary> {
         let file = file.as_ref();
+        if url.starts_with("memory:") {
+            let shown = file.display();
+            let text =
+                format!("a store in memory would be gone at once: open backup:{shown} to read the backup as it is");
+            return Err(Error::InvalidInput(text));
+        }
         log::check_backup(file, &mut |done, all| progress(done, 2 * all))?;
         let engine = engine::open(url)?;
         let summary = log::restore(file, &engine, &mut |done, all| progress(all + done, 2 * all))?;
         // The first opening marks the directory as a store.
         drop(engine);
-        if !url.starts_with("memory:") {
-            Self::open(url)?.close()?;
-        }
+        Self::open(url)?.close()?;
         Ok(summary)
     }
 

@@ -1,6 +1,6 @@
 //! The program is killed while it writes, or while it opens: what was acknowledged is there afterwards, whole.
 //!
-//! `CONVO_KILLS` says how often. A kill proves nothing about power cuts: the system keeps what was written.
+//! `CONVO_KILLS` says how often on each engine. A kill proves nothing about power cuts: the system keeps what was written.
 #![cfg(all(feature = "cli", unix))]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -27,12 +27,12 @@ const LONGEST: Duration = Duration::from_millis(1200);
 /// The store begins anew after so many rounds.
 const ROUNDS: u64 = 12;
 
-#[test]
-fn what_was_acknowledged_survives_a_kill() {
+fn what_was_acknowledged_survives_a_kill(engine: &str) {
     let mut dice = Dice::new();
     let dir = tempfile::tempdir().unwrap();
     let (db, file) = (dir.path().join("db"), dir.path().join("acks"));
-    let store = format!("sled:{}", db.display());
+    let store = format!("{engine}:{}", db.display());
+    let mut acknowledged = 0;
     let mut owed = String::new();
     for round in 0..number("CONVO_KILLS", 10) {
         if round % ROUNDS == ROUNDS - 1 {
@@ -49,18 +49,19 @@ fn what_was_acknowledged_survives_a_kill() {
         fs::write(&file, &owed).unwrap();
         let verdict = verify(&store, &file);
         let lost = acks.first_lost(&verdict.lost).map(|time| gone - time);
-        println!("round {round}: {load:?}: {} acknowledged, lost: {lost:?}", acks.whole().lines().count());
+        println!("{engine} {round}: {load:?}: {} acknowledged, lost: {lost:?}", acks.whole().lines().count());
         assert_eq!(verdict.broken, [""; 0], "{load:?}");
         assert!(
             verdict.lost.is_empty() || most.zip(lost).is_some_and(|(most, lost)| lost <= most),
             "{load:?}: {verdict:?}"
         );
         owed = still_owed(&owed, &verdict.lost);
+        acknowledged += acks.whole().lines().count();
     }
+    println!("{engine}: {acknowledged} acknowledgements: nothing was lost");
 }
 
-#[test]
-fn a_store_opens_after_it_was_killed_while_it_opened() {
+fn a_store_opens_after_it_was_killed_while_it_opened(engine: &str) {
     let mut dice = Dice::new();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("acks");
@@ -68,7 +69,7 @@ fn a_store_opens_after_it_was_killed_while_it_opened() {
     for round in 0..number("CONVO_KILLS", 10) {
         // A new store every now and then: the first opening has the most to do.
         stores += u64::from(round % 4 == 0);
-        let store = format!("sled:{}", dir.path().join(stores.to_string()).display());
+        let store = format!("{engine}:{}", dir.path().join(stores.to_string()).display());
         let mut opening = convo(&["bench", "--store", &store, "--seconds", "3600"]);
         let mut child = opening.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_micros(dice.below(40_000)));
@@ -81,5 +82,28 @@ fn a_store_opens_after_it_was_killed_while_it_opened() {
         }
         let ended = run(convo(&["bench", "--store", &store, "--seconds", "0.02"]), PATIENCE);
         assert_eq!(ended.exit, Some(0), "{ended:?}");
+    }
+}
+
+#[test]
+fn what_was_acknowledged_survives_a_kill_on_sled() {
+    what_was_acknowledged_survives_a_kill("sled");
+}
+
+#[test]
+fn a_store_opens_after_it_was_killed_while_it_opened_on_sled() {
+    a_store_opens_after_it_was_killed_while_it_opened("sled");
+}
+
+#[cfg(feature = "fjall")]
+mod fjall {
+    #[test]
+    fn what_was_acknowledged_survives_a_kill_on_fjall() {
+        super::what_was_acknowledged_survives_a_kill("fjall");
+    }
+
+    #[test]
+    fn a_store_opens_after_it_was_killed_while_it_opened_on_fjall() {
+        super::a_store_opens_after_it_was_killed_while_it_opened("fjall");
     }
 }

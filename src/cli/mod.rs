@@ -13,6 +13,7 @@ mod entries;
 mod failure;
 mod find;
 mod fork;
+mod ingest;
 mod lines;
 mod list;
 mod next;
@@ -21,7 +22,9 @@ mod progress;
 mod prompt;
 mod receipt;
 mod redact;
+mod repair;
 mod replay;
+mod request;
 mod restore;
 mod rewind;
 mod show;
@@ -40,6 +43,7 @@ use output::{Output, warn};
 
 const EXAMPLES: &str = "\
 Examples:
+  convo repair refused.json --for openai-chat
   convo replay incident.jsonl --for openai-chat
   convo append chat-42 messages.jsonl
   convo prompt chat-42 --for openai-chat/deepseek
@@ -61,7 +65,9 @@ struct Cli {
 
 #[derive(Debug, Args)]
 struct Global {
-    /// Where the store is: sled:DIRECTORY; backup:FILE, for reading only; memory: to try something out
+    /// Where the store is: sled:DIRECTORY, or fjall:DIRECTORY where that is built in; backup:FILE, for reading only;
+    /// memory: to try something out. sled:DIRECTORY?cache_mb=128 sets the cache; ?sync=never is for throw-away stores: a
+    /// power cut takes them
     #[arg(
         long,
         global = true,
@@ -79,6 +85,7 @@ struct Global {
 #[derive(Debug, Subcommand)]
 enum Command {
     Append(append::Args),
+    Ingest(ingest::Args),
     Replay(replay::Args),
     Prompt(prompt::Args),
     Show(show::Args),
@@ -97,6 +104,7 @@ enum Command {
     Restore(restore::Args),
     Bench(bench::Args),
     Check(check::Args),
+    Repair(repair::Args),
 }
 
 /// Where the commands find their store.
@@ -132,6 +140,7 @@ impl Command {
     fn run(self, location: &Location, output: &mut Output) -> Outcome {
         match self {
             Self::Append(args) => append::run(&args, location, output),
+            Self::Ingest(args) => ingest::run(&args, location, output),
             Self::Replay(args) => replay::run(&args, location, output),
             Self::Prompt(args) => prompt::run(&args, location, output),
             Self::Show(args) => show::run(&args, location, output),
@@ -150,6 +159,7 @@ impl Command {
             Self::Restore(args) => restore::run(&args, location, output),
             Self::Bench(args) => bench::run(&args, location, output),
             Self::Check(args) => check::run(&args, output),
+            Self::Repair(args) => repair::run(&args, output),
         }
     }
 }
@@ -173,9 +183,12 @@ impl Location {
     /// Opens the store, which has to be there, to read; what keeps it from being written is told.
     fn read(&self) -> Result<Store, Failure> {
         let store = self.open_with(&StoreOptions::new().with_create(false).with_read_only(true))?;
-        let Health { went_back, disk_full, .. } = store.health();
+        let Health { went_back, watermark_lost, disk_full, .. } = store.health();
         if let Some((from, to)) = went_back {
             warn(&format!("{}: what is left can be read", Error::WentBack { from, to }));
+        }
+        if watermark_lost {
+            warn("the store's file `watermark` is damaged or missing: what is there can be read, more may be lost");
         }
         if disk_full {
             warn("the disk is full: the store can be read; make room to write");

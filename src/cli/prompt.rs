@@ -67,8 +67,8 @@ pub(super) struct Rendering {
 
 /// For whom, and how: all that is known before a conversation is loaded.
 pub(super) struct Renderer {
-    target: Target,
-    options: PromptOptions,
+    pub(super) target: Target,
+    pub(super) options: PromptOptions,
 }
 
 /// For whom.
@@ -83,7 +83,9 @@ pub(super) struct Aim {
 /// A conversation's prompt, or why there is none.
 #[derive(Serialize)]
 pub(super) struct Shown {
-    pub(super) conversation: String,
+    /// A request that was repaired is no conversation's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) conversation: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,16 +97,7 @@ pub(super) struct Shown {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let renderer = args.rendering.prepare()?;
-    let shown = renderer.render(&location.read()?, &Name::from(&args.conversation))?;
-    if output.is_json() {
-        output.json(&shown)?;
-        return Ok(shown.exit());
-    }
-    output.report(None, &shown.report);
-    match (&shown.request, shown.error) {
-        (_, Some(error)) => Err(error),
-        (request, None) => output.json(request).map(|()| Exit::Done),
-    }
+    renderer.render(&location.read()?, &Name::from(&args.conversation))?.print(output)
 }
 
 fn known_wires() -> String {
@@ -185,20 +178,33 @@ impl Renderer {
             }
             Err(error) => return Err(error),
         };
-        Ok(Shown { conversation: item.id.to_string(), key: item.key, request, error, report })
+        Ok(Shown { conversation: Some(item.id.to_string()), key: item.key, request, error, report })
     }
 }
 
 impl Shown {
     /// A conversation without a prompt.
     pub(super) fn failed(name: &Name, error: Failure) -> Self {
-        let (conversation, key) = (name.id().to_string(), name.key().map(str::to_owned));
+        let (conversation, key) = (Some(name.id().to_string()), name.key().map(str::to_owned));
         Self { conversation, key, request: None, error: Some(error), report: Vec::new() }
     }
 
     /// What a person calls it.
     pub(super) fn label(&self) -> &str {
-        self.key.as_deref().unwrap_or(&self.conversation)
+        self.key.as_deref().or(self.conversation.as_deref()).unwrap_or_default()
+    }
+
+    /// The request alone, and what was done on stderr; with `--json` all in one.
+    pub(super) fn print(self, output: &mut Output) -> Outcome {
+        if output.is_json() {
+            output.json(&self)?;
+            return Ok(self.exit());
+        }
+        output.report(None, &self.report);
+        match (&self.request, self.error) {
+            (_, Some(error)) => Err(error),
+            (request, None) => output.json(request).map(|()| Exit::Done),
+        }
     }
 
     pub(super) const fn exit(&self) -> Exit {

@@ -1,34 +1,45 @@
 //! fjall: a log-structured engine, for stores that are written more than they are read.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::Arc;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
-use super::url::cache_bytes;
+use super::guard::guarded;
+use super::url::{cache_bytes, syncs};
 use super::{Batch, Directory, Engine, Order, Url, Visit};
 use crate::error::{Error, Result};
 
 const NAME: &str = "fjall";
 /// fjall's own folder in the store's directory.
 const FOLDER: &str = "fjall";
+/// The file that says that there is a database in the folder, and its length. It is synced before anything is written.
+const VERSION: &str = "version";
+const VERSION_BYTES: u64 = 4;
 const DEFAULT_CACHE_BYTES: u64 = 32 * 1024 * 1024;
 
 pub(crate) struct Fjall {
     keyspace: Keyspace,
     db: Database,
+    /// False for throw-away stores only.
+    syncs: bool,
     /// Dropped last, and with it the lock.
     directory: Directory,
 }
 
 pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
-    url.check_options(&["cache_mb"])?;
+    url.check_options(&["cache_mb", "sync"])?;
+    let syncs = syncs(url)?;
     let cache = url.option("cache_mb").map(cache_bytes).transpose()?.unwrap_or(DEFAULT_CACHE_BYTES);
     let mut directory = Directory::take(path, NAME, |name| name == FOLDER)?;
     let folder = path.join(FOLDER);
-    let (db, keyspace) = directory.open_within(|| {
+    if !directory.established() {
+        remove_cut_off_creation(&folder)?;
+    }
+    let open = || {
         let db = Database::builder(&folder)
             .cache_size(cache)
             // The committer syncs once for all that it writes.
@@ -38,9 +49,19 @@ pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
         let keyspace = db.keyspace("store", || KeyspaceCreateOptions::default().manual_journal_persist(true));
         let keyspace = keyspace.map_err(|error| from_fjall("open", path, error))?;
         Ok((db, keyspace))
-    })?;
+    };
+    let (db, keyspace) = directory.open_within(|| guarded(path, "open", open)?)?;
     directory.sync()?;
-    Ok(Arc::new(Fjall { keyspace, db, directory }))
+    Ok(Arc::new(Fjall { keyspace, db, syncs, directory }))
+}
+
+/// A crash while fjall was making its files leaves some of them, and fjall then refuses to make them.
+fn remove_cut_off_creation(folder: &Path) -> Result<()> {
+    let is_whole = fs::metadata(folder.join(VERSION)).is_ok_and(|version| version.len() >= VERSION_BYTES);
+    if is_whole || !folder.exists() {
+        return Ok(());
+    }
+    fs::remove_dir_all(folder).map_err(Error::io(format!("remove {}", folder.display())))
 }
 
 fn from_fjall(action: &str, path: &Path, error: fjall::Error) -> Error {
@@ -53,8 +74,9 @@ fn from_fjall(action: &str, path: &Path, error: fjall::Error) -> Error {
 }
 
 impl Fjall {
-    fn error(&self, action: &str) -> impl FnOnce(fjall::Error) -> Error {
-        move |error| from_fjall(action, self.directory.path(), error)
+    fn call<T>(&self, action: &str, call: impl FnOnce() -> fjall::Result<T>) -> Result<T> {
+        let path = self.directory.path();
+        guarded(path, action, call)?.map_err(|error| from_fjall(action, path, error))
     }
 }
 
@@ -66,21 +88,23 @@ impl std::fmt::Debug for Fjall {
 
 impl Engine for Fjall {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.keyspace.get(key).map(|value| value.map(|value| value.to_vec())).map_err(self.error("read"))
+        self.call("read", || self.keyspace.get(key)).map(|value| value.map(|value| value.to_vec()))
     }
 
     fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
         if range.start >= range.end {
             return Ok(());
         }
-        let mut pairs = self.keyspace.range(range);
+        let mut pairs = self.call("read", || Ok(self.keyspace.range(range)))?;
         loop {
-            let pair = match order {
-                Order::Ascending => pairs.next(),
-                Order::Descending => pairs.next_back(),
-            };
-            let Some(pair) = pair else { return Ok(()) };
-            let (key, value) = pair.into_inner().map_err(self.error("read"))?;
+            let pair = self.call("read", || {
+                let pair = match order {
+                    Order::Ascending => pairs.next(),
+                    Order::Descending => pairs.next_back(),
+                };
+                pair.map(fjall::Guard::into_inner).transpose()
+            })?;
+            let Some((key, value)) = pair else { return Ok(()) };
             if visit(&key, &value) == ControlFlow::Break(()) {
                 return Ok(());
             }
@@ -97,11 +121,12 @@ impl Engine for Fjall {
                 None => batch.remove(&self.keyspace, key),
             }
         }
-        batch.commit().map_err(self.error("write"))
+        self.call("write", || batch.commit())
     }
 
     fn sync(&self) -> Result<()> {
-        self.db.persist(PersistMode::SyncData).map_err(self.error("sync"))
+        let mode = if self.syncs { PersistMode::SyncData } else { PersistMode::Buffer };
+        self.call("sync", || self.db.persist(mode))
     }
 
     fn directory(&self) -> Option<&Directory> {
@@ -118,5 +143,20 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let url = Url::parse(&format!("fjall:{}", dir.path().display())).unwrap();
         super::super::conformance::run(&*open(dir.path(), &url).unwrap());
+    }
+
+    #[test]
+    fn a_creation_that_was_cut_off_begins_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let url = Url::parse(&format!("fjall:{}", dir.path().display())).unwrap();
+        let folder = dir.path().join(FOLDER);
+        for version in [None, Some(&b""[..]), Some(b"FJL")] {
+            let _ = fs::remove_dir_all(&folder);
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("0.jnl"), "").unwrap();
+            version.inspect(|bytes| fs::write(folder.join(VERSION), bytes).unwrap());
+            drop(open(dir.path(), &url).unwrap());
+            assert_eq!(fs::metadata(folder.join(VERSION)).unwrap().len(), VERSION_BYTES);
+        }
     }
 }

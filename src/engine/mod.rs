@@ -9,6 +9,8 @@ mod conformance;
 mod directory;
 #[cfg(feature = "fjall")]
 mod fjall;
+#[cfg(any(feature = "fjall", feature = "sled"))]
+mod guard;
 mod memory;
 #[cfg(feature = "sled")]
 mod sled;

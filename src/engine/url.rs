@@ -56,6 +56,16 @@ impl Url {
     }
 }
 
+/// Whether an engine syncs, as an option says it. `never` is for throw-away stores only: a power cut takes what was
+/// acknowledged, or the store.
+pub(crate) fn syncs(url: &Url) -> Result<bool> {
+    match url.option("sync") {
+        None | Some("always") => Ok(true),
+        Some("never") => Ok(false),
+        Some(other) => Err(Error::InvalidInput(format!("sync={other}: expected always or never"))),
+    }
+}
+
 /// A cache size in MiB, as an option gives it, in bytes.
 pub(crate) fn cache_bytes(value: &str) -> Result<u64> {
     match value.parse::<u64>() {

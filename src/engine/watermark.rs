@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 const NAME: &str = "watermark";
 /// number(8), checksum(4)
 const BYTES: usize = 12;
+/// The number is written here and there in turn: what damages one place leaves the number before it in the other.
+const PLACES: [u64; 2] = [0, 4096];
 
 /// The file, open.
 #[derive(Debug)]
@@ -25,28 +27,44 @@ impl Watermark {
         let path = directory.join(NAME);
         let open = || {
             let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
-            let mut bytes = Vec::new();
-            Read::by_ref(&mut file).take(BYTES as u64).read_to_end(&mut bytes)?;
-            Ok((file, read(&bytes)))
+            let mut found = None;
+            for place in PLACES {
+                let mut bytes = Vec::new();
+                file.seek(SeekFrom::Start(place))?;
+                Read::by_ref(&mut file).take(BYTES as u64).read_to_end(&mut bytes)?;
+                found = found.max(read(&bytes));
+            }
+            Ok((file, found))
         };
         let (file, found) = open().map_err(Error::io(format!("open {}", path.display())))?;
         Ok(Self { file: Mutex::new(file), found })
     }
 
-    /// The number that was found. A file that a crash left torn says nothing.
+    /// The highest number that was found. A file that is torn or damaged says nothing.
     pub(crate) const fn found(&self) -> Option<u64> {
         self.found
     }
 
     /// Notes a durable commit. Not synced: a power cut may take it back, never raise it.
     pub(crate) fn set(&self, number: u64) -> Result<()> {
+        let place = PLACES.get(number as usize % PLACES.len()).copied().unwrap_or_default();
+        self.write(place, number)
+    }
+
+    /// Says this number, and nothing else that was said before, and makes that survive a power cut.
+    pub(crate) fn reset(&self, number: u64) -> Result<()> {
+        PLACES.iter().try_for_each(|place| self.write(*place, number))?;
+        self.sync()
+    }
+
+    fn write(&self, place: u64, number: u64) -> Result<()> {
         let number = number.to_be_bytes();
         let mut bytes = [0; BYTES];
         for (place, byte) in bytes.iter_mut().zip(number.into_iter().chain(crc32fast::hash(&number).to_be_bytes())) {
             *place = byte;
         }
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let write = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(&bytes));
+        let write = file.seek(SeekFrom::Start(place)).and_then(|_| file.write_all(&bytes));
         write.map_err(Error::io("write the watermark"))
     }
 
@@ -66,18 +84,41 @@ fn read(bytes: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
+    fn found(dir: &Path) -> Option<u64> {
+        Watermark::open(dir).unwrap().found()
+    }
+
     #[test]
-    fn a_number_is_found_again_and_a_torn_one_is_not() {
+    fn the_highest_number_is_found_again() {
         let dir = tempfile::tempdir().unwrap();
         let watermark = Watermark::open(dir.path()).unwrap();
         assert_eq!(watermark.found(), None);
-        watermark.set(7).unwrap();
-        watermark.set(300).unwrap();
-        watermark.sync().unwrap();
-        assert_eq!(Watermark::open(dir.path()).unwrap().found(), Some(300));
-        for bytes in [&b"torn"[..], &[0; BYTES - 1], &[1; BYTES]] {
-            std::fs::write(dir.path().join(NAME), bytes).unwrap();
-            assert_eq!(Watermark::open(dir.path()).unwrap().found(), None);
+        for number in [7, 8, 9, 300, 301] {
+            watermark.set(number).unwrap();
+            assert_eq!(found(dir.path()), Some(number));
         }
+        watermark.reset(5).unwrap();
+        assert_eq!(found(dir.path()), Some(5));
+    }
+
+    #[test]
+    fn damage_leaves_the_number_before_or_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let watermark = Watermark::open(dir.path()).unwrap();
+        watermark.reset(6).unwrap();
+        watermark.set(7).unwrap();
+        let whole = std::fs::read(dir.path().join(NAME)).unwrap();
+        for at in [0, 11, PLACES[1] as usize, whole.len() - 1] {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1;
+            std::fs::write(dir.path().join(NAME), flipped).unwrap();
+            assert_eq!(found(dir.path()), Some(if at < BYTES { 7 } else { 6 }));
+        }
+        for length in [0, 1, BYTES - 1, BYTES, whole.len() - 1] {
+            std::fs::write(dir.path().join(NAME), &whole[..length]).unwrap();
+            assert_eq!(found(dir.path()), (length >= BYTES).then_some(6));
+        }
+        std::fs::write(dir.path().join(NAME), vec![0; whole.len()]).unwrap();
+        assert_eq!(found(dir.path()), None, "zeros are no number");
     }
 }

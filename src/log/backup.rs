@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-use super::{COMMIT_NUMBER, Core, EPOCH, STORE};
+use super::{COMMIT, Core, EPOCH, STORE};
 use crate::archive;
 use crate::engine::{Batch, Engine, Order};
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Timestamp};
-use crate::record::{self, Head, key};
+use crate::record::{self, Commit, Head, key};
 
 /// Present while a restore is under way.
 pub(super) const RESTORING: &str = "restoring";
@@ -55,22 +55,32 @@ impl Core {
         let io = |error| Error::io(format!("write the backup {}", path.display()))(error);
         let file = File::create(path).map_err(io)?;
         let mut out = archive::Writer::new(BufWriter::new(file)).map_err(io)?;
-        for name in [STORE, EPOCH, COMMIT_NUMBER] {
+        for name in [STORE, EPOCH] {
             let key = key::meta(name);
             if let Some(value) = self.engine.get(&key)? {
                 out.pair(&key, &value).map_err(io)?;
             }
         }
-        let ids = self.ids(key::HEAD)?;
+        let last = self.lock().commit;
+        let mut written = Commit { number: last.number, ..Commit::default() };
+        let deleted = self.ids(key::TOMBSTONE)?;
+        let mut ids = self.ids(key::HEAD)?;
+        // A head that damage took is derived.
+        ids.extend(self.ids(key::RECORD)?.difference(&deleted));
         let (all, mut done) = (ids.len() as u64, 0);
         for id in ids {
             // A head that readers do not see belongs to an append that is not durable yet.
-            let Some(head) = self.head_for_list(id)? else { continue };
+            let Some(head) = self.published_head(id)? else { continue };
             self.write_conversation(&mut out, id, Some(&head))?;
+            written.count(None, Some(&head));
             done += 1;
             progress(done, all);
         }
-        for id in self.ids(key::TOMBSTONE)? {
+        // Where nothing was written meanwhile, what is missing here without a trace is missed in the backup too.
+        let commit = if self.lock().commit == last { last } else { written };
+        let key = key::meta(COMMIT);
+        out.pair(&key, &record::seal(&key, &commit)?).map_err(io)?;
+        for id in deleted {
             self.write_conversation(&mut out, id, None)?;
         }
         let file = out.finish().map_err(io)?.into_inner().map_err(|error| io(error.into_error()))?;

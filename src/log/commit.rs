@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, MutexGuard};
 
-use super::state::{Pending, Signal, State, Unsealed, Waiter};
-use super::{COMMIT_NUMBER, Core};
-use crate::engine::Batch;
+use super::state::{CLOSED, Pending, Signal, State, Unsealed, Waiter};
+use super::{COMMIT, Core};
+use crate::engine::{Batch, Directory};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
-use crate::record::{self, Head, key};
+use crate::record::{self, Commit, Head, key};
 
 /// At most this many appends in one commit.
 const COMMIT_APPENDS: usize = 256;
@@ -44,7 +44,7 @@ impl Core {
             Signal::Lead => self.lead(Some(waiter)),
             Signal::Failed => {
                 let state = self.lock();
-                let cause = state.poisoned.clone().unwrap_or_else(|| "the store was closed".to_owned());
+                let cause = state.poisoned.clone().unwrap_or_else(|| CLOSED.to_owned());
                 Err(Error::Poisoned { cause })
             }
         }
@@ -66,13 +66,13 @@ impl Core {
         loop {
             let mut state = self.lock();
             let mut batch = state.take(COMMIT_APPENDS, COMMIT_BYTES);
-            let number = state.commit_number + 1;
+            let last = state.commit;
             drop(state);
-            let result = self.commit(number, &mut batch);
+            let result = self.commit(last, &mut batch);
             let mut state = self.lock();
             let signal = match &result {
-                Ok(()) => {
-                    state.commit_number = number;
+                Ok(commit) => {
+                    state.commit = *commit;
                     state.publish(&mut batch);
                     Signal::Done
                 }
@@ -110,12 +110,14 @@ impl Core {
                 self.published.notify_all();
             }
             if stop {
-                return result.map_err(|error| Error::Poisoned { cause: error.to_string() });
+                return result.map(|_| ()).map_err(|error| Error::Poisoned { cause: error.to_string() });
             }
         }
     }
 
-    fn commit(&self, number: u64, pending: &mut [Pending]) -> Result<()> {
+    /// Writes a batch behind the last commit, and syncs. Gives the commit that it is.
+    fn commit(&self, last: Commit, pending: &mut [Pending]) -> Result<Commit> {
+        let mut commit = Commit { number: last.number + 1, ..last };
         let mut batch = Batch::default();
         let mut heads: HashMap<ConversationId, Option<Arc<Head>>> = HashMap::new();
         for pending in pending {
@@ -125,11 +127,12 @@ impl Core {
             }
             batch.ops.append(&mut pending.ops);
             if let Some((id, head)) = &pending.head {
+                commit.count(pending.before.as_deref(), head.as_deref());
                 heads.insert(*id, head.clone());
             }
         }
         if batch.ops.is_empty() && heads.is_empty() {
-            return Ok(());
+            return Ok(last);
         }
         for (id, head) in heads {
             let key = key::head(id);
@@ -141,16 +144,17 @@ impl Core {
                 None => batch.remove(key),
             }
         }
-        let key = key::meta(COMMIT_NUMBER);
-        let value = record::seal(&key, &number)?;
+        let key = key::meta(COMMIT);
+        let value = record::seal(&key, &commit)?;
         batch.put(key, value);
         let write = || {
             self.engine.write(batch)?;
             self.engine.sync()?;
-            self.engine.directory().map_or(Ok(()), |directory| directory.watermark().set(number))
+            let watermark = self.engine.directory().map(Directory::watermark);
+            watermark.map_or(Ok(()), |watermark| watermark.set(commit.number)).map(|()| commit)
         };
         catch_unwind(AssertUnwindSafe(write))
-            .unwrap_or_else(|_| Err(Error::Poisoned { cause: "the engine panicked while it committed".to_owned() }))
+            .unwrap_or_else(|_| Err(Error::io("commit")(std::io::Error::other("the engine panicked"))))
     }
 
     /// Returns once all that was queued before is durable.

@@ -12,6 +12,9 @@ pub struct Health {
     /// Acknowledged data is missing: the newest commit that is there, and the newest that was acknowledged. The store can
     /// be read.
     pub went_back: Option<(u64, u64)>,
+    /// The file `watermark` is damaged or missing: whether acknowledged data is missing cannot be told. The store can be
+    /// read.
+    pub watermark_lost: bool,
     /// The disk was full when the store was opened. It can be read; to write, make room and open it again.
     pub disk_full: bool,
     /// Damage kept the store from opening as it was: a copy of it is here, and the next opening that may write compares

@@ -39,6 +39,7 @@ pub(super) fn keys_of(id: ConversationId, record: &Record<'_>, last: u64, keys: 
         let (of_chunk, header) = match &line {
             Line::Chunk(line) => (line.id, line.header.as_ref()),
             Line::Begin(begin) => (None, Some(&begin.header)),
+            Line::Finish(finish) => (None, Some(&finish.header)),
             _ => (None, None),
         };
         let items = of_chunk.into_iter().chain(header.and_then(|header| header.id));
@@ -146,7 +147,7 @@ fn is_chunks(entry: &Entry, item: &str) -> bool {
 fn bears(entry: &Entry, item: &str) -> bool {
     let header = match &entry.kind {
         EntryKind::Chunk { header, .. } => header.as_deref(),
-        EntryKind::Begin { header } => Some(&**header),
+        EntryKind::Begin { header } | EntryKind::Finish { header } => Some(&**header),
         _ => None,
     };
     is_chunks(entry, item) || header.is_some_and(|header| header.metadata.id.as_deref() == Some(item))

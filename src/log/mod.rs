@@ -50,8 +50,8 @@ use ticker::Ticker;
 pub use verify::{Problem, Verification};
 pub(crate) use writer::Writer;
 
-/// The store's key of its commit number.
-const COMMIT_NUMBER: &str = "commit";
+/// The store's key of its last commit.
+const COMMIT: &str = "commit";
 /// The store's key of its marker.
 const STORE: &str = "store";
 /// The store's key of its epoch: how often it was opened.
@@ -211,7 +211,7 @@ impl Core {
             }
             let evictions = state.evictions;
             drop(state);
-            let head = self.stored_head(id)?.map(Arc::new);
+            let head = self.sound_head(id)?.map(Arc::new);
             let reserved = head.is_none() && self.tombstone(id)?.is_some();
             state = self.lock();
             if state.evictions == evictions && !state.slots.contains_key(&id) {
@@ -244,7 +244,7 @@ impl Core {
     fn stored_head(&self, id: ConversationId) -> Result<Option<Head>> {
         let key = key::head(id);
         let Some(bytes) = self.engine.get(&key)? else {
-            let is_lost = self.has_records(id)? && self.tombstone(id)?.is_none();
+            let is_lost = self.has_any(&key::prefix(key::RECORD, id))? && self.tombstone(id)?.is_none();
             return if is_lost { self.derived_head(id) } else { Ok(None) };
         };
         match record::open("the head", &key, &bytes) {
@@ -257,10 +257,35 @@ impl Core {
         }
     }
 
-    fn has_records(&self, id: ConversationId) -> Result<bool> {
-        let prefix = key::prefix(key::RECORD, id);
+    /// The head in the engine, unless it ends before the records do: what would be appended behind it would overwrite
+    /// them.
+    fn sound_head(&self, id: ConversationId) -> Result<Option<Head>> {
+        match self.stored_head(id)? {
+            Some(head) if self.has_entries_from(id, head.next_seq)? => {
+                Ok(self.derived_head(id)?.filter(|derived| derived.next_seq > head.next_seq).or(Some(head)))
+            }
+            head => Ok(head),
+        }
+    }
+
+    /// Whether a conversation has entries of its own from this seq on.
+    fn has_entries_from(&self, id: ConversationId, seq: u64) -> Result<bool> {
         let mut found = false;
-        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |_, _| {
+        let start = key::record(id, seq);
+        self.engine.scan(&start..&key::after(&key::prefix(key::RECORD, id)), Order::Ascending, &mut |key, value| {
+            // The origin of a fork is a record without entries: it stands where the first one will.
+            let first_seq = key::parse_record(key).map_or(seq, |(_, first_seq)| first_seq);
+            found =
+                first_seq > seq || record::Record::open(id, first_seq, value).map_or(true, |record| record.len() > 0);
+            if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(found)
+    }
+
+    /// Whether there is a key that begins like this.
+    fn has_any(&self, prefix: &[u8]) -> Result<bool> {
+        let mut found = false;
+        self.engine.scan(prefix..&key::after(prefix), Order::Ascending, &mut |_, _| {
             found = true;
             ControlFlow::Break(())
         })?;

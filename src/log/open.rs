@@ -3,15 +3,17 @@
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex};
 
+use bincode::BorrowDecode;
+
 use super::backup::RESTORING;
 use super::health;
 use super::state::{Blocked, State};
 use super::ticker::Ticker;
-use super::{COMMIT_NUMBER, Clock, Core, EPOCH, STORE};
+use super::{COMMIT, Clock, Core, EPOCH, STORE};
 use crate::engine::{Batch, Directory, Engine, MARKER, Order};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
-use crate::record::{self, StoreInfo, key};
+use crate::record::{self, Commit, StoreInfo, key};
 
 /// How a log is opened.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,49 +34,53 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
         Some(info) => check_version(info)?,
         None => new_store(&*engine)?,
     };
-    let epoch = number(&*engine, EPOCH)? + 1;
-    let commit_number = number(&*engine, COMMIT_NUMBER)?;
-    let acknowledged = engine.directory().and_then(|directory| directory.watermark().found()).unwrap_or(0);
-    let went_back = acknowledged > commit_number;
+    let epoch = meta::<u64>(&*engine, EPOCH)? + 1;
+    let commit = match meta::<Commit>(&*engine, COMMIT) {
+        Err(Error::Corrupt { .. }) if opening.accept_loss => Commit::default(),
+        commit => commit?,
+    };
+    let marked = engine.directory().and_then(|directory| directory.watermark().found());
+    let went_back = marked.filter(|marked| *marked > commit.number).map(|marked| (commit.number, marked));
+    // A store that exists has one: it was durable before the store was marked as such.
+    let is_unmarked = marked.is_none() && engine.directory().is_some_and(Directory::established);
     let blocked = if opening.read_only || engine.is_read_only() {
         Some(Blocked::ReadOnly)
     } else if engine.directory().is_some_and(Directory::disk_full) {
         Some(Blocked::DiskFull)
-    } else if went_back && !opening.accept_loss {
-        Some(Blocked::WentBack { from: commit_number, to: acknowledged })
+    } else if opening.accept_loss {
+        None
+    } else if let Some((from, to)) = went_back {
+        Some(Blocked::WentBack { from, to })
+    } else if is_unmarked {
+        Some(Blocked::Unmarked)
     } else {
         None
     };
     let mut health = health::of(&*engine);
-    if went_back && blocked.is_some() {
-        health.went_back = Some((commit_number, acknowledged));
-    }
-    if blocked.is_none() {
+    let is_writable = blocked.is_none();
+    if is_writable {
         note_opening(&*engine, &info, epoch)?;
-        if let Some(directory) = engine.directory().filter(|_| acknowledged != commit_number) {
-            directory.watermark().set(commit_number)?;
-            directory.watermark().sync()?;
-        }
+    } else {
+        (health.went_back, health.watermark_lost) = (went_back, is_unmarked);
     }
     let core = Core {
         engine,
         clock,
         epoch,
         health,
-        state: Mutex::new(State { commit_number, blocked, ..State::default() }),
+        state: Mutex::new(State { commit, blocked, ..State::default() }),
         buffering: Mutex::default(),
         ticker: Ticker::default(),
         room: Condvar::new(),
         published: Condvar::new(),
         structure: Mutex::new(()),
     };
-    if core.lock().blocked.is_none() {
+    if is_writable {
         core.finish_deletions()?;
-        let damaged = core.engine.directory().filter(|directory| directory.set_aside().is_some());
-        if damaged.is_some() || went_back {
-            core.rebuild_all()?;
+        core.repair(opening.accept_loss)?;
+        if let Some(directory) = core.engine.directory().filter(|_| marked != Some(commit.number)) {
+            directory.watermark().reset(commit.number)?;
         }
-        damaged.map_or(Ok(()), Directory::repaired)?;
     }
     Ok(core)
 }
@@ -91,16 +97,19 @@ fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64) -> Result<()>
     let Some(directory) = engine.directory() else { return Ok(()) };
     directory.keep_ballast();
     if !directory.established() {
+        let commit: Commit = meta(engine, COMMIT)?;
+        directory.watermark().reset(commit.number)?;
         directory.establish(info.format_version, &ConversationId::from_bytes(info.store_id).to_string())?;
     }
     Ok(())
 }
 
-fn number(engine: &dyn Engine, name: &str) -> Result<u64> {
+/// A value of the store as a whole.
+fn meta<T: Default + for<'a> BorrowDecode<'a, ()>>(engine: &dyn Engine, name: &str) -> Result<T> {
     let key = key::meta(name);
     match engine.get(&key)? {
         Some(bytes) => record::open(name, &key, &bytes),
-        None => Ok(0),
+        None => Ok(T::default()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Records back out, across forks.
 
+use std::borrow::Cow;
 use std::ops::{ControlFlow, RangeInclusive};
 
 use super::Core;
@@ -144,17 +145,29 @@ impl Core {
         value: &[u8],
         visit: &mut dyn FnMut(Result<&Record<'_>>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let joined = match record::parts(value) {
-            Ok(0) => None,
-            Ok(parts) => match self.join(conversation, first_seq, value, parts) {
-                Ok(joined) => Some(joined),
+        let mut value = Cow::Borrowed(value);
+        loop {
+            let error = match self.whole(conversation, first_seq, &value) {
+                Ok(whole) => match Record::open(conversation, first_seq, &whole) {
+                    Ok(record) => return visit(Ok(&record)),
+                    Err(error) => error,
+                },
+                Err(error) => error,
+            };
+            // A redaction may have come between the first value and the others.
+            match self.engine.get(&key::record(conversation, first_seq)) {
+                Ok(Some(now)) if now != *value => value = Cow::Owned(now),
+                Ok(_) => return visit(Err(error)),
                 Err(error) => return visit(Err(error)),
-            },
-            Err(error) => return visit(Err(at(error, conversation, first_seq))),
-        };
-        match Record::open(conversation, first_seq, joined.as_deref().unwrap_or(value)) {
-            Ok(record) => visit(Ok(&record)),
-            Err(error) => visit(Err(error)),
+            }
+        }
+    }
+
+    /// All bytes of a record.
+    fn whole<'a>(&self, conversation: ConversationId, first_seq: u64, value: &'a [u8]) -> Result<Cow<'a, [u8]>> {
+        match record::parts(value).map_err(|error| at(error, conversation, first_seq))? {
+            0 => Ok(Cow::Borrowed(value)),
+            parts => self.join(conversation, first_seq, value, parts).map(Cow::Owned),
         }
     }
 

@@ -1,16 +1,16 @@
-//! Heads, the listing index and the index of item ids, derived again from the records.
+//! Heads, the listing index, the index of item ids and fork points, derived again from the records.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use super::Core;
 use super::append::title;
 use super::read::{Item, Segment};
-use crate::engine::{Batch, Order};
+use super::{COMMIT, Core};
+use crate::engine::{Batch, Directory, Order};
 use crate::error::Result;
 use crate::group::Grouper;
 use crate::model::{ConversationId, Message, Timestamp};
-use crate::record::{self, Head, Line, TitleSource, key};
+use crate::record::{self, Commit, Head, Line, TitleSource, key};
 
 /// Conversations that are rebuilt in one batch.
 const REBUILD_BATCH: usize = 256;
@@ -73,15 +73,46 @@ impl Core {
         Ok(head)
     }
 
-    /// Writes the heads and entries of indexes that differ from what the records give. For opening only: nobody else writes.
-    pub(super) fn rebuild_all(&self) -> Result<()> {
+    /// Makes consistent what a store that was damaged holds, if this one was, or if what it lost is accepted. For opening
+    /// only: nobody else writes.
+    pub(super) fn repair(&self, accept_loss: bool) -> Result<()> {
+        let damaged = self.engine.directory().filter(|directory| directory.set_aside().is_some());
+        if damaged.is_some() || accept_loss {
+            self.rebuild_all(accept_loss)?;
+        }
+        // What is missing stays a problem until the loss is accepted.
+        if accept_loss {
+            self.recount()?;
+        }
+        damaged.map_or(Ok(()), Directory::repaired)
+    }
+
+    /// Takes what there is for all there was.
+    fn recount(&self) -> Result<()> {
+        let mut commit = Commit { number: self.lock().commit.number, ..Commit::default() };
+        for id in self.ids(key::HEAD)? {
+            commit.count(None, self.stored_head(id)?.as_ref());
+        }
+        let key = key::meta(COMMIT);
+        let mut batch = Batch::default();
+        let value = record::seal(&key, &commit)?;
+        batch.put(key, value);
+        self.engine.write(batch)?;
+        self.engine.sync()?;
+        self.lock().commit = commit;
+        Ok(())
+    }
+
+    /// Writes the heads, entries of indexes and fork points that differ from what the records give. A head that promises more
+    /// than the records hold stays, unless the loss is accepted: reading tells what is missing.
+    pub(super) fn rebuild_all(&self, accept_loss: bool) -> Result<()> {
         let deleted = self.ids(key::TOMBSTONE)?;
         let mut ids: BTreeSet<ConversationId> = self.ids(key::RECORD)?;
         ids.extend(self.ids(key::HEAD)?);
         ids.extend(self.ids(key::ITEM)?);
         let mut batch = Batch::default();
         for id in ids.into_iter().filter(|id| !deleted.contains(id)) {
-            self.rebuild(id, &mut batch)?;
+            self.rebuild(id, accept_loss, &mut batch)?;
             if batch.ops.len() >= REBUILD_BATCH {
                 self.engine.write(std::mem::take(&mut batch))?;
                 self.engine.sync()?;
@@ -93,27 +124,36 @@ impl Core {
         self.engine.sync()
     }
 
-    fn rebuild(&self, id: ConversationId, batch: &mut Batch) -> Result<()> {
+    fn rebuild(&self, id: ConversationId, accept_loss: bool, batch: &mut Batch) -> Result<()> {
         let head_key = key::head(id);
         let stored = self.engine.get(&head_key)?;
         let stored = stored.and_then(|bytes| record::open::<Head>("the head", &head_key, &bytes).ok());
-        let Some(derived) = self.derived_head(id)? else {
-            if stored.is_some() {
-                batch.remove(head_key);
+        self.rebuild_items(id, batch)?;
+        let derived = self.derived_head(id)?;
+        let end = |head: &Option<Head>| head.as_ref().map_or(0, |head| head.next_seq);
+        let agrees = match (&stored, &derived) {
+            _ if end(&stored) > end(&derived) => !accept_loss,
+            (Some(stored), Some(derived)) => {
+                (stored.next_seq, stored.next_message_index, stored.last_rewind, &stored.key, stored.parent)
+                    == (derived.next_seq, derived.next_message_index, derived.last_rewind, &derived.key, derived.parent)
             }
-            self.rebuild_items(id, batch)?;
+            _ => false,
+        };
+        let Some(head) = (if agrees { stored } else { derived }) else {
+            batch.remove(head_key);
             return Ok(());
         };
-        let agrees = stored.as_ref().is_some_and(|stored| {
-            (stored.next_seq, stored.next_message_index, stored.last_rewind, &stored.key, stored.parent)
-                == (derived.next_seq, derived.next_message_index, derived.last_rewind, &derived.key, derived.parent)
-        });
-        let head = stored.filter(|_| agrees).unwrap_or(derived);
         if !agrees {
             let value = record::seal(&head_key, &head)?;
             batch.put(head_key, value);
         }
-        self.rebuild_items(id, batch)?;
+        if let Some((parent, at_seq)) = head.parent {
+            let fork = key::fork(ConversationId::from_bytes(parent), id);
+            let value = record::seal(&fork, &at_seq)?;
+            if self.engine.get(&fork)?.as_ref() != Some(&value) {
+                batch.put(fork, value);
+            }
+        }
         let index = key::index(Timestamp::from_micros(head.last_activity).minute(), id);
         if self.engine.get(&index)?.is_none() {
             batch.put(index, Vec::new());

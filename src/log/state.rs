@@ -8,7 +8,7 @@ use std::thread::Thread;
 use super::writer::Writer;
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
-use crate::record::{self, Head};
+use crate::record::{self, Commit, Head};
 
 /// Everything behind the log's one lock. No I/O happens while it is held.
 #[derive(Debug, Default)]
@@ -24,10 +24,18 @@ pub(super) struct State {
     /// Why the store was opened for reading only.
     pub(super) blocked: Option<Blocked>,
     pub(super) closed: bool,
-    pub(super) commit_number: u64,
+    /// The last one that is published.
+    pub(super) commit: Commit,
     /// How many wait for something to be published.
     pub(super) tailing: usize,
 }
+
+/// Why a store that was closed takes no more writes.
+pub(super) const CLOSED: &str = "it was closed";
+
+/// What is wrong with a store that has no watermark.
+pub(super) const UNMARKED: &str = "its file `watermark` is damaged or missing: whether acknowledged data was lost cannot be \
+                                   told; `verify --accept-loss` goes on with what is there";
 
 /// Why a store was opened for reading only.
 #[derive(Debug)]
@@ -38,6 +46,8 @@ pub(super) enum Blocked {
     DiskFull,
     /// Acknowledged data is missing: the newest commit that is there, and the newest that was acknowledged.
     WentBack { from: u64, to: u64 },
+    /// The watermark is damaged: whether anything is missing cannot be told.
+    Unmarked,
 }
 
 impl Blocked {
@@ -50,6 +60,7 @@ impl Blocked {
                 source: std::io::ErrorKind::StorageFull.into(),
             },
             Self::WentBack { from, to } => Error::WentBack { from: *from, to: *to },
+            Self::Unmarked => Error::Corrupt { conversation: None, seq: None, detail: UNMARKED.to_owned() },
         }
     }
 }
@@ -109,6 +120,8 @@ pub(super) struct Pending {
     pub(super) bytes: usize,
     /// The conversation, and its head after this write (absent: it is deleted).
     pub(super) head: Option<(ConversationId, Option<Arc<Head>>)>,
+    /// The head before this write: set when it is queued.
+    pub(super) before: Option<Arc<Head>>,
     /// The idempotency key's digest, if there is one.
     pub(super) receipt: Option<[u8; 16]>,
     /// The message that this write finishes.
@@ -179,7 +192,7 @@ impl State {
     pub(super) fn check_writable(&self) -> Result<()> {
         match &self.poisoned {
             Some(cause) => Err(Error::Poisoned { cause: cause.clone() }),
-            None if self.closed => Err(Error::Poisoned { cause: "the store was closed".to_owned() }),
+            None if self.closed => Err(Error::Poisoned { cause: CLOSED.to_owned() }),
             None => self.blocked.as_ref().map_or(Ok(()), |blocked| Err(blocked.error())),
         }
     }
@@ -198,11 +211,11 @@ impl State {
     }
 
     /// Puts a write into the queue; its conversation's queued head becomes the write's.
-    pub(super) fn push(&mut self, pending: Pending) {
+    pub(super) fn push(&mut self, mut pending: Pending) {
         if let Some((id, head)) = &pending.head {
             let (id, head) = (*id, head.clone());
             let slot = self.slot(id);
-            slot.queued = head;
+            pending.before = std::mem::replace(&mut slot.queued, head);
             slot.pending += 1;
         }
         self.queued_bytes += pending.bytes;

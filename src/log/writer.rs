@@ -184,17 +184,18 @@ impl Core {
         self.write(writer, Body::fragments(writer.role, &fragments)?, Durability::Buffered).map(|_| ())
     }
 
-    /// Writes what is collected and closes the message.
+    /// Writes what is collected and closes the message. `metadata`: what is known since it began.
     pub(crate) fn finish(
         &self,
         writer: &Writer,
-        reason: Option<&FinishReason>,
-        usage: Option<&Json>,
+        finish_reason: Option<FinishReason>,
+        usage: Option<Json>,
+        metadata: Metadata,
     ) -> Result<Receipt> {
         writer.check_open()?;
         let mut buffer = writer.lock();
         let mut body = Body::fragments(writer.role, &buffer.take())?;
-        body.finish(writer.role, reason.map(FinishReason::as_str), usage.map(Json::as_str))?;
+        body.finish(&Message { finish_reason, usage, metadata, ..Message::new(writer.role, []) })?;
         let receipt = self.write(writer, body, Durability::Durable)?;
         writer.close(Closed::Finished);
         Ok(receipt)

@@ -8,6 +8,7 @@ pub mod anthropic;
 mod arguments;
 mod attachment;
 mod check;
+mod declarations;
 mod dialect;
 mod finding;
 pub mod gemini;

@@ -65,10 +65,12 @@ impl Body {
         self.entry(v1::BEGIN, &v1::Begin { message, role: role_byte(role), epoch, header })
     }
 
-    /// The end of the message at the record's base.
-    pub(crate) fn finish(&mut self, role: Role, reason: Option<&str>, usage: Option<&str>) -> Result<()> {
-        let role = role_byte(role);
-        self.entry(v1::FINISH, &v1::Finish { message: 0, role, finish_reason: reason, usage })
+    /// The end of the message at the record's base, and what is known of it since it began.
+    pub(crate) fn finish(&mut self, of: &Message) -> Result<()> {
+        self.item(of.metadata.id.as_deref());
+        let extra = extra(&of.metadata.extra);
+        let header = header(of, extra.as_deref());
+        self.entry(v1::FINISH, &v1::Finish { message: 0, role: role_byte(of.role), header })
     }
 
     /// New data of the conversation itself.
@@ -108,6 +110,11 @@ impl Body {
     /// A beginning as it is stored.
     pub(super) fn begin_line(&mut self, begin: &v1::Begin<'_>) -> Result<()> {
         self.entry(v1::BEGIN, begin)
+    }
+
+    /// An end as it is stored.
+    pub(super) fn finish_line(&mut self, finish: &v1::Finish<'_>) -> Result<()> {
+        self.entry(v1::FINISH, finish)
     }
 
     /// That content was erased.

@@ -23,6 +23,34 @@ pub(crate) struct Head {
     pub(crate) tags: Vec<String>,
 }
 
+impl Head {
+    /// Entries of its own: without those that it reads through its parent.
+    pub(crate) fn entries(&self) -> u64 {
+        let shared = self.parent.map_or(0, |(_, at_seq)| at_seq);
+        self.next_seq.saturating_sub(shared.saturating_add(1))
+    }
+}
+
+/// The last commit, and what all of them left: where damage takes something and leaves no trace, the sums tell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
+pub(crate) struct Commit {
+    /// Counted from 1.
+    pub(crate) number: u64,
+    /// Conversations that there are.
+    pub(crate) conversations: u64,
+    /// Entries of their own.
+    pub(crate) entries: u64,
+}
+
+impl Commit {
+    /// Counts a change of a conversation's head.
+    pub(crate) fn count(&mut self, before: Option<&Head>, after: Option<&Head>) {
+        let moved = |sum: u64, before: u64, after: u64| sum.wrapping_sub(before).wrapping_add(after);
+        self.conversations = moved(self.conversations, u64::from(before.is_some()), u64::from(after.is_some()));
+        self.entries = moved(self.entries, before.map_or(0, Head::entries), after.map_or(0, Head::entries));
+    }
+}
+
 /// Where a title comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub(crate) enum TitleSource {

@@ -16,7 +16,7 @@ mod v1;
 
 pub(crate) use encode::{Body, Fragment};
 pub(crate) use envelope::{open, seal};
-pub(crate) use head::{Head, Receipt, StoreInfo, TitleSource, Tombstone};
+pub(crate) use head::{Commit, Head, Receipt, StoreInfo, TitleSource, Tombstone};
 pub(crate) use read::role;
 pub(crate) use rewrite::{Replacement, redact, truncate};
 #[cfg(test)]

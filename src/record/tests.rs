@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::v1;
 use super::{
-    Body, Fragment, Head, Header, Line, Meta, Origin, PART_BYTES, Receipt, Record, Rewind, StoreInfo, TitleSource,
-    Tombstone, key, open, parts, role, seal, seal_record,
+    Body, Commit, Fragment, Head, Header, Line, Meta, Origin, PART_BYTES, Receipt, Record, Rewind, StoreInfo,
+    TitleSource, Tombstone, key, open, parts, role, seal, seal_record,
 };
 use crate::error::{Error, Result};
 use crate::model::{
@@ -140,8 +140,8 @@ fn entries() -> Vec<(&'static str, Body)> {
         ("message without chunks", Body::messages(&[Message::new(Role::User, [])]).unwrap()),
         ("begin", with(&|body| body.begin(0, Role::Assistant, Some(3), &full))),
         ("fragments", Body::fragments(Role::Assistant, &fragments).unwrap()),
-        ("finish", with(&|body| body.finish(Role::Tool, None, None))),
-        ("finish, full", with(&|body| body.finish(Role::Assistant, Some("stop"), Some("{}")))),
+        ("finish", with(&|body| body.finish(&Message::new(Role::Tool, [])))),
+        ("finish, full", with(&|body| body.finish(&full))),
         ("meta", meta(None, None)),
         ("meta, title", meta(Some(Some("t")), Some(vec!["a", "b"]))),
         ("meta, no title", meta(Some(None), Some(Vec::new()))),
@@ -215,7 +215,7 @@ fn small_values() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
         Receipt { first_seq: 41, last_seq: 44, message_indexes: vec![7, 8], content_digest: *b"0123456789abcdef" };
     let value = |name, key: Vec<u8>, bytes: Result<Vec<u8>>| (name, key, bytes.unwrap());
     let (head, k, d) = (key::head(ID), key::receipt(ID, b"fedcba9876543210"), key::tombstone(ID));
-    let (store, epoch) = (key::meta("store"), key::meta("epoch"));
+    let (store, epoch, commit) = (key::meta("store"), key::meta("epoch"), key::meta("commit"));
     vec![
         value("head", head.clone(), seal(&head, &bare)),
         value("head, full", head.clone(), seal(&head, &full)),
@@ -225,6 +225,7 @@ fn small_values() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
         value("tombstone of a fork", d.clone(), seal(&d, &Tombstone { parent: Some((*b"fedcba9876543210", 5)) })),
         value("store", store.clone(), seal(&store, &StoreInfo { store_id: *b"0123456789abcdef", format_version: 1 })),
         value("epoch", epoch.clone(), seal(&epoch, &7_u64)),
+        value("commit", commit.clone(), seal(&commit, &Commit { number: 300, conversations: 2, entries: 70_000 })),
     ]
 }
 
@@ -281,7 +282,8 @@ fn read(bytes: &[u8]) -> Result<Vec<(u64, String)>> {
             }
             Line::Begin(begin) => format!("{:?} {:?}", role(begin.role)?, begin.header.metadata()?),
             Line::Finish(finish) => {
-                format!("{:?} {:?} {:?}", role(finish.role)?, finish.finish_reason(), finish.usage()?)
+                let header = &finish.header;
+                format!("{:?} {:?} {:?}", role(finish.role)?, header.finish_reason(), header.usage()?)
             }
             Line::Meta(_) | Line::Rewind(_) | Line::Compaction(_) | Line::Redact(_) | Line::Unknown(_) => {
                 format!("{line:?}")

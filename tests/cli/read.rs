@@ -134,8 +134,7 @@ fn prompt_declares_tools_and_tells_finished_rounds_as_it_is_told() {
     }
     std::fs::write(place.path("tools.json"), r#"[{"name": "ls"}]"#).unwrap();
     let run = place.run(&["prompt", "c", "--for", "openai-chat", "--tools", "tools.json"]);
-    let wanted = "error: tools.json: missing field `parameters` at line 1 column 14; expected an array of tools, each with name, \
-        description? and parameters (or input_schema)\n";
+    let wanted = "error: tools.json: tools[0] cannot be declared elsewhere: it has no JSON Schema\n";
     assert_eq!((run.exit, run.stdout.as_str(), run.stderr.as_str()), (2, "", wanted));
 }
 

@@ -203,7 +203,16 @@ impl Dice {
         let seed = std::env::var("CONVO_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| {
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_micros() as u64
         });
+        Self::seeded(seed)
+    }
+
+    pub(crate) fn seeded(seed: u64) -> Self {
         println!("CONVO_SEED={seed}");
+        Self(seed)
+    }
+
+    /// One of many, whose seeds nobody wants to read.
+    pub(crate) const fn quiet(seed: u64) -> Self {
         Self(seed)
     }
 

@@ -1,7 +1,7 @@
 //! Each system call of opening, committing and closing fails in turn, or the process ends before it: after that the store
 //! opens, and holds what was acknowledged.
 //!
-//! `CONVO_FAULTS` says how many of all cases are tried.
+//! `CONVO_FAULTS` says how many of all cases are tried on each engine.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -57,12 +57,13 @@ struct Fault {
 
 /// Where the cases run.
 struct Place {
+    engine: &'static str,
     dir: TempDir,
     shim: PathBuf,
 }
 
 impl Place {
-    fn new() -> Option<Self> {
+    fn new(engine: &'static str) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let shim = dir.path().join("fault.so");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/failing_calls/fault.c");
@@ -75,7 +76,7 @@ impl Place {
                 return None;
             }
         }
-        let place = Self { dir, shim };
+        let place = Self { engine, dir, shim };
         place.lines("before", 5, 300);
         let prepared = run(place.append(&place.path("prepared"), "before"), PATIENCE);
         assert_eq!(prepared.exit, Some(0), "{prepared:?}");
@@ -89,14 +90,17 @@ impl Place {
         self.dir.path().join(name)
     }
 
+    fn url(&self, db: &Path) -> String {
+        format!("{}:{}", self.engine, db.display())
+    }
+
     fn lines(&self, name: &str, lines: usize, bytes: usize) {
         let line = format!(r#"{{"role":"user","chunks":[{{"type":"text","text":"{}"}}]}}"#, "x".repeat(bytes));
         fs::write(self.path(name), format!("{line}\n").repeat(lines)).unwrap();
     }
 
     fn append(&self, db: &Path, lines: &str) -> Command {
-        let store = format!("sled:{}", db.display());
-        convo(&["append", "chat", self.path(lines).to_str().unwrap(), "--json", "--store", &store])
+        convo(&["append", "chat", self.path(lines).to_str().unwrap(), "--json", "--store", &self.url(db)])
     }
 
     /// The store as it is before the work, if there is one.
@@ -149,7 +153,7 @@ impl Place {
         let acks = self.path("acks");
         fs::write(&acks, format!("{id} {acked}\n")).unwrap();
         if acked > 0 {
-            let verdict = verify(&format!("sled:{}", db.display()), &acks);
+            let verdict = verify(&self.url(&db), &acks);
             assert!(verdict.is_clean(), "{case}: {verdict:?}");
         }
         let after = run(self.append(&db, "before"), PATIENCE);
@@ -176,9 +180,9 @@ fn cases(place: &Place) -> Vec<(&'static Work, Fault)> {
     cases
 }
 
-#[test]
-fn what_was_acknowledged_is_there_whatever_call_fails() {
-    let Some(place) = Place::new() else { return };
+/// `noticed`: the calls whose failure the program has to tell.
+fn what_was_acknowledged_is_there_whatever_call_fails(engine: &'static str, noticed: &[&str]) {
+    let Some(place) = Place::new(engine) else { return };
     let cases = cases(&place);
     let wanted = number("CONVO_FAULTS", 60) as usize;
     let mut ends: BTreeMap<(&str, &str), [u64; 3]> = BTreeMap::new();
@@ -196,11 +200,26 @@ fn what_was_acknowledged_is_there_whatever_call_fails() {
         };
         ends.entry((fault.call, fault.how)).or_default()[end] += 1;
     }
-    println!("{} cases of {}; call, fault: done, told, killed", cases.iter().step_by(step).count(), cases.len());
+    println!(
+        "{engine}: {} cases of {}; call, fault: done, told, killed",
+        cases.iter().step_by(step).count(),
+        cases.len()
+    );
     for ((call, how), [done, told, killed]) in &ends {
         println!("{call:16} {how:7} {done:4} {told:4} {killed:4}");
     }
-    for call in ["fdatasync", "sync_file_range", "pwrite"] {
-        assert!(ends.iter().any(|((of, _), [_, told, _])| *of == call && *told > 0), "no fault of {call} was noticed");
+    for call in noticed {
+        assert!(ends.iter().any(|((of, _), [_, told, _])| of == call && *told > 0), "no fault of {call} was noticed");
     }
+}
+
+#[test]
+fn whatever_call_of_sled_fails() {
+    what_was_acknowledged_is_there_whatever_call_fails("sled", &["fdatasync", "sync_file_range", "pwrite"]);
+}
+
+#[cfg(feature = "fjall")]
+#[test]
+fn whatever_call_of_fjall_fails() {
+    what_was_acknowledged_is_there_whatever_call_fails("fjall", &["fdatasync", "write"]);
 }

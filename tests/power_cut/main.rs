@@ -1,6 +1,6 @@
 //! The power is cut under a store that is being written: everything that was acknowledged is there afterwards, whole.
 //!
-//! Needs root, mount and mkfs.ext4; `CONVO_POWER_CUTS` says how often. `docs/durability.md` has the long run.
+//! Needs root, mount and mkfs.ext4; `CONVO_POWER_CUTS` says how often on each engine. `docs/durability.md` has the long run.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -87,6 +87,7 @@ fn cuts() -> Option<(Cut, u64)> {
 
 /// The rounds of one load.
 struct Series<'a> {
+    engine: &'static str,
     load: &'a Load,
     options: &'static str,
     disk: Disk,
@@ -104,8 +105,8 @@ struct Round {
 }
 
 impl<'a> Series<'a> {
-    fn new(load: &'a Load, options: &'static str) -> Self {
-        Self { load, options, disk: Disk::new().unwrap(), rounds: 0, acknowledged: String::new() }
+    fn new(engine: &'static str, load: &'a Load, options: &'static str) -> Self {
+        Self { engine, load, options, disk: Disk::new().unwrap(), rounds: 0, acknowledged: String::new() }
     }
 
     fn round(&mut self, cut: Cut, dice: &mut Dice) -> Round {
@@ -116,7 +117,7 @@ impl<'a> Series<'a> {
         self.rounds += 1;
         let name = if self.load.keeps { "kept".to_owned() } else { format!("new-{}", self.rounds) };
         let path = self.disk.mount_point().join(name);
-        let store = format!("sled:{}{}", path.display(), self.options);
+        let store = format!("{}:{}{}", self.engine, path.display(), self.options);
         let file = self.disk.outside("acks");
         let _ = fs::remove_file(&file);
         let mut writer = Writer::start(&store, &file, self.load.args);
@@ -140,12 +141,11 @@ impl<'a> Series<'a> {
     }
 }
 
-#[test]
-fn what_is_durable_survives() {
+fn what_is_durable_survives(engine: &'static str) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some((cut, rounds)) = cuts() else { return };
     let mut dice = Dice::new();
-    let mut series: Vec<Series<'_>> = DURABLE.iter().map(|load| Series::new(load, "")).collect();
+    let mut series: Vec<Series<'_>> = DURABLE.iter().map(|load| Series::new(engine, load, "")).collect();
     let (mut acknowledged, count) = (0, series.len());
     for round in 0..rounds {
         let at = round as usize % count;
@@ -153,46 +153,79 @@ fn what_is_durable_survives() {
         let cut = if dice.below(8) == 0 { Cut::Copy } else { cut };
         let done = series[at].round(cut, &mut dice);
         let (load, entries) = (series[at].load.name, done.verdict.entries);
-        println!("round {round}: {load}, {cut:?}: {} acknowledged, {entries} entries", done.acknowledged);
+        println!("{engine} {round}: {load}, {cut:?}: {} acknowledged, {entries} entries", done.acknowledged);
         assert!(done.verdict.is_clean(), "{load}, {cut:?}: {:?}", done.verdict);
         acknowledged += done.acknowledged;
     }
-    println!("{rounds} power cuts, {acknowledged} acknowledgements: nothing was lost");
+    println!("{engine}: {rounds} power cuts, {acknowledged} acknowledgements: nothing was lost");
 }
 
-#[test]
-fn what_is_buffered_loses_no_more_than_waits() {
+fn what_is_buffered_loses_no_more_than_waits(engine: &'static str) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some((cut, rounds)) = cuts() else { return };
     let mut dice = Dice::new();
     let mut series: Vec<(Series<'_>, Duration)> =
-        BUFFERED.iter().map(|(load, most)| (Series::new(load, ""), *most)).collect();
-    let count = series.len();
+        BUFFERED.iter().map(|(load, most)| (Series::new(engine, load, ""), *most)).collect();
+    let (mut acknowledged, count) = (0, series.len());
     for round in 0..rounds.div_ceil(2) {
         let (series, most) = &mut series[round as usize % count];
         let done = series.round(cut, &mut dice);
         let load = series.load.name;
         let lost = done.lost.unwrap_or_default();
-        println!("round {round}: {load}: {} acknowledged, the last {lost:?} lost", done.acknowledged);
+        println!("{engine} {round}: {load}: {} acknowledged, the last {lost:?} lost", done.acknowledged);
         assert_eq!(done.verdict.broken, [""; 0], "{load}: the store opens, and has no hole");
         assert!(lost <= *most, "{load}: an append that was {lost:?} old is gone");
+        acknowledged += done.acknowledged;
     }
+    println!("{engine}: {} power cuts, {acknowledged} buffered appends: no more lost than waited", rounds.div_ceil(2));
 }
 
 /// Without the syncs of our own, the same test has to fail: else it would prove nothing.
-#[test]
-fn what_is_never_synced_does_not_survive() {
+fn what_is_never_synced_does_not_survive(engine: &'static str) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some((cut, rounds)) = cuts() else { return };
     let mut dice = Dice::new();
-    let mut series = Series::new(&DURABLE[1], "?sync=never");
+    let mut series = Series::new(engine, &DURABLE[1], "?sync=never");
     for round in 0..rounds {
         let done = series.round(cut, &mut dice);
         let verdict = done.verdict;
-        println!("round {round}: {} acknowledged, clean: {}", done.acknowledged, verdict.is_clean());
+        println!("{engine} {round}: {} acknowledged, clean: {}", done.acknowledged, verdict.is_clean());
         if !verdict.is_clean() {
             return;
         }
     }
     panic!("{rounds} power cuts took nothing from a store that never syncs: the test is blind");
+}
+
+#[test]
+fn what_is_durable_survives_on_sled() {
+    what_is_durable_survives("sled");
+}
+
+#[test]
+fn what_is_buffered_loses_no_more_than_waits_on_sled() {
+    what_is_buffered_loses_no_more_than_waits("sled");
+}
+
+#[test]
+fn what_is_never_synced_does_not_survive_on_sled() {
+    what_is_never_synced_does_not_survive("sled");
+}
+
+#[cfg(feature = "fjall")]
+mod fjall {
+    #[test]
+    fn what_is_durable_survives_on_fjall() {
+        super::what_is_durable_survives("fjall");
+    }
+
+    #[test]
+    fn what_is_buffered_loses_no_more_than_waits_on_fjall() {
+        super::what_is_buffered_loses_no_more_than_waits("fjall");
+    }
+
+    #[test]
+    fn what_is_never_synced_does_not_survive_on_fjall() {
+        super::what_is_never_synced_does_not_survive("fjall");
+    }
 }

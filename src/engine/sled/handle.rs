@@ -4,6 +4,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use super::super::guard::{damaged, guarded};
 use crate::error::{Error, Result};
 
 /// sled, open. It panics where it meets damage, or a disk that fails.
@@ -14,8 +15,8 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    pub(super) fn open(config: &sled::Config) -> std::thread::Result<sled::Result<Self>> {
-        catch_unwind(AssertUnwindSafe(|| config.open().map(|db| Self { db: Some(db) })))
+    pub(super) fn open(config: &sled::Config, path: &Path) -> Result<sled::Result<Self>> {
+        guarded(path, "open", || config.open().map(|db| Self { db: Some(db) }))
     }
 
     pub(super) fn call<T>(
@@ -25,9 +26,7 @@ impl Handle {
         call: impl FnOnce(&sled::Tree) -> sled::Result<T>,
     ) -> Result<T> {
         let tree = self.db.as_deref().ok_or_else(|| damaged(path, "it is closed"))?;
-        catch_unwind(AssertUnwindSafe(|| call(tree)))
-            .map_err(|_| damaged(path, &format!("{action}: sled panicked")))?
-            .map_err(|error| from_sled(action, path, error))
+        guarded(path, action, || call(tree))?.map_err(|error| from_sled(action, path, error))
     }
 }
 
@@ -37,11 +36,6 @@ impl Drop for Handle {
         // What was acknowledged is on the disk. sled syncs once more, and panics if it cannot.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(db)));
     }
-}
-
-pub(super) fn damaged(path: &Path, detail: &str) -> Error {
-    let detail = format!("{}: {detail}", path.display());
-    Error::Corrupt { conversation: None, seq: None, detail }
 }
 
 pub(super) fn from_sled(action: &str, path: &Path, error: sled::Error) -> Error {

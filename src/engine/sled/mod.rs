@@ -8,7 +8,7 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::url::cache_bytes;
+use super::url::{cache_bytes, syncs};
 use super::{Batch, Directory, Engine, Order, Url, Visit};
 use crate::error::{Error, Result};
 use handle::Handle;
@@ -22,7 +22,7 @@ pub(crate) struct Sled {
     handle: Handle,
     /// sled's log, through a handle of our own: what makes a flush survive a power cut.
     log: File,
-    /// False for throw-away stores only: a power cut takes what was acknowledged, or the store.
+    /// False for throw-away stores only.
     syncs: bool,
     /// Dropped last, and with it the lock.
     directory: Directory,
@@ -30,11 +30,7 @@ pub(crate) struct Sled {
 
 pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
     url.check_options(&["cache_mb", "sync"])?;
-    let syncs = match url.option("sync") {
-        None | Some("always") => true,
-        Some("never") => false,
-        Some(other) => return Err(Error::InvalidInput(format!("sync={other}: expected always or never"))),
-    };
+    let syncs = syncs(url)?;
     let cache = url.option("cache_mb").map(cache_bytes).transpose()?.unwrap_or(DEFAULT_CACHE_BYTES);
     let mut directory = Directory::take(path, NAME, opening::is_sleds)?;
     let handle = opening::open(&mut directory, cache)?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::super::Directory;
 use super::LOG;
-use super::handle::{Handle, damaged, from_sled};
+use super::handle::{Handle, from_sled};
 use crate::error::{Error, Result};
 
 const SNAPSHOT: &str = "snap.";
@@ -97,8 +97,7 @@ fn file_names(path: &Path) -> Result<Vec<String>> {
 fn open_unlocked(config: &sled::Config, path: &Path) -> Result<Handle> {
     let until = Instant::now() + PATIENCE;
     loop {
-        let db = Handle::open(config).map_err(|_| damaged(path, "sled panicked while opening it"))?;
-        match db {
+        match Handle::open(config, path)? {
             Err(sled::Error::Io(error)) if error.to_string().contains("could not acquire lock") => {
                 if Instant::now() > until {
                     return Err(Error::Busy(format!("{}: another program holds sled's lock", path.display())));

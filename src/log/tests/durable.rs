@@ -121,12 +121,25 @@ fn a_failed_sync_is_the_end_of_writing_and_not_of_reading() {
     disk.fails.store(false, Ordering::Release);
     assert!(matches!(append(&log, "c", Durability::Durable), Err(Error::Poisoned { .. })));
     assert!(matches!(append(&log, "c", Durability::Buffered), Err(Error::Poisoned { .. })));
-    assert!(matches!(log.core().finish(&writer, None, None), Err(Error::Poisoned { .. })));
+    assert!(matches!(log.core().finish(&writer, None, None, Metadata::default()), Err(Error::Poisoned { .. })));
     assert!(matches!(log.core().rewind(&chat(), 0), Err(Error::Poisoned { .. })));
     assert!(matches!(log.core().delete(&chat()), Err(Error::Poisoned { .. })));
     assert!(matches!(log.flush(), Err(Error::Poisoned { .. })));
     assert_eq!(seen(&log), 2);
     assert!(matches!(log.close(), Err(Error::Poisoned { .. })));
+    let told = append(&log, "d", Durability::Durable).unwrap_err().to_string();
+    assert_eq!(told, "the store takes no more writes: sync: the disk is gone; open it again");
+}
+
+#[test]
+fn a_closed_store_says_so() {
+    let log = open(Arc::new(Memory::default()));
+    append(&log, "a", Durability::Buffered).unwrap();
+    log.close().unwrap();
+    log.close().unwrap();
+    assert_eq!(seen(&log), 1);
+    let told = append(&log, "b", Durability::Durable).unwrap_err().to_string();
+    assert_eq!(told, "the store takes no more writes: it was closed; open it again");
 }
 
 #[test]
@@ -145,6 +158,43 @@ fn all_who_wait_for_a_failed_sync_are_told() {
         }
     });
     assert_eq!(seen(&log), 1);
+}
+
+#[test]
+fn buffered_appends_wait_where_too_much_is_queued_and_are_told_when_that_fails() {
+    const APPENDS: usize = 80;
+    let message = "x".repeat(1024 * 1024);
+    for fails in [false, true] {
+        let disk = Arc::new(Disk::default());
+        let log = open(Arc::clone(&disk) as Arc<dyn Engine>);
+        append(&log, "first", Durability::Durable).unwrap();
+        disk.hold(true);
+        std::thread::scope(|scope| {
+            let appending = scope.spawn(|| {
+                let results = (0..APPENDS).map(|_| append(&log, &message, Durability::Buffered).map(|_| ()));
+                results.collect::<Result<Vec<()>>>()
+            });
+            // The queue is full, and somebody tries to make room.
+            disk.await_sync();
+            let until = Instant::now() + Duration::from_secs(20);
+            let bytes = loop {
+                let before = log.core().lock().queued_bytes;
+                std::thread::sleep(Duration::from_millis(30));
+                let bytes = log.core().lock().queued_bytes;
+                if bytes == before || Instant::now() > until {
+                    break bytes;
+                }
+            };
+            let is_waiting = !appending.is_finished();
+            disk.fails.store(fails, Ordering::Release);
+            disk.hold(false);
+            let result = appending.join().unwrap();
+            assert!(is_waiting && bytes < 34 * message.len(), "{bytes} bytes are queued");
+            assert_eq!(matches!(result, Err(Error::Poisoned { .. })), fails, "{result:?}");
+        });
+        let sync = log.flush();
+        assert_eq!((sync.is_err(), seen(&log)), (fails, if fails { 1 } else { 1 + APPENDS }));
+    }
 }
 
 /// A store of three appends, of two messages each.
@@ -199,8 +249,10 @@ fn a_deletion_that_was_cut_off_is_finished() {
     }
     append(&log, "last", Durability::Durable).unwrap();
     log.core().append(&Name::from("other"), &[Message::user("stays")], &AppendOptions::new()).unwrap();
-    let minute =
-        Timestamp::from_micros(log.core().published_head(chat().id()).unwrap().unwrap().last_activity).minute();
+    let head = log.core().published_head(chat().id()).unwrap().unwrap();
+    let minute = Timestamp::from_micros(head.last_activity).minute();
+    let mut commit = log.core().lock().commit;
+    commit.count(Some(&head), None);
     drop(log);
     // What the first batch of a deletion writes: the head goes, the tombstone comes.
     let tombstone = key::tombstone(chat().id());
@@ -208,6 +260,8 @@ fn a_deletion_that_was_cut_off_is_finished() {
     batch.put(tombstone.clone(), record::seal(&tombstone, &Tombstone { parent: None }).unwrap());
     batch.remove(key::head(chat().id()));
     batch.remove(key::index(minute, chat().id()));
+    let commit_key = key::meta("commit");
+    batch.put(commit_key.clone(), record::seal(&commit_key, &commit).unwrap());
     memory.write(batch).unwrap();
 
     let log = open(Arc::clone(&memory) as Arc<dyn Engine>);
@@ -232,7 +286,7 @@ fn fragments_that_alternate_come_out_whole() {
             log.flush().unwrap();
         }
     }
-    writers.iter().for_each(|writer| drop(log.core().finish(writer, None, None).unwrap()));
+    writers.iter().for_each(|writer| drop(log.core().finish(writer, None, None, Metadata::default()).unwrap()));
     let messages = log.core().load(chat().id(), &"chat").unwrap().messages;
     let chunks: Vec<_> = messages.into_iter().map(|stored| stored.message.chunks).collect();
     let said = |text: &str| vec![Chunk::text(text), Chunk::thinking("abc")];

@@ -57,7 +57,8 @@ fn write(engine: &Arc<Forgetful>) {
         core.push(&finished, 1, Chunk::tool_call("call_1", "tool", "1")).unwrap();
         log.flush().unwrap();
     }
-    core.finish(&finished, Some(&FinishReason::ToolCalls), None).unwrap();
+    let said = Metadata { id: Some("msg_1".to_owned()), model: Some("m-2".to_owned()), ..Metadata::default() };
+    core.finish(&finished, Some(FinishReason::ToolCalls), None, said).unwrap();
     core.abandon(&dropped);
     core.append(&long, &[Message::user("hidden")], &AppendOptions::new()).unwrap();
     core.rewind(&long, 15).unwrap();
@@ -74,12 +75,17 @@ fn write(engine: &Arc<Forgetful>) {
     core.append(&Name::from("half deleted"), &[Message::user("gone")], &AppendOptions::new()).unwrap();
     log.flush().unwrap();
     let deleted = Name::from("half deleted").id();
-    let minute = Timestamp::from_micros(core.published_head(deleted).unwrap().unwrap().last_activity).minute();
+    let head = core.published_head(deleted).unwrap().unwrap();
+    let minute = Timestamp::from_micros(head.last_activity).minute();
+    let mut commit = core.lock().commit;
+    commit.count(Some(&head), None);
     let mut batch = Batch::default();
     batch.remove(key::head(deleted));
     batch.remove(key::index(minute, deleted));
     let tombstone = key::tombstone(deleted);
     batch.put(tombstone.clone(), record::seal(&tombstone, &Tombstone { parent: None }).unwrap());
+    let commit_key = key::meta("commit");
+    batch.put(commit_key.clone(), record::seal(&commit_key, &commit).unwrap());
     engine.write(batch).unwrap();
     engine.sync().unwrap();
 }

@@ -37,7 +37,7 @@ fn an_index_that_is_damaged_is_told_and_made_anew() {
     ];
     assert_eq!(problems(&log), wanted);
 
-    core.rebuild_all().unwrap();
+    core.rebuild_all(true).unwrap();
     assert_eq!(problems(&log), Vec::<String>::new());
     assert_eq!(core.item_keys(id, u64::MAX).unwrap(), keys);
     assert_eq!(core.item_keys(Name::from("nobody").id(), u64::MAX).unwrap(), BTreeSet::new());

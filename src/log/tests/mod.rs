@@ -5,5 +5,7 @@ mod fixture;
 mod forgetful;
 mod forgotten;
 mod items;
+mod lost;
+mod meanwhile;
 mod model;
 mod properties;

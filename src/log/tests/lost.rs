@@ -1,0 +1,232 @@
+//! Values that damage took or brought back: told, and never written over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::{AppendOptions, Log, Opening};
+use super::forgetful::all;
+use crate::engine::{Batch, Engine, Memory};
+use crate::error::Error;
+use crate::model::{Message, Name, Timestamp};
+use crate::record::{self, Head, key};
+
+fn open_as(engine: &Arc<Memory>, opening: Opening) -> Log {
+    let clock = Arc::new(|| Timestamp::from_micros(1_767_323_045_000_000));
+    Log::open(Arc::clone(engine) as Arc<dyn Engine>, clock, Duration::from_secs(3600), opening).unwrap()
+}
+
+fn open(engine: &Arc<Memory>) -> Log {
+    open_as(engine, Opening::default())
+}
+
+fn append(log: &Log, name: &str, texts: &[&str]) {
+    let messages: Vec<Message> = texts.iter().map(|text| Message::user(*text)).collect();
+    let key: String = texts.concat().chars().take(9).collect();
+    let options = AppendOptions::new().with_idempotency_key(key);
+    log.core().append(&name.into(), &messages, &options).unwrap();
+}
+
+fn problems(log: &Log) -> Vec<String> {
+    let found = log.core().verify(&mut |_, _| ()).unwrap().problems;
+    found.iter().map(ToString::to_string).collect()
+}
+
+fn count(log: &Log, name: &str) -> usize {
+    let grouped = log.core().load(Name::from(name).id(), &name).unwrap();
+    assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
+    grouped.messages.len()
+}
+
+/// A store with a conversation of two appends, a fork of it, one with a record in parts.
+fn store() -> Arc<Memory> {
+    let engine = Arc::new(Memory::default());
+    let log = open(&engine);
+    append(&log, "a", &["one", "two"]);
+    append(&log, "a", &["three"]);
+    append(&log, "b", &[&"large ".repeat(20_000)]);
+    log.core().fork(&"a".into(), Some(2), &"fork".into()).unwrap();
+    append(&log, "fork", &["own"]);
+    assert_eq!(problems(&log), [""; 0]);
+    engine
+}
+
+/// Takes all values of a kind that belong to a conversation.
+fn take(engine: &Memory, kind: u8, name: &str) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+    let id = Name::from(name).id();
+    let is_meant = |key: &[u8]| match key.first() {
+        Some(&key::INDEX) => kind == key::INDEX && key::parse_index(key).is_some_and(|(_, of)| of == id),
+        _ => key.starts_with(&key::prefix(kind, id)),
+    };
+    let taken: Vec<_> = all(engine).into_iter().filter(|(key, _)| is_meant(key)).collect();
+    assert!(!taken.is_empty());
+    let ops = taken.iter().map(|(key, _)| (key.clone(), None)).collect();
+    engine.write(Batch { ops }).unwrap();
+    taken
+}
+
+fn change_head(engine: &Memory, name: &str, change: impl FnOnce(&mut Head)) {
+    let key = key::head(Name::from(name).id());
+    let bytes = engine.get(&key).unwrap().unwrap();
+    let mut head: Head = record::open("a head", &key, &bytes).unwrap();
+    change(&mut head);
+    let value = record::seal(&key, &head).unwrap();
+    engine.write(Batch { ops: vec![(key, Some(value))] }).unwrap();
+}
+
+#[test]
+fn what_vanished_without_a_trace_is_missed_until_that_is_accepted() {
+    let engine = store();
+    for kind in [key::RECORD, key::PART, key::HEAD, key::INDEX, key::RECEIPT] {
+        take(&engine, kind, "b");
+    }
+    let missed = "store: it holds 2 conversations with 4 entries, and was left with 3 and 5: something is missing, or \
+                  back, that left no other trace";
+    let log = open(&engine);
+    assert_eq!(problems(&log), [missed]);
+    append(&log, "c", &["more"]);
+    assert_eq!(
+        problems(&log),
+        [missed.replace("2 conv", "3 conv").replace("4 en", "5 en").replace("3 and 5", "4 and 6")]
+    );
+    let dir = tempfile::tempdir().unwrap();
+    log.core().backup(&dir.path().join("backup"), &mut |_, _| ()).unwrap();
+    drop(log);
+    // Neither a backup nor an opening makes it forgotten.
+    let restored = Arc::new(Memory::default());
+    let as_engine: Arc<dyn Engine> = Arc::clone(&restored) as Arc<dyn Engine>;
+    super::super::restore(&dir.path().join("backup"), &as_engine, &mut |_, _| ()).unwrap();
+    for engine in [&engine, &restored] {
+        assert_eq!(problems(&open(engine)).len(), 1);
+        let log = open_as(engine, Opening { accept_loss: true, ..Opening::default() });
+        assert_eq!(problems(&log), [""; 0]);
+        drop(log);
+        assert_eq!(problems(&open(engine)), [""; 0]);
+    }
+}
+
+#[test]
+fn nothing_is_written_over_by_a_head_that_went_back() {
+    for reads_first in [false, true] {
+        let engine = store();
+        change_head(&engine, "a", |head| (head.next_seq, head.next_message_index) = (3, 2));
+        let log = open(&engine);
+        let id = Name::from("a").id();
+        assert!(problems(&log).contains(&format!("conversation {id}: the head ends before the last record")));
+        if reads_first {
+            assert_eq!(count(&log, "a"), 3);
+        }
+        append(&log, "a", &["four"]);
+        assert_eq!(count(&log, "a"), 4);
+        assert_eq!(count(&log, "fork"), 3);
+        assert_eq!(problems(&log), [""; 0], "the next append made it whole");
+    }
+}
+
+#[test]
+fn a_head_that_is_lost_is_derived_and_backed_up() {
+    let engine = store();
+    take(&engine, key::HEAD, "b");
+    let log = open(&engine);
+    assert_eq!(count(&log, "b"), 1);
+    let dir = tempfile::tempdir().unwrap();
+    let summary = log.core().backup(&dir.path().join("backup"), &mut |_, _| ()).unwrap();
+    assert_eq!(summary.conversations, 3);
+    append(&log, "b", &["more"]);
+    assert_eq!(problems(&log), [""; 0]);
+}
+
+#[test]
+fn verify_tells_what_does_not_fit_together() {
+    type Damage = fn(&Memory);
+    let table: &[(Damage, &str, &str)] = &[
+        (|engine| drop(take(engine, key::HEAD, "a")), "a", "it has records, but no head"),
+        (|engine| drop(take(engine, key::INDEX, "a")), "a", "it is missing in the listing index"),
+        (
+            |engine| drop(take(engine, key::FORK, "a")),
+            "fork",
+            "the conversation that it was forked from does not know of it",
+        ),
+        (|engine| drop(take(engine, key::PART, "b")), "b", "part 0 of a record is missing"),
+        (|engine| drop(take(engine, key::RECORD, "b")), "b", "the record that should be here is missing"),
+        (
+            |engine| change_head(engine, "a", |head| head.next_message_index += 1),
+            "a",
+            "the head's message index is not that of the last record",
+        ),
+        (
+            |engine| change_head(engine, "a", |head| head.key = Some("z".to_owned())),
+            "a",
+            "key or parent differ between head and first record",
+        ),
+        (
+            |engine| change_head(engine, "a", |head| head.last_activity += 120_000_000),
+            "a",
+            "it stands in the listing index under a wrong minute",
+        ),
+        (
+            |engine| change_head(engine, "a", |head| head.next_seq = 3),
+            "a",
+            "an idempotency record points behind the last entry",
+        ),
+        (
+            |engine| {
+                take(engine, key::HEAD, "b");
+                take(engine, key::RECORD, "b");
+            },
+            "b",
+            "it has parts of records, but no head",
+        ),
+        (
+            |engine| {
+                take(engine, key::HEAD, "b");
+                take(engine, key::RECORD, "b");
+            },
+            "b",
+            "it has idempotency records, but no head",
+        ),
+        (
+            |engine| {
+                take(engine, key::HEAD, "b");
+                take(engine, key::RECORD, "b");
+            },
+            "b",
+            "it stands in the listing index, but has no head",
+        ),
+    ];
+    for (damage, name, detail) in table {
+        let engine = store();
+        damage(&engine);
+        let log = open(&engine);
+        let found = log.core().verify(&mut |_, _| ()).unwrap().problems;
+        let id = Some(Name::from(*name).id());
+        assert!(
+            found.iter().any(|problem| problem.conversation == id && problem.detail == *detail),
+            "{detail}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_record_under_another_index_is_told() {
+    let engine = store();
+    let id = Name::from("a").id();
+    // What would be there if the index had begun anew with the second append.
+    let body = record::Body::messages(&[Message::user("three")]).unwrap();
+    let header = record::Header { time: 1, base: 0, next_message_index: 3, cut: false, origin: None };
+    let values = record::seal_record(id, 3, &header, body).unwrap();
+    engine.write(Batch { ops: values.into_iter().map(|(key, value)| (key, Some(value))).collect() }).unwrap();
+    let found = open(&engine).core().verify(&mut |_, _| ()).unwrap().problems;
+    let detail = "the indexes of its messages do not follow those before it";
+    assert!(found.iter().any(|problem| problem.seq == Some(3) && problem.detail == detail), "{found:?}");
+}
+
+#[test]
+fn a_damaged_commit_is_told_and_can_be_accepted() {
+    let engine = store();
+    engine.write(Batch { ops: vec![(key::meta("commit"), Some(vec![1, 2, 3, 4, 5, 6]))] }).unwrap();
+    let clock = Arc::new(Timestamp::now);
+    let opened = Log::open(Arc::clone(&engine) as Arc<dyn Engine>, clock, Duration::from_secs(1), Opening::default());
+    assert!(matches!(opened, Err(Error::Corrupt { .. })));
+    let log = open_as(&engine, Opening { accept_loss: true, ..Opening::default() });
+    assert_eq!(problems(&log), [""; 0]);
+}

@@ -1,0 +1,92 @@
+//! What belongs to no conversation, or to one that is gone.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use super::super::read::Segment;
+use super::{Core, Problem, Verification};
+use crate::engine::Order;
+use crate::error::{Error, Result};
+use crate::model::{ConversationId, Timestamp};
+use crate::record::key;
+
+/// What hangs on a conversation's records.
+const DEPENDENTS: &[(u8, &str)] = &[
+    (key::RECORD, "it has records, but no head"),
+    (key::PART, "it has parts of records, but no head"),
+    (key::RECEIPT, "it has idempotency records, but no head"),
+    (key::ITEM, "it stands in the index of item ids, but has no head"),
+];
+
+impl Core {
+    /// The entries of deleted conversations that forks read.
+    pub(super) fn verify_deleted(&self, found: &mut Verification) -> Result<()> {
+        for id in self.ids(key::TOMBSTONE)? {
+            let mut passing = Verification::default();
+            self.verify_shared(id, &mut passing)?;
+            if !passing.problems.is_empty() {
+                self.settled(id, || self.verify_shared(id, found))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn verify_shared(&self, id: ConversationId, found: &mut Verification) -> Result<()> {
+        let Some(tombstone) = self.tombstone(id)? else { return Ok(()) };
+        let Some(last) = self.forks(id)?.into_iter().map(|(_, at_seq)| at_seq).max() else { return Ok(()) };
+        let first = tombstone.parent.map_or(1, |(_, at_seq)| at_seq + 1);
+        self.verify_records(Segment { conversation: id, first, last }, None, found).map(|_| ())
+    }
+
+    pub(super) fn verify_index(&self, found: &mut Verification) -> Result<()> {
+        let mut odd = Vec::new();
+        let mut result = Ok(());
+        let prefix = [key::INDEX];
+        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
+            let Some((minute, id)) = key::parse_index(key) else {
+                found.problems.push(Problem::of_store("a key of the listing index cannot be read"));
+                return ControlFlow::Continue(());
+            };
+            match self.head_for_list(id) {
+                Ok(Some(head)) if Timestamp::from_micros(head.last_activity).minute() == minute => {}
+                Ok(_) => odd.push((minute, id)),
+                Err(Error::Corrupt { .. }) => {}
+                Err(error) => {
+                    result = Err(error);
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        result?;
+        for (minute, id) in odd {
+            self.settled(id, || {
+                let detail = match (self.engine.get(&key::index(minute, id))?, self.stored_head(id)?) {
+                    (None, _) => return Ok(()),
+                    (_, Some(head)) if Timestamp::from_micros(head.last_activity).minute() == minute => return Ok(()),
+                    (_, Some(_)) => "it stands in the listing index under a wrong minute",
+                    (_, None) => "it stands in the listing index, but has no head",
+                };
+                found.problems.push(Problem::of(id, detail));
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// `heads`: the conversations that were looked at.
+    pub(super) fn verify_orphans(&self, heads: &BTreeSet<ConversationId>, found: &mut Verification) -> Result<()> {
+        for (kind, detail) in DEPENDENTS {
+            for id in self.ids(*kind)?.difference(heads) {
+                self.settled(*id, || {
+                    let has_head = self.engine.get(&key::head(*id))?.is_some();
+                    if !has_head && self.tombstone(*id)?.is_none() && self.has_any(&key::prefix(*kind, *id))? {
+                        found.problems.push(Problem::of(*id, *detail));
+                    }
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
