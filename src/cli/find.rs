@@ -38,7 +38,7 @@ struct Shown<'a> {
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let store = location.read()?;
     let items = match &args.r#in {
-        Some(name) => store.find_item(&Name::from(name), &args.item_id)?.into_iter().collect(),
+        Some(name) => store.find_item(Name::from(name), &args.item_id)?.into_iter().collect(),
         None => store.find_item_everywhere(&args.item_id)?,
     };
     for item in &items {
