@@ -118,7 +118,8 @@ impl Core {
         let prefix = key::prefix(key::FORK, id);
         let mut forks = Ok(Vec::new());
         self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, value| {
-            let at_seq = record::open::<u64>("a fork", key, value);
+            let at_seq = record::open("a fork", key, value);
+            let at_seq = at_seq.and_then(|at_seq| record::check_number("a fork", at_seq).map(|()| at_seq));
             match (at_seq, key::parse_fork(key), &mut forks) {
                 (Ok(at_seq), Some(child), Ok(forks)) => forks.push((child, at_seq)),
                 (Err(error), _, forks) => *forks = Err(error),

@@ -31,7 +31,7 @@ use std::time::Duration;
 use crate::engine::{Engine, Order};
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Timestamp};
-use crate::record::{self, Head, Tombstone, key};
+use crate::record::{Head, Record, Tombstone, key};
 
 pub use append::{AppendOptions, Durability, ExpectedHead, Receipt};
 pub use backup::BackupSummary;
@@ -243,7 +243,7 @@ impl Core {
             let is_lost = self.has_any(&key::prefix(key::RECORD, id))? && self.tombstone(id)?.is_none();
             return if is_lost { self.derived_head(id) } else { Ok(None) };
         };
-        match record::open("the head", &key, &bytes) {
+        match Head::open(&key, &bytes) {
             Ok(head) => Ok(Some(head)),
             Err(Error::Corrupt { detail, .. }) => match self.derived_head(id)? {
                 Some(head) => Ok(Some(head)),
@@ -271,8 +271,7 @@ impl Core {
         self.engine.scan(&start..&key::after(&key::prefix(key::RECORD, id)), Order::Ascending, &mut |key, value| {
             // The origin of a fork is a record without entries: it stands where the first one will.
             let first_seq = key::parse_record(key).map_or(seq, |(_, first_seq)| first_seq);
-            found =
-                first_seq > seq || record::Record::open(id, first_seq, value).map_or(true, |record| record.len() > 0);
+            found = first_seq > seq || Record::open(id, first_seq, value).map_or(true, |record| record.len() > 0);
             if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Ok(found)
@@ -292,6 +291,6 @@ impl Core {
     fn tombstone(&self, id: ConversationId) -> Result<Option<Tombstone>> {
         let key = key::tombstone(id);
         let bytes = self.engine.get(&key)?;
-        bytes.map(|bytes| record::open("a tombstone", &key, &bytes)).transpose()
+        bytes.map(|bytes| Tombstone::open(&key, &bytes)).transpose()
     }
 }

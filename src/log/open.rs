@@ -34,11 +34,13 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
         Some(info) => check_version(info)?,
         None => new_store(&*engine)?,
     };
-    let epoch = meta::<u64>(&*engine, EPOCH)? + 1;
+    let epoch = meta::<u64>(&*engine, EPOCH)?.saturating_add(1);
+    record::check_number(EPOCH, epoch)?;
     let commit = match meta::<Commit>(&*engine, COMMIT) {
         Err(Error::Corrupt { .. }) if opening.accept_loss => Commit::default(),
         commit => commit?,
     };
+    record::check_number(COMMIT, commit.number)?;
     let marked = engine.directory().and_then(|directory| directory.watermark().found());
     let went_back = marked.filter(|marked| *marked > commit.number).map(|marked| (commit.number, marked));
     // A store that exists has one: it was durable before the store was marked as such.

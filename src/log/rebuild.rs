@@ -21,7 +21,7 @@ impl Core {
     pub(super) fn derived_head(&self, id: ConversationId) -> Result<Option<Head>> {
         let all = Segment { conversation: id, first: 1, last: u64::MAX - 2 };
         let mut head: Option<Head> = None;
-        let mut grouper = Grouper::new(self.epoch, Vec::new());
+        let mut grouper = Grouper::new(self.epoch, Vec::new(), 0);
         self.read(id, &[all], 1..=u64::MAX - 2, Order::Ascending, &mut |item| {
             let Item::Record { record, .. } = item else { return ControlFlow::Continue(()) };
             let head = head.get_or_insert_with(|| {
@@ -126,7 +126,7 @@ impl Core {
     fn rebuild(&self, id: ConversationId, accept_loss: bool, batch: &mut Batch) -> Result<()> {
         let head_key = key::head(id);
         let stored = self.engine.get(&head_key)?;
-        let stored = stored.and_then(|bytes| record::open::<Head>("the head", &head_key, &bytes).ok());
+        let stored = stored.and_then(|bytes| Head::open(&head_key, &bytes).ok());
         let derived = self.derived_head(id)?;
         let end = |head: &Option<Head>| head.as_ref().map_or(0, |head| head.next_seq);
         let agrees = match (&stored, &derived) {

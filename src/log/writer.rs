@@ -127,7 +127,7 @@ impl Core {
         let _pin = self.pin(id)?;
         let mut state = self.writable(id, Durability::Durable)?;
         state.slot(id).check_free(id)?;
-        let draft = Draft { name, body, messages: 1, base: None, title: None };
+        let draft = Draft { name, body, messages: 1, base: None, said: &[] };
         let Placed { pending, first_seq, last_seq, base } = self.place(&mut state, draft);
         let writer = Arc::new(Writer {
             name: name.clone(),
@@ -224,7 +224,7 @@ impl Core {
         writer.check_open()?;
         let base = Some(writer.message_index);
         let finishes = (durability == Durability::Durable).then_some(writer.message_index);
-        let draft = Draft { name: &writer.name, body, messages: 0, base, title: None };
+        let draft = Draft { name: &writer.name, body, messages: 0, base, said: &[] };
         let Placed { mut pending, first_seq, last_seq, base } = self.place(&mut state, draft);
         pending.finishes = finishes;
         self.queue(state, pending, durability)?;

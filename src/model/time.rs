@@ -14,11 +14,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
+/// The first and the last moment that jiff writes.
+const FIRST: i64 = -377_705_023_201_000_000;
+const LAST: i64 = 253_402_207_200_999_999;
+
 impl Timestamp {
-    /// The moment this many microseconds after 1970-01-01T00:00:00Z (before it, if negative).
+    /// The moment this many microseconds after 1970-01-01T00:00:00Z (before it, if negative). What lies before the year
+    /// -9999 or behind 9999 becomes the first or the last moment that can be written.
     #[must_use]
     pub const fn from_micros(micros: i64) -> Self {
-        Self(micros)
+        match micros {
+            ..FIRST => Self(FIRST),
+            FIRST..=LAST => Self(micros),
+            _ => Self(LAST),
+        }
     }
 
     /// Microseconds since 1970-01-01T00:00:00Z.
@@ -34,7 +43,7 @@ impl Timestamp {
             Ok(since) => i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
             Err(before) => i64::try_from(before.duration().as_micros()).map_or(i64::MIN, |micros| -micros),
         };
-        Self(micros)
+        Self::from_micros(micros)
     }
 
     /// Whole minutes since 1970-01-01T00:00:00Z, the unit of the listing index; 0 before.
@@ -58,11 +67,7 @@ impl FromStr for Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match jiff::Timestamp::from_microsecond(self.0) {
-            Ok(moment) => moment.fmt(f),
-            // Out of jiff's range, years -9999 to 9999: such a value can only come from a caller's from_micros.
-            Err(_) => write!(f, "{}us", self.0),
-        }
+        jiff::Timestamp::from_microsecond(self.0).unwrap_or_default().fmt(f)
     }
 }
 

@@ -160,6 +160,8 @@ struct Field<'a> {
     value: Value<'a>,
     /// Whether it is of the given request; else it was rendered.
     given: bool,
+    /// What was rendered in its place.
+    rendered: Option<&'a RawValue>,
 }
 
 enum Value<'a> {
@@ -177,19 +179,21 @@ impl<'a> Kept<'a> {
         for name in names {
             let given = rest.iter().rfind(|(field, _)| field == name).map(|(_, raw)| *raw);
             let made = rendered.iter().position(|(field, _)| field == name);
-            let (value, given) = match (given, made) {
+            let rendered = made.map(|made| rendered.remove(made).1);
+            let (value, given) = match (given, rendered) {
                 (Some(value), None) => (value, true),
                 (Some(value), Some(_)) if !is_empty(value) => (value, true),
-                (_, Some(made)) => (rendered.remove(made).1, false),
+                (_, Some(rendered)) => (rendered, false),
                 (None, None) => continue,
             };
             if !fields.iter().any(|field| field.name == *name) {
-                fields.push(Field { name: name.clone(), value: Value::Whole(value), given });
+                fields.push(Field { name: name.clone(), value: Value::Whole(value), given, rendered });
             }
         }
         for (name, value) in rendered {
+            let name = name.into_owned();
             if !fields.iter().any(|field| field.name == name) {
-                fields.push(Field { name: name.into_owned(), value: Value::Whole(value), given: false });
+                fields.push(Field { name, value: Value::Whole(value), given: false, rendered: None });
             }
         }
         Self(fields)
@@ -198,29 +202,70 @@ impl<'a> Kept<'a> {
     /// The request, without what the target would refuse of the given fields.
     fn accepted(&mut self, target: Target, report: &mut Vec<ReportLine>) -> Result<Box<RawValue>> {
         loop {
-            let request = to_raw_value(self);
-            let request = request.map_err(|error| Error::InvalidInput(format!("it cannot be written: {error}")))?;
-            let findings = check(target, request.get()).unwrap_or_default();
-            let refused = findings.iter().filter(|finding| finding.level == Level::Hard);
+            let request = self.written()?;
+            let refused = refused(target, &request);
+            let Some(first) = refused.first() else { return Ok(request) };
             // Each turn leaves something out, so there is an end.
-            let Some(line) = refused.filter_map(|finding| self.leave_out(finding)).next() else { return Ok(request) };
-            report.push(line);
+            let left_out = match refused.iter().find_map(|finding| Some((self.place(finding)?, finding))) {
+                Some(((at, item), finding)) => Some((self.leave_out(at, item), finding)),
+                None => self.cause(target, first)?.map(|at| (self.leave_out(at, None), first)),
+            };
+            let Some((left_out, finding)) = left_out else { return Ok(request) };
+            let detail =
+                format!("`{left_out}` was left out, the target refuses it: {}: {}", finding.rule, finding.problem);
+            report.push(ReportLine::new(Rule::LeftOut, detail));
         }
     }
 
-    /// Leaves out what a finding is about: an item of an array, or a field.
-    fn leave_out(&mut self, finding: &Finding) -> Option<ReportLine> {
+    fn written(&self) -> Result<Box<RawValue>> {
+        to_raw_value(self).map_err(|error| Error::InvalidInput(format!("it cannot be written: {error}")))
+    }
+
+    /// The given field that a finding is about, and the item of it.
+    fn place(&self, finding: &Finding) -> Option<(usize, Option<usize>)> {
         let end = finding.place.find(['.', '[']).unwrap_or(finding.place.len());
         let (name, rest) = finding.place.split_at_checked(end)?;
         let at = self.0.iter().position(|field| field.given && field.name == name)?;
         let item = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')?.0.parse::<usize>().ok());
-        let left_out = match item.filter(|item| self.0.get_mut(at).is_some_and(|field| field.value.remove(*item))) {
-            Some(item) => format!("{name}[{item}]"),
-            None => self.0.remove(at).name,
-        };
-        let detail = format!("`{left_out}` was left out, the target refuses it: {}: {}", finding.rule, finding.problem);
-        Some(ReportLine::new(Rule::LeftOut, detail))
+        Some((at, item))
     }
+
+    /// The given field that makes the target refuse what was rendered: thinking is switched on, say, and the thinking of the
+    /// conversation could not be kept.
+    fn cause(&mut self, target: Target, finding: &Finding) -> Result<Option<usize>> {
+        for at in 0..self.0.len() {
+            if self.0.get(at).is_some_and(|field| field.given) {
+                let field = self.0.remove(at);
+                let request = self.written()?;
+                self.0.insert(at, field);
+                if !refused(target, &request).contains(finding) {
+                    return Ok(Some(at));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Leaves out an item of an array, or a field. Tells which.
+    fn leave_out(&mut self, at: usize, item: Option<usize>) -> String {
+        let Some(field) = self.0.get_mut(at) else { return String::new() };
+        let name = field.name.clone();
+        match item.filter(|item| field.value.remove(*item)) {
+            Some(item) => return format!("{name}[{item}]"),
+            None => match field.rendered {
+                Some(rendered) => (field.value, field.given) = (Value::Whole(rendered), false),
+                None => _ = self.0.remove(at),
+            },
+        }
+        name
+    }
+}
+
+/// What the target refuses a request for.
+fn refused(target: Target, request: &RawValue) -> Vec<Finding> {
+    let mut findings = check(target, request.get()).unwrap_or_default();
+    findings.retain(|finding| finding.level == Level::Hard);
+    findings
 }
 
 impl Value<'_> {

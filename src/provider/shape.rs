@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::text::{is_spelling_of, snake_case};
+use super::text::is_spelling_of;
 
 /// What a value may be.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ pub(crate) enum Fault {
 impl Shape {
     /// That of the shapes which the object fits best.
     pub(crate) fn nearest(shapes: &[&'static Self], object: &Map<String, Value>) -> Option<&'static Self> {
-        shapes.iter().copied().min_by_key(|shape| shape.distance(object))
+        nearest(shapes.iter().copied(), object)
     }
 
     /// Where the object does not fit, each place beginning with `place`.
@@ -95,20 +95,41 @@ impl Shape {
         self.0.iter().any(|field| is_spelling_of(field.name, name))
     }
 
-    /// How badly the object fits: first by its tags, then by the kinds of its values, then by missing and unknown fields.
-    fn distance(&'static self, object: &Map<String, Value>) -> [usize; 4] {
-        let known = || self.0.iter().filter_map(|field| Some((field, self::field(object, field.name)?)));
-        let another = known().filter(|(field, value)| is_another_tag(field, value)).count();
-        let strange = known().map(|(field, value)| strangers(field.types, value)).sum();
+    /// How many of the object's tags name another shape.
+    fn other_tags(&'static self, object: &Map<String, Value>) -> usize {
+        let tags = self.0.iter().filter(|field| TAGS.contains(&field.name));
+        tags.filter(|tag| object.get(tag.name).is_some_and(|value| is_another_tag(tag, value))).count()
+    }
+
+    /// How badly the object fits: first by the kinds of its values, then by missing and unknown fields.
+    fn distance(&'static self, object: &Map<String, Value>) -> [usize; 3] {
+        let known = self.0.iter().filter_map(|field| Some((field, self::field(object, field.name)?)));
+        let strange = known.map(|(field, value)| strangers(field.types, value)).sum();
         let missing = self.0.iter().filter(|field| field.required && self::field(object, field.name).is_none()).count();
         let unknown = object.keys().filter(|name| !self.knows(name)).count();
-        [another, strange, missing + unknown, missing]
+        [strange, missing + unknown, missing]
     }
 }
 
+/// That of the shapes which the object fits best: above all by its tags.
+fn nearest(
+    shapes: impl Iterator<Item = &'static Shape> + Clone,
+    object: &Map<String, Value>,
+) -> Option<&'static Shape> {
+    let least = shapes.clone().map(|shape| shape.other_tags(object)).min()?;
+    let mut tagged = shapes.filter(|shape| shape.other_tags(object) == least);
+    match (tagged.next()?, tagged.next()) {
+        (one, None) => Some(one),
+        (one, Some(other)) => [one, other].into_iter().chain(tagged).min_by_key(|shape| shape.distance(object)),
+    }
+}
+
+/// The fields that tell shapes apart.
+const TAGS: [&str; 2] = ["type", "role"];
+
 /// Does the field tell shapes apart, and does this value name another one?
 fn is_another_tag(field: &Field, value: &Value) -> bool {
-    ["type", "role"].contains(&field.name)
+    TAGS.contains(&field.name)
         && names(field.types).next().is_some()
         && !value.as_str().is_some_and(|value| names(field.types).any(|name| name == value))
 }
@@ -137,7 +158,7 @@ fn elements(types: &'static [Type]) -> Option<&'static [Type]> {
     types.iter().find_map(|kind| if let Type::Array(of) = kind { Some(*of) } else { None })
 }
 
-fn shapes(types: &'static [Type]) -> impl Iterator<Item = &'static Shape> {
+fn shapes(types: &'static [Type]) -> impl Iterator<Item = &'static Shape> + Clone {
     types.iter().filter_map(|kind| if let Type::Object(shape) = kind { Some(*shape) } else { None })
 }
 
@@ -159,7 +180,7 @@ fn compare(value: &Value, types: &'static [Type], place: &str, out: &mut Vec<Mis
             elements.is_some() || one_is(|_| false)
         }
         Value::Object(object) => {
-            let nearest = shapes(types).min_by_key(|shape| shape.distance(object));
+            let nearest = nearest(shapes(types), object);
             if let Some(shape) = nearest {
                 shape.compare(object, place, out);
             }
@@ -200,10 +221,7 @@ pub(crate) fn field<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'
 
 /// The same, with its name as it is spelled there.
 pub(crate) fn entry<'a>(object: &'a Map<String, Value>, name: &str) -> Option<(&'a str, &'a Value)> {
-    let found = object.get_key_value(name).or_else(|| match snake_case(name) {
-        snake if snake == name => None,
-        snake => object.get_key_value(snake.as_ref()),
-    });
+    let found = object.get_key_value(name).or_else(|| object.iter().find(|(other, _)| is_spelling_of(name, other)));
     found.map(|(name, value)| (name.as_str(), value))
 }
 

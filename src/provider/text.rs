@@ -1,7 +1,5 @@
 //! The letters and the length that names and ids may have, how fields are spelled, what says nothing.
 
-use std::borrow::Cow;
-
 /// 1 to `most` of `a-z A-Z 0-9 _ -`.
 pub(crate) fn is_word(text: &str, most: usize) -> bool {
     is_word_with(text, most, b"_-")
@@ -14,22 +12,18 @@ pub(crate) fn is_word_with(text: &str, most: usize, others: &[u8]) -> bool {
 
 /// Is `name` this camelCase name, or the same in snake_case?
 pub(crate) fn is_spelling_of(camel: &str, name: &str) -> bool {
-    name == camel || name == snake_case(camel)
+    name == camel || is_snake_case_of(camel, name)
 }
 
-/// `inline_data` for `inlineData`.
-pub(crate) fn snake_case(camel: &str) -> Cow<'_, str> {
-    if !camel.contains(|letter: char| letter.is_ascii_uppercase()) {
-        return Cow::Borrowed(camel);
-    }
-    let mut snake = String::with_capacity(camel.len() + 4);
-    for letter in camel.chars() {
-        if letter.is_ascii_uppercase() {
-            snake.push('_');
-        }
-        snake.push(letter.to_ascii_lowercase());
-    }
-    Cow::Owned(snake)
+/// Is `name` this camelCase name in snake_case? `inline_data` for `inlineData`.
+fn is_snake_case_of(camel: &str, name: &str) -> bool {
+    let mut rest = name.bytes();
+    let mut goes_on = |letter: u8| rest.next() == Some(letter);
+    let all = camel.bytes().all(|letter| match letter {
+        b'A'..=b'Z' => goes_on(b'_') && goes_on(letter.to_ascii_lowercase()),
+        _ => goes_on(letter),
+    });
+    all && rest.next().is_none()
 }
 
 /// Is nothing but white space there?
@@ -71,7 +65,8 @@ mod tests {
         for name in ["thoughtsignature", "ThoughtSignature", "thought"] {
             assert!(!is_spelling_of("thoughtSignature", name), "{name}");
         }
-        assert!(matches!(snake_case("role_of_x"), Cow::Borrowed("role_of_x")));
+        assert!(is_spelling_of("role_of_x", "role_of_x") && !is_spelling_of("role_of_x", "roleOfX"));
+        assert!(!is_spelling_of("inlineData", "inline_data_") && !is_spelling_of("inlineData", "inline_dat"));
     }
 
     #[test]

@@ -10,6 +10,9 @@ use super::v1;
 use crate::error::{Error, Result};
 use crate::model::{self, Chunk, Extra, Message, Metadata, Role};
 
+/// What most entries take beside their content.
+const ENTRY_BYTES: usize = 48;
+
 /// The encoded entries of one append, with room for the record's header in front.
 #[derive(Debug)]
 pub(crate) struct Body {
@@ -27,12 +30,20 @@ pub(crate) struct Fragment {
 impl Body {
     /// No entries.
     pub(crate) fn new() -> Self {
-        Self { bytes: vec![0; HEADER_BYTES], entries: 0 }
+        Self::with_room(0)
     }
 
-    /// Whole messages, indexed from the record's base on.
-    pub(crate) fn messages(messages: &[Message]) -> Result<Self> {
-        let mut body = Self::new();
+    /// No entries, and room for so many bytes of them.
+    fn with_room(room: usize) -> Self {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + room);
+        bytes.resize(HEADER_BYTES, 0);
+        Self { bytes, entries: 0 }
+    }
+
+    /// Whole messages, indexed from the record's base on. Their chunks hold `content` bytes.
+    pub(crate) fn messages(messages: &[Message], content: usize) -> Result<Self> {
+        let entries: usize = messages.iter().map(|message| message.chunks.len().max(1)).sum();
+        let mut body = Self::with_room(content + entries * ENTRY_BYTES);
         for (relative, message) in (0..).zip(messages) {
             let Some((first, rest)) = message.chunks.split_first() else {
                 body.begin(relative, message.role, None, message)?;

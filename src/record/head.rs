@@ -2,6 +2,9 @@
 
 use bincode::{Decode, Encode};
 
+use super::{check_number, envelope};
+use crate::error::Result;
+
 /// The state of a conversation. All of it can be rebuilt from the records.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct Head {
@@ -24,6 +27,22 @@ pub(crate) struct Head {
 }
 
 impl Head {
+    /// The head in the bytes under `key`.
+    pub(crate) fn open(key: &[u8], bytes: &[u8]) -> Result<Self> {
+        let what = "the head";
+        let head: Self = envelope::open(what, key, bytes)?;
+        check_number(what, head.next_seq)?;
+        check_number(what, head.next_message_index)?;
+        let first = head.parent.map_or(1, |(_, at_seq)| at_seq.saturating_add(1));
+        if head.next_seq < first {
+            return Err(envelope::corrupt(format!(
+                "{what}: its next seq {} lies before its first {first}",
+                head.next_seq
+            )));
+        }
+        Ok(head)
+    }
+
     /// Entries of its own: without those that it reads through its parent.
     pub(crate) fn entries(&self) -> u64 {
         let shared = self.parent.map_or(0, |(_, at_seq)| at_seq);
@@ -83,4 +102,14 @@ pub(crate) struct StoreInfo {
 pub(crate) struct Tombstone {
     /// The conversation that it was forked from, and the last seq that was read through it.
     pub(crate) parent: Option<([u8; 16], u64)>,
+}
+
+impl Tombstone {
+    /// The tombstone in the bytes under `key`.
+    pub(crate) fn open(key: &[u8], bytes: &[u8]) -> Result<Self> {
+        let what = "a tombstone";
+        let tombstone: Self = envelope::open(what, key, bytes)?;
+        check_number(what, tombstone.parent.map_or(0, |(_, at_seq)| at_seq))?;
+        Ok(tombstone)
+    }
 }

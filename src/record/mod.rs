@@ -14,6 +14,8 @@ mod split;
 mod tests;
 mod v1;
 
+use crate::error::Result;
+
 pub(crate) use encode::{Body, Fragment};
 pub(crate) use envelope::{open, seal};
 pub(crate) use head::{Commit, Head, Receipt, StoreInfo, TitleSource, Tombstone};
@@ -22,7 +24,15 @@ pub(crate) use rewrite::{Replacement, redact, truncate};
 #[cfg(test)]
 pub(crate) use split::PART_BYTES;
 pub(crate) use split::{Header, Line, Origin, Record, parts, seal_record};
-pub(crate) use v1::{ChunkLine, Header as MessageHeader, Meta, Redact, Rewind};
+pub(crate) use v1::{Header as MessageHeader, Meta, Redact, Rewind};
 
 /// The version of all values that this crate writes.
 pub(crate) const VERSION: u8 = 1;
+
+/// No seq and no message index is larger: what is reckoned from stored numbers stays a number.
+pub(crate) const MAX_NUMBER: u64 = u64::MAX / 2;
+
+/// Fails on a stored number that nobody wrote.
+pub(crate) fn check_number(what: &str, number: u64) -> Result<()> {
+    if number <= MAX_NUMBER { Ok(()) } else { Err(envelope::corrupt(format!("{what}: {number} is out of range"))) }
+}

@@ -123,10 +123,10 @@ fn verify_record(id: ConversationId, record: &Record<'_>, mut expected: Option<u
 }
 
 /// What was read, unless damage kept it from being read: that is a problem.
-fn told<T>(id: ConversationId, read: Result<T>, found: &mut Verification) -> Result<Option<T>> {
+pub(super) fn told<T>(id: ConversationId, read: Result<T>, found: &mut Verification) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
-        Err(error @ Error::Corrupt { .. }) => {
+        Err(error @ (Error::Corrupt { .. } | Error::UnsupportedVersion { .. })) => {
             found.problems.push(Problem::from_error(id, &error));
             Ok(None)
         }

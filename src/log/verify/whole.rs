@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::super::read::Segment;
+use super::conversation::told;
 use super::{Core, Problem, Verification};
 use crate::engine::Order;
 use crate::error::{Error, Result};
@@ -31,8 +32,9 @@ impl Core {
     }
 
     fn verify_shared(&self, id: ConversationId, found: &mut Verification) -> Result<()> {
-        let Some(tombstone) = self.tombstone(id)? else { return Ok(()) };
-        let Some(last) = self.forks(id)?.into_iter().map(|(_, at_seq)| at_seq).max() else { return Ok(()) };
+        let Some(tombstone) = told(id, self.tombstone(id), found)?.flatten() else { return Ok(()) };
+        let forks = told(id, self.forks(id), found)?.unwrap_or_default();
+        let Some(last) = forks.into_iter().map(|(_, at_seq)| at_seq).max() else { return Ok(()) };
         let first = tombstone.parent.map_or(1, |(_, at_seq)| at_seq + 1);
         self.verify_records(Segment { conversation: id, first, last }, None, found).map(|_| ())
     }
@@ -49,7 +51,7 @@ impl Core {
             match self.head_for_list(id) {
                 Ok(Some(head)) if Timestamp::from_micros(head.last_activity).minute() == minute => {}
                 Ok(_) => odd.push((minute, id)),
-                Err(Error::Corrupt { .. }) => {}
+                Err(Error::Corrupt { .. } | Error::UnsupportedVersion { .. }) => {}
                 Err(error) => {
                     result = Err(error);
                     return ControlFlow::Break(());
@@ -60,7 +62,8 @@ impl Core {
         result?;
         for (minute, id) in odd {
             self.settled(id, || {
-                let detail = match (self.engine.get(&key::index(minute, id))?, self.stored_head(id)?) {
+                let Some(head) = told(id, self.stored_head(id), found)? else { return Ok(()) };
+                let detail = match (self.engine.get(&key::index(minute, id))?, head) {
                     (None, _) => return Ok(()),
                     (_, Some(head)) if Timestamp::from_micros(head.last_activity).minute() == minute => return Ok(()),
                     (_, Some(_)) => "it stands in the listing index under a wrong minute",
@@ -79,7 +82,8 @@ impl Core {
             for id in self.ids(*kind)?.difference(heads) {
                 self.settled(*id, || {
                     let has_head = self.engine.get(&key::head(*id))?.is_some();
-                    if !has_head && self.tombstone(*id)?.is_none() && self.has_any(&key::prefix(*kind, *id))? {
+                    let is_deleted = self.engine.get(&key::tombstone(*id))?.is_some();
+                    if !has_head && !is_deleted && self.has_any(&key::prefix(*kind, *id))? {
                         found.problems.push(Problem::of(*id, *detail));
                     }
                     Ok(())

@@ -1,10 +1,13 @@
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::fields::Fields;
 use super::{Expected, Line, TRANSCRIPT, id_field, json};
+use crate::model::json::Object;
 use crate::model::{
-    Audio, Body, Chunk, File, FinishReason, Image, Message, Metadata, Native, Output, Part, PartBody, Role,
+    Audio, Body, Chunk, File, FinishReason, Image, Json, Message, Metadata, Native, Output, Part, PartBody, Role,
 };
 
 /// Reads a line that has no lone surrogate escapes.
@@ -157,9 +160,34 @@ pub(super) fn keep_lone_surrogates(text: &str, line: &mut Line) {
     }
     let chunks = serde_json::from_str::<Chunks<'_>>(text).map_or_else(|_| Vec::new(), |line| line.chunks);
     for (index, (raw, chunk)) in chunks.iter().zip(&mut line.message.chunks).enumerate() {
-        if matches!(crate::json::replace_lone_surrogates(raw.get()), std::borrow::Cow::Owned(_)) {
-            line.replaced_surrogates.push(index);
-            chunk.native = json(raw.get()).map(|json| Native { wire: TRANSCRIPT.to_owned(), json });
+        if !has_lone_surrogates(raw) {
+            continue;
         }
+        let kept = kept_before(raw);
+        if kept.is_none() {
+            line.replaced_surrogates.push(index);
+        }
+        chunk.native = kept.or_else(|| json(raw.get())).map(|json| Native { wire: TRANSCRIPT.to_owned(), json });
     }
+}
+
+fn has_lone_surrogates(raw: &RawValue) -> bool {
+    matches!(crate::json::replace_lone_surrogates(raw.get()), Cow::Owned(_))
+}
+
+/// The text that was kept when the chunk was read before, if nothing else of it is to be mended now.
+fn kept_before(raw: &RawValue) -> Option<Json> {
+    #[derive(Deserialize)]
+    struct Kept<'a> {
+        wire: String,
+        #[serde(borrow)]
+        json: &'a RawValue,
+    }
+    let Object(fields) = serde_json::from_str(raw.get()).ok()?;
+    if fields.iter().any(|(name, value)| name != "native" && has_lone_surrogates(value)) {
+        return None;
+    }
+    let (_, native) = fields.into_iter().find(|(name, _)| name == "native")?;
+    let kept: Kept<'_> = serde_json::from_str(native.get()).ok()?;
+    json(kept.json.get()).filter(|_| kept.wire == TRANSCRIPT)
 }

@@ -57,12 +57,11 @@ impl Blocks {
         let chunk_index = answer.new_chunk();
         answer.hold(raw.get().len());
         let fields = fields.pairs().into_iter().map(|(name, raw)| (name.into_owned(), raw.to_owned())).collect();
-        let block =
+        let mut block =
             Block { chunk_index, kind, fields, grown: String::new(), citations: Vec::new(), signature: String::new() };
-        if kind != Kind::Whole
-            && let Some(chunk) = block.beginning(raw, self.provider)
-        {
-            answer.delta(chunk_index, chunk);
+        match block.beginning(self.provider) {
+            Some(chunk) => answer.delta(chunk_index, chunk),
+            None => block.kind = Kind::Whole,
         }
         self.open.insert(index, block);
     }
@@ -141,15 +140,25 @@ impl Block {
         set(&mut self.fields, name, raw.to_owned());
     }
 
-    /// What the block says from the first: of a call, all but its input, which may come later.
-    fn beginning(&self, raw: &RawValue, provider: &str) -> Option<Chunk> {
-        let mut chunk = block(raw, provider)?;
+    /// What the block says from the first: of a call, all but its input, which may come later. `None` if it has to come
+    /// whole, which goes for a block that is not what its type has, too.
+    fn beginning(&mut self, provider: &str) -> Option<Chunk> {
+        let grows = match self.kind {
+            Kind::Text => Some("text"),
+            Kind::Thinking => Some("thinking"),
+            Kind::Call => None,
+            Kind::Whole => return None,
+        };
+        if let Some(grows) = grows.filter(|grows| !self.fields.iter().any(|(name, _)| name == grows)) {
+            set(&mut self.fields, grows, to_raw_value("").ok()?);
+        }
+        let mut chunk = block(&self.object()?, provider)?;
         chunk.native = None;
         match &mut chunk.body {
             Body::ToolCall { arguments, .. } => arguments.clear(),
             Body::Text { annotations, .. } => *annotations = None,
             Body::Thinking { signature, .. } => *signature = None,
-            _ => {}
+            _ => return None,
         }
         Some(chunk)
     }

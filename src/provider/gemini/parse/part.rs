@@ -9,7 +9,7 @@ use crate::model::{Audio, Body, Chunk, File, Image, Native};
 use crate::provider::gemini::{NAME, NO_SIGNATURE};
 use crate::provider::ingest::fields::{Fields, compact, string, text};
 use crate::provider::media::IMAGE_TYPES;
-use crate::provider::text::snake_case;
+use crate::provider::text::is_spelling_of;
 
 /// Where a part comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +136,7 @@ pub(super) fn opaque(kind: &str, raw: &RawValue, provider: &str) -> Option<Chunk
 
 /// Takes a field by this name or the same in snake_case: the service takes both.
 pub(in super::super) fn take<'a>(fields: &mut Fields<'a>, camel: &str) -> Option<&'a RawValue> {
-    let snake = fields.take(&snake_case(camel));
-    fields.take(camel).or(snake)
+    let snake = fields.names().find(|name| *name != camel && is_spelling_of(camel, name)).map(str::to_owned);
+    let other = snake.and_then(|snake| fields.take(&snake));
+    fields.take(camel).or(other)
 }

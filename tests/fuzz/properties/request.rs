@@ -1,0 +1,43 @@
+//! A request that somebody has: it is judged, read and repaired, and what comes of that is accepted.
+
+use conversation_store::model::Message;
+use conversation_store::provider::{PromptOptions, Target, WIRES, check, parse, render, repair};
+use conversation_store::{Conversation, Error};
+
+use super::stored;
+use crate::common::prompts;
+
+/// Takes the bytes as a request of each wire.
+pub fn holds(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let options = PromptOptions::new();
+    for target in prompts::targets() {
+        let _ = check(target, &text);
+    }
+    for wire in WIRES {
+        let from: Target = wire.name.parse().unwrap();
+        let parsed = match parse(from, &text) {
+            Ok(parsed) => parsed,
+            Err(Error::InvalidInput(_)) => continue,
+            Err(error) => panic!("{error}"),
+        };
+        for message in &parsed.messages {
+            assert_eq!(Message::from_json(&message.to_json()).unwrap(), *message);
+        }
+        let log = stored(parsed.messages);
+        for target in prompts::targets() {
+            match repair(from, target, &text, &options) {
+                Ok(repaired) => prompts::assert_accepted(target, &repaired),
+                Err(Error::NothingToSend(_) | Error::TooLarge { .. }) => {}
+                Err(error) => panic!("{from} to {target}: {error}"),
+            }
+            let Some(prompt) = prompts::prompt(target, &log, &options) else { continue };
+            prompts::assert_accepted(target, &prompt);
+            if from.wire().name == target.wire().name && target.dialect().is_none() {
+                let again = stored(parse(from, prompt.request.get()).unwrap().messages);
+                let again = render(target, &Conversation::new(again), &options).unwrap();
+                assert_eq!(again.request.get(), prompt.request.get(), "{target}");
+            }
+        }
+    }
+}
