@@ -152,7 +152,7 @@ impl Block {
         if let Some(grows) = grows.filter(|grows| !self.fields.iter().any(|(name, _)| name == grows)) {
             set(&mut self.fields, grows, to_raw_value("").ok()?);
         }
-        let mut chunk = block(&*self.object()?, provider)?;
+        let mut chunk = block(&self.object()?, provider)?;
         chunk.native = None;
         match &mut chunk.body {
             Body::ToolCall { arguments, .. } => arguments.clear(),
