@@ -1,6 +1,7 @@
 //! A loaded conversation.
 
-use crate::group::{Grouped, StoredMessage};
+use crate::group::{Grouped, MessageState, StoredMessage};
+use crate::model::Role;
 use crate::reconcile::{self, ReportLine, Rule};
 
 /// Messages in the order of their index, reconciled, and the report of what was done to them.
@@ -8,15 +9,21 @@ use crate::reconcile::{self, ReportLine, Rule};
 pub struct Conversation {
     messages: Vec<StoredMessage>,
     report: Vec<ReportLine>,
+    /// Whether an answer is being written, also one of which nothing is there yet.
+    is_being_answered: bool,
 }
 
 impl Conversation {
     pub(crate) fn from_grouped(grouped: Grouped) -> Self {
+        let is_being_answered = grouped
+            .messages
+            .iter()
+            .any(|stored| stored.state == MessageState::Streaming && stored.message.role == Role::Assistant);
         let (messages, mut lines) = reconcile::reconcile(grouped.messages);
         let mut report: Vec<ReportLine> =
             grouped.damage.iter().map(|error| ReportLine::new(Rule::DamagedRecord, error.to_string())).collect();
         report.append(&mut lines);
-        Self { messages, report }
+        Self { messages, report, is_being_answered }
     }
 
     /// Reconciles messages that come from elsewhere, or were changed.
@@ -35,6 +42,10 @@ impl Conversation {
     #[must_use]
     pub fn report(&self) -> &[ReportLine] {
         &self.report
+    }
+
+    pub(crate) const fn is_being_answered(&self) -> bool {
+        self.is_being_answered
     }
 
     /// The messages, for changes: [`Conversation::new`] takes them back.

@@ -45,10 +45,8 @@ pub enum EntryKind {
     },
     /// A message that was begun is complete.
     Finish {
-        /// Why the model stopped.
-        finish_reason: Option<FinishReason>,
-        /// Token counts.
-        usage: Option<Json>,
+        /// What is known about it since it began.
+        header: Box<EntryHeader>,
     },
     /// The conversation's own data changes.
     Meta {
@@ -79,11 +77,11 @@ pub enum EntryKind {
 /// What an entry knows about its message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EntryHeader {
-    /// What was known before it was said.
+    /// What is known about the message besides.
     pub metadata: Metadata,
-    /// Why the model stopped, if the message was appended whole.
+    /// Why the model stopped, if it has.
     pub finish_reason: Option<FinishReason>,
-    /// Token counts, if the message was appended whole.
+    /// Token counts, if the model has stopped.
     pub usage: Option<Json>,
 }
 
@@ -107,8 +105,7 @@ impl Entry {
                 of_message(begin.message, begin.role, EntryKind::Begin { header: header(&begin.header)? })?
             }
             Line::Finish(finish) => {
-                let kind = EntryKind::Finish { finish_reason: finish.finish_reason(), usage: finish.usage()? };
-                of_message(finish.message, finish.role, kind)?
+                of_message(finish.message, finish.role, EntryKind::Finish { header: header(&finish.header)? })?
             }
             Line::Meta(meta) => bare(EntryKind::Meta {
                 title: meta.title.map(|title| title.map(str::to_owned)),
@@ -126,7 +123,10 @@ impl Entry {
             }
             Line::Unknown(kind) => bare(EntryKind::Unknown { kind: *kind }),
         };
-        if let Some(created_at) = entry.header().and_then(|header| header.metadata.created_at) {
+        // The end of a message has a time of its own.
+        if !matches!(line, Line::Finish(_))
+            && let Some(created_at) = entry.header().and_then(|header| header.metadata.created_at)
+        {
             entry.created_at = created_at;
         }
         Ok(entry)
@@ -135,7 +135,7 @@ impl Entry {
     fn header(&self) -> Option<&EntryHeader> {
         match &self.kind {
             EntryKind::Chunk { header, .. } => header.as_deref(),
-            EntryKind::Begin { header } => Some(header),
+            EntryKind::Begin { header } | EntryKind::Finish { header } => Some(header),
             _ => None,
         }
     }
@@ -177,15 +177,8 @@ impl Serialize for Entry {
         if let Some(role) = self.role {
             map.serialize_entry("role", role.as_str())?;
         }
-        let (mut finish_reason, mut usage) = (None, None);
-        if let Some(header) = self.header() {
-            (finish_reason, usage) = (header.finish_reason.as_ref(), header.usage.as_ref());
-        }
         match &self.kind {
             EntryKind::Chunk { chunk, .. } => map.serialize_entry("chunk", chunk)?,
-            EntryKind::Finish { finish_reason: reason, usage: counts } => {
-                (finish_reason, usage) = (reason.as_ref(), counts.as_ref());
-            }
             EntryKind::Meta { title, tags } => {
                 if let Some(title) = title {
                     map.serialize_entry("title", title)?;
@@ -197,15 +190,15 @@ impl Serialize for Entry {
             EntryKind::Rewind { end } => map.serialize_entry("end", end)?,
             EntryKind::Compaction { summary } => map.serialize_entry("summary", summary)?,
             EntryKind::Unknown { kind } => map.serialize_entry("kind_byte", kind)?,
-            EntryKind::Begin { .. } | EntryKind::Redact => {}
-        }
-        if let Some(finish_reason) = finish_reason {
-            map.serialize_entry("finish_reason", finish_reason.as_str())?;
-        }
-        if let Some(usage) = usage {
-            map.serialize_entry("usage", usage)?;
+            EntryKind::Begin { .. } | EntryKind::Finish { .. } | EntryKind::Redact => {}
         }
         if let Some(header) = self.header() {
+            if let Some(finish_reason) = &header.finish_reason {
+                map.serialize_entry("finish_reason", finish_reason.as_str())?;
+            }
+            if let Some(usage) = &header.usage {
+                map.serialize_entry("usage", usage)?;
+            }
             let Metadata { model, provider, created_at: _, turn_id, step_id, id, native: _, extra: _ } =
                 &header.metadata;
             let fields =

@@ -1,10 +1,10 @@
 //! Entries to messages: by message index, never by neighbours. Two messages whose fragments alternate come out whole.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 
 use crate::error::{Error, Result};
 use crate::model::{Chunk, FinishReason, Message, Metadata, Role, Timestamp};
-use crate::record::{self, ChunkLine, Line, MessageHeader, Record, Rewind};
+use crate::record::{self, Line, MessageHeader, Record, Rewind};
 
 /// A message in its place.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +40,72 @@ impl StoredMessage {
         selected.message.chunks =
             positions.iter().filter_map(|position| self.message.chunks.get(*position)).cloned().collect();
         selected
+    }
+
+    /// A message of which nothing is known but where its first entry stands.
+    fn unread(index: u64, role: Role, time: i64, seq: u64) -> Self {
+        let mut message = Message::new(role, Vec::with_capacity(1));
+        message.metadata.created_at = Some(Timestamp::from_micros(time));
+        let (state, chunk_indexes) = (MessageState::Interrupted, Vec::with_capacity(1));
+        Self { index, state, first_seq: seq, last_seq: seq, chunk_indexes, message }
+    }
+
+    fn begin(&mut self, header: &MessageHeader<'_>) -> Result<()> {
+        let Message { metadata, finish_reason, usage, .. } = &mut self.message;
+        // The store's time, unless the caller gave one.
+        let created_at = metadata.created_at;
+        *metadata = header.metadata()?;
+        metadata.created_at = metadata.created_at.or(created_at);
+        *finish_reason = header.finish_reason();
+        *usage = header.usage()?;
+        Ok(())
+    }
+
+    /// What the end says of the model and the message's id is more exact than what the beginning said; else the beginning
+    /// counts.
+    fn end(&mut self, header: &MessageHeader<'_>) -> Result<()> {
+        let Message { metadata, finish_reason, usage, .. } = &mut self.message;
+        *finish_reason = header.finish_reason();
+        *usage = header.usage()?;
+        let end = header.metadata()?;
+        if end == Metadata::default() {
+            return Ok(());
+        }
+        let begin = std::mem::take(metadata);
+        let mut extra = begin.extra;
+        for (name, value) in end.extra.iter() {
+            if extra.get(name).is_none() {
+                extra.push(name, value.clone());
+            }
+        }
+        *metadata = Metadata {
+            model: end.model.or(begin.model),
+            id: end.id.or(begin.id),
+            provider: begin.provider.or(end.provider),
+            created_at: begin.created_at.or(end.created_at),
+            turn_id: begin.turn_id.or(end.turn_id),
+            step_id: begin.step_id.or(end.step_id),
+            native: begin.native.or(end.native),
+            extra,
+        };
+        Ok(())
+    }
+
+    /// Adds a chunk behind those of its index and below, or a fragment to its chunk.
+    fn add(&mut self, index: u32, chunk: Chunk) {
+        let Self { chunk_indexes, message, .. } = self;
+        let behind = chunk_indexes.partition_point(|other| *other <= index);
+        let before = behind.checked_sub(1).filter(|before| chunk_indexes.get(*before) == Some(&index));
+        match before.and_then(|before| message.chunks.get_mut(before)) {
+            Some(before) if before.check_fragment(&chunk).is_ok() => {
+                let _ = before.push_fragment(chunk);
+            }
+            // A writer refuses a fragment that does not fit; should one stand in a log, it is kept as it is.
+            _ => {
+                chunk_indexes.insert(behind, index);
+                message.chunks.insert(behind, chunk);
+            }
+        }
     }
 
     /// Drops the chunks that do not fit.
@@ -83,21 +149,8 @@ pub(crate) struct Grouped {
     pub(crate) damage: Vec<Error>,
 }
 
-/// A message as far as it was read.
-#[derive(Debug)]
-struct Building {
-    role: Role,
-    created_at: Timestamp,
-    metadata: Metadata,
-    finish_reason: Option<FinishReason>,
-    usage: Option<crate::model::Json>,
-    first_seq: u64,
-    last_seq: u64,
-    state: MessageState,
-    /// Whether its beginning was read: without it, its state is not known.
-    begun: bool,
-    chunks: BTreeMap<u32, Vec<Chunk>>,
-}
+/// The most messages that room is made for before they are read.
+const RESERVED_MESSAGES: usize = 16_384;
 
 /// Collects records in order of seq.
 #[derive(Debug)]
@@ -105,14 +158,19 @@ pub(crate) struct Grouper {
     epoch: u64,
     /// The messages whose writers live.
     live: Vec<u64>,
-    messages: BTreeMap<u64, Building>,
+    /// In order of their index.
+    messages: Vec<StoredMessage>,
+    /// The messages whose beginning was not read: their state is not known.
+    headless: Vec<u64>,
     rewinds: Vec<Rewind>,
     damage: Vec<Error>,
 }
 
 impl Grouper {
-    pub(crate) fn new(epoch: u64, live: Vec<u64>) -> Self {
-        Self { epoch, live, messages: BTreeMap::new(), rewinds: Vec::new(), damage: Vec::new() }
+    /// With room for about so many messages.
+    pub(crate) fn new(epoch: u64, live: Vec<u64>, messages: usize) -> Self {
+        let messages = Vec::with_capacity(messages.min(RESERVED_MESSAGES));
+        Self { epoch, live, messages, headless: Vec::new(), rewinds: Vec::new(), damage: Vec::new() }
     }
 
     /// Takes a record; entries above `last` do not belong to the conversation. `own` unless it is an ancestor's.
@@ -145,26 +203,34 @@ impl Grouper {
 
     fn line(&mut self, record: &Record<'_>, seq: u64, line: &Line<'_>, own: bool) -> Result<()> {
         match line {
-            Line::Chunk(line) => self.chunk(record, seq, line),
+            Line::Chunk(line) => {
+                let (header, index) = (line.header.as_ref(), line.message);
+                self.change(record, seq, index, line.role, header.is_some(), |stored| {
+                    if let Some(header) = header {
+                        stored.begin(header)?;
+                        stored.state = MessageState::Complete;
+                    }
+                    stored.add(line.chunk, line.chunk()?);
+                    Ok(())
+                })
+            }
             Line::Begin(begin) => {
                 let index = record.message_index(begin.message);
                 let live = own && begin.epoch == Some(self.epoch) && self.live.contains(&index);
-                let message = self.message(record, begin.message, begin.role, seq)?;
-                message.begin(&begin.header)?;
-                message.state = match begin.epoch {
-                    None => MessageState::Complete,
-                    Some(_) if live => MessageState::Streaming,
-                    Some(_) => MessageState::Interrupted,
-                };
-                Ok(())
+                self.change(record, seq, begin.message, begin.role, true, |stored| {
+                    stored.begin(&begin.header)?;
+                    stored.state = match begin.epoch {
+                        None => MessageState::Complete,
+                        Some(_) if live => MessageState::Streaming,
+                        Some(_) => MessageState::Interrupted,
+                    };
+                    Ok(())
+                })
             }
-            Line::Finish(finish) => {
-                let message = self.message(record, finish.message, finish.role, seq)?;
-                message.state = MessageState::Complete;
-                message.finish_reason = finish.finish_reason();
-                message.usage = finish.usage()?;
-                Ok(())
-            }
+            Line::Finish(finish) => self.change(record, seq, finish.message, finish.role, false, |stored| {
+                stored.state = MessageState::Complete;
+                stored.end(&finish.header)
+            }),
             Line::Rewind(rewind) => {
                 self.rewinds.push(*rewind);
                 Ok(())
@@ -173,90 +239,72 @@ impl Grouper {
         }
     }
 
-    fn chunk(&mut self, record: &Record<'_>, seq: u64, line: &ChunkLine<'_>) -> Result<()> {
-        let message = self.message(record, line.message, line.role, seq)?;
-        if let Some(header) = &line.header {
-            message.begin(header)?;
-            message.state = MessageState::Complete;
-        }
-        let chunk = line.chunk()?;
-        let fragments = message.chunks.entry(line.chunk).or_default();
-        match fragments.last_mut() {
-            Some(before) if before.check_fragment(&chunk).is_ok() => {
-                let _ = before.push_fragment(chunk);
+    /// Changes the message of an entry, which may be its beginning; the first entry of a message makes it.
+    fn change(
+        &mut self,
+        record: &Record<'_>,
+        seq: u64,
+        relative: u64,
+        role: u8,
+        begins: bool,
+        change: impl FnOnce(&mut StoredMessage) -> Result<()>,
+    ) -> Result<()> {
+        let (index, role) = (record.message_index(relative), record::role(role)?);
+        match self.find(index) {
+            Ok(at) => {
+                if begins {
+                    self.headless.retain(|headless| *headless != index);
+                }
+                self.messages.get_mut(at).map_or(Ok(()), |stored| {
+                    stored.last_seq = seq;
+                    change(stored)
+                })
             }
-            // A writer refuses a fragment that does not fit; should one stand in a log, it is kept as it is.
-            _ => fragments.push(chunk),
+            Err(at) => {
+                if !begins {
+                    self.headless.push(index);
+                }
+                let mut stored = StoredMessage::unread(index, role, record.header.time, seq);
+                let changed = change(&mut stored);
+                self.messages.insert(at, stored);
+                changed
+            }
         }
-        Ok(())
     }
 
-    fn message(&mut self, record: &Record<'_>, relative: u64, role: u8, seq: u64) -> Result<&mut Building> {
-        let role = record::role(role)?;
-        let message = self.messages.entry(record.message_index(relative)).or_insert_with(|| Building {
-            role,
-            created_at: Timestamp::from_micros(record.header.time),
-            metadata: Metadata::default(),
-            finish_reason: None,
-            usage: None,
-            first_seq: seq,
-            last_seq: seq,
-            state: MessageState::Interrupted,
-            begun: false,
-            chunks: BTreeMap::new(),
-        });
-        message.last_seq = seq;
-        Ok(message)
+    /// The position of a message, or where it would be. Nearly all entries belong to the newest message.
+    fn find(&self, index: u64) -> std::result::Result<usize, usize> {
+        let count = self.messages.len();
+        match self.messages.last().map(|newest| newest.index.cmp(&index)) {
+            Some(Ordering::Equal) => Ok(count - 1),
+            Some(Ordering::Greater) => self.messages.binary_search_by_key(&index, |message| message.index),
+            Some(Ordering::Less) | None => Err(count),
+        }
     }
 
     fn interrupt(&mut self, index: u64) {
-        if let Some(message) = self.messages.get_mut(&index) {
+        if let Some(message) = self.find(index).ok().and_then(|at| self.messages.get_mut(at)) {
             message.state = MessageState::Interrupted;
         }
     }
 
     pub(crate) fn finish(self) -> Grouped {
-        let Self { messages, rewinds, mut damage, .. } = self;
+        let Self { mut messages, headless, rewinds, mut damage, .. } = self;
         let hidden = |index: u64| rewinds.iter().any(|rewind| (rewind.to..rewind.end).contains(&index));
-        let mut found = Vec::new();
-        for (index, building) in messages {
-            if hidden(index) {
-                continue;
-            }
-            if !building.begun && damage.is_empty() {
-                damage.push(Error::Corrupt {
-                    conversation: None,
-                    seq: Some(building.first_seq),
-                    detail: format!("message {index} has no beginning"),
-                });
-            }
-            found.push(building.build(index));
+        if !rewinds.is_empty() {
+            messages.retain(|message| !hidden(message.index));
         }
-        Grouped { messages: found, damage }
-    }
-}
-
-impl Building {
-    fn begin(&mut self, header: &MessageHeader<'_>) -> Result<()> {
-        self.begun = true;
-        self.metadata = header.metadata()?;
-        self.finish_reason = header.finish_reason();
-        self.usage = header.usage()?;
-        Ok(())
-    }
-
-    fn build(self, index: u64) -> StoredMessage {
-        let mut metadata = self.metadata;
-        metadata.created_at = metadata.created_at.or(Some(self.created_at));
-        let finish_reason = match self.state {
-            MessageState::Interrupted => self.finish_reason.or(Some(FinishReason::Interrupted)),
-            _ => self.finish_reason,
-        };
-        let chunks =
-            self.chunks.into_iter().flat_map(|(index, chunks)| chunks.into_iter().map(move |chunk| (index, chunk)));
-        let (chunk_indexes, chunks) = chunks.unzip();
-        let message = Message { role: self.role, chunks, finish_reason, usage: self.usage, metadata };
-        let (state, first_seq, last_seq) = (self.state, self.first_seq, self.last_seq);
-        StoredMessage { index, state, first_seq, last_seq, chunk_indexes, message }
+        for stored in messages.iter_mut().filter(|stored| stored.state == MessageState::Interrupted) {
+            stored.message.finish_reason.get_or_insert(FinishReason::Interrupted);
+        }
+        let headless = messages.iter().find(|stored| headless.contains(&stored.index));
+        if let Some(stored) = headless.filter(|_| damage.is_empty()) {
+            damage.push(Error::Corrupt {
+                conversation: None,
+                seq: Some(stored.first_seq),
+                detail: format!("message {} has no beginning", stored.index),
+            });
+        }
+        Grouped { messages, damage }
     }
 }

@@ -118,7 +118,19 @@ pub(crate) fn is_object(text: &str) -> bool {
 }
 
 /// Length of `\uXXXX`.
-const ESCAPE: usize = 6;
+pub(crate) const ESCAPE: usize = 6;
+
+/// Whether a string's text begins with the escape of a pair's second half.
+pub(crate) fn begins_with_second_half(text: &str) -> bool {
+    matches!(escaped_unit(text.as_bytes(), 0), Some(0xdc00..=0xdfff))
+}
+
+/// Where a string's text ends with the escape of a pair's first half.
+pub(crate) fn first_half_at_end(text: &str) -> Option<usize> {
+    let at = lone_surrogates(text.as_bytes()).pop()?;
+    let is_first = matches!(escaped_unit(text.as_bytes(), at), Some(0xd800..=0xdbff));
+    (is_first && at + ESCAPE == text.len()).then_some(at)
+}
 
 /// The positions of lone surrogate escapes. Outside of strings JSON has no backslash, so strings need no tracking.
 fn lone_surrogates(text: &[u8]) -> Vec<usize> {

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! in:   provider bytes --decode--> chunks --append--> Store --record--> log --batch--> Engine (sled | memory | backup)
-//! out:  Engine --records--> entries --group--> messages --reconcile--> Conversation --render--> Prompt
+//! out:  Engine --records--> entries --group--> messages --reconcile--> Conversation --window--> --render--> Prompt
 //! ```
 //!
 //! | module | what it is |
@@ -17,6 +17,7 @@
 //! | `group` | entries to messages, by message index |
 //! | `reconcile` | messages to a [`Conversation`] that makes sense, with a report |
 //! | [`next_step`] | what an agent loop must do now |
+//! | `window` | which part of a long history is rendered |
 //! | [`provider`] | conversations to requests ([`provider::render`]) and back ([`provider::parse`]); answers to chunks ([`provider::Decoder`]); requests judged and repaired ([`provider::check`], [`provider::repair`]) |
 //!
 //! Data flows one way; `provider` and `engine` never meet.
@@ -36,6 +37,7 @@ mod reconcile;
 mod record;
 mod store;
 mod tail;
+mod window;
 mod writer;
 
 pub use conversation::Conversation;

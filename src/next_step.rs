@@ -15,9 +15,11 @@ pub enum NextStep {
     CallModel,
     /// The answer's text was cut off: let the model go on with it.
     ContinueText,
-    /// A message is being written: wait for it.
+    /// An answer is being written, if only begun: wait for it.
     AwaitModel,
-    /// The model is done: it is the user's turn.
+    /// The model is done, or cannot go on by itself: it is the user's turn. An answer that ran into its limit of tokens
+    /// while it thought, and said nothing, is one of these: asked again with the same limit, the model would think to the
+    /// same end. Its finish reason, `length`, tells; raise the limit and call the model.
     AwaitUser,
 }
 
@@ -71,7 +73,7 @@ pub fn next_step(conversation: &Conversation) -> NextStep {
         .filter(|stored| stored.state != MessageState::Synthetic && stored.message.role != Role::System)
         .cloned()
         .collect();
-    if messages.iter().any(|stored| stored.state == MessageState::Streaming && stored.message.role == Role::Assistant) {
+    if conversation.is_being_answered() {
         return NextStep::AwaitModel;
     }
     let Some(last) = messages.last() else { return NextStep::AwaitUser };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::log::{Log, Receipt, Writer};
-use crate::model::{Chunk, ConversationId, FinishReason, Json};
+use crate::model::{Chunk, ConversationId, FinishReason, Json, Metadata};
 use crate::provider::Event;
 
 /// Writes one message while it is made.
@@ -36,11 +36,13 @@ pub struct MessageWriter {
     log: Arc<Log>,
     writer: Arc<Writer>,
     receipt: Receipt,
+    /// What the provider said of the message as a whole.
+    said: Metadata,
 }
 
 impl MessageWriter {
-    pub(crate) const fn new(log: Arc<Log>, writer: Arc<Writer>, receipt: Receipt) -> Self {
-        Self { log, writer, receipt }
+    pub(crate) fn new(log: Arc<Log>, writer: Arc<Writer>, receipt: Receipt) -> Self {
+        Self { log, writer, receipt, said: Metadata::default() }
     }
 
     /// The message's conversation.
@@ -76,8 +78,9 @@ impl MessageWriter {
     /// Takes what a decoder gives: its deltas are pushed, its end closes the message. Gives the receipt of the end, once it
     /// has come; nothing can be pushed behind it.
     ///
-    /// The message has begun already, with the metadata that its caller gave. What the provider says of itself in
-    /// [`Event::Begin`] is not written: model and provider are to be given to [`Store::begin`](crate::Store::begin).
+    /// The message has begun already, with the metadata that its caller gave. What the provider says of it in
+    /// [`Event::Begin`] is stored with its end: its id, the exact model, fields that are not known. These count in place of
+    /// the caller's; of what else both say, the caller's counts, as that names the provider by its own name.
     ///
     /// ```
     /// use conversation_store::Store;
@@ -97,6 +100,7 @@ impl MessageWriter {
     /// let answer = &conversation.messages()[0].message;
     /// assert_eq!(answer.chunks, [Chunk::text("Hello")]);
     /// assert_eq!(answer.finish_reason, Some(FinishReason::Interrupted));
+    /// assert_eq!(answer.metadata.provider.as_deref(), Some("openai"));
     /// # Ok::<(), conversation_store::Error>(())
     /// ```
     ///
@@ -106,10 +110,10 @@ impl MessageWriter {
         let mut receipt = None;
         for event in events {
             match event {
-                Event::Begin(_) => {}
+                Event::Begin(metadata) => self.said = metadata,
                 Event::Delta { chunk_index, chunk } => self.push(chunk_index, chunk)?,
                 Event::Finish { reason, usage } => {
-                    receipt = Some(self.log.core().finish(&self.writer, reason.as_ref(), usage.as_ref())?);
+                    receipt = Some(self.end(reason, usage)?);
                 }
             }
         }
@@ -120,8 +124,12 @@ impl MessageWriter {
     ///
     /// # Errors
     /// `MessageClosed` if the conversation was rewound or deleted; `Poisoned`.
-    pub fn finish(self, reason: Option<FinishReason>, usage: Option<Json>) -> Result<Receipt> {
-        self.log.core().finish(&self.writer, reason.as_ref(), usage.as_ref())
+    pub fn finish(mut self, reason: Option<FinishReason>, usage: Option<Json>) -> Result<Receipt> {
+        self.end(reason, usage)
+    }
+
+    fn end(&mut self, reason: Option<FinishReason>, usage: Option<Json>) -> Result<Receipt> {
+        self.log.core().finish(&self.writer, reason, usage, std::mem::take(&mut self.said))
     }
 }
 

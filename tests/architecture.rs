@@ -21,7 +21,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("group", &["error", "model", "record"]),
     ("log", &["archive", "engine", "entry", "error", "group", "model", "record"]),
     ("reconcile", &["group", "json", "model"]),
-    ("conversation", &["group", "reconcile"]),
+    ("conversation", &["group", "model", "reconcile"]),
     ("next_step", &["conversation", "group", "model", "reconcile"]),
     ("window", &["conversation", "group", "model", "reconcile"]),
     ("provider", &["conversation", "error", "group", "json", "model", "reconcile", "window"]),

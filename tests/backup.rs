@@ -103,6 +103,15 @@ fn a_backup_becomes_a_store_of_any_engine() {
     assert!(matches!(&memory, Err(Error::InvalidInput(text)) if text.contains("backup:")), "{memory:?}");
 }
 
+/// Ends the threads of a test, also where it fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 #[test]
 fn a_backup_is_one_moment_of_a_store_that_is_written() {
     let dir = tempfile::tempdir().unwrap();
@@ -111,6 +120,7 @@ fn a_backup_is_one_moment_of_a_store_that_is_written() {
     let acknowledged: Vec<AtomicU64> = (0..THREADS).map(|_| AtomicU64::new(0)).collect();
     let name = |thread: usize| format!("chat {thread}");
     thread::scope(|scope| {
+        let _stop = Stop(&done);
         for (thread, acknowledged) in acknowledged.iter().enumerate() {
             let (store, done) = (&store, &done);
             scope.spawn(move || {
@@ -151,7 +161,6 @@ fn a_backup_is_one_moment_of_a_store_that_is_written() {
                 assert_eq!(messages, now[..messages.len()], "backup {number}");
             }
         }
-        done.store(true, Ordering::Release);
     });
     assert_sound(&store);
 }

@@ -84,15 +84,20 @@ fn rules_without_an_oracle_request_are_found() {
 #[test]
 fn limits_are_kept() {
     let text = |length| format!(r#"[{{"role":"user","content":"{}"}}]"#, "a".repeat(length));
-    let image = format!("iVBORw0KGgo{}", "A".repeat(7_000_001));
-    let image = format!(r#"{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{image}"}}}}"#);
+    // Of so many characters of base64.
+    let image = |characters: usize| {
+        let data = format!("iVBORw0KGgo{}", "A".repeat(characters - 11));
+        let source = format!(r#"{{"type":"base64","media_type":"image/png","data":"{data}"}}"#);
+        format!(r#"[{{"role":"user","content":[{{"type":"image","source":{source}}}]}}]"#)
+    };
+    assert_eq!(check(Target::ANTHROPIC, &image(5_242_880)).unwrap(), []);
     let inline = format!(r#"{{"mimeType":"image/png","data":"{}"}}"#, "A".repeat(20_971_520));
     let output = format!(r#"{{"type":"function_call_output","call_id":"c","output":"{}"}}"#, "a".repeat(10_485_761));
     let table = [
         (Target::OPENAI_CHAT, "OC-33", format!("[{}]", vec![r#"{"role":"user","content":"a"}"#; 2049].join(","))),
         (Target::OPENAI_CHAT, "OC-33", text(10_485_761)),
         (Target::OPENAI_RESPONSES, "OR-26", format!(r#"{{"previous_response_id":"r","input":[{output}]}}"#)),
-        (Target::ANTHROPIC, "AN-30", format!(r#"[{{"role":"user","content":[{image}]}}]"#)),
+        (Target::ANTHROPIC, "AN-30", image(5_242_884)),
         (Target::ANTHROPIC, "AN-42", text(33_554_432)),
         (Target::GEMINI, "GM-21", format!(r#"[{{"role":"user","parts":[{{"inlineData":{inline}}}]}}]"#)),
     ];

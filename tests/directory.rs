@@ -100,10 +100,16 @@ fn the_marker_tells_whose_it_is() {
     assert!(matches!(with("format 1", "format one"), Error::Corrupt { .. }));
     assert!(matches!(with("engine sled", "engine fjall"), Error::InvalidInput(text) if text.contains("fjall:")));
     assert!(matches!(with("conversation-store\n", "another program\n"), Error::InvalidInput(_)));
-    // As a crash may leave it: the engine's own data tells.
-    fs::write(&marker, "").unwrap();
-    assert_eq!(Store::open(&url(&path)).unwrap().load("chat").unwrap().messages().len(), 1);
-    assert_eq!(fs::read_to_string(&marker).unwrap(), text);
+    // As a crash may leave it, or where it is damaged and was removed: the engine's own data tells.
+    for removed in [false, true] {
+        if removed {
+            fs::remove_file(&marker).unwrap()
+        } else {
+            fs::write(&marker, "").unwrap()
+        }
+        assert_eq!(Store::open(&url(&path)).unwrap().load("chat").unwrap().messages().len(), 1);
+        assert_eq!(fs::read_to_string(&marker).unwrap(), text);
+    }
 }
 
 #[test]

@@ -147,6 +147,12 @@ fn table() -> Vec<(&'static str, Vec<Event>, &'static str)> {
         ),
         ("crashed, and asked again", vec![user("a"), Crashed(vec![text()]), user("b")], "call_model"),
         // Being written.
+        ("begun, and nothing there yet", vec![user("a"), Streaming(vec![])], "await_model"),
+        (
+            "begun behind the tools' results",
+            vec![user("a"), answer(ToolCalls, [call("1")]), result("1"), Streaming(vec![])],
+            "await_model",
+        ),
         ("thinking so far", vec![user("a"), Streaming(vec![thinking()])], "await_model"),
         ("a call said, more may come", vec![user("a"), Streaming(vec![call("1")])], "await_model"),
         ("the user cut in", vec![user("a"), Streaming(vec![text()]), user("b")], "await_model"),

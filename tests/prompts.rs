@@ -6,6 +6,8 @@ mod common;
 
 use std::fs;
 use std::io::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::reported::{self, Case};
 use common::{cases, config, hostile, prompts};
@@ -92,33 +94,61 @@ fn assert_prefixes(id: &str, target: Target, messages: &[StoredMessage], options
     }
 }
 
-/// Runs a property over hostile logs, each with one of the options, for all targets; without proptest's macro: the value is
+/// Runs a property over hostile logs, each with one of the options, on two threads. Without proptest's macro: the value is
 /// shown in full when it fails.
-fn for_hostile_logs(default_cases: u32, property: impl Fn(Target, &[StoredMessage], &PromptOptions)) {
-    let targets = prompts::targets();
-    let mut runner = TestRunner::new(config(cases("CONVO_HOSTILE_CASES", default_cases)));
-    let result = runner.run(&(hostile::log(9), proptest::sample::select(options())), |(messages, options)| {
-        targets.iter().for_each(|target| property(*target, &messages, &options));
-        Ok(())
+fn for_hostile_logs(default_cases: u32, property: impl Fn(&[StoredMessage], &PromptOptions) + Sync) {
+    let cases = cases("CONVO_HOSTILE_CASES", default_cases).div_ceil(2);
+    let run = || {
+        let logs = (hostile::log(9), proptest::sample::select(options()));
+        let result = TestRunner::new(config(cases)).run(&logs, |(messages, options)| {
+            property(&messages, &options);
+            Ok(())
+        });
+        if let Err(TestError::Fail(reason, (messages, options))) = result {
+            let messages: String = messages.iter().map(|stored| format!("{stored:?}\n")).collect();
+            panic!("{reason}\n{options:?}\n{messages}");
+        }
+    };
+    std::thread::scope(|threads| {
+        threads.spawn(run);
+        run();
     });
-    if let Err(TestError::Fail(reason, (messages, options))) = result {
-        let messages: String = messages.iter().map(|stored| format!("{stored:?}\n")).collect();
-        panic!("{reason}\n{options:?}\n{messages}");
-    }
 }
+
+/// Of so many hostile logs the oracle gets the prompts, for all targets.
+const JUDGED: u32 = 2_100;
 
 #[test]
 fn hostile_logs_are_accepted_and_conserved() {
-    let rendered = std::cell::RefCell::new(Rendered::new("hostile.jsonl"));
-    for_hostile_logs(1500, |target, messages, options| {
-        let Some(prompt) = prompts::prompt(target, messages, options) else { return };
-        prompts::assert_accepted(target, &prompt);
-        prompts::assert_conserved(target, messages, &prompt);
-        rendered.borrow_mut().write("hostile", target, prompt.request.get());
+    let (targets, rendered) = (prompts::targets(), Mutex::new(Rendered::new("hostile.jsonl")));
+    let (logs, judged) = (AtomicU32::new(0), AtomicU32::new(0));
+    for_hostile_logs(10_000, |messages, options| {
+        logs.fetch_add(1, Ordering::Relaxed);
+        let (mut requests, mut is_sent) = (Vec::new(), true);
+        for target in &targets {
+            let Some(prompt) = prompts::prompt(*target, messages, options) else {
+                is_sent = false;
+                continue;
+            };
+            prompts::assert_accepted(*target, &prompt);
+            prompts::assert_conserved(*target, messages, &prompt);
+            requests.push((*target, prompt.request));
+        }
+        // A log counts if every target has something to be sent.
+        if judged.load(Ordering::Relaxed) < JUDGED {
+            judged.fetch_add(u32::from(is_sent), Ordering::Relaxed);
+            let mut rendered = rendered.lock().unwrap();
+            requests.iter().for_each(|(target, request)| rendered.write("hostile", *target, request.get()));
+        }
     });
+    let (logs, judged) = (logs.into_inner(), judged.into_inner());
+    println!("{logs} hostile logs on {} targets, {judged} of them for the oracle on all", targets.len());
 }
 
 #[test]
 fn hostile_logs_keep_the_prefix() {
-    for_hostile_logs(500, |target, messages, options| assert_prefixes("hostile", target, messages, options));
+    let targets = prompts::targets();
+    for_hostile_logs(500, |messages, options| {
+        targets.iter().for_each(|target| assert_prefixes("hostile", *target, messages, options));
+    });
 }

@@ -429,8 +429,14 @@ fn images_over_a_limit_give_way_to_words() {
     assert!(images(20, &png(100, 2001)).is_empty());
     assert_eq!(images(21, &png(100, 2001)), [20]);
     assert_eq!(images(1, &png(8001, 1)), [0]);
-    let large = format!("{PNG}{}", "A".repeat(5_242_880)).replace('=', "A");
-    assert_eq!(images(1, &large), [0]);
+    // Characters of base64 count, here as in `check`.
+    let of = |characters: usize| {
+        let image = PNG.replace('=', "A");
+        let (label, data) = image.split_once(',').unwrap();
+        format!("{label},{data}{}", "A".repeat(characters - data.len()))
+    };
+    assert!(images(1, &of(5_242_880)).is_empty());
+    assert_eq!(images(1, &of(5_242_884)), [0]);
 }
 
 #[test]

@@ -1,12 +1,14 @@
 use std::path::PathBuf;
 
 use conversation_store::model::{Message, Name};
+use conversation_store::provider::{self, Target};
 use conversation_store::{AppendOptions, ExpectedHead, Limits, Receipt, Store};
 
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::{Input, LIMIT, Lines};
 use super::output::{self, Output};
 use super::progress::Progress;
+use super::request::{self, Request};
 use super::{Location, receipt, text};
 
 const EXAMPLES: &str = r#"Examples:
@@ -14,9 +16,11 @@ const EXAMPLES: &str = r#"Examples:
   convo append chat-42 messages.jsonl --expect 0      only as a new conversation
   convo append chat-42 messages.jsonl --key upload-7  safe to repeat
   agent | convo append chat-42                        line by line, as they come
+  convo append chat-42 request.json --from anthropic  the messages of a provider's request
 
 A line is durable once its receipt is printed. Blank lines are skipped. A bad line stops the command; the lines before
-it stay."#;
+it stay. With --from the file is one request, broken ones too, or the array of its messages: each message is a line.
+What could not be taken as it stands is told on stderr."#;
 
 /// Append messages, one JSON object a line: one durable append and one receipt for each
 #[derive(Debug, clap::Args)]
@@ -27,6 +31,9 @@ pub(super) struct Args {
     /// The messages; - for stdin
     #[arg(default_value = "-")]
     file: PathBuf,
+    /// The file is a request of this wire, or wire and dialect
+    #[arg(long, value_name = "WIRE")]
+    from: Option<Target>,
     /// Append all lines or none of them, as one append (at most 128 MiB and 10,000 messages)
     #[arg(long)]
     atomic: bool,
@@ -40,16 +47,13 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+    if let Some(from) = args.from {
+        return append_request(args, from, location, output);
+    }
     let input = Input::open(&args.file)?;
     // On a terminal the receipts are progress enough.
     let progress = (!output.is_text()).then(|| Progress::bytes(input.length));
-    let mut append = Append {
-        store: location.create()?,
-        name: Name::from(&args.conversation),
-        expected: expected(args.expect),
-        key: args.key.as_deref(),
-        appends: 0,
-    };
+    let mut append = Append::new(args, location)?;
     // Who does not wait for the receipts still wants the messages kept.
     output.outlive_reader();
     let mut lines = Lines::new(input);
@@ -74,6 +78,24 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     Ok(Exit::Done)
 }
 
+/// The messages of a request.
+fn append_request(args: &Args, from: Target, location: &Location, output: &mut Output) -> Outcome {
+    let Request { name, json } = request::read(&args.file)?;
+    let parsed = provider::parse(from, &json).map_err(|error| Failure::from(error).at(&name))?;
+    let mut append = Append::new(args, location)?;
+    output.outlive_reader();
+    output.report(None, &parsed.notes);
+    let appends = parsed.messages.chunks(if args.atomic { parsed.messages.len().max(1) } else { 1 });
+    for (number, messages) in appends.enumerate() {
+        let place = if args.atomic { name.clone() } else { format!("{name}: message {number}") };
+        append.append(messages, output).map_err(|failure| failure.at(&place))?;
+    }
+    if append.appends == 0 {
+        output::note(&format!("{name}: no messages, nothing was appended"));
+    }
+    Ok(Exit::Done)
+}
+
 fn expected(expect: Option<u64>) -> ExpectedHead {
     match expect {
         None => ExpectedHead::Any,
@@ -91,7 +113,12 @@ struct Append<'a> {
     appends: usize,
 }
 
-impl Append<'_> {
+impl<'a> Append<'a> {
+    fn new(args: &'a Args, location: &Location) -> Result<Self, Failure> {
+        let (store, name) = (location.create()?, Name::from(&args.conversation));
+        Ok(Self { store, name, expected: expected(args.expect), key: args.key.as_deref(), appends: 0 })
+    }
+
     /// The next message.
     fn read(&self, lines: &mut Lines) -> Result<Option<Message>, Failure> {
         let Some(line) = lines.next()? else { return Ok(None) };

@@ -2,10 +2,10 @@ use std::path::PathBuf;
 
 use conversation_store::provider::{self, Finding, Level};
 
-use super::failure::{Exit, Failure, Outcome};
-use super::lines::Input;
+use super::failure::{Exit, Outcome};
 use super::output::{self, ERROR, Output, WARNING};
 use super::prompt::Aim;
+use super::request::{self, Request};
 use super::text;
 
 const EXAMPLES: &str = "\
@@ -30,16 +30,9 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
     let target = args.aim.target()?;
-    let input = Input::open(&args.file)?;
-    let name = input.name.clone();
-    let request = input.read_text()?;
-    if request.trim().is_empty() {
-        return Err(Failure::usage(format!("{name}: it is empty; expected a request as JSON")));
-    }
-    let findings = provider::check(target, &request).map_err(|error| {
-        let (line, column, message) = (error.line, error.column, &error.message);
-        Failure::usage(format!("{name}:{line}:{column}: not JSON: {message}"))
-    })?;
+    let Request { name, json } = request::read(&args.file)?;
+    let findings = provider::check(target, &json)
+        .map_err(|error| request::not_json(&name, error.line, error.column, &error.message))?;
     for finding in &findings {
         output.result(finding, || text(finding))?;
     }

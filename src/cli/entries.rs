@@ -79,8 +79,8 @@ fn text(entries: &[Entry]) -> String {
 fn content(kind: &EntryKind) -> String {
     let content = match kind {
         EntryKind::Chunk { chunk, .. } => show::summary(chunk),
-        EntryKind::Finish { finish_reason, .. } => {
-            finish_reason.as_ref().map_or_else(String::new, |reason| reason.as_str().to_owned())
+        EntryKind::Finish { header } => {
+            header.finish_reason.as_ref().map_or_else(String::new, |reason| reason.as_str().to_owned())
         }
         EntryKind::Meta { title: Some(Some(title)), .. } => format!("title: {title}"),
         EntryKind::Rewind { end } => format!("hides messages below {end}"),

@@ -76,6 +76,21 @@ impl Input {
         }
     }
 
+    /// What can be read now, as it is, without waiting for more; empty at the end.
+    pub(super) fn piece(&mut self) -> Result<Vec<u8>, Failure> {
+        loop {
+            match self.reader.fill_buf() {
+                Ok(bytes) => {
+                    let piece = bytes.to_vec();
+                    self.reader.consume(piece.len());
+                    return Ok(piece);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.unreadable(&error)),
+            }
+        }
+    }
+
     fn unreadable(&self, error: &io::Error) -> Failure {
         Failure::failed(format!("cannot read {}: {error}", self.name))
     }

@@ -11,6 +11,7 @@ mod delete;
 mod entries;
 mod failure;
 mod fork;
+mod ingest;
 mod lines;
 mod list;
 mod next;
@@ -19,7 +20,9 @@ mod progress;
 mod prompt;
 mod receipt;
 mod redact;
+mod repair;
 mod replay;
+mod request;
 mod restore;
 mod rewind;
 mod show;
@@ -37,6 +40,7 @@ use output::{Output, warn};
 
 const EXAMPLES: &str = "\
 Examples:
+  convo repair refused.json --for openai-chat
   convo replay incident.jsonl --for openai-chat
   convo append chat-42 messages.jsonl
   convo prompt chat-42 --for openai-chat/deepseek
@@ -78,6 +82,7 @@ struct Global {
 #[derive(Debug, Subcommand)]
 enum Command {
     Append(append::Args),
+    Ingest(ingest::Args),
     Replay(replay::Args),
     Prompt(prompt::Args),
     Show(show::Args),
@@ -93,6 +98,7 @@ enum Command {
     Restore(restore::Args),
     Bench(bench::Args),
     Check(check::Args),
+    Repair(repair::Args),
 }
 
 /// Where the commands find their store.
@@ -128,6 +134,7 @@ impl Command {
     fn run(self, location: &Location, output: &mut Output) -> Outcome {
         match self {
             Self::Append(args) => append::run(&args, location, output),
+            Self::Ingest(args) => ingest::run(&args, location, output),
             Self::Replay(args) => replay::run(&args, location, output),
             Self::Prompt(args) => prompt::run(&args, location, output),
             Self::Show(args) => show::run(&args, location, output),
@@ -143,6 +150,7 @@ impl Command {
             Self::Restore(args) => restore::run(&args, location, output),
             Self::Bench(args) => bench::run(&args, location, output),
             Self::Check(args) => check::run(&args, output),
+            Self::Repair(args) => repair::run(&args, output),
         }
     }
 }

@@ -17,6 +17,7 @@ Examples:
   convo prompt chat-42 --for anthropic
   convo prompt chat-42 --for openai-chat/deepseek --model deepseek-v4 --thinking tagged
   convo prompt chat-42 --for gemini --tools tools.json --finished-tools flatten
+  convo prompt chat-42 --for anthropic --max-tokens 150000   the newest part of a long conversation
   convo prompt chat-42 --for openai-chat --json | jq .report
 
 The request holds the conversation, and the tools of --tools: model, limits and the like are yours to add. What was
@@ -47,6 +48,15 @@ pub(super) struct Rendering {
     /// What becomes of calls and answers behind which the user has spoken: as they are, told as text, or left out
     #[arg(long, default_value = "keep", value_name = "HOW", value_parser = finished_tools())]
     finished_tools: FinishedTools,
+    /// At most so many messages, system messages besides: the newest, from a message of the user on
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    last: Option<u64>,
+    /// At most so many turns of the user, the newest
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    last_turns: Option<u64>,
+    /// At most so many tokens, estimated: the newest turns that fit, besides system messages and tools
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
     /// The tools to declare: a JSON array of {name, description?, parameters}, as for any wire but Gemini's
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
@@ -54,8 +64,8 @@ pub(super) struct Rendering {
 
 /// For whom, and how: all that is known before a conversation is loaded.
 pub(super) struct Renderer {
-    target: Target,
-    options: PromptOptions,
+    pub(super) target: Target,
+    pub(super) options: PromptOptions,
 }
 
 /// For whom.
@@ -70,7 +80,9 @@ pub(super) struct Aim {
 /// A conversation's prompt, or why there is none.
 #[derive(Serialize)]
 pub(super) struct Shown {
-    pub(super) conversation: String,
+    /// A request that was repaired is no conversation's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) conversation: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,16 +94,7 @@ pub(super) struct Shown {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let renderer = args.rendering.prepare()?;
-    let shown = renderer.render(&location.read()?, &Name::from(&args.conversation))?;
-    if output.is_json() {
-        output.json(&shown)?;
-        return Ok(shown.exit());
-    }
-    output.report(None, &shown.report);
-    match (&shown.request, shown.error) {
-        (_, Some(error)) => Err(error),
-        (request, None) => output.json(request).map(|()| Exit::Done),
-    }
+    renderer.render(&location.read()?, &Name::from(&args.conversation))?.print(output)
 }
 
 fn known_wires() -> String {
@@ -140,6 +143,8 @@ impl Rendering {
     pub(super) fn prepare(&self) -> Result<Renderer, Failure> {
         let target = self.aim.target()?;
         let mut options = PromptOptions::new().with_thinking(self.thinking).with_finished_tools(self.finished_tools);
+        (options.last_messages, options.last_turns) = (self.last, self.last_turns);
+        options.max_tokens = self.max_tokens;
         if let Some(model) = &self.model {
             options = options.with_model(model);
         }
@@ -162,20 +167,33 @@ impl Renderer {
             }
             Err(error) => return Err(error),
         };
-        Ok(Shown { conversation: item.id.to_string(), key: item.key, request, error, report })
+        Ok(Shown { conversation: Some(item.id.to_string()), key: item.key, request, error, report })
     }
 }
 
 impl Shown {
     /// A conversation without a prompt.
     pub(super) fn failed(name: &Name, error: Failure) -> Self {
-        let (conversation, key) = (name.id().to_string(), name.key().map(str::to_owned));
+        let (conversation, key) = (Some(name.id().to_string()), name.key().map(str::to_owned));
         Self { conversation, key, request: None, error: Some(error), report: Vec::new() }
     }
 
     /// What a person calls it.
     pub(super) fn label(&self) -> &str {
-        self.key.as_deref().unwrap_or(&self.conversation)
+        self.key.as_deref().or(self.conversation.as_deref()).unwrap_or_default()
+    }
+
+    /// The request alone, and what was done on stderr; with `--json` all in one.
+    pub(super) fn print(self, output: &mut Output) -> Outcome {
+        if output.is_json() {
+            output.json(&self)?;
+            return Ok(self.exit());
+        }
+        output.report(None, &self.report);
+        match (&self.request, self.error) {
+            (_, Some(error)) => Err(error),
+            (request, None) => output.json(request).map(|()| Exit::Done),
+        }
     }
 
     pub(super) const fn exit(&self) -> Exit {

@@ -236,7 +236,10 @@ fn check_marker(path: &Path, engine: &str, marker: &str) -> Result<()> {
     let shown = path.display();
     let field = |name: &str| marker.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     if marker.lines().next() != Some("conversation-store") {
-        return Err(Error::InvalidInput(format!("{shown} is not a conversation store: its file {MARKER} is not ours")));
+        return Err(Error::InvalidInput(format!(
+            "{shown} is not a conversation store: its file {MARKER} is not ours; if it was, and is damaged, remove that \
+             file: the data tells the rest"
+        )));
     }
     let supported = u32::from(crate::record::VERSION);
     match field("format ").map(str::parse::<u32>) {
@@ -248,7 +251,7 @@ fn check_marker(path: &Path, engine: &str, marker: &str) -> Result<()> {
             return Err(Error::Corrupt {
                 conversation: None,
                 seq: None,
-                detail: format!("{shown}/{MARKER} names no format version"),
+                detail: format!("{shown}/{MARKER} names no format version: remove that file, the data tells the rest"),
             });
         }
     }

@@ -116,8 +116,8 @@ pub(super) struct Draft<'a> {
     pub(super) messages: u64,
     /// The message index to which the body's are relative, if it is not the next one.
     pub(super) base: Option<u64>,
-    /// A title, if the conversation has none yet: from this message, relative to the base.
-    pub(super) title: Option<(u64, String)>,
+    /// What may give the conversation its title.
+    pub(super) said: &'a [Message],
 }
 
 /// A write of one record in its place.
@@ -131,8 +131,8 @@ pub(super) struct Placed {
 impl Core {
     pub(crate) fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
         check_key(name)?;
-        check_messages(messages)?;
-        let body = Body::messages(messages)?;
+        let content = check_messages(messages)?;
+        let body = Body::messages(messages, content)?;
         let idempotency = options.idempotency_key.as_deref().map(|key| {
             check_name("an idempotency key", key)?;
             Ok::<_, Error>((key, digest(key.as_bytes()), digest(body.content())))
@@ -163,10 +163,11 @@ impl Core {
                 });
             }
         }
-        state.slot(id).check_free(id)?;
-        check_expected(id, options.expected, state.slot(id).queued.as_deref())?;
+        let slot = state.slot(id);
+        slot.check_free(id)?;
+        check_expected(id, options.expected, slot.queued.as_deref())?;
         let count = messages.len() as u64;
-        let draft = Draft { name, body, messages: count, base: None, title: title(messages) };
+        let draft = Draft { name, body, messages: count, base: None, said: messages };
         let Placed { mut pending, first_seq, last_seq, base } = self.place(&mut state, draft);
         let message_indexes: Vec<u64> = (base..base + count).collect();
         if let Some((_, key_digest, content_digest)) = idempotency {
@@ -266,7 +267,9 @@ impl Core {
         head.next_seq += draft.body.entries();
         head.next_message_index += draft.messages;
         head.last_activity = head.last_activity.max(now);
-        if let (TitleSource::Pending, Some((relative, title))) = (head.title_source, draft.title) {
+        if head.title_source == TitleSource::Pending
+            && let Some((relative, title)) = title(draft.said)
+        {
             head.title = Some(title);
             head.title_source = TitleSource::Message(base + relative);
         }
@@ -326,7 +329,7 @@ fn check_expected(id: ConversationId, expected: ExpectedHead, head: Option<&Head
 pub(super) fn title(messages: &[Message]) -> Option<(u64, String)> {
     (0..).zip(messages).filter(|(_, message)| message.role == Role::User).find_map(|(index, message)| {
         let text = message.chunks.iter().find_map(|chunk| match &chunk.body {
-            model::Body::Text { text, .. } if !text.trim().is_empty() => Some(text),
+            model::Body::Text { text, .. } if !text.trim_start().is_empty() => Some(text),
             _ => None,
         });
         Some((index, title_of(text?)))
@@ -335,10 +338,9 @@ pub(super) fn title(messages: &[Message]) -> Option<(u64, String)> {
 
 /// The first line of a text, shortened.
 fn title_of(text: &str) -> String {
-    let line = text.trim().lines().next().unwrap_or_default().trim_end();
-    let mut title: String = line.chars().take(TITLE_CHARS).collect();
-    if title.len() < line.len() {
-        title.push('…');
+    let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
+    match line.char_indices().nth(TITLE_CHARS).and_then(|(end, _)| line.get(..end)) {
+        Some(start) => format!("{start}…"),
+        None => line.to_owned(),
     }
-    title
 }

@@ -45,7 +45,7 @@ impl Core {
             return Err(Error::NotFound { what: format!("a visible message {to} in conversation {name}") });
         }
         let rewind = Rewind { to, end: head.next_message_index, previous: head.last_rewind };
-        let draft = Draft { name, body: Body::rewind(rewind)?, messages: 0, base: None, title: None };
+        let draft = Draft { name, body: Body::rewind(rewind)?, messages: 0, base: None, said: &[] };
         let mut state = self.lock();
         state.check_writable()?;
         let Placed { mut pending, first_seq, last_seq, .. } = self.place(&mut state, draft);
@@ -74,7 +74,7 @@ impl Core {
         let head = self.published_head(id)?.ok_or_else(|| Error::no_conversation(name))?;
         let derived = if new.is_none() { self.derived_title(id, &head)? } else { None };
         let body = Body::meta(&Meta { title: Some(new), tags: None })?;
-        let draft = Draft { name, body, messages: 0, base: None, title: None };
+        let draft = Draft { name, body, messages: 0, base: None, said: &[] };
         let mut state = self.lock();
         state.check_writable()?;
         let Placed { mut pending, first_seq, last_seq, .. } = self.place(&mut state, draft);

@@ -28,7 +28,8 @@ pub(super) fn check_key(name: &Name) -> Result<()> {
     name.key().map_or(Ok(()), |key| check_name("a conversation's key", key))
 }
 
-pub(super) fn check_messages(messages: &[Message]) -> Result<()> {
+/// The bytes of the messages' chunks, if all is within the limits.
+pub(super) fn check_messages(messages: &[Message]) -> Result<usize> {
     if messages.is_empty() {
         return Err(Error::InvalidInput("an append needs at least one message".to_owned()));
     }
@@ -44,7 +45,8 @@ pub(super) fn check_messages(messages: &[Message]) -> Result<()> {
             total += check_chunk(chunk)?;
         }
     }
-    check_append(total)
+    check_append(total)?;
+    Ok(total)
 }
 
 pub(super) fn check_append(bytes: usize) -> Result<()> {

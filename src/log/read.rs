@@ -206,7 +206,8 @@ impl Core {
     /// All messages, grouped, and what could not be read.
     pub(super) fn group(&self, id: ConversationId, head: &Head, live: Vec<u64>) -> Result<Grouped> {
         let segments = self.segments(id, head)?;
-        let mut grouper = Grouper::new(self.epoch, live);
+        let messages = usize::try_from(head.next_message_index).unwrap_or(usize::MAX);
+        let mut grouper = Grouper::new(self.epoch, live, messages);
         self.read(id, &segments, 1..=head.next_seq - 1, Order::Ascending, &mut |item| {
             match item {
                 Item::Record { record, last, own } => grouper.push(record, last, own),

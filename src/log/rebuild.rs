@@ -21,7 +21,7 @@ impl Core {
     pub(super) fn derived_head(&self, id: ConversationId) -> Result<Option<Head>> {
         let all = Segment { conversation: id, first: 1, last: u64::MAX - 2 };
         let mut head: Option<Head> = None;
-        let mut grouper = Grouper::new(self.epoch, Vec::new());
+        let mut grouper = Grouper::new(self.epoch, Vec::new(), 0);
         self.read(id, &[all], 1..=u64::MAX - 2, Order::Ascending, &mut |item| {
             let Item::Record { record, .. } = item else { return ControlFlow::Continue(()) };
             let head = head.get_or_insert_with(|| {

@@ -45,7 +45,7 @@ impl Core {
             self.forget_digests(*owner, &seqs, &mut ops)?;
         }
         let body = Body::redaction(Redact { message, chunk })?;
-        let draft = Draft { name, body, messages: 0, base: None, title: None };
+        let draft = Draft { name, body, messages: 0, base: None, said: &[] };
         let mut state = self.lock();
         state.check_writable()?;
         let Placed { mut pending, first_seq, last_seq, .. } = self.place(&mut state, draft);

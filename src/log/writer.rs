@@ -127,7 +127,7 @@ impl Core {
         let _pin = self.pin(id)?;
         let mut state = self.writable(id, Durability::Durable)?;
         state.slot(id).check_free(id)?;
-        let draft = Draft { name, body, messages: 1, base: None, title: None };
+        let draft = Draft { name, body, messages: 1, base: None, said: &[] };
         let Placed { pending, first_seq, last_seq, base } = self.place(&mut state, draft);
         let writer = Arc::new(Writer {
             name: name.clone(),
@@ -184,17 +184,18 @@ impl Core {
         self.write(writer, Body::fragments(writer.role, &fragments)?, Durability::Buffered).map(|_| ())
     }
 
-    /// Writes what is collected and closes the message.
+    /// Writes what is collected and closes the message. `metadata`: what is known since it began.
     pub(crate) fn finish(
         &self,
         writer: &Writer,
-        reason: Option<&FinishReason>,
-        usage: Option<&Json>,
+        finish_reason: Option<FinishReason>,
+        usage: Option<Json>,
+        metadata: Metadata,
     ) -> Result<Receipt> {
         writer.check_open()?;
         let mut buffer = writer.lock();
         let mut body = Body::fragments(writer.role, &buffer.take())?;
-        body.finish(writer.role, reason.map(FinishReason::as_str), usage.map(Json::as_str))?;
+        body.finish(&Message { finish_reason, usage, metadata, ..Message::new(writer.role, []) })?;
         let receipt = self.write(writer, body, Durability::Durable)?;
         writer.close(Closed::Finished);
         Ok(receipt)
@@ -223,7 +224,7 @@ impl Core {
         writer.check_open()?;
         let base = Some(writer.message_index);
         let finishes = (durability == Durability::Durable).then_some(writer.message_index);
-        let draft = Draft { name: &writer.name, body, messages: 0, base, title: None };
+        let draft = Draft { name: &writer.name, body, messages: 0, base, said: &[] };
         let Placed { mut pending, first_seq, last_seq, base } = self.place(&mut state, draft);
         pending.finishes = finishes;
         self.queue(state, pending, durability)?;

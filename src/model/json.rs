@@ -4,7 +4,8 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// JSON text that is kept as it was written: order of keys, spelling of numbers, escapes.
+/// JSON text that is kept as it was written: order of keys, spelling of numbers, escapes. One of several lines loses the
+/// white space between its tokens: whatever it stands in stays one line.
 #[derive(Clone)]
 pub struct Json(Box<RawValue>);
 
@@ -17,7 +18,7 @@ impl Json {
     /// The deepest nesting of arrays and objects that is accepted.
     pub const MAX_DEPTH: usize = 128;
 
-    /// Takes JSON text as it is.
+    /// Takes JSON text.
     ///
     /// # Errors
     /// [`JsonError`] if it is not JSON, or nested deeper than [`Json::MAX_DEPTH`].
@@ -30,6 +31,10 @@ impl Json {
         let depth = crate::json::depth(raw.get());
         if depth > Self::MAX_DEPTH {
             return Err(JsonError(format!("nested {depth} deep; at most {} are accepted", Self::MAX_DEPTH)));
+        }
+        if raw.get().contains(['\n', '\r']) {
+            let line = RawValue::from_string(crate::json::compact(raw.get()));
+            return line.map(Self).map_err(|error| JsonError(error.to_string()));
         }
         Ok(Self(raw))
     }

@@ -1,12 +1,13 @@
 //! What a rendered conversation is, and how it is to be rendered.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::tools::Tool;
-use super::{Target, rounds};
+use super::{Target, rounds, windowed};
 use crate::conversation::Conversation;
 use crate::error::{Error, Result};
 use crate::reconcile::ReportLine;
@@ -39,6 +40,28 @@ pub struct PromptOptions {
     pub thinking: Thinking,
     /// What becomes of calls and answers that are over.
     pub finished_tools: FinishedTools,
+    /// How many messages the prompt may hold.
+    ///
+    /// This and the next two make a window: of a history that is longer, the prompt holds the newest part. It begins with
+    /// a message of the user, so that no call is parted from its results; system messages are always in it, and do not
+    /// count here. It moves in steps, for prompt caches: the user's turns make up blocks of up to half of the limit, and
+    /// whole blocks are left out, the oldest first, until the rest fits; so right behind a step the window may be half
+    /// full. The last turn is kept whole: if it alone is more, the report says so ([`Rule::WindowExceeded`]). What was
+    /// left out is one line ([`Rule::OutsideWindow`]). Of several limits the narrowest counts.
+    ///
+    /// [`Rule::WindowExceeded`]: crate::Rule::WindowExceeded
+    /// [`Rule::OutsideWindow`]: crate::Rule::OutsideWindow
+    pub last_messages: Option<u64>,
+    /// How many turns of the user the prompt may hold: what the user says in one go, and all that follows it.
+    pub last_turns: Option<u64>,
+    /// How many tokens the prompt may have, system messages and declared tools included.
+    ///
+    /// Texts are estimated, mostly too high: up to twice what OpenAI's vocabulary `o200k_base` makes of them; with the
+    /// feature `tokens` they are counted by it. Other providers' vocabularies differ. To that come allowances: 8 tokens a
+    /// message, 16 a call or result, 1,600 an image, one for each 5 bytes of a file's base64 (at least 1,600), for each
+    /// 256 of sound, and for each 4 of encrypted thinking. Thinking that the target is not sent does not count. Cost: the
+    /// whole history is measured; turns with thinking are rendered for it.
+    pub max_tokens: Option<u64>,
     /// The tools that the model may call, in the order in which they are declared. Where the target wants the tools of the
     /// history declared, stubs of those that are missing stand behind them.
     pub tools: Vec<Tool>,
@@ -79,7 +102,7 @@ impl Thinking {
 }
 
 impl PromptOptions {
-    /// No model, native thinking, all tools' rounds kept, none declared.
+    /// No model, native thinking, all tools' rounds kept, no window, no tools declared.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -103,6 +126,27 @@ impl PromptOptions {
     #[must_use]
     pub fn with_finished_tools(mut self, finished_tools: FinishedTools) -> Self {
         self.finished_tools = finished_tools;
+        self
+    }
+
+    /// Sets how many messages the prompt may hold.
+    #[must_use]
+    pub fn with_last_messages(mut self, messages: u64) -> Self {
+        self.last_messages = Some(messages);
+        self
+    }
+
+    /// Sets how many turns of the user the prompt may hold.
+    #[must_use]
+    pub fn with_last_turns(mut self, turns: u64) -> Self {
+        self.last_turns = Some(turns);
+        self
+    }
+
+    /// Sets how many tokens the prompt may have.
+    #[must_use]
+    pub fn with_max_tokens(mut self, tokens: u64) -> Self {
+        self.max_tokens = Some(tokens);
         self
     }
 
@@ -146,13 +190,21 @@ pub(super) fn nothing_to_send(target: Target) -> Error {
 /// `InvalidInput` if the declared tools have one name twice, or parameters that are no object.
 pub fn render(target: Target, conversation: &Conversation, options: &PromptOptions) -> Result<Prompt> {
     let mut report = conversation.report().to_vec();
-    let messages = match options.finished_tools {
-        FinishedTools::Keep => Cow::Borrowed(conversation.messages()),
+    let messages = conversation.messages();
+    let (told, mut lines) = match options.finished_tools {
+        FinishedTools::Keep => (Cow::Borrowed(messages), Vec::new()),
         FinishedTools::Flatten | FinishedTools::Drop => {
-            Cow::Owned(rounds::told(conversation.messages(), options, &mut report))
+            let mut lines = Vec::new();
+            (Cow::Owned(rounds::told(messages, options, &mut lines)), lines)
         }
     };
-    let (request, mut lines) = (target.wire().render)(target, &messages, options)?;
+    let begin = windowed::begin(target, messages, &told, options, &mut report);
+    if begin > 0 {
+        let held: HashSet<u64> = messages.iter().skip(begin).map(|stored| stored.index).collect();
+        lines.retain(|line| line.message_index.is_none_or(|index| held.contains(&index)));
+    }
+    report.append(&mut lines);
+    let (request, mut lines) = (target.wire().render)(target, &windowed::held(told, begin), options)?;
     report.append(&mut lines);
     Ok(Prompt { request, report })
 }

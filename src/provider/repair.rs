@@ -7,12 +7,14 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::declarations::declared;
 use super::ingest::fields::{Fields, array, is_empty};
 use super::parse::{Readable, Request};
-use super::{Finding, Level, Prompt, PromptOptions, Target, check, render};
+use super::{Finding, Level, Prompt, PromptOptions, Target, Tool, check, render};
 use crate::conversation::Conversation;
 use crate::error::{Error, Result};
 use crate::group::{MessageState, StoredMessage};
+use crate::json;
 use crate::model::Message;
 use crate::reconcile::{ReportLine, Rule};
 
@@ -20,9 +22,11 @@ use crate::reconcile::{ReportLine, Rule};
 /// they came from a store.
 ///
 /// Where both are of the same wire, what else the request holds (model, tools, temperature) stays byte for byte, but for
-/// what the target would refuse; else it is left out: parameters do not translate. All of it is in the report, in this
-/// order: what could not be read as it stands; what was wrong with the conversation; what the target does not take; what
-/// became of the other fields. Message indexes are positions in the list of the given request's messages.
+/// indentation and what the target would refuse. Between wires only the tools go along, as the target declares them, unless the options
+/// name others: a model's name and its parameters mean nothing elsewhere and are left out, and so are tools that only one
+/// provider has. All of it is in the report, in this order: what could not be read as it stands; what was wrong with the
+/// conversation; what the target does not take; what became of the other fields. Message indexes are positions in the
+/// list of the given request's messages.
 ///
 /// The request need not be refused. One that is in order comes back with the same messages, and the report names the
 /// fields that the target's renderer does not write.
@@ -46,13 +50,16 @@ use crate::reconcile::{ReportLine, Rule};
 /// As [`super::parse`] and [`super::render`].
 pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptions) -> Result<Prompt> {
     let text = Readable::of(request);
-    let Request { names, parsed, rest } = Request::read(from, &text)?;
+    let Request { names, parsed, mut rest } = Request::read(from, &text)?;
+    let crosses = from.wire().name != target.wire().name;
+    let (options, lost) = if crosses { crossing(&mut rest, options) } else { (Cow::Borrowed(options), Vec::new()) };
     let messages: Vec<StoredMessage> = (0..).zip(parsed.messages).map(|(at, message)| stored(at, message)).collect();
-    let prompt = render(target, &Conversation::new(messages.clone()), options)?;
+    let prompt = render(target, &Conversation::new(messages.clone()), &options)?;
     let mut report = parsed.notes;
     report.extend(prompt.report);
     report.extend(left_out(unknown_fields(&messages), &prompt.request));
-    if from.wire().name != target.wire().name {
+    if crosses {
+        report.extend(lost);
         report.extend(rest.names().map(|name| {
             ReportLine::new(Rule::LeftOut, format!("`{name}` is of {from}: what {target} takes for it is not known"))
         }));
@@ -60,7 +67,32 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
     }
     let mut kept = Kept::new(&names, rest, &prompt.request);
     let request = kept.accepted(target, &mut report)?;
-    Ok(Prompt { request, report })
+    // What is kept may be indented; a prompt is one line.
+    let is_line = !request.get().contains(['\n', '\r']);
+    let line = if is_line { None } else { RawValue::from_string(json::compact(request.get())).ok() };
+    Ok(Prompt { request: line.unwrap_or(request), report })
+}
+
+/// The options with the request's tools, unless they have their own, and lines for what stays behind.
+fn crossing<'a>(rest: &mut Fields<'_>, options: &'a PromptOptions) -> (Cow<'a, PromptOptions>, Vec<ReportLine>) {
+    let found = rest.peek("tools").filter(|_| options.tools.is_empty()).and_then(declared);
+    let Some(found) = found else { return (Cow::Borrowed(options), Vec::new()) };
+    rest.take("tools");
+    let (mut tools, mut lost) = (Vec::<Tool>::new(), Vec::new());
+    for (place, tool) in found {
+        let tool = tool.and_then(|tool| {
+            let is_known = tools.iter().any(|other| other.name == tool.name);
+            if is_known { Err("another one has its name") } else { Ok(tool) }
+        });
+        match tool {
+            Ok(tool) => tools.push(tool),
+            Err(problem) => {
+                let detail = format!("`tools{place}` cannot be declared on another wire: {problem}");
+                lost.push(ReportLine::new(Rule::LeftOut, detail));
+            }
+        }
+    }
+    (Cow::Owned(options.clone().with_tools(tools)), lost)
 }
 
 /// A message as if it had come out of a log.

@@ -12,15 +12,14 @@ use crate::group::StoredMessage;
 use crate::model::{Body, Chunk, Output, Part, PartBody, Role};
 use crate::reconcile::{Calls, ReportLine, Rule, Site};
 
-/// The messages with their finished rounds as the options want them.
+/// The messages with their finished rounds as the options want them, each in its place: of some nothing is left.
 pub(super) fn told(
     messages: &[StoredMessage],
     options: &PromptOptions,
     report: &mut Vec<ReportLine>,
 ) -> Vec<StoredMessage> {
     let rounds = Rounds::find(messages, options);
-    let told = messages.iter().enumerate().map(|(at, stored)| rounds.tell(at, stored, messages, report));
-    told.filter(|stored| !stored.message.chunks.is_empty()).collect()
+    messages.iter().enumerate().map(|(at, stored)| rounds.tell(at, stored, messages, report)).collect()
 }
 
 struct Rounds {

@@ -57,8 +57,23 @@ impl Turn<'_> {
     pub(super) fn is_by(&self, providers: &[&str], model: Option<&str>) -> bool {
         let metadata = &self.stored.message.metadata;
         metadata.provider.as_deref().is_none_or(|made| providers.contains(&made))
-            && metadata.model.as_deref().is_none_or(|made| model.is_none_or(|wanted| made == wanted))
+            && metadata.model.as_deref().is_none_or(|made| model.is_none_or(|wanted| is_same_model(made, wanted)))
     }
+}
+
+/// Whether two names are those of one model: providers answer to `gpt-5` as `gpt-5-2025-08-07`.
+fn is_same_model(made: &str, wanted: &str) -> bool {
+    let dated = |name: &str, dated: &str| dated.strip_prefix(name).is_some_and(is_date);
+    made == wanted || dated(wanted, made) || dated(made, wanted)
+}
+
+/// `-20250929` or `-2025-08-07`.
+fn is_date(text: &str) -> bool {
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    digits == 8
+        && matches!(text.len(), 9 | 11)
+        && text.starts_with('-')
+        && text.bytes().filter(|b| *b == b'-').count() == text.len() - 8
 }
 
 /// What a failure is told as that gave no words.

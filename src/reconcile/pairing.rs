@@ -3,7 +3,7 @@
 //! One pass in the order of the log, so that what is appended later never changes what was paired before: ids repeat
 //! across turns, and a global map from id to result would mix the turns up.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use crate::group::{MessageState, StoredMessage};
 use crate::model::{Body, Chunk, Role};
@@ -27,6 +27,8 @@ pub(crate) struct Calls {
 
 #[derive(Debug, Default)]
 struct Id {
+    /// Whether there was a call.
+    called: bool,
     /// Calls without a result, in order.
     open: Vec<Site>,
     /// Results that came before any call.
@@ -37,14 +39,13 @@ impl Calls {
     pub(crate) fn pair(messages: &[StoredMessage]) -> Self {
         let mut calls = Self::default();
         let mut ids: HashMap<&str, Id> = HashMap::new();
-        let mut called: HashSet<&str> = HashSet::new();
         for (message, stored) in messages.iter().enumerate() {
             for (chunk, content) in stored.message.chunks.iter().enumerate() {
                 let site = Site { message, chunk };
                 match &content.body {
                     Body::ToolCall { id, .. } if stored.message.role == Role::Assistant => {
-                        called.insert(id);
                         let known = ids.entry(id).or_default();
+                        known.called = true;
                         match known.early.pop_front() {
                             Some(result) => _ = calls.answers.insert(site, result),
                             None => known.open.push(site),
@@ -59,7 +60,7 @@ impl Calls {
                         };
                         match call {
                             Some(call) => _ = calls.answers.insert(call, site),
-                            None if called.contains(tool_call_id.as_str()) => calls.duplicates.push(site),
+                            None if known.called => calls.duplicates.push(site),
                             None => known.early.push_back(site),
                         }
                     }

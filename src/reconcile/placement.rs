@@ -28,7 +28,25 @@ pub(super) fn place_results(mut messages: Vec<StoredMessage>, report: &mut Vec<R
     for position in 0..messages.len() {
         placement.place(position);
     }
-    placement.out
+    let placed = placement.out;
+    let stays = |(position, placed): (usize, &Placed)| matches!(placed, Placed::Whole(of) if *of == position);
+    if placed.len() == messages.len() && placed.iter().enumerate().all(stays) {
+        return messages;
+    }
+    let mut messages: Vec<Option<StoredMessage>> = messages.into_iter().map(Some).collect();
+    let moved = placed.into_iter().filter_map(|placed| match placed {
+        Placed::Whole(position) => messages.get_mut(position)?.take(),
+        Placed::Made(message) => Some(*message),
+    });
+    moved.collect()
+}
+
+/// A message of the conversation as it comes out.
+enum Placed {
+    /// As it was, by its position. No message stands in two places.
+    Whole(usize),
+    /// A part of one, or an answer.
+    Made(Box<StoredMessage>),
 }
 
 struct Placement<'a> {
@@ -43,7 +61,7 @@ struct Placement<'a> {
     /// The position of the last message that ends what is pending.
     last_speaker: Option<usize>,
     report: &'a mut Vec<ReportLine>,
-    out: Vec<StoredMessage>,
+    out: Vec<Placed>,
 }
 
 impl<'a> Placement<'a> {
@@ -76,10 +94,13 @@ impl<'a> Placement<'a> {
         let Some(stored) = self.messages.get(position).filter(|_| !self.is_placed(position)) else { return };
         let groups = self.groups(position, stored);
         let inline: HashSet<usize> = self.inline_results(position, stored);
-        let leaves = |chunk: usize| self.taken.contains(&Site { message: position, chunk }) && !inline.contains(&chunk);
-        let remainder = stored.select(|chunk| !leaves(chunk));
-        if !remainder.message.chunks.is_empty() {
-            self.out.push(remainder);
+        let leaves =
+            |chunk: &usize| self.taken.contains(&Site { message: position, chunk: *chunk }) && !inline.contains(chunk);
+        let leaving: Vec<usize> = results_of(stored).filter(leaves).collect();
+        if leaving.is_empty() {
+            self.out.push(Placed::Whole(position));
+        } else if leaving.len() < stored.message.chunks.len() {
+            self.make(stored.select(|chunk| !leaving.contains(&chunk)));
         }
         let mut expected = position + 1;
         let last = groups.len().saturating_sub(1);
@@ -144,7 +165,7 @@ impl<'a> Placement<'a> {
         let in_place = source == *expected && (is_whole || opens) && stored.message.role != Role::Assistant;
         if in_place {
             *expected += 1;
-            self.out.push(stored.clone());
+            self.out.push(Placed::Whole(source));
         } else {
             for chunk in chunks {
                 if let Some((_, id)) = result_at(self.messages, Site { message: source, chunk: *chunk }) {
@@ -155,7 +176,7 @@ impl<'a> Placement<'a> {
             }
             let mut moved = stored.select(|chunk| chunks.contains(&chunk));
             moved.message.role = Role::Tool;
-            self.out.push(moved);
+            self.make(moved);
         }
         if in_place && let Some(placed) = self.placed.get_mut(source) {
             *placed = true;
@@ -177,7 +198,7 @@ impl<'a> Placement<'a> {
             output: Output::Text(text.to_owned()),
             is_error: Some(true),
         };
-        self.out.push(StoredMessage {
+        self.make(StoredMessage {
             index: stored.index,
             state: MessageState::Synthetic,
             first_seq: stored.first_seq,
@@ -185,6 +206,10 @@ impl<'a> Placement<'a> {
             chunk_indexes: vec![chunk_index],
             message: Message::new(Role::Tool, [body.into()]),
         });
+    }
+
+    fn make(&mut self, message: StoredMessage) {
+        self.out.push(Placed::Made(Box::new(message)));
     }
 
     fn is_placed(&self, position: usize) -> bool {
@@ -204,6 +229,12 @@ enum Group {
 fn calls_of(stored: &StoredMessage) -> impl Iterator<Item = (usize, &Chunk)> {
     let chunks = if stored.message.role == Role::Assistant { stored.message.chunks.as_slice() } else { &[] };
     chunks.iter().enumerate().filter(|(_, chunk)| matches!(chunk.body, Body::ToolCall { .. }))
+}
+
+/// The results in a message, by position.
+fn results_of(stored: &StoredMessage) -> impl Iterator<Item = usize> {
+    let chunks = stored.message.chunks.iter().enumerate();
+    chunks.filter(|(_, chunk)| matches!(chunk.body, Body::ToolResult { .. })).map(|(position, _)| position)
 }
 
 fn result_at(messages: &[StoredMessage], site: Site) -> Option<(&StoredMessage, &str)> {

@@ -59,6 +59,10 @@ pub enum Rule {
     FinishedToolFlattened,
     /// A call or an answer of a round that is over was left out.
     FinishedToolDropped,
+    /// Messages were left out: the window that was asked for begins behind them, at this one. System messages stay.
+    OutsideWindow,
+    /// The last turn, with what is always sent, is more than the window may hold, and was kept whole.
+    WindowExceeded,
     /// Arguments that are no JSON object were made one.
     ArgumentsRepaired,
     /// A tool's name was changed to what the target takes.

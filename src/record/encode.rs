@@ -10,6 +10,9 @@ use super::v1;
 use crate::error::{Error, Result};
 use crate::model::{self, Chunk, Extra, Message, Metadata, Role};
 
+/// What most entries take beside their content.
+const ENTRY_BYTES: usize = 48;
+
 /// The encoded entries of one append, with room for the record's header in front.
 #[derive(Debug)]
 pub(crate) struct Body {
@@ -27,12 +30,20 @@ pub(crate) struct Fragment {
 impl Body {
     /// No entries.
     pub(crate) fn new() -> Self {
-        Self { bytes: vec![0; HEADER_BYTES], entries: 0 }
+        Self::with_room(0)
     }
 
-    /// Whole messages, indexed from the record's base on.
-    pub(crate) fn messages(messages: &[Message]) -> Result<Self> {
-        let mut body = Self::new();
+    /// No entries, and room for so many bytes of them.
+    fn with_room(room: usize) -> Self {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + room);
+        bytes.resize(HEADER_BYTES, 0);
+        Self { bytes, entries: 0 }
+    }
+
+    /// Whole messages, indexed from the record's base on. Their chunks hold `content` bytes.
+    pub(crate) fn messages(messages: &[Message], content: usize) -> Result<Self> {
+        let entries: usize = messages.iter().map(|message| message.chunks.len().max(1)).sum();
+        let mut body = Self::with_room(content + entries * ENTRY_BYTES);
         for (relative, message) in (0..).zip(messages) {
             let Some((first, rest)) = message.chunks.split_first() else {
                 body.begin(relative, message.role, None, message)?;
@@ -62,10 +73,11 @@ impl Body {
         self.entry(v1::BEGIN, &v1::Begin { message, role: role_byte(role), epoch, header })
     }
 
-    /// The end of the message at the record's base.
-    pub(crate) fn finish(&mut self, role: Role, reason: Option<&str>, usage: Option<&str>) -> Result<()> {
-        let role = role_byte(role);
-        self.entry(v1::FINISH, &v1::Finish { message: 0, role, finish_reason: reason, usage })
+    /// The end of the message at the record's base, and what is known of it since it began.
+    pub(crate) fn finish(&mut self, of: &Message) -> Result<()> {
+        let extra = extra(&of.metadata.extra);
+        let header = header(of, extra.as_deref());
+        self.entry(v1::FINISH, &v1::Finish { message: 0, role: role_byte(of.role), header })
     }
 
     /// New data of the conversation itself.
@@ -98,6 +110,11 @@ impl Body {
     /// A beginning as it is stored.
     pub(super) fn begin_line(&mut self, begin: &v1::Begin<'_>) -> Result<()> {
         self.entry(v1::BEGIN, begin)
+    }
+
+    /// An end as it is stored.
+    pub(super) fn finish_line(&mut self, finish: &v1::Finish<'_>) -> Result<()> {
+        self.entry(v1::FINISH, finish)
     }
 
     /// That content was erased.

@@ -1,5 +1,7 @@
 //! The envelope of small values (heads, receipts, store data): version, checksum, bincode.
 
+use bincode::de::DecoderImpl;
+use bincode::de::read::SliceReader;
 use bincode::{BorrowDecode, Encode};
 
 use super::VERSION;
@@ -8,6 +10,8 @@ use crate::error::{Error, Result};
 /// The most bytes that one value may claim to hold: more than any record has.
 const DECODE_LIMIT: usize = 256 * 1024 * 1024;
 
+/// What most small values take at most.
+const USUAL_BYTES: usize = 128;
 const CHECKSUM_AT: usize = 1;
 const BODY_AT: usize = 5;
 
@@ -15,7 +19,8 @@ pub(super) const CONFIG: bincode::config::Configuration = bincode::config::stand
 
 /// The bytes of a value under `key`.
 pub(crate) fn seal(key: &[u8], value: &impl Encode) -> Result<Vec<u8>> {
-    let mut bytes = vec![VERSION, 0, 0, 0, 0];
+    let mut bytes = Vec::with_capacity(USUAL_BYTES);
+    bytes.extend_from_slice(&[VERSION, 0, 0, 0, 0]);
     bincode::encode_into_std_write(value, &mut bytes, CONFIG)
         .map_err(|error| Error::InvalidInput(format!("cannot be encoded: {error}")))?;
     let checksum = checksum(key, &[bytes.get(BODY_AT..).unwrap_or_default()]);
@@ -33,7 +38,7 @@ pub(crate) fn open<'a, T: BorrowDecode<'a, ()>>(what: &str, key: &[u8], bytes: &
     if u32::from_be_bytes(*stored) != checksum(key, &[body]) {
         return Err(corrupt(format!("{what}: the checksum does not match")));
     }
-    decode(what, body).map(|(value, _)| value)
+    decode(what, body)
 }
 
 pub(super) fn check_version(what: &str, bytes: &[u8]) -> Result<()> {
@@ -47,10 +52,10 @@ pub(super) fn check_version(what: &str, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// The value at the start of `bytes`, and how many bytes it took.
-pub(super) fn decode<'a, T: BorrowDecode<'a, ()>>(what: &str, bytes: &'a [u8]) -> Result<(T, usize)> {
-    bincode::borrow_decode_from_slice(bytes, CONFIG.with_limit::<DECODE_LIMIT>())
-        .map_err(|error| corrupt(format!("{what}: {error}")))
+/// The value at the start of `bytes`.
+pub(super) fn decode<'a, T: BorrowDecode<'a, ()>>(what: &str, bytes: &'a [u8]) -> Result<T> {
+    let mut decoder = DecoderImpl::new(SliceReader::new(bytes), CONFIG.with_limit::<DECODE_LIMIT>(), ());
+    T::borrow_decode(&mut decoder).map_err(|error| corrupt(format!("{what}: {error}")))
 }
 
 /// The checksum of a value: of its key and its bytes, so that a value under a wrong key is found too.

@@ -92,7 +92,8 @@ pub(crate) fn parse_record(key: &[u8]) -> Option<(ConversationId, u64)> {
 
 /// Something that belongs to the store as a whole.
 pub(crate) fn meta(name: &str) -> Vec<u8> {
-    let mut key = vec![META];
+    let mut key = Vec::with_capacity(1 + name.len());
+    key.push(META);
     key.extend_from_slice(name.as_bytes());
     key
 }

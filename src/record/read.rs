@@ -44,18 +44,6 @@ impl v1::Header<'_> {
     }
 }
 
-impl v1::Finish<'_> {
-    /// Why the model stopped.
-    pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
-        self.finish_reason.map(FinishReason::from)
-    }
-
-    /// Token counts.
-    pub(crate) fn usage(&self) -> Result<Option<Json>> {
-        self.usage.map(json).transpose()
-    }
-}
-
 /// The role of a stored byte.
 pub(crate) fn role(byte: u8) -> Result<Role> {
     Role::ALL.get(usize::from(byte)).copied().ok_or_else(|| corrupt(format!("role {byte} does not exist")))

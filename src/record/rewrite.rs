@@ -4,7 +4,7 @@
 use super::encode::Body;
 use super::split::{Line, Record, seal_record};
 use super::v1::{ChunkLine, Content, Output};
-use super::{Header, key};
+use super::{Header, MessageHeader, key};
 use crate::error::Result;
 use crate::model::ConversationId;
 
@@ -57,6 +57,7 @@ pub(crate) fn redact(
             record.message_index(line.message) == message && chunk.is_none_or(|chunk| chunk == line.chunk)
         }
         Line::Begin(begin) => chunk.is_none() && record.message_index(begin.message) == message,
+        Line::Finish(finish) => chunk.is_none() && record.message_index(finish.message) == message,
         _ => false,
     };
     // Behind the point of a fork, the index means another message, unless the fork cut this one in two.
@@ -77,9 +78,13 @@ pub(crate) fn redact(
                 changed = true;
             }
             Line::Begin(mut begin) if chunk.is_none() && record.message_index(begin.message) == message => {
-                begin.header.native = None;
-                begin.header.extra = None;
+                forget_fields(&mut begin.header);
                 body.begin_line(&begin)?;
+                changed = true;
+            }
+            Line::Finish(mut finish) if chunk.is_none() && record.message_index(finish.message) == message => {
+                forget_fields(&mut finish.header);
+                body.finish_line(&finish)?;
                 changed = true;
             }
             _ => body.raw(entry)?,
@@ -106,13 +111,18 @@ fn replacement(
     Ok(ops)
 }
 
+/// What is known about a message may quote it in fields that nobody here understands.
+fn forget_fields(header: &mut MessageHeader<'_>) {
+    header.native = None;
+    header.extra = None;
+}
+
 /// Role, index, call id and tool name stay; everything that was said goes.
 fn forget(line: &mut ChunkLine<'_>, is_first: bool, whole_message: bool) {
     line.native = None;
     line.extra = None;
     if let Some(header) = line.header.as_mut().filter(|_| whole_message) {
-        header.native = None;
-        header.extra = None;
+        forget_fields(header);
     }
     // Later fragments are appended to the first one.
     let text = if is_first { REDACTED } else { "" };

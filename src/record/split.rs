@@ -65,13 +65,14 @@ pub(crate) fn seal_record(
     }
     let parts = bytes.len().div_ceil(PART_BYTES) - 1;
     let parts = u32::try_from(parts).map_err(|error| Error::InvalidInput(error.to_string()))?;
-    let mut start = vec![VERSION, flags, 0, 0, 0, 0];
+    let mut start = Vec::with_capacity(HEADER_BYTES);
+    start.extend_from_slice(&[VERSION, flags, 0, 0, 0, 0]);
     start.extend_from_slice(&header.time.to_be_bytes());
     start.extend_from_slice(&header.base.to_be_bytes());
     start.extend_from_slice(&header.next_message_index.to_be_bytes());
     start.extend_from_slice(&parts.to_be_bytes());
     // A body always has the room for its header in front.
-    bytes.splice(..HEADER_BYTES.min(bytes.len()), start);
+    bytes.iter_mut().zip(start).for_each(|(place, byte)| *place = byte);
     let record_key = key::record(conversation, first_seq);
     let sum = record_checksum(&record_key, &bytes);
     if let Some(place) = bytes.get_mut(2..6) {
@@ -147,7 +148,7 @@ impl<'a> Record<'a> {
         let mut origin: Option<Origin> = None;
         if flags & FLAG_ORIGIN != 0 {
             let (encoded, behind) = length_prefixed(rest).ok_or_else(|| short(WHAT))?;
-            origin = Some(decode(WHAT, encoded)?.0);
+            origin = Some(decode(WHAT, encoded)?);
             rest = behind;
         }
         let parent = origin.as_ref().and_then(|origin| origin.parent);
@@ -212,13 +213,13 @@ impl<'a> Line<'a> {
     fn decode(entry: &'a [u8]) -> Result<Self> {
         let (kind, body) = entry.split_first().ok_or_else(|| short("an entry"))?;
         Ok(match *kind {
-            v1::CHUNK => Self::Chunk(decode("a chunk", body)?.0),
-            v1::BEGIN => Self::Begin(decode("a begin entry", body)?.0),
-            v1::FINISH => Self::Finish(decode("a finish entry", body)?.0),
-            v1::META => Self::Meta(decode("a meta entry", body)?.0),
-            v1::REWIND => Self::Rewind(decode("a rewind entry", body)?.0),
-            v1::COMPACTION => Self::Compaction(decode("a compaction entry", body)?.0),
-            v1::REDACT => Self::Redact(decode("a redact entry", body)?.0),
+            v1::CHUNK => Self::Chunk(decode("a chunk", body)?),
+            v1::BEGIN => Self::Begin(decode("a begin entry", body)?),
+            v1::FINISH => Self::Finish(decode("a finish entry", body)?),
+            v1::META => Self::Meta(decode("a meta entry", body)?),
+            v1::REWIND => Self::Rewind(decode("a rewind entry", body)?),
+            v1::COMPACTION => Self::Compaction(decode("a compaction entry", body)?),
+            v1::REDACT => Self::Redact(decode("a redact entry", body)?),
             kind => Self::Unknown(kind),
         })
     }

@@ -137,12 +137,12 @@ fn entries() -> Vec<(&'static str, Body)> {
     let fragments = [(0, Chunk::text("a")), (300, Chunk::tool_call("", "", "{"))];
     let fragments = fragments.map(|(chunk_index, chunk)| Fragment { chunk_index, chunk });
     vec![
-        ("messages", Body::messages(&[full.clone(), Message::user("c")]).unwrap()),
-        ("message without chunks", Body::messages(&[Message::new(Role::User, [])]).unwrap()),
+        ("messages", Body::messages(&[full.clone(), Message::user("c")], 0).unwrap()),
+        ("message without chunks", Body::messages(&[Message::new(Role::User, [])], 0).unwrap()),
         ("begin", with(&|body| body.begin(0, Role::Assistant, Some(3), &full))),
         ("fragments", Body::fragments(Role::Assistant, &fragments).unwrap()),
-        ("finish", with(&|body| body.finish(Role::Tool, None, None))),
-        ("finish, full", with(&|body| body.finish(Role::Assistant, Some("stop"), Some("{}")))),
+        ("finish", with(&|body| body.finish(&Message::new(Role::Tool, [])))),
+        ("finish, full", with(&|body| body.finish(&full))),
         ("meta", meta(None, None)),
         ("meta, title", meta(Some(Some("t")), Some(vec!["a", "b"]))),
         ("meta, no title", meta(Some(None), Some(Vec::new()))),
@@ -158,7 +158,7 @@ fn entries() -> Vec<(&'static str, Body)> {
 #[test]
 fn bytes_of_chunks() {
     let dumps = bodies().into_iter().map(|(name, body)| {
-        let body = Body::messages(&[Message::new(Role::Tool, [body.into()])]).unwrap();
+        let body = Body::messages(&[Message::new(Role::Tool, [body.into()])], 0).unwrap();
         // What stands in front of the entries is the same for all.
         format!("{name}\n{}", dump(body.content()))
     });
@@ -177,9 +177,9 @@ fn bytes_of_origins() {
     let fork = header(Some(origin()));
     let cut = Header { cut: true, ..header(None) };
     let dumps = [
-        ("of the first record", joined(&header(Some(first)), Body::messages(&[Message::user("a")]).unwrap())),
+        ("of the first record", joined(&header(Some(first)), Body::messages(&[Message::user("a")], 0).unwrap())),
         ("of a fork without entries", joined(&fork, Body::new())),
-        ("none, and the last message is cut", joined(&cut, Body::messages(&[Message::user("a")]).unwrap())),
+        ("none, and the last message is cut", joined(&cut, Body::messages(&[Message::user("a")], 0).unwrap())),
     ];
     let dumps = dumps.map(|(name, bytes)| format!("{name}\n{}", dump(&bytes)));
     insta::assert_snapshot!("origins", dumps.join("\n"));
@@ -283,7 +283,8 @@ fn read(bytes: &[u8]) -> Result<Vec<(u64, String)>> {
             }
             Line::Begin(begin) => format!("{:?} {:?}", role(begin.role)?, begin.header.metadata()?),
             Line::Finish(finish) => {
-                format!("{:?} {:?} {:?}", role(finish.role)?, finish.finish_reason(), finish.usage()?)
+                let header = &finish.header;
+                format!("{:?} {:?} {:?}", role(finish.role)?, header.finish_reason(), header.usage()?)
             }
             Line::Meta(_) | Line::Rewind(_) | Line::Compaction(_) | Line::Redact(_) | Line::Unknown(_) => {
                 format!("{line:?}")
@@ -328,7 +329,7 @@ fn every_entry_reads_back() {
 proptest! {
     #[test]
     fn any_message_reads_back(message in arbitrary::message()) {
-        let bytes = joined(&header(None), Body::messages(std::slice::from_ref(&message)).unwrap());
+        let bytes = joined(&header(None), Body::messages(std::slice::from_ref(&message), 0).unwrap());
         let record = Record::open(ID, SEQ, &bytes).unwrap();
         let mut chunks = Vec::new();
         for line in record.lines() {
@@ -391,7 +392,7 @@ proptest! {
 
 #[test]
 fn an_unknown_kind_is_kept_and_skipped() {
-    let body = Body::messages(&[Message::user("a")]).unwrap();
+    let body = Body::messages(&[Message::user("a")], 0).unwrap();
     let body = body.with_entry(200, &"from the future").with_entry(v1::REDACT, &v1::Redact { message: 7, chunk: None });
     let bytes = joined(&header(None), body);
     let record = Record::open(ID, SEQ, &bytes).unwrap();
@@ -405,7 +406,7 @@ fn an_unknown_kind_is_kept_and_skipped() {
 
 #[test]
 fn an_unknown_version_is_a_typed_error() {
-    let mut record = joined(&header(None), Body::messages(&[Message::user("a")]).unwrap());
+    let mut record = joined(&header(None), Body::messages(&[Message::user("a")], 0).unwrap());
     let (key, mut head) = small_values().into_iter().map(|(_, key, bytes)| (key, bytes)).next().unwrap();
     for version in 0..=u8::MAX {
         (record[0], head[0]) = (version, version);
@@ -451,7 +452,7 @@ fn a_flipped_bit_is_corruption() {
 
 #[test]
 fn a_value_under_another_key_is_corruption() {
-    let bytes = joined(&header(None), Body::messages(&[Message::user("a")]).unwrap());
+    let bytes = joined(&header(None), Body::messages(&[Message::user("a")], 0).unwrap());
     assert!(Record::open(ID, SEQ, &bytes).is_ok());
     assert!(is_corrupt(&Record::open(ID, SEQ + 1, &bytes)));
     assert!(is_corrupt(&Record::open(ConversationId::from_bytes([0; 16]), SEQ, &bytes)));
@@ -486,7 +487,7 @@ fn a_value_that_is_cut_off_is_corruption() {
 fn a_large_record_is_split() {
     for (length, count) in [(1, 1), (PART_BYTES - 100, 1), (PART_BYTES, 2), (5 * PART_BYTES, 6)] {
         let message = Message::user("x".repeat(length));
-        let body = Body::messages(std::slice::from_ref(&message)).unwrap();
+        let body = Body::messages(std::slice::from_ref(&message), 0).unwrap();
         let values = seal_record(ID, SEQ, &header(Some(origin())), body).unwrap();
         assert_eq!(values.len(), count);
         assert_eq!(parts(&values[0].1).unwrap() as usize, count - 1);

@@ -13,7 +13,7 @@ pub(super) const REWIND: u8 = 5;
 pub(super) const COMPACTION: u8 = 6;
 pub(super) const REDACT: u8 = 7;
 
-/// What is known about a message: rides on the first entry of an appended message, and on `begin`.
+/// What is known about a message: rides on the first entry of an appended message, on `begin`, and on `finish`.
 #[derive(Debug, Clone, Default, Encode, BorrowDecode)]
 pub(crate) struct Header<'a> {
     pub(crate) finish_reason: Option<&'a str>,
@@ -129,8 +129,8 @@ pub(crate) struct Finish<'a> {
     /// Relative to the record's first message index.
     pub(crate) message: u64,
     pub(crate) role: u8,
-    pub(crate) finish_reason: Option<&'a str>,
-    pub(crate) usage: Option<&'a str>,
+    /// What is known since it began.
+    pub(crate) header: Header<'a>,
 }
 
 /// The conversation's own data changes. An absent field stays as it is.

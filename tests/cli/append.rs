@@ -96,3 +96,48 @@ fn replaced_surrogates_are_told() {
     let wanted = "stdin:1: chunks[0]: a lone surrogate escape was replaced by U+FFFD; the text as it was is kept\n";
     assert_eq!((run.exit, run.stderr.as_str()), (0, wanted));
 }
+
+#[test]
+fn the_messages_of_a_request_are_appended() {
+    let place = Place::new();
+    let request = r#"{"model": "m", "system": "Be brief.", "messages": [
+        {"role": "user", "content": "What time is it?"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "clock", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "12:00"}]}]}"#;
+    place.write("request.json", request);
+    let run = place.run(&["append", "c", "request.json", "--from", "anthropic"]);
+    assert_eq!((run.exit, run.stderr.as_str(), run.json().len()), (0, "", 4));
+    let roles: Vec<_> = place.run(&["show", "c"]).json().iter().map(|message| message["role"].clone()).collect();
+    assert_eq!(roles[..3], ["system", "user", "assistant"]);
+    assert_eq!(place.run(&["next", "c"]).json()[0]["step"], "call_model");
+    let again = ["append", "d", "request.json", "--from", "anthropic", "--atomic", "--expect", "0", "--key", "k"];
+    for duplicate in [false, true] {
+        let [receipt] = place.run(&again).json().try_into().unwrap();
+        assert_eq!(
+            (&receipt["message_indexes"], &receipt["duplicate"]),
+            (&serde_json::json!([0, 1, 2, 3]), &duplicate.into())
+        );
+    }
+}
+
+#[test]
+fn a_broken_request_is_appended_as_it_is_and_told() {
+    let place = Place::new();
+    let request = r#"[{"role": "human", "content": "hi"}, {"role": "tool", "tool_call_id": "c", "content": "42"}]"#;
+    let run = place.run_with(&["append", "c", "--from", "openai-chat"], request);
+    assert_eq!((run.exit, run.json().len(), run.stderr.lines().count()), (0, 2, 1));
+    assert!(run.stderr.starts_with("report: message 0: "), "{}", run.stderr);
+    assert_eq!(place.run(&["show", "c", "--raw"]).json().len(), 2);
+    for (text, wanted) in [
+        ("{\"messages\": [", "error: stdin:1:14: not JSON: EOF while parsing a list\n"),
+        ("{}", "error: stdin: no request: expected an object with an array `messages`, or that array\n"),
+    ] {
+        let run = place.run_with(&["append", "c", "--from", "openai-chat"], text);
+        assert_eq!((run.exit, run.stdout.as_str(), run.stderr.as_str()), (2, "", wanted));
+    }
+    let run = place.run_with(&["append", "c", "--from", "openai-chat"], "[]");
+    assert_eq!((run.exit, run.stderr.as_str()), (0, "stdin: no messages, nothing was appended\n"));
+    let chunk = serde_json::json!([{"role": "user", "content": "x".repeat(64 * 1024 * 1024 + 1)}]);
+    let run = place.run_with(&["append", "c", "--from", "openai-chat"], chunk.to_string());
+    assert!(run.exit == 2 && run.stderr.starts_with("error: stdin: message 0: a chunk has "), "{}", run.stderr);
+}

@@ -134,7 +134,33 @@ fn prompt_declares_tools_and_tells_finished_rounds_as_it_is_told() {
     }
     std::fs::write(place.path("tools.json"), r#"[{"name": "ls"}]"#).unwrap();
     let run = place.run(&["prompt", "c", "--for", "openai-chat", "--tools", "tools.json"]);
-    let wanted = "error: tools.json: missing field `parameters` at line 1 column 14; expected an array of tools, each with name, \
-        description? and parameters (or input_schema)\n";
+    let wanted = "error: tools.json: tools[0] cannot be declared elsewhere: it has no JSON Schema\n";
     assert_eq!((run.exit, run.stdout.as_str(), run.stderr.as_str()), (2, "", wanted));
+}
+
+#[test]
+fn prompt_and_replay_take_windows() {
+    let place = Place::new();
+    let say = |text: &str| HELLO.replace("hello", text);
+    let lines = [say("one"), ANSWER.to_owned(), say("two"), ANSWER.to_owned(), say("three"), ANSWER.to_owned()];
+    place.write("c.jsonl", lines.join("\n"));
+    assert_eq!(
+        place.run(&["replay", "c.jsonl", "--for", "openai-chat", "--last-turns", "1"]).stdout.matches("user").count(),
+        1
+    );
+    for (limit, held) in [
+        (["--last", "6"], 3),
+        (["--last", "5"], 2),
+        (["--last-turns", "2"], 2),
+        (["--last-turns", "1"], 1),
+        (["--max-tokens", "1000"], 3),
+        (["--max-tokens", "30"], 1),
+    ] {
+        let run = place.run(&[&["prompt", "c", "--for", "openai-chat"], &limit[..]].concat());
+        assert_eq!((run.exit, run.stdout.matches("\"user\"").count()), (0, held), "{limit:?}");
+        assert_eq!(run.stderr.matches("(outside_window)").count(), usize::from(held < 3), "{}", run.stderr);
+    }
+    for option in ["--last", "--last-turns", "--max-tokens"] {
+        assert_eq!(place.run(&["prompt", "c", "--for", "openai-chat", option, "0"]).exit, 2);
+    }
 }

@@ -56,6 +56,35 @@ fn a_store_that_went_back_can_be_looked_at() {
 }
 
 #[test]
+fn a_store_without_a_watermark_is_read_only_until_that_is_accepted() {
+    let place = Place::new();
+    place.append("a", &[HELLO]);
+    for damage in [None, Some(&b"damaged"[..]), Some(&[0; 8192])] {
+        let watermark = place.path("convo.db/watermark");
+        match damage {
+            Some(bytes) => std::fs::write(&watermark, bytes).unwrap(),
+            None => std::fs::remove_file(&watermark).unwrap(),
+        }
+        let run = place.run(&["show", "a"]);
+        assert_eq!((run.exit, run.json().len()), (0, 1));
+        assert!(
+            run.stderr.starts_with("warning: the store's file `watermark` is damaged or missing"),
+            "{}",
+            run.stderr
+        );
+        let run = place.run_with(&["append", "a"], HELLO);
+        assert!(run.exit == 1 && run.stderr.contains("its file `watermark` is damaged or missing"), "{}", run.stderr);
+        let run = place.run(&["verify"]);
+        let problems = &run.json()[0]["problems"];
+        assert_eq!((run.exit, problems.as_array().unwrap().len()), (1, 1), "{problems}");
+        place.ok(&["verify", "--accept-loss"]);
+        assert_eq!(place.ok(&["show", "a"]).stderr, "");
+    }
+    place.append("a", &[HELLO]);
+    place.ok(&["verify"]);
+}
+
+#[test]
 fn damage_that_kept_the_store_from_opening_is_told_until_it_is_repaired() {
     let place = Place::new();
     place.append("a", &[HELLO, ANSWER]);

@@ -42,7 +42,9 @@ pub(crate) fn assert_conserved(target: Target, messages: &[StoredMessage], promp
         prompt.report.iter().filter_map(|line| Some((line.message_index?, line.chunk_index?))).collect();
     let empty = prompt.report.iter().filter(|line| line.rule == Rule::EmptyMessageRemoved);
     let empty: HashSet<u64> = empty.filter_map(|line| line.message_index).collect();
-    for stored in messages.iter().filter(|stored| !empty.contains(&stored.index)) {
+    let begin = window(prompt).unwrap_or_default();
+    let is_held = |stored: &&StoredMessage| stored.index >= begin || stored.message.role == Role::System;
+    for stored in messages.iter().filter(|stored| !empty.contains(&stored.index)).filter(is_held) {
         for (at, chunk) in stored.message.chunks.iter().enumerate() {
             let is_reported = reported.contains(&(stored.index, stored.chunk_index(at)));
             assert!(
@@ -54,6 +56,11 @@ pub(crate) fn assert_conserved(target: Target, messages: &[StoredMessage], promp
             );
         }
     }
+}
+
+/// The index of the first message of the window, if messages were left out for it.
+pub(crate) fn window(prompt: &Prompt) -> Option<u64> {
+    prompt.report.iter().find(|line| line.rule == Rule::OutsideWindow).and_then(|line| line.message_index)
 }
 
 fn collect(value: &Value, strings: &mut HashSet<String>) {

@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod halves;
 mod noise;
 mod recorded;
 mod shapes;

@@ -65,7 +65,11 @@ impl Found<'_> {
                 header: header.map(|header| Box::new(header.read())),
             },
             Line::Begin(header) => EntryKind::Begin { header: Box::new(header.read()) },
-            Line::Finish { reason } => EntryKind::Finish { finish_reason: reason.map(FinishReason::from), usage: None },
+            Line::Finish { reason } => {
+                let finish_reason = reason.map(FinishReason::from);
+                let header = EntryHeader { metadata: Metadata::default(), finish_reason, usage: None };
+                EntryKind::Finish { header: Box::new(header) }
+            }
         };
         let (message_index, role) = (Some(self.message), Some(Role::ALL[usize::from(self.role)]));
         let created_at = Timestamp::from_micros(self.time);

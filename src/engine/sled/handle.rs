@@ -5,18 +5,32 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use super::super::guard::{damaged, guarded};
+use super::watch::Watch;
 use crate::error::{Error, Result};
 
 /// sled, open. It panics where it meets damage, or a disk that fails.
 #[derive(Debug)]
 pub(super) struct Handle {
+    /// Dropped first: its thread has the store open too. Absent only while it is dropped.
+    watch: Option<Watch>,
     /// Absent only while it is dropped.
     db: Option<sled::Db>,
 }
 
 impl Handle {
     pub(super) fn open(config: &sled::Config, path: &Path) -> Result<sled::Result<Self>> {
-        guarded(path, "open", || config.open().map(|db| Self { db: Some(db) }))
+        let db = match guarded(path, "open", || config.open())? {
+            Ok(db) => db,
+            Err(error) => return Ok(Err(error)),
+        };
+        let watch = Watch::start(config.clone(), db.clone())?;
+        Ok(Ok(Self { watch: Some(watch), db: Some(db) }))
+    }
+
+    /// Gives everything to the operating system.
+    pub(super) fn flush(&self, path: &Path) -> Result<()> {
+        let flush = || self.call(path, "flush", |tree| tree.flush()).map(|_| ());
+        self.watch.as_ref().map_or_else(flush, |watch| watch.flush(flush))
     }
 
     pub(super) fn call<T>(
@@ -32,6 +46,7 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        drop(self.watch.take());
         let db = self.db.take();
         // What was acknowledged is on the disk. sled syncs once more, and panics if it cannot.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(db)));

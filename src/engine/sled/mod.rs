@@ -2,6 +2,7 @@
 
 mod handle;
 mod opening;
+mod watch;
 
 use std::fs::File;
 use std::ops::{ControlFlow, Range};
@@ -81,7 +82,7 @@ impl Engine for Sled {
     }
 
     fn sync(&self) -> Result<()> {
-        self.call("flush", |tree| tree.flush())?;
+        self.handle.flush(self.directory.path())?;
         if self.syncs {
             self.log.sync_data().map_err(Error::io("sync the store's log"))?;
         }

@@ -121,7 +121,7 @@ fn a_failed_sync_is_the_end_of_writing_and_not_of_reading() {
     disk.fails.store(false, Ordering::Release);
     assert!(matches!(append(&log, "c", Durability::Durable), Err(Error::Poisoned { .. })));
     assert!(matches!(append(&log, "c", Durability::Buffered), Err(Error::Poisoned { .. })));
-    assert!(matches!(log.core().finish(&writer, None, None), Err(Error::Poisoned { .. })));
+    assert!(matches!(log.core().finish(&writer, None, None, Metadata::default()), Err(Error::Poisoned { .. })));
     assert!(matches!(log.core().rewind(&chat(), 0), Err(Error::Poisoned { .. })));
     assert!(matches!(log.core().delete(&chat()), Err(Error::Poisoned { .. })));
     assert!(matches!(log.flush(), Err(Error::Poisoned { .. })));
@@ -286,7 +286,7 @@ fn fragments_that_alternate_come_out_whole() {
             log.flush().unwrap();
         }
     }
-    writers.iter().for_each(|writer| drop(log.core().finish(writer, None, None).unwrap()));
+    writers.iter().for_each(|writer| drop(log.core().finish(writer, None, None, Metadata::default()).unwrap()));
     let messages = log.core().load(chat().id(), &"chat").unwrap().messages;
     let chunks: Vec<_> = messages.into_iter().map(|stored| stored.message.chunks).collect();
     let said = |text: &str| vec![Chunk::text(text), Chunk::thinking("abc")];

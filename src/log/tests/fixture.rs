@@ -57,7 +57,8 @@ fn write(engine: &Arc<Forgetful>) {
         core.push(&finished, 1, Chunk::tool_call("call_1", "tool", "1")).unwrap();
         log.flush().unwrap();
     }
-    core.finish(&finished, Some(&FinishReason::ToolCalls), None).unwrap();
+    let said = Metadata { id: Some("msg_1".to_owned()), model: Some("m-2".to_owned()), ..Metadata::default() };
+    core.finish(&finished, Some(FinishReason::ToolCalls), None, said).unwrap();
     core.abandon(&dropped);
     core.append(&long, &[Message::user("hidden")], &AppendOptions::new()).unwrap();
     core.rewind(&long, 15).unwrap();

@@ -104,7 +104,7 @@ fn streamed_fragments_and_large_records_are_redacted_whole() {
         log.flush().unwrap();
     }
     assert!(log.core().redact(&"a".into(), 0, None).is_err(), "it is still being written");
-    log.core().finish(&writer, None, None).unwrap();
+    log.core().finish(&writer, None, None, Metadata::default()).unwrap();
     assert!(keys(&engine, key::PART) > 0);
     log.core().redact(&"a".into(), 0, Some(0)).unwrap();
     assert_eq!(texts(&log, "a"), ["[redacted]"]);

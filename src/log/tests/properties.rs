@@ -401,7 +401,7 @@ impl World {
     fn finish(&mut self, writer: usize) -> Result<(), TestCaseError> {
         let Some(writer) = self.writer(writer) else { return Ok(()) };
         let handle = Arc::clone(&self.writers[writer].0);
-        let result = self.log().core().finish(&handle, Some(&FinishReason::Stop), None);
+        let result = self.log().core().finish(&handle, Some(FinishReason::Stop), None, Metadata::default());
         self.log().core().abandon(&handle);
         let Writer { conversation: at, message, closed, .. } = self.writers[writer].1;
         if closed {

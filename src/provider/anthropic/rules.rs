@@ -130,9 +130,9 @@ rules! {
         "name the type that the bytes show"
         "gh:anthropics/claude-code#15746; gh:BerriAI/litellm#24900"
     AN_30 "AN-30" Hard
-        "An image has at most 5,242,880 bytes and 8,000 pixels a side."
+        "An image has at most 5,242,880 characters of base64 and 8,000 pixels a side."
         "scale the image down"
-        "portkey.ai/error-library 10499; gh:anthropics/claude-code#12351"
+        "portkey.ai/error-library 10499; gh:anthropics/claude-code#12351; gh:lobehub/lobehub#14711"
     AN_31 "AN-31" Hard
         "At most 100 images in a request; models with larger windows take more."
         "leave the oldest images out"

@@ -115,8 +115,7 @@ fn of_event(found: sse::Found, ended: bool) -> Vec<Frame> {
 fn of_document(name: &str, found: documents::Found) -> Frame {
     match found {
         documents::Found::Object(bytes) => {
-            let json = String::from_utf8_lossy(&bytes);
-            let json = crate::json::replace_lone_surrogates(&json).into_owned();
+            let json = String::from_utf8_lossy(&bytes).into_owned();
             Frame::Object { name: name.to_owned(), json }
         }
         documents::Found::Stray(bytes) => Frame::Stray(told(&bytes)),

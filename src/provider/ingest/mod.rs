@@ -8,6 +8,7 @@ mod documents;
 mod failure;
 pub(super) mod fields;
 mod framing;
+mod halves;
 mod sse;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use crate::model::{Body, Chunk, FinishReason, Json, Message, Metadata};
 pub(super) use answer::Answer;
 use fields::Fields;
 use framing::{Frame, Framing};
+use halves::Halves;
 
 /// What a provider's bytes say.
 ///
@@ -64,7 +66,8 @@ pub(super) trait Decode: fmt::Debug + Send {
 /// Turns a provider's bytes into events: of a whole answer, of server-sent events, of lines of JSON. It finds out which.
 ///
 /// It does no I/O: it is fed bytes, split anywhere, and holds at most what one event needs; more than 64 MiB is an error.
-/// No bytes make it panic. What is no UTF-8, and lone surrogate escapes, become U+FFFD.
+/// No bytes make it panic. What is no UTF-8, and lone surrogate escapes, become U+FFFD; a
+/// pair of them that two deltas of one text share is one character.
 ///
 /// What it does not know of an answer becomes a chunk of kind `opaque`. An error, in place of an answer or in the middle
 /// of one, becomes an error chunk.
@@ -86,6 +89,7 @@ pub struct Decoder {
     framing: Framing,
     wire: Box<dyn Decode>,
     answer: Answer,
+    halves: Halves,
     /// Text that is no JSON, since the last object.
     stray: String,
 }
@@ -96,7 +100,7 @@ impl Decoder {
     pub fn new(target: Target) -> Self {
         let wire = (target.wire().decode)(target);
         let answer = Answer::new(wire.provider());
-        Self { framing: Framing::default(), wire, answer, stray: String::new() }
+        Self { framing: Framing::default(), wire, answer, halves: Halves::default(), stray: String::new() }
     }
 
     /// Takes the next bytes.
@@ -117,6 +121,9 @@ impl Decoder {
             self.frame(frame);
         }
         self.end_stray();
+        for json in std::mem::take(&mut self.halves).finish() {
+            self.frame(Frame::Object { name: String::new(), json });
+        }
         self.wire.finish(&mut self.answer);
         self.answer.finish()
     }
@@ -132,6 +139,7 @@ impl Decoder {
             }
             Frame::Object { name, json } => {
                 self.end_stray();
+                let json = self.halves.join(&json);
                 match serde_json::from_str(&json) {
                     Ok(object) => self.object(&name, object),
                     Err(error) => self.no_json(&format!("{error}: {}", framing::told(json.as_bytes()))),

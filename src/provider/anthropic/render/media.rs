@@ -1,5 +1,6 @@
 //! Images, audio and files as blocks.
 
+use super::super::image::{CHARACTERS, PIXELS};
 use super::Manner;
 use super::wire::{Block, Origin, Source};
 use crate::model::{Audio, File, Image};
@@ -15,11 +16,6 @@ pub(super) struct Blocks<'a> {
     pub(super) origin: Origin<'a>,
 }
 
-/// Bytes of an image (AN-30). They are counted as base64: an image of 4.7 MB was refused as 6.3 MB
-/// (gh:lobehub/lobehub#14711, gh:langchain-ai/langchain#21654).
-const IMAGE_BYTES: usize = 5_242_880;
-/// Pixels of an image's longer side (AN-30).
-const IMAGE_SIDE: u32 = 8000;
 /// Characters of a document's title. From memory.
 const TITLE: usize = 500;
 const PDF: &str = "application/pdf";
@@ -32,13 +28,13 @@ impl<'a> Attach<'a> for Blocks<'a> {
             Picture::Address(url) if self.manner.addresses => (Source::Url { url }, None, None),
             Picture::Address(url) => return Err(format!("the target takes data, not the address {url}")),
             Picture::Data { media_type, base64, mended } => {
-                if base64.len() > IMAGE_BYTES {
-                    return Err(format!("it has {} bytes as base64, at most {IMAGE_BYTES} are taken", base64.len()));
+                if base64.len() > CHARACTERS {
+                    return Err(format!("it has {} bytes as base64, at most {CHARACTERS} are taken", base64.len()));
                 }
                 let sides = decode_base64(&base64).and_then(|bytes| dimensions(&bytes));
                 let side = sides.map(|(width, height)| width.max(height));
-                if let Some(side) = side.filter(|side| *side > IMAGE_SIDE) {
-                    return Err(format!("its longer side has {side} pixels, at most {IMAGE_SIDE} are taken"));
+                if let Some(side) = side.filter(|side| *side > PIXELS) {
+                    return Err(format!("its longer side has {side} pixels, at most {PIXELS} are taken"));
                 }
                 (Source::Base64 { media_type, data: base64 }, side, mended)
             }

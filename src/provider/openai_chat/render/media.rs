@@ -32,7 +32,7 @@ impl<'a> Attach<'a> for Parts {
             return Err(format!("the target takes data, not the address {url}"));
         }
         let (url, mended) = picture.into_url();
-        Ok((Part::ImageUrl { image_url: ImageUrl { url } }, mended))
+        Ok((Part::ImageUrl { image_url: ImageUrl { url, detail: None } }, mended))
     }
 
     fn audio(&self, audio: &'a Audio) -> Made<Part<'a>> {

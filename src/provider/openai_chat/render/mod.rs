@@ -1,6 +1,7 @@
 //! A conversation as OpenAI Chat Completions takes it, and as the dialects of that wire do.
 
 mod answer;
+mod echo;
 mod manner;
 mod media;
 mod order;
@@ -39,7 +40,8 @@ pub(super) fn render(
     let manner = Manner::of(target);
     let mut report = Vec::new();
     let turns = turns(messages, manner.ids, NAMES, &mut report);
-    let mut renderer = Renderer { manner, options, report, messages: Vec::new() };
+    let echoes = target.dialect().is_none();
+    let mut renderer = Renderer { manner, echoes, options, report, messages: Vec::new() };
     for turn in turns {
         renderer.turn(turn);
     }
@@ -64,6 +66,8 @@ fn called<'a>(messages: &[Message<'a>]) -> BTreeSet<Cow<'a, str>> {
 
 struct Renderer<'a> {
     manner: &'static Manner,
+    /// Whether what only OpenAI's own server is known to take comes back as it came.
+    echoes: bool,
     options: &'a PromptOptions,
     report: Vec<ReportLine>,
     messages: Vec<Message<'a>>,
@@ -71,9 +75,9 @@ struct Renderer<'a> {
 
 impl<'a> Renderer<'a> {
     fn turn(&mut self, turn: Turn<'a>) {
-        let stored = turn.stored;
+        let (stored, role, before) = (turn.stored, turn.role, self.messages.len());
         let said = self.said(&turn);
-        let media = match turn.role {
+        let media = match role {
             Role::Assistant => self.assistant(turn, said),
             Role::System => {
                 self.system(&turn, said.parts);
@@ -84,6 +88,9 @@ impl<'a> Renderer<'a> {
                 said.media
             }
         };
+        if role != Role::Tool {
+            self.name(stored, before);
+        }
         self.user(stored, media);
     }
 

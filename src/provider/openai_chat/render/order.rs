@@ -19,7 +19,7 @@ impl<'a> Renderer<'a> {
     /// What a system message says, under a role that the server takes there.
     pub(super) fn system(&mut self, turn: &Turn<'a>, parts: Vec<Part<'a>>) {
         let fits = match (self.manner.system, self.messages.last_mut()) {
-            (System::First, Some(Message::System { content })) => {
+            (System::First, Some(Message::System { content, .. })) => {
                 return content.extend(parts);
             }
             (System::Anywhere, _) | (_, None) => true,
@@ -33,7 +33,7 @@ impl<'a> Renderer<'a> {
             }
             self.user(turn.stored, parts);
         } else if let Some(content) = self.content(parts) {
-            self.messages.push(Message::System { content });
+            self.messages.push(Message::System { name: None, content });
         }
     }
 
@@ -46,14 +46,20 @@ impl<'a> Renderer<'a> {
             let detail = format!("the target wants the assistant to speak between tools and user: it says {BETWEEN:?}");
             self.report.push(ReportLine::message(Rule::TurnMade, stored, detail));
             let content = Some(Content::Text(Cow::Borrowed(BETWEEN)));
-            let bridge = Message::Assistant { content, reasoning_content: None, refusal: None, tool_calls: Vec::new() };
+            let bridge = Message::Assistant {
+                name: None,
+                content,
+                reasoning_content: None,
+                refusal: None,
+                tool_calls: Vec::new(),
+            };
             self.messages.push(bridge);
         }
         match self.messages.last_mut() {
-            Some(Message::User { content }) if self.manner.order.merges => content.extend(parts),
+            Some(Message::User { content, .. }) if self.manner.order.merges => content.extend(parts),
             _ => {
                 let content = self.user_content(parts);
-                self.messages.extend(content.map(|content| Message::User { content }));
+                self.messages.extend(content.map(|content| Message::User { name: None, content }));
             }
         }
     }
@@ -93,7 +99,7 @@ impl<'a> Renderer<'a> {
                 }
                 *calls = tool_calls;
             }
-            _ => self.messages.push(Message::Assistant { content, reasoning_content, refusal, tool_calls }),
+            _ => self.messages.push(Message::Assistant { name: None, content, reasoning_content, refusal, tool_calls }),
         }
     }
 
@@ -108,7 +114,7 @@ impl<'a> Renderer<'a> {
             let detail = format!("the target wants the user to speak last: {BRIDGE:?} was added");
             self.report.push(ReportLine::new(Rule::BridgeAdded, detail));
             let content = self.user_content(vec![Part::Text { text: Cow::Borrowed(BRIDGE) }]);
-            self.messages.extend(content.map(|content| Message::User { content }));
+            self.messages.extend(content.map(|content| Message::User { name: None, content }));
         }
         !self.messages.is_empty()
     }

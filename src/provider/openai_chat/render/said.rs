@@ -53,6 +53,10 @@ impl<'a> Renderer<'a> {
                     said.thinking.push(Thought { chunk: at, text, is_opaque, before: said.parts.len() });
                 }
                 other => {
+                    if let Some(part) = self.held(turn, chunk) {
+                        said.parts.push(part);
+                        continue;
+                    }
                     if let Some(attachment) = Attachment::of(other) {
                         self.attach(attachment, turn, at, &mut said);
                         continue;
@@ -68,7 +72,10 @@ impl<'a> Renderer<'a> {
     fn attach(&mut self, attachment: Attachment<'a>, turn: &Turn<'a>, at: usize, said: &mut Said<'a>) {
         match attachment.place(&Parts(self.manner), turn.stored, at, &mut self.report) {
             Err(text) => said.parts.push(Part::Text { text }),
-            Ok(part) if turn.role == Role::User => said.parts.push(part),
+            Ok(mut part) if turn.role == Role::User => {
+                self.look(&mut part, turn.stored.message.chunks.get(at));
+                said.parts.push(part);
+            }
             Ok(part) => {
                 let detail = format!("{} messages hold none: it stands in a user message behind", turn.role);
                 self.note(Rule::MediaMoved, turn.stored, at, detail);

@@ -35,12 +35,18 @@ pub(super) struct Declaration<'a> {
 #[serde(tag = "role", rename_all = "lowercase")]
 pub(super) enum Message<'a> {
     System {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
         content: Content<'a>,
     },
     User {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
         content: Content<'a>,
     },
     Assistant {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
         /// `null` where there is nothing to say beside calls or a refusal.
         content: Option<Content<'a>>,
         /// Not OpenAI's: DeepSeek's and Moonshot's.
@@ -67,15 +73,30 @@ pub(super) enum Content<'a> {
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Part<'a> {
-    Text { text: Cow<'a, str> },
-    ImageUrl { image_url: ImageUrl },
-    InputAudio { input_audio: InputAudio<'a> },
-    File { file: File<'a> },
+    Text {
+        text: Cow<'a, str>,
+    },
+    ImageUrl {
+        image_url: ImageUrl,
+    },
+    InputAudio {
+        input_audio: InputAudio<'a>,
+    },
+    File {
+        file: File<'a>,
+    },
+    /// A file that the provider holds.
+    #[serde(rename = "file")]
+    Held {
+        file: Held,
+    },
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct ImageUrl {
     pub(super) url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) detail: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -88,6 +109,11 @@ pub(super) struct InputAudio<'a> {
 pub(super) struct File<'a> {
     pub(super) filename: Cow<'a, str>,
     pub(super) file_data: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Held {
+    pub(super) file_id: String,
 }
 
 #[derive(Debug, Serialize)]

@@ -1,0 +1,158 @@
+use std::path::PathBuf;
+
+use conversation_store::model::{Body, FinishReason, Metadata, Name, Role};
+use conversation_store::provider::{Decoder, Event, Target};
+use conversation_store::{MessageWriter, Receipt, Store};
+
+use super::failure::{Exit, Failure, Outcome};
+use super::lines::Input;
+use super::output::Output;
+use super::{Location, receipt};
+
+const EXAMPLES: &str = "\
+Examples:
+  curl -N https://api.openai.com/v1/chat/completions ... | convo ingest chat-42 --from openai-chat
+  convo ingest chat-42 --from anthropic response.json
+  convo ingest chat-42 --from openai-chat/deepseek stream.txt
+
+The answer is a whole response, or a stream: server-sent events, or lines of JSON; which, it finds out. It is stored
+while it comes, and its receipt printed when it has ended. One that is cut off, or that is an error, is stored as that,
+and the exit code is 1. Of input that holds no answer nothing is stored, and the exit code is 2.";
+
+/// Append a provider's answer, whole or while it streams
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The conversation; it is made if there is none of that name
+    conversation: String,
+    /// The answer; - for stdin
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// The wire, or the wire and its dialect, whose answer it is
+    #[arg(long, value_name = "WIRE")]
+    from: Target,
+    /// Whose answer it is, where that is not who made the wire, as in openrouter
+    #[arg(long, value_name = "NAME")]
+    provider: Option<String>,
+}
+
+pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+    let mut input = Input::open(&args.file)?;
+    let mut ingest = Ingest {
+        store: location.create()?,
+        name: Name::from(&args.conversation),
+        provider: args.provider.clone(),
+        writer: None,
+        failure: None,
+    };
+    // Who does not wait for the receipt still wants the answer kept.
+    output.outlive_reader();
+    let mut decoder = Decoder::new(args.from);
+    let (mut line, mut bytes) = (1_usize, 0_usize);
+    let mut ended = Ok(());
+    loop {
+        let piece = match input.piece() {
+            Ok(piece) if piece.is_empty() => break,
+            Ok(piece) => piece,
+            Err(failure) => {
+                ended = Err(failure);
+                break;
+            }
+        };
+        // Line by line, so that what is wrong is told with its line.
+        for part in piece.split_inclusive(|byte| *byte == b'\n') {
+            let events =
+                decoder.push(part).map_err(|error| Failure::from(error).at(&format!("{}:{line}", input.name)))?;
+            ingest.take(events, &format!("{}:{line}", input.name))?;
+            line += usize::from(part.ends_with(b"\n"));
+            bytes += part.len();
+        }
+    }
+    if bytes == 0 {
+        ended?;
+        return Err(Failure::usage(format!("{}: it is empty; expected an answer of {}", input.name, args.from)));
+    }
+    let finished = ingest.finish(decoder.finish(), &input.name, bytes);
+    let (receipt, reason) =
+        finished.map_err(|failure| failure.with_hint(format!("is it an answer of {}?", args.from)))?;
+    receipt::print(&ingest.name, &receipt, output)?;
+    output.flush()?;
+    ended?;
+    if let Some(failure) = ingest.failure {
+        return Err(failure);
+    }
+    if reason == Some(FinishReason::Interrupted) {
+        let message =
+            format!("{}: the answer was cut off after {bytes} bytes: it is stored as interrupted", input.name);
+        return Err(Failure::failed(message).with_hint("`convo next` tells how to go on"));
+    }
+    Ok(Exit::Done)
+}
+
+struct Ingest {
+    store: Store,
+    name: Name,
+    provider: Option<String>,
+    /// There is one once the answer has begun.
+    writer: Option<MessageWriter>,
+    /// The first error that the provider, or somebody before it, told.
+    failure: Option<Failure>,
+}
+
+impl Ingest {
+    /// Stores what came.
+    fn take(&mut self, events: Vec<Event>, place: &str) -> Result<Option<Receipt>, Failure> {
+        let mut receipt = None;
+        for event in events {
+            match &event {
+                Event::Begin(metadata) if self.writer.is_none() => {
+                    let provider = self.provider.clone().or_else(|| metadata.provider.clone());
+                    let metadata = Metadata { provider, ..metadata.clone() };
+                    self.writer = Some(self.store.begin(self.name.clone(), Role::Assistant, metadata)?);
+                }
+                Event::Delta { chunk, .. } => {
+                    if let Body::Error { message, code } = &chunk.body
+                        && self.failure.is_none()
+                    {
+                        let code = code.as_ref().map_or_else(String::new, |code| format!(" ({code})"));
+                        let message = format!("{place}: the answer is an error, and stored as that: {message}{code}");
+                        self.failure = Some(Failure::failed(message));
+                    }
+                }
+                _ => {}
+            }
+            if let Some(writer) = &mut self.writer {
+                receipt = writer.ingest([event])?;
+            }
+        }
+        Ok(receipt)
+    }
+
+    /// Stores the end; nothing at all if the input held no answer.
+    fn finish(
+        &mut self,
+        events: Vec<Event>,
+        name: &str,
+        bytes: usize,
+    ) -> Result<(Receipt, Option<FinishReason>), Failure> {
+        if self.writer.is_none() {
+            let told = events.iter().find_map(|event| match event {
+                Event::Delta { chunk, .. } => match &chunk.body {
+                    Body::Error { message, .. } => Some(message.clone()),
+                    _ => None,
+                },
+                _ => None,
+            });
+            let told = told.unwrap_or_else(|| format!("it ends after {bytes} bytes, before an answer has begun"));
+            return Err(Failure::usage(format!("{name}: {told}; nothing was stored")));
+        }
+        let reason = events.iter().find_map(|event| match event {
+            Event::Finish { reason, .. } => reason.clone(),
+            _ => None,
+        });
+        let first_seq = self.writer.as_ref().map(MessageWriter::first_seq);
+        let mut receipt = self.take(events, name)?.ok_or_else(|| Failure::failed("a decoder gave no end"))?;
+        receipt.first_seq = first_seq.unwrap_or(receipt.first_seq);
+        Ok((receipt, reason))
+    }
+}

@@ -1,0 +1,50 @@
+use std::path::PathBuf;
+
+use conversation_store::Error;
+use conversation_store::provider::{self, Target};
+
+use super::failure::{Failure, Outcome};
+use super::output::Output;
+use super::prompt::{Renderer, Rendering, Shown};
+use super::request::{self, Request};
+
+const EXAMPLES: &str = "\
+Examples:
+  convo repair refused.json --for openai-chat > accepted.json
+  convo repair refused.json --for openai-chat/mistral
+  convo repair request.json --from openai-chat --for anthropic --model claude-opus-4-5
+  curl ... | convo repair --for anthropic --json | jq .report
+
+Calls without results, results without calls, broken arguments, empty messages, results in the wrong place: what was
+wrong, and what was done about it, stands in the report, on stderr; with --json in one object with the request:
+{\"request\", \"report\"}, or \"error\" in place of \"request\" where there is nothing to send.
+
+On one wire the other fields of the request (model, tools, temperature) stay as they are, but for what the target
+refuses. From one wire to another only the tools go along; --tools names others.";
+
+/// Repair a request that a provider refuses: prints one that it accepts, and what was wrong
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The request, or the array of its messages, JSON; - for stdin
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// The wire in whose words the request is, if it is not that of --for
+    #[arg(long, value_name = "WIRE")]
+    from: Option<Target>,
+    #[command(flatten)]
+    rendering: Rendering,
+}
+
+pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
+    let Renderer { target, options } = args.rendering.prepare()?;
+    let Request { name, json } = request::read(&args.file)?;
+    let (request, error, report) = match provider::repair(args.from.unwrap_or(target), target, &json, &options) {
+        Ok(prompt) => (Some(prompt.request), None, prompt.report),
+        Err(error @ (Error::NothingToSend(_) | Error::TooLarge(_))) => {
+            (None, Some(Failure::from(error).at(&name)), Vec::new())
+        }
+        Err(error) => return Err(Failure::from(error).at(&name)),
+    };
+    Shown { conversation: None, key: None, request, error, report }.print(output)
+}

@@ -1,0 +1,132 @@
+use serde_json::{Value, json};
+
+use super::{HELLO, Place};
+
+fn refused(name: &str) -> String {
+    format!("{}/tests/fixtures/refused/{name}.json", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn request(name: &str) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(refused(name)).unwrap()).unwrap()
+}
+
+/// Repairs a file, and checks that it was refused and is accepted.
+fn repaired(place: &Place, name: &str, rule: &str) -> (Value, String) {
+    let (file, target) = (refused(name), ["--for", name]);
+    let found = place.run(&[&["check", &file], &target[..]].concat());
+    let hard: Vec<Value> = found.json().into_iter().filter(|finding| finding["level"] == "hard").collect();
+    assert_eq!((found.exit, &hard[0]["rule"]), (1, &json!(rule)), "{}", found.stdout);
+    let run = place.run(&[&["repair", &file], &target[..]].concat());
+    assert_eq!(run.exit, 0, "{}", run.stderr);
+    let check = place.run_with(&["check", "--for", name], run.stdout.as_str());
+    assert_eq!(check.exit, 0, "{}", check.stderr);
+    (serde_json::from_str(&run.stdout).unwrap(), run.stderr)
+}
+
+/// "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
+#[test]
+fn openais_error_is_repaired_and_the_other_fields_stay() {
+    let place = Place::new();
+    let (mut wanted, (made, report)) = (request("openai-chat"), repaired(&place, "openai-chat", "OC-08"));
+    let orphan = wanted["messages"].as_array_mut().unwrap().remove(3);
+    assert_eq!((orphan["role"].as_str(), &made), (Some("tool"), &wanted));
+    assert_eq!(
+        report,
+        "report: message 3, chunk 0: no call of this id stands in the conversation (orphan_result_removed)\n"
+    );
+    assert!(!place.path("convo.db").exists());
+}
+
+/// "`tool_use` ids were found without `tool_result` blocks immediately after".
+#[test]
+fn anthropics_error_is_repaired_and_the_other_fields_stay() {
+    let place = Place::new();
+    let (mut wanted, (mut made, report)) = (request("anthropic"), repaired(&place, "anthropic", "AN-10"));
+    let results: Vec<Value> = made["messages"][2]["content"].as_array().unwrap().clone();
+    let ids: Vec<&str> = results.iter().filter_map(|block| block["tool_use_id"].as_str()).collect();
+    let calls = wanted["messages"][1]["content"].as_array().unwrap();
+    let called: Vec<&str> = calls.iter().filter_map(|block| block["id"].as_str()).collect();
+    assert_eq!(ids, called);
+    assert_eq!(results[1]["content"], "error: cannot find module 'vite'");
+    let rules: Vec<&str> = report.lines().filter_map(|line| line.rsplit_once('(').map(|(_, rule)| rule)).collect();
+    assert_eq!(rules, ["result_moved)", "outcome_unknown)"], "{report}");
+    assert_eq!(made["system"], json!([{"type": "text", "text": wanted["system"]}]));
+    for request in [&mut wanted, &mut made] {
+        request.as_object_mut().unwrap().retain(|name, _| name != "messages" && name != "system");
+    }
+    assert_eq!(made, wanted);
+}
+
+#[test]
+fn the_envelope_holds_request_and_report() {
+    let place = Place::new();
+    let run = place.run(&["repair", &refused("openai-chat"), "--for", "openai-chat", "--json"]);
+    assert_eq!((run.exit, run.stderr.as_str()), (0, ""));
+    let [envelope] = run.json().try_into().unwrap();
+    assert_eq!(envelope.as_object().unwrap().keys().collect::<Vec<_>>(), ["report", "request"]);
+    assert_eq!(envelope["report"][0]["rule"], "orphan_result_removed");
+    let plain = place.run_with(&["repair", "--for", "openai-chat"], std::fs::read(refused("openai-chat")).unwrap());
+    assert_eq!(serde_json::from_str::<Value>(&plain.stdout).unwrap(), envelope["request"]);
+}
+
+#[test]
+fn from_one_wire_to_another_the_tools_go_along() {
+    let place = Place::new();
+    let file = refused("openai-chat");
+    let run = place.run(&["repair", &file, "--from", "openai-chat", "--for", "anthropic"]);
+    let made: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(made["system"][0]["text"], "You are a helpful assistant.");
+    let function = &request("openai-chat")["tools"][0]["function"];
+    let tool =
+        json!({"name": "get_weather", "description": function["description"], "input_schema": function["parameters"]});
+    assert_eq!(made["tools"], json!([tool]));
+    let lost = |name: &str| {
+        format!("report: `{name}` is of openai-chat: what anthropic takes for it is not known (left_out)\n")
+    };
+    assert!(run.stderr.ends_with(&(lost("model") + &lost("temperature"))), "{}", run.stderr);
+    assert_eq!(made.as_object().unwrap().len(), 3);
+
+    place.write("request.json", r#"{"messages": [{"role": "user", "content": "a"}], "tools": [
+        {"name": "clock", "input_schema": {"type": "object"}}, {"type": "web_search_20250305", "name": "web_search"}]}"#);
+    let run = place.run(&["repair", "request.json", "--from", "anthropic", "--for", "openai-responses"]);
+    assert!(run.stdout.contains(r#""name":"clock""#) && !run.stdout.contains("web_search"), "{}", run.stdout);
+    let lost = "report: `tools[1]` cannot be declared on another wire: it has no JSON Schema (left_out)\n";
+    assert_eq!((run.exit, run.stderr.as_str()), (0, lost));
+    place.write("tools.json", r#"[{"name": "other", "parameters": {"type": "object"}}]"#);
+    let args = ["repair", "request.json", "--from", "anthropic", "--for", "gemini", "--tools", "tools.json"];
+    let run = place.run(&args);
+    assert!(run.stdout.contains(r#""name":"other""#) && !run.stdout.contains("clock"), "{}", run.stdout);
+    assert!(run.stderr.starts_with("report: `tools` is of anthropic: "), "{}", run.stderr);
+}
+
+#[test]
+fn where_there_is_nothing_to_send_it_says_so() {
+    let place = Place::new();
+    let orphan = r#"[{"role": "tool", "tool_call_id": "c", "content": "42"}]"#;
+    let run = place.run_with(&["repair", "--for", "openai-chat"], orphan);
+    assert_eq!((run.exit, run.stdout.as_str()), (1, ""));
+    assert!(run.stderr.starts_with("error: stdin: there is nothing to send: "), "{}", run.stderr);
+    let run = place.run_with(&["repair", "--for", "openai-chat", "--json"], orphan);
+    let [envelope] = run.json().try_into().unwrap();
+    assert_eq!((run.exit, envelope.get("request"), envelope["error"].is_string()), (1, None, true));
+}
+
+#[test]
+fn what_is_no_request_is_told_with_its_place() {
+    let place = Place::new();
+    let table = [
+        ("", "stdin: it is empty; expected a request as JSON"),
+        ("{\"messages\": [\n ,]}", "stdin:2:2: not JSON: expected value"),
+        ("{\"messages\": [", "stdin:1:14: not JSON: EOF while parsing a list"),
+        ("[] []", "stdin:1:4: not JSON: trailing characters"),
+        ("42", "stdin: no request: expected an object with an array `messages`, or that array"),
+        (HELLO, "stdin: no request: expected an object with an array `messages`, or that array"),
+    ];
+    for (text, wanted) in table {
+        let run = place.run_with(&["repair", "--for", "openai-chat"], text);
+        assert_eq!((run.exit, run.stdout.as_str(), run.stderr), (2, "", format!("error: {wanted}\n")), "{text}");
+    }
+    let run = place.run_with(&["repair", "--for", "openai-chat", "--from", "chat"], "[]");
+    assert_eq!(run.exit, 2);
+    assert!(run.stderr.contains("unknown wire `chat`; known are "), "{}", run.stderr);
+}
