@@ -43,10 +43,10 @@ mod writer;
 pub use conversation::Conversation;
 pub use entry::{Entry, EntryHeader, EntryKind};
 pub use error::{Error, Result};
-pub use group::{MessageState, StoredMessage};
+pub use group::{Compaction, MessageState, StoredMessage};
 pub use log::{
-    AppendOptions, BackupSummary, Cursor, Durability, ExpectedHead, Health, Limits, ListItem, ListPage, ListQuery,
-    Problem, Receipt, Redaction, Verification,
+    AppendOptions, BackupSummary, Cursor, Durability, ExpectedHead, Health, Item, Limits, ListItem, ListPage,
+    ListQuery, Problem, Receipt, Redaction, Verification,
 };
 pub use next_step::{NextStep, PendingCall, next_step};
 pub use reconcile::{ReportLine, Rule};
