@@ -1,13 +1,15 @@
 //! A loaded conversation.
 
-use crate::group::{Grouped, MessageState, StoredMessage};
-use crate::model::Role;
-use crate::reconcile::{self, ReportLine, Rule};
+use crate::group::{Compaction, Grouped, MessageState, StoredMessage};
+use crate::model::{Body, Role};
+use crate::reconcile::{self, Calls, ReportLine, Rule, Site, is_cut_off, is_pending};
 
-/// Messages in the order of their index, reconciled, and the report of what was done to them.
+/// Messages in the order of their index, reconciled, the summary that prompts use in place of the first of them, and the
+/// report of what was done to the messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conversation {
     messages: Vec<StoredMessage>,
+    compaction: Option<Compaction>,
     report: Vec<ReportLine>,
     /// Whether an answer is being written, also one of which nothing is there yet.
     is_being_answered: bool,
@@ -23,19 +25,52 @@ impl Conversation {
         let mut report: Vec<ReportLine> =
             grouped.damage.iter().map(|error| ReportLine::new(Rule::DamagedRecord, error.to_string())).collect();
         report.append(&mut lines);
-        Self { messages, report, is_being_answered }
+        Self { messages, compaction: grouped.compaction, report, is_being_answered }
     }
 
     /// Reconciles messages that come from elsewhere, or were changed.
     #[must_use]
     pub fn new(messages: Vec<StoredMessage>) -> Self {
-        Self::from_grouped(Grouped { messages, damage: Vec::new() })
+        Self::from_grouped(Grouped { messages, ..Grouped::default() })
     }
 
-    /// The messages.
+    /// Sets the summary that prompts use in place of the messages that it covers.
+    #[must_use]
+    pub fn with_compaction(mut self, compaction: Option<Compaction>) -> Self {
+        self.compaction = compaction;
+        self
+    }
+
+    /// The messages, those that a summary covers too.
     #[must_use]
     pub fn messages(&self) -> &[StoredMessage] {
         &self.messages
+    }
+
+    /// The newest summary of [`crate::Store::compact`], if no rewind has hidden what it covers.
+    #[must_use]
+    pub fn compaction(&self) -> Option<&Compaction> {
+        self.compaction.as_ref()
+    }
+
+    /// The first message up to `through` with a call whose result comes behind `through`, or may still come.
+    pub(crate) fn parted_call(&self, through: u64) -> Option<u64> {
+        let paired = Calls::pair(&self.messages);
+        let is_parted = |message: usize, chunk: usize, stored: &StoredMessage| match paired
+            .result(Site { message, chunk })
+            .and_then(|site| self.messages.get(site.message))
+        {
+            Some(result) => result.index > through,
+            None => is_pending(&self.messages, message) && !is_cut_off(stored, chunk),
+        };
+        let covered = self.messages.iter().enumerate().filter(|(_, stored)| stored.index <= through);
+        let mut asking = covered.filter(|(_, stored)| stored.message.role == Role::Assistant);
+        let parted = asking.find(|(at, stored)| {
+            let chunks = stored.message.chunks.iter().enumerate();
+            let mut calls = chunks.filter(|(_, chunk)| matches!(chunk.body, Body::ToolCall { .. }));
+            calls.any(|(chunk, _)| is_parted(*at, chunk, stored))
+        });
+        parted.map(|(_, stored)| stored.index)
     }
 
     /// What reconcile did, and what could not be read.

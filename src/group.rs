@@ -116,6 +116,17 @@ impl StoredMessage {
     }
 }
 
+/// A summary that prompts use in place of the messages that it covers. The messages stay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compaction {
+    /// The seq of its entry.
+    pub seq: u64,
+    /// The index of the last message that it covers.
+    pub through: u64,
+    /// What was said up to there.
+    pub summary: String,
+}
+
 /// Whether a message is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageState {
@@ -125,7 +136,7 @@ pub enum MessageState {
     Streaming,
     /// Its writer is gone: dropped, or of an earlier opening of the store. Nothing more comes.
     Interrupted,
-    /// It is not in the log: reconcile made it, to answer a call. Its index is that of the call's message.
+    /// It is not in the log: made to answer a call, with the index of the call's message, or, in prompts, to tell a summary.
     Synthetic,
 }
 
@@ -142,10 +153,11 @@ impl MessageState {
     }
 }
 
-/// All visible messages in the order of their index, and what could not be read.
+/// All visible messages in the order of their index, the summary of some of them, and what could not be read.
 #[derive(Debug, Default)]
 pub(crate) struct Grouped {
     pub(crate) messages: Vec<StoredMessage>,
+    pub(crate) compaction: Option<Compaction>,
     pub(crate) damage: Vec<Error>,
 }
 
@@ -163,6 +175,7 @@ pub(crate) struct Grouper {
     /// The messages whose beginning was not read: their state is not known.
     headless: Vec<u64>,
     rewinds: Vec<Rewind>,
+    compactions: Vec<Compaction>,
     damage: Vec<Error>,
 }
 
@@ -170,7 +183,8 @@ impl Grouper {
     /// With room for about so many messages.
     pub(crate) fn new(epoch: u64, live: Vec<u64>, messages: usize) -> Self {
         let messages = Vec::with_capacity(messages.min(RESERVED_MESSAGES));
-        Self { epoch, live, messages, headless: Vec::new(), rewinds: Vec::new(), damage: Vec::new() }
+        let (headless, rewinds, compactions, damage) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { epoch, live, messages, headless, rewinds, compactions, damage }
     }
 
     /// Takes a record; entries above `last` do not belong to the conversation. `own` unless it is an ancestor's.
@@ -235,7 +249,12 @@ impl Grouper {
                 self.rewinds.push(*rewind);
                 Ok(())
             }
-            Line::Meta(_) | Line::Compaction(_) | Line::Redact(_) | Line::Unknown(_) => Ok(()),
+            Line::Compaction(compaction) => {
+                let (through, summary) = (compaction.through, compaction.summary.to_owned());
+                self.compactions.push(Compaction { seq, through, summary });
+                Ok(())
+            }
+            Line::Meta(_) | Line::Redact(_) | Line::Unknown(_) => Ok(()),
         }
     }
 
@@ -289,8 +308,13 @@ impl Grouper {
     }
 
     pub(crate) fn finish(self) -> Grouped {
-        let Self { mut messages, headless, rewinds, mut damage, .. } = self;
+        let Self { mut messages, headless, rewinds, mut compactions, mut damage, .. } = self;
         let hidden = |index: u64| rewinds.iter().any(|rewind| (rewind.to..rewind.end).contains(&index));
+        // The newest whose messages are all visible: a rewind into them hides the last one, too.
+        compactions.retain(|compaction| {
+            let is_there = messages.binary_search_by_key(&compaction.through, |message| message.index).is_ok();
+            is_there && !hidden(compaction.through)
+        });
         if !rewinds.is_empty() {
             messages.retain(|message| !hidden(message.index));
         }
@@ -305,6 +329,6 @@ impl Grouper {
                 detail: format!("message {} has no beginning", stored.index),
             });
         }
-        Grouped { messages, damage }
+        Grouped { messages, compaction: compactions.pop(), damage }
     }
 }

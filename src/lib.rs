@@ -3,7 +3,7 @@
 //! # The crate as a pipeline
 //!
 //! ```text
-//! in:   provider bytes --decode--> chunks --append--> Store --record--> log --batch--> Engine (sled | memory | backup)
+//! in:   provider bytes --decode--> chunks --append--> Store --record--> log --batch--> Engine (sled | fjall | memory | backup)
 //! out:  Engine --records--> entries --group--> messages --reconcile--> Conversation --window--> --render--> Prompt
 //! ```
 //!
@@ -43,10 +43,10 @@ mod writer;
 pub use conversation::Conversation;
 pub use entry::{Entry, EntryHeader, EntryKind};
 pub use error::{Error, Result};
-pub use group::{MessageState, StoredMessage};
+pub use group::{Compaction, MessageState, StoredMessage};
 pub use log::{
-    AppendOptions, BackupSummary, Cursor, Durability, ExpectedHead, Health, Limits, ListItem, ListPage, ListQuery,
-    Problem, Receipt, Redaction, Verification,
+    AppendOptions, BackupSummary, Cursor, Durability, ExpectedHead, Health, Item, Limits, ListItem, ListPage,
+    ListQuery, Problem, Receipt, Redaction, Verification,
 };
 pub use next_step::{NextStep, PendingCall, next_step};
 pub use reconcile::{ReportLine, Rule};
@@ -54,8 +54,8 @@ pub use store::{Store, StoreOptions};
 pub use tail::{StopHandle, Tail};
 pub use writer::MessageWriter;
 
-/// The documents of the crate: for people who write servers and agents, formats byte by byte, the design, performance,
-/// what changed.
+/// The documents of the crate: for people who write servers and agents, formats byte by byte, the design, durability,
+/// performance, what changed.
 pub mod documentation {
     #[doc = include_str!("docs/servers.md")]
     pub mod servers {}
@@ -63,6 +63,8 @@ pub mod documentation {
     pub mod format {}
     #[doc = include_str!("docs/design.md")]
     pub mod design {}
+    #[doc = include_str!("docs/durability.md")]
+    pub mod durability {}
     #[doc = include_str!("docs/performance.md")]
     pub mod performance {}
     #[doc = include_str!("docs/changelog.md")]

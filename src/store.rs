@@ -12,7 +12,7 @@ use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::group::StoredMessage;
 use crate::log::{
-    self, AppendOptions, BackupSummary, Health, ListItem, ListPage, ListQuery, Log, Opening, Receipt, Redaction,
+    self, AppendOptions, BackupSummary, Health, Item, ListItem, ListPage, ListQuery, Log, Opening, Receipt, Redaction,
     Verification,
 };
 use crate::model::{ConversationId, Message, Metadata, Name, Role, Timestamp};
@@ -304,6 +304,38 @@ impl Store {
         self.log.core().describe(name.id())?.ok_or_else(|| Error::no_conversation(&name))
     }
 
+    /// Where a provider's item id stands in a conversation: the id of a chunk ([`crate::model::Chunk::id`]) or of a message
+    /// ([`Metadata::id`]). Of several the first that no rewind hides. A fork knows what it shares with its parent.
+    ///
+    /// ```
+    /// use conversation_store::Store;
+    /// use conversation_store::model::{Chunk, Message};
+    ///
+    /// let store = Store::open("memory:")?;
+    /// let thought = Chunk { id: Some("rs_1".to_owned()), ..Chunk::thinking("Hm.") };
+    /// store.append("chat", &[Message::user("hello"), Message::assistant([thought])])?;
+    /// let item = store.find_item("chat", "rs_1")?;
+    /// assert_eq!(item.map(|item| (item.message_index, item.chunk_index)), Some((1, Some(0))));
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// Cost: a look into the index, and reading the record that it names.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such conversation; `Corrupt`; `Io`.
+    pub fn find_item(&self, name: impl Into<Name>, item_id: &str) -> Result<Option<Item>> {
+        self.log.core().find_item(&name.into(), item_id)
+    }
+
+    /// Where a provider's item id stands in all conversations, by their ids. Cost: a look into the index for each
+    /// conversation.
+    ///
+    /// # Errors
+    /// `Corrupt`; `Io`.
+    pub fn find_item_everywhere(&self, item_id: &str) -> Result<Vec<Item>> {
+        self.log.core().find_everywhere(item_id)
+    }
+
     /// A page of the list of conversations, newest activity first. Cost: one read an item; see
     /// [`ListQuery`] for filters.
     ///
@@ -321,12 +353,79 @@ impl Store {
         self.log.core().set_title(&name.into(), title)
     }
 
+    /// Adds tags to a conversation, and gives all that it has now, in the order in which they were added. Durable. A fork
+    /// begins with those of its parent.
+    ///
+    /// ```
+    /// use conversation_store::model::Message;
+    /// use conversation_store::{ListQuery, Store};
+    ///
+    /// let store = Store::open("memory:")?;
+    /// store.append("chat", &[Message::user("hello")])?;
+    /// assert_eq!(store.tag("chat", &["work", "later"])?, ["work", "later"]);
+    /// assert_eq!(store.list(&ListQuery::new().with_tag("work"))?.items.len(), 1);
+    /// assert_eq!(store.untag("chat", &["work"])?, ["later"]);
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidInput` for a blank tag; `LimitExceeded` above 32 tags or 1 KiB for one; `Poisoned`.
+    pub fn tag(&self, name: impl Into<Name>, tags: &[&str]) -> Result<Vec<String>> {
+        self.log.core().change_tags(&name.into(), &[], tags)
+    }
+
+    /// Removes tags from a conversation, and gives those that it still has. Durable.
+    ///
+    /// # Errors
+    /// `NotFound`; `Poisoned`.
+    pub fn untag(&self, name: impl Into<Name>, tags: &[&str]) -> Result<Vec<String>> {
+        self.log.core().change_tags(&name.into(), tags, &[])
+    }
+
     /// Hides every message with an index of `to` or above that exists now: edit, regenerate. Durable. The entries stay.
     ///
     /// # Errors
     /// `NotFound` if there is no such conversation, or no visible message of that index; `Poisoned`.
     pub fn rewind(&self, name: impl Into<Name>, to: u64) -> Result<Receipt> {
         self.log.core().rewind(&name.into(), to)
+    }
+
+    /// Lets prompts use a summary in place of all messages up to `through`; system messages stay beside it. Durable. The
+    /// messages stay too: [`Store::load`] gives them, and the summary as [`Conversation::compaction`].
+    ///
+    /// The newest summary counts. A rewind into what it covers undoes it, and the one before counts again. Where the
+    /// summary comes from is the caller's matter; this crate calls no model.
+    ///
+    /// ```
+    /// use conversation_store::Store;
+    /// use conversation_store::model::Message;
+    /// use conversation_store::provider::{PromptOptions, Target, render};
+    ///
+    /// let store = Store::open("memory:")?;
+    /// store.append("chat", &[Message::user("My name is Ada."), Message::user("What is my name?")])?;
+    /// store.compact("chat", 0, "The user's name is Ada.")?;
+    /// let prompt = render(Target::OPENAI_CHAT, &store.load("chat")?, &PromptOptions::new())?;
+    /// assert!(prompt.request.get().contains("The user's name is Ada."));
+    /// assert!(!prompt.request.get().contains("My name is Ada."));
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// Cost: reading the conversation.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such conversation, or no visible message `through`; `InvalidInput` for a blank summary,
+    /// while a message that it would cover is being written, and if it would part a tool call from its result, or cover
+    /// one that is still to be answered; `LimitExceeded`; `Poisoned`.
+    pub fn compact(&self, name: impl Into<Name>, through: u64, summary: &str) -> Result<Receipt> {
+        let name = name.into();
+        if let Some(message) = self.load(&name)?.parted_call(through) {
+            let detail = format!(
+                "message {message} calls a tool whose result comes behind message {through}, or is still to come: cover \
+                 the result too, or end before the call"
+            );
+            return Err(Error::InvalidInput(detail));
+        }
+        self.log.core().compact(&name, through, summary)
     }
 
     /// Makes a new conversation that shares this one's entries up to `at_seq` (all, if it is `None`), and gives its id.

@@ -29,9 +29,10 @@ pub(crate) struct Start {
     pub(crate) fits: bool,
 }
 
-/// Whether a message is in every window.
+/// Whether a message is in every window: system messages, and a summary of what was said before.
 pub(crate) fn is_kept(stored: &StoredMessage) -> bool {
     stored.message.role == Role::System
+        || (stored.message.role == Role::User && stored.state == MessageState::Synthetic)
 }
 
 impl<'a> Turns<'a> {
@@ -81,7 +82,7 @@ impl<'a> Turns<'a> {
 /// Whether it is the user who speaks, not a tool.
 fn is_users(stored: &StoredMessage) -> bool {
     let is_result = |chunk: &Chunk| matches!(chunk.body, Body::ToolResult { .. });
-    stored.message.role == Role::User && !stored.message.chunks.iter().any(is_result)
+    stored.message.role == Role::User && !is_kept(stored) && !stored.message.chunks.iter().any(is_result)
 }
 
 /// Where a window of at most `limit` begins, over turns of these weights.

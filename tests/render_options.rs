@@ -7,7 +7,7 @@ mod common;
 use common::chat::rendered;
 use common::prompts;
 use conversation_store::model::{Body, Chunk, Image, Json, Message, Output, PartBody, Role};
-use conversation_store::provider::{FinishedTools, PromptOptions, Target, Thinking, Tool, check, render};
+use conversation_store::provider::{FinishedTools, NoContent, PromptOptions, Target, Thinking, Tool, check, render};
 use conversation_store::{Error, Rule, Store};
 use serde_json::{Value, json};
 
@@ -83,6 +83,46 @@ fn request(target: Target, options: &PromptOptions) -> Result<Value, Error> {
     let prompt = render(target, &store.load("chat").unwrap(), options)?;
     prompts::assert_accepted(target, &prompt);
     Ok(serde_json::from_str(prompt.request.get()).unwrap())
+}
+
+/// An empty string in place of null, where it is taken.
+#[test]
+fn calls_alone_have_the_content_that_is_asked_for() {
+    let content = |target: &str, no_content| {
+        let options = PromptOptions::new().with_no_content(no_content);
+        let request = request(target.parse().unwrap(), &options).unwrap();
+        let messages = request["messages"].as_array().unwrap();
+        let calling = messages.iter().rfind(|message| message.get("tool_calls").is_some()).unwrap();
+        calling.get("content").cloned()
+    };
+    for (target, by_default, empty) in [
+        ("openai-chat", json!(null), json!("")),
+        ("openai-chat/groq", json!(null), json!("")),
+        ("openai-chat/vllm", json!(""), json!("")),
+        ("openai-chat/databricks", json!(null), json!(null)),
+    ] {
+        assert_eq!(content(target, NoContent::Null), Some(by_default), "{target}");
+        assert_eq!(content(target, NoContent::Empty), Some(empty), "{target}");
+    }
+}
+
+/// Of a model that goes on with an assistant's words, they are the last.
+#[test]
+fn an_assistants_last_words_are_left_to_go_on_with_where_that_is_taken() {
+    let messages = [Message::user("Count."), Message::assistant([Chunk::text("One, two,")])];
+    let store = Store::open("memory:").unwrap();
+    store.append("chat", &messages).unwrap();
+    let conversation = store.load("chat").unwrap();
+    let bridged = |target: Target, model: &str| {
+        let prompt = render(target, &conversation, &PromptOptions::new().with_model(model)).unwrap();
+        prompts::assert_accepted(target, &prompt);
+        prompt.report.iter().any(|line| line.rule == Rule::BridgeAdded)
+    };
+    assert!(!bridged(Target::ANTHROPIC, "claude-3-5-sonnet"));
+    assert!(bridged(Target::ANTHROPIC, "claude-opus-4-6"));
+    assert!(bridged(Target::ANTHROPIC, "unknown"));
+    assert!(!bridged(Target::OPENAI_CHAT, "any"));
+    assert!(bridged(Target::OPENAI_CHAT.with_dialect("mistral").unwrap(), "any"));
 }
 
 #[test]

@@ -364,6 +364,33 @@ fn a_live_stream_has_the_same_seqs_on_replay() {
     assert!(matches!(store.entries_since("chat", 10_000), Err(Error::Conflict { .. })));
 }
 
+/// The end of an answer says of its id and model what the beginning could not; of all else the caller's word counts. What
+/// is redacted goes from both.
+#[test]
+fn what_the_provider_says_is_stored_with_the_end() {
+    use conversation_store::model::Json;
+    use conversation_store::provider::Event;
+    let store = memory();
+    let said = |text: &str| Some(text.to_owned());
+    let known = Metadata { model: said("gpt-5"), provider: said("azure"), turn_id: said("t"), ..Metadata::default() };
+    let mut writer = store.begin("chat", Role::Assistant, known.clone()).unwrap();
+    let mut told = Metadata { model: said("gpt-5-2025-08-07"), provider: said("openai"), ..Metadata::default() };
+    told.id = said("chatcmpl-1");
+    told.extra.push("tier", Json::new("1").unwrap());
+    writer.ingest([Event::Begin(told)]).unwrap();
+    assert_eq!(store.load_raw("chat").unwrap()[0].message.metadata.model, known.model);
+    writer.push(0, Chunk::text("a")).unwrap();
+    writer.finish(None, None).unwrap();
+    let stored = store.load_raw("chat").unwrap().remove(0).message.metadata;
+    assert_eq!((stored.model, stored.id), (said("gpt-5-2025-08-07"), said("chatcmpl-1")));
+    assert_eq!((stored.provider, stored.turn_id), (said("azure"), said("t")));
+    assert_eq!(stored.extra.get("tier").map(Json::as_str), Some("1"));
+    store.redact("chat", 0, None).unwrap();
+    let redacted = store.load_raw("chat").unwrap().remove(0).message;
+    assert!(redacted.metadata.extra.is_empty() && redacted.chunks == [Chunk::text("[redacted]")]);
+    assert_eq!(redacted.metadata.id, said("chatcmpl-1"));
+}
+
 #[test]
 fn a_message_is_streaming_complete_or_interrupted() {
     use MessageState::{Complete, Interrupted, Streaming};

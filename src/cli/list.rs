@@ -9,6 +9,7 @@ const EXAMPLES: &str = "\
 Examples:
   convo list
   convo list --title cache --limit 5
+  convo list --tag work
   convo list --json | jq -r .conversation
 
 Newest activity first. Where there are more, the cursor for --after is told on stderr; in JSON it is the last line:
@@ -27,6 +28,9 @@ pub(super) struct Args {
     /// Only those whose title holds this text, whatever its case
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
+    /// Only those that have this tag; given twice, both
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -58,7 +62,7 @@ struct Next {
 }
 
 pub(super) fn run(args: Args, location: &Location, output: &mut Output) -> Outcome {
-    let query = ListQuery { limit: args.limit, after: args.after, title: args.title };
+    let query = ListQuery { limit: args.limit, after: args.after, title: args.title, tags: args.tag };
     let page = location.read()?.list(&query)?;
     if output.is_text() {
         output.text(&text(&page))?;
@@ -109,10 +113,17 @@ fn text(page: &ListPage) -> String {
             text::time(item.last_activity),
             item.messages.to_string(),
             item.last_seq.to_string(),
-            text::cut(item.title.as_deref().unwrap_or_default(), 60),
+            titled(item),
         ]
     };
     text::table(&std::iter::once(heads).chain(page.items.iter().map(row)).collect::<Vec<_>>())
+}
+
+/// The title, and behind it the tags.
+fn titled(item: &ListItem) -> String {
+    let title = text::cut(item.title.as_deref().unwrap_or_default(), 60);
+    let tags: String = item.tags.iter().map(|tag| format!(" #{}", text::cut(tag, 30))).collect();
+    format!("{title} {tags}").trim().to_owned()
 }
 
 #[cfg(test)]
@@ -127,7 +138,7 @@ mod tests {
             id: ConversationId::from_bytes([7; 16]),
             key: key.map(str::to_owned),
             title: title.map(str::to_owned),
-            tags: Vec::new(),
+            tags: if title.is_some() { vec!["work".to_owned()] } else { Vec::new() },
             created_at: Timestamp::from_micros(0),
             last_activity: Timestamp::from_micros(0),
             last_seq: 14,
@@ -136,7 +147,7 @@ mod tests {
         };
         let wanted = "\
 CONVERSATION                          LAST ACTIVITY (UTC)  MESSAGES  LAST SEQ  TITLE
-chat-42                               1970-01-01 00:00:00  9         14        hello
+chat-42                               1970-01-01 00:00:00  9         14        hello  #work
 07070707-0707-0707-0707-070707070707  1970-01-01 00:00:00  9         14
 ";
         let items = vec![item(Some("chat-42"), Some("hello")), item(None, None)];

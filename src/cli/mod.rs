@@ -6,10 +6,12 @@ mod append;
 mod backup;
 mod bench;
 mod check;
+mod compact;
 mod confirm;
 mod delete;
 mod entries;
 mod failure;
+mod find;
 mod fork;
 mod ingest;
 mod lines;
@@ -26,6 +28,7 @@ mod request;
 mod restore;
 mod rewind;
 mod show;
+mod tag;
 mod text;
 mod tools;
 mod verify;
@@ -89,8 +92,11 @@ enum Command {
     Entries(entries::Args),
     Next(next::Args),
     List(list::Args),
+    Find(find::Args),
     Fork(fork::Args),
     Rewind(rewind::Args),
+    Compact(compact::Args),
+    Tag(tag::Args),
     Redact(redact::Args),
     Delete(delete::Args),
     Verify(verify::Args),
@@ -143,6 +149,9 @@ impl Command {
             Self::List(args) => list::run(args, location, output),
             Self::Fork(args) => fork::run(&args, location, output),
             Self::Rewind(args) => rewind::run(&args, location, output),
+            Self::Compact(args) => compact::run(&args, location, output),
+            Self::Tag(args) => tag::run(&args, location, output),
+            Self::Find(args) => find::run(&args, location, output),
             Self::Redact(args) => redact::run(&args, location, output),
             Self::Delete(args) => delete::run(&args, location, output),
             Self::Verify(args) => verify::run(&args, location, output),

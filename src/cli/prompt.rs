@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use conversation_store::model::Name;
-use conversation_store::provider::{self, DIALECTS, FinishedTools, PromptOptions, Target, Thinking, WIRES};
+use conversation_store::provider::{self, DIALECTS, FinishedTools, NoContent, PromptOptions, Target, Thinking, WIRES};
 use conversation_store::{Error, ReportLine, Store};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -48,6 +48,9 @@ pub(super) struct Rendering {
     /// What becomes of calls and answers behind which the user has spoken: as they are, told as text, or left out
     #[arg(long, default_value = "keep", value_name = "HOW", value_parser = finished_tools())]
     finished_tools: FinishedTools,
+    /// What a message of calls only has for content, on openai-chat: null, or an empty string
+    #[arg(long, default_value = "null", value_name = "WHAT", value_parser = no_content())]
+    no_content: NoContent,
     /// At most so many messages, system messages besides: the newest, from a message of the user on
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     last: Option<u64>,
@@ -128,6 +131,13 @@ fn finished_tools() -> impl TypedValueParser<Value = FinishedTools> {
     })
 }
 
+fn no_content() -> impl TypedValueParser<Value = NoContent> {
+    PossibleValuesParser::new(["null", "empty"]).map(|name| match name.as_str() {
+        "empty" => NoContent::Empty,
+        _ => NoContent::Null,
+    })
+}
+
 impl Aim {
     /// The target, in its dialect.
     pub(super) fn target(&self) -> Result<Target, Failure> {
@@ -143,6 +153,7 @@ impl Rendering {
     pub(super) fn prepare(&self) -> Result<Renderer, Failure> {
         let target = self.aim.target()?;
         let mut options = PromptOptions::new().with_thinking(self.thinking).with_finished_tools(self.finished_tools);
+        options.no_content = self.no_content;
         (options.last_messages, options.last_turns) = (self.last, self.last_turns);
         options.max_tokens = self.max_tokens;
         if let Some(model) = &self.model {

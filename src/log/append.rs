@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::limits::{check_key, check_messages, check_name};
 use super::redact::FORGOTTEN;
 use super::state::{Pending, State, Unsealed};
-use super::{Core, QUEUE_BYTES};
+use super::{Core, QUEUE_BYTES, items};
 use crate::error::{Error, Result};
 use crate::model::{self, ConversationId, Message, Name, Role, Timestamp};
 use crate::record::{self, Body, Head, Header, Origin, TitleSource, key};
@@ -284,8 +284,9 @@ impl Core {
         let next_message_index = head.next_message_index;
         let header = Header { time: now, base, next_message_index, cut: false, origin };
         let bytes = draft.body.len();
+        let items = items::ops(id, first_seq, &draft.body);
         let record = Unsealed { conversation: id, first_seq, header, body: draft.body };
-        let mut pending = Pending { record: Some(record), bytes, ..Pending::default() };
+        let mut pending = Pending { record: Some(record), ops: items, bytes, ..Pending::default() };
         index_ops(id, current.as_deref(), &head, &mut pending);
         let last_seq = head.next_seq - 1;
         pending.head = Some((id, Some(Arc::new(head))));
@@ -307,7 +308,7 @@ pub(super) fn index_ops(id: ConversationId, before: Option<&Head>, after: &Head,
 }
 
 /// A digest of 16 bytes.
-fn digest(bytes: &[u8]) -> [u8; 16] {
+pub(super) fn digest(bytes: &[u8]) -> [u8; 16] {
     *Uuid::new_v5(&DIGESTS, bytes).as_bytes()
 }
 

@@ -106,7 +106,8 @@ impl Core {
         let records = (key::prefix(key::RECORD, id), key::record(id, next_seq.saturating_add(1)));
         let parts = (key::prefix(key::PART, id), key::part(id, next_seq, 0));
         let prefixed = |kind| (key::prefix(kind, id), key::after(&key::prefix(kind, id)));
-        for (start, end) in [records, parts, prefixed(key::FORK), prefixed(key::RECEIPT), prefixed(key::TOMBSTONE)] {
+        let others = [key::FORK, key::RECEIPT, key::TOMBSTONE, key::ITEM].map(prefixed);
+        for (start, end) in [records, parts].into_iter().chain(others) {
             let mut result = Ok(());
             self.engine.scan(&start..&end, Order::Ascending, &mut |key, value| {
                 if !is_durable(key, value, next_seq, id) {
@@ -126,6 +127,7 @@ fn is_durable(key: &[u8], value: &[u8], next_seq: u64, id: ConversationId) -> bo
     match key.first() {
         Some(&key::RECEIPT) => record::open::<record::Receipt>("an idempotency record", key, value)
             .map_or(true, |receipt| receipt.last_seq < next_seq),
+        Some(&key::ITEM) => key::parse_item(key).is_none_or(|seq| seq < next_seq),
         Some(&key::RECORD) => match key::parse_record(key) {
             Some((_, first_seq)) if first_seq == next_seq => {
                 record::Record::open(id, first_seq, value).is_ok_and(|record| record.len() == 0)

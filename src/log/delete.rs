@@ -56,7 +56,7 @@ impl Core {
                 self.erase_behind(id, &tombstone, keep_to, write)?;
                 break;
             }
-            for kind in [key::RECORD, key::PART, key::RECEIPT] {
+            for kind in [key::RECORD, key::PART, key::RECEIPT, key::ITEM] {
                 let prefix = key::prefix(kind, id);
                 self.erase(prefix.clone(), &key::after(&prefix), write)?;
             }
@@ -94,6 +94,9 @@ impl Core {
         }
         let receipts = key::prefix(key::RECEIPT, id);
         self.erase(receipts.clone(), &key::after(&receipts), write)?;
+        for keys in self.items_behind(id, keep_to)?.chunks(ERASE_KEYS) {
+            write(Batch { ops: keys.iter().map(|key| (key.clone(), None)).collect() })?;
+        }
         self.erase(key::record(id, keep_to + 1), &key::after(&key::prefix(key::RECORD, id)), write)?;
         self.erase(key::part(id, keep_to + 1, 0), &key::after(&key::prefix(key::PART, id)), write)
     }

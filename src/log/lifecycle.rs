@@ -206,7 +206,7 @@ impl Core {
         Ok(last)
     }
 
-    fn is_visible(&self, id: ConversationId, head: &Head, index: u64) -> Result<bool> {
+    pub(super) fn is_visible(&self, id: ConversationId, head: &Head, index: u64) -> Result<bool> {
         let segments = self.segments(id, head)?;
         let mut last = head.last_rewind;
         while last > 0 {

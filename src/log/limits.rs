@@ -6,7 +6,7 @@ use crate::model::{Body, Chunk, Message, Name, Output, PartBody};
 pub struct Limits;
 
 impl Limits {
-    /// Bytes of one chunk, all its texts together: 64 MiB.
+    /// Bytes of one chunk, all its texts together, and of a summary: 64 MiB.
     pub const CHUNK_BYTES: usize = 64 * 1024 * 1024;
     /// Bytes of one append: 128 MiB.
     pub const APPEND_BYTES: usize = 128 * 1024 * 1024;
@@ -14,6 +14,8 @@ impl Limits {
     pub const APPEND_MESSAGES: usize = 10_000;
     /// Bytes of a key, a title, a tag: 1 KiB.
     pub const NAME_BYTES: usize = 1024;
+    /// Tags of one conversation.
+    pub const TAGS: usize = 32;
 }
 
 fn over(what: &'static str, actual: usize, limit: usize, unit: &str) -> Error {
@@ -47,6 +49,29 @@ pub(super) fn check_messages(messages: &[Message]) -> Result<usize> {
     }
     check_append(total)?;
     Ok(total)
+}
+
+pub(super) fn check_tags(tags: &[String]) -> Result<()> {
+    if tags.len() > Limits::TAGS {
+        return Err(over("a conversation", tags.len(), Limits::TAGS, "tags"));
+    }
+    for tag in tags {
+        check_name("a tag", tag)?;
+        if tag.trim().is_empty() {
+            return Err(Error::InvalidInput("a tag needs a letter or a sign".to_owned()));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn check_summary(summary: &str) -> Result<()> {
+    if summary.trim().is_empty() {
+        return Err(Error::InvalidInput("a summary needs words".to_owned()));
+    }
+    if summary.len() > Limits::CHUNK_BYTES {
+        return Err(over("a summary", summary.len(), Limits::CHUNK_BYTES, "bytes"));
+    }
+    Ok(())
 }
 
 pub(super) fn check_append(bytes: usize) -> Result<()> {

@@ -25,6 +25,8 @@ pub struct ListQuery {
     /// Only conversations whose title holds this text, whatever its case. The list is scanned for it: a rare title costs
     /// the time of the whole list.
     pub title: Option<String>,
+    /// Only conversations that have all these tags. The list is scanned, as for titles.
+    pub tags: Vec<String>,
 }
 
 /// Where a page ended. As text it can be kept and read back.
@@ -71,7 +73,7 @@ impl ListQuery {
     /// The 50 newest.
     #[must_use]
     pub const fn new() -> Self {
-        Self { limit: 50, after: None, title: None }
+        Self { limit: 50, after: None, title: None, tags: Vec::new() }
     }
 
     /// Sets the length of the page.
@@ -92,6 +94,13 @@ impl ListQuery {
     #[must_use]
     pub fn with_title(mut self, text: impl Into<String>) -> Self {
         self.title = Some(text.into());
+        self
+    }
+
+    /// Keeps only conversations that have this tag, too.
+    #[must_use]
+    pub fn with_tag(mut self, tag: impl Into<String>) -> Self {
+        self.tags.push(tag.into());
         self
     }
 }
@@ -163,7 +172,8 @@ impl Core {
             // No head: it is new and not durable yet, or it is being deleted.
             let Some(item) = head.map(|head| ListItem::new(id, &head)) else { return ControlFlow::Continue(()) };
             let title = item.title.as_deref().unwrap_or_default();
-            if wanted.as_ref().is_some_and(|wanted| !title.to_lowercase().contains(wanted)) {
+            let is_tagged = query.tags.iter().all(|tag| item.tags.contains(tag));
+            if !is_tagged || wanted.as_ref().is_some_and(|wanted| !title.to_lowercase().contains(wanted)) {
                 return ControlFlow::Continue(());
             }
             if page.items.len() == query.limit {

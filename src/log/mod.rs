@@ -6,8 +6,10 @@
 mod append;
 mod backup;
 mod commit;
+mod compact;
 mod delete;
 mod health;
+mod items;
 mod lifecycle;
 mod limits;
 mod list;
@@ -16,6 +18,7 @@ mod read;
 mod rebuild;
 mod redact;
 mod state;
+mod tags;
 #[cfg(test)]
 mod tests;
 mod ticker;
@@ -37,6 +40,7 @@ pub use append::{AppendOptions, Durability, ExpectedHead, Receipt};
 pub use backup::BackupSummary;
 pub(crate) use backup::{check as check_backup, restore};
 pub use health::Health;
+pub use items::Item;
 pub use limits::Limits;
 pub use list::{Cursor, ListItem, ListPage, ListQuery};
 pub(crate) use open::Opening;

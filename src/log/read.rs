@@ -220,13 +220,20 @@ impl Core {
 
     /// The conversation as it is durable now.
     pub(crate) fn load(&self, id: ConversationId, shown: &dyn std::fmt::Display) -> Result<Grouped> {
-        let (head, live) = self.published(id)?.ok_or_else(|| Error::no_conversation(shown))?;
-        let grouped = self.group(id, &head, live)?;
-        // Damage that is seen while the conversation is deleted is no damage.
-        if !grouped.damage.is_empty() && self.published_head(id)?.is_none() {
-            return Err(Error::no_conversation(shown));
+        loop {
+            let (head, live) = self.published(id)?.ok_or_else(|| Error::no_conversation(shown))?;
+            let grouped = self.group(id, &head, live)?;
+            if grouped.damage.is_empty() || self.is_still(id, &head)? {
+                return Ok(grouped);
+            }
         }
-        Ok(grouped)
+    }
+
+    /// Whether a conversation is the one whose head this was: what is missing in one that was deleted meanwhile, and made
+    /// anew perhaps, is no damage.
+    fn is_still(&self, id: ConversationId, head: &Head) -> Result<bool> {
+        let now = self.published_head(id)?;
+        Ok(now.is_some_and(|now| now.created == head.created && now.next_seq >= head.next_seq))
     }
 
     /// Up to `limit` entries of a range, in that order of seqs. Damage is an error.
@@ -238,8 +245,24 @@ impl Core {
         order: Order,
         limit: usize,
     ) -> Result<Vec<Entry>> {
-        let head = self.published_head(id)?.ok_or_else(|| Error::no_conversation(shown))?;
-        let segments = self.segments(id, &head)?;
+        loop {
+            let head = self.published_head(id)?.ok_or_else(|| Error::no_conversation(shown))?;
+            let entries = self.entries_of(id, &head, &range, order, limit);
+            if entries.is_ok() || self.is_still(id, &head)? {
+                return entries;
+            }
+        }
+    }
+
+    fn entries_of(
+        &self,
+        id: ConversationId,
+        head: &Head,
+        range: &RangeInclusive<u64>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Entry>> {
+        let segments = self.segments(id, head)?;
         let mut entries = Vec::new();
         let mut result = Ok(());
         if limit == 0 {
@@ -261,9 +284,6 @@ impl Core {
                 }
             }
         })?;
-        if result.is_err() && self.published_head(id)?.is_none() {
-            return Err(Error::no_conversation(shown));
-        }
         result.map(|()| entries)
     }
 }

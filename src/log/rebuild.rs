@@ -1,4 +1,4 @@
-//! Heads, the listing index and fork points, derived again from the records.
+//! Heads, the listing index, the index of item ids and fork points, derived again from the records.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -103,12 +103,13 @@ impl Core {
         Ok(())
     }
 
-    /// Writes the heads, index entries and fork points that differ from what the records give. A head that promises more
+    /// Writes the heads, entries of indexes and fork points that differ from what the records give. A head that promises more
     /// than the records hold stays, unless the loss is accepted: reading tells what is missing.
-    fn rebuild_all(&self, accept_loss: bool) -> Result<()> {
+    pub(super) fn rebuild_all(&self, accept_loss: bool) -> Result<()> {
         let deleted = self.ids(key::TOMBSTONE)?;
         let mut ids: BTreeSet<ConversationId> = self.ids(key::RECORD)?;
         ids.extend(self.ids(key::HEAD)?);
+        ids.extend(self.ids(key::ITEM)?);
         let mut batch = Batch::default();
         for id in ids.into_iter().filter(|id| !deleted.contains(id)) {
             self.rebuild(id, accept_loss, &mut batch)?;
@@ -127,6 +128,7 @@ impl Core {
         let head_key = key::head(id);
         let stored = self.engine.get(&head_key)?;
         let stored = stored.and_then(|bytes| Head::open(&head_key, &bytes).ok());
+        self.rebuild_items(id, batch)?;
         let derived = self.derived_head(id)?;
         let end = |head: &Option<Head>| head.as_ref().map_or(0, |head| head.next_seq);
         let agrees = match (&stored, &derived) {
@@ -156,6 +158,13 @@ impl Core {
         if self.engine.get(&index)?.is_none() {
             batch.put(index, Vec::new());
         }
+        Ok(())
+    }
+
+    fn rebuild_items(&self, id: ConversationId, batch: &mut Batch) -> Result<()> {
+        let (stored, derived) = (self.item_keys(id, u64::MAX)?, self.derived_item_keys(id)?);
+        stored.difference(&derived).for_each(|stray| batch.remove(stray.clone()));
+        derived.difference(&stored).for_each(|missing| batch.put(missing.clone(), Vec::new()));
         Ok(())
     }
 

@@ -25,6 +25,7 @@ mod repair;
 mod rounds;
 mod rule;
 mod shape;
+mod summary;
 mod target;
 mod text;
 mod tokens;
@@ -38,7 +39,7 @@ pub use dialect::{DIALECTS, Dialect, bedrock, databricks, deepseek, gemini3, gro
 pub use finding::{Finding, Level};
 pub use ingest::{Decoder, Event, decode};
 pub use parse::{Parsed, parse};
-pub use prompt::{FinishedTools, Prompt, PromptOptions, Thinking, render};
+pub use prompt::{FinishedTools, NoContent, Prompt, PromptOptions, Thinking, render};
 pub use repair::repair;
 pub use rule::Rule;
 pub use target::{Target, UnknownTarget};

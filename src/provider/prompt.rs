@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::tools::Tool;
-use super::{Target, rounds, windowed};
+use super::{Target, rounds, summary, windowed};
 use crate::conversation::Conversation;
 use crate::error::{Error, Result};
 use crate::reconcile::ReportLine;
@@ -34,12 +34,19 @@ pub struct Prompt {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PromptOptions {
-    /// The model that the prompt is for. Thinking is native only for the model that made it, where both are known.
+    /// The model that the prompt is for. Thinking is native only for the model that made it, where both are known. A
+    /// prompt that ends with the assistant's words is left so, for the model to go on with them, where the target takes
+    /// it: Anthropic of Claude models before 4.6, named here; elsewhere a word of the user is added and reported
+    /// ([`Rule::BridgeAdded`]).
+    ///
+    /// [`Rule::BridgeAdded`]: crate::Rule::BridgeAdded
     pub model: Option<String>,
     /// What becomes of thinking.
     pub thinking: Thinking,
     /// What becomes of calls and answers that are over.
     pub finished_tools: FinishedTools,
+    /// What an assistant's message of calls only has for content, on `openai-chat`.
+    pub no_content: NoContent,
     /// How many messages the prompt may hold.
     ///
     /// This and the next two make a window: of a history that is longer, the prompt holds the newest part. It begins with
@@ -94,6 +101,16 @@ pub enum FinishedTools {
     Drop,
 }
 
+/// What an assistant's message of calls only has for content, on `openai-chat`. Dialects that take one of both have that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NoContent {
+    /// `null`, as OpenAI writes it.
+    #[default]
+    Null,
+    /// An empty string, for servers that refuse `null`.
+    Empty,
+}
+
 impl Thinking {
     /// Thinking as text.
     pub(super) fn tagged(thought: &str) -> String {
@@ -126,6 +143,13 @@ impl PromptOptions {
     #[must_use]
     pub fn with_finished_tools(mut self, finished_tools: FinishedTools) -> Self {
         self.finished_tools = finished_tools;
+        self
+    }
+
+    /// Sets what an assistant's message of calls only has for content.
+    #[must_use]
+    pub fn with_no_content(mut self, no_content: NoContent) -> Self {
+        self.no_content = no_content;
         self
     }
 
@@ -190,15 +214,15 @@ pub(super) fn nothing_to_send(target: Target) -> Error {
 /// `InvalidInput` if the declared tools have one name twice, or parameters that are no object.
 pub fn render(target: Target, conversation: &Conversation, options: &PromptOptions) -> Result<Prompt> {
     let mut report = conversation.report().to_vec();
-    let messages = conversation.messages();
+    let messages = summary::summarized(conversation, &mut report);
     let (told, mut lines) = match options.finished_tools {
-        FinishedTools::Keep => (Cow::Borrowed(messages), Vec::new()),
+        FinishedTools::Keep => (Cow::Borrowed(&*messages), Vec::new()),
         FinishedTools::Flatten | FinishedTools::Drop => {
             let mut lines = Vec::new();
-            (Cow::Owned(rounds::told(messages, options, &mut lines)), lines)
+            (Cow::Owned(rounds::told(&messages, options, &mut lines)), lines)
         }
     };
-    let begin = windowed::begin(target, messages, &told, options, &mut report);
+    let begin = windowed::begin(target, &messages, &told, options, &mut report);
     if begin > 0 {
         let held: HashSet<u64> = messages.iter().skip(begin).map(|stored| stored.index).collect();
         lines.retain(|line| line.message_index.is_none_or(|index| held.contains(&index)));

@@ -67,7 +67,7 @@ fn is_same_model(made: &str, wanted: &str) -> bool {
     made == wanted || dated(wanted, made) || dated(made, wanted)
 }
 
-/// `-20250929` or `-2025-08-07`.
+/// `-20250929` or `-2025-08-07`, behind a model's name.
 fn is_date(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     digits == 8
@@ -197,6 +197,29 @@ fn note_mended(stored: &StoredMessage, report: &mut Vec<ReportLine>) {
         if was_mended(chunk.native.as_ref()) {
             let detail = "a lone surrogate escape is no character; U+FFFD stands in its place";
             report.push(ReportLine::chunk(Rule::SurrogateReplaced, stored, at, detail));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dated_name_is_that_of_the_model() {
+        let table = [
+            ("gpt-5", "gpt-5", true),
+            ("gpt-5-2025-08-07", "gpt-5", true),
+            ("claude-sonnet-4-5", "claude-sonnet-4-5-20250929", true),
+            ("gpt-5-2025-08-07", "gpt-5-2025-10-01", false),
+            ("gpt-5-mini", "gpt-5", false),
+            ("gpt-5-mini-2025-08-07", "gpt-5", false),
+            ("gpt-5-20250807", "gpt", false),
+            ("gpt-5-2025080", "gpt-5", false),
+            ("gpt-520250807", "gpt-5", false),
+        ];
+        for (made, wanted, same) in table {
+            assert_eq!(is_same_model(made, wanted), same, "{made} {wanted}");
         }
     }
 }

@@ -78,6 +78,11 @@ impl Calls {
         self.answers.get(&call).copied()
     }
 
+    /// The calls that results answer, by the results.
+    pub(crate) fn into_calls(self) -> HashMap<Site, Site> {
+        self.answers.into_iter().map(|(call, result)| (result, call)).collect()
+    }
+
     /// All results that answer a call.
     pub(crate) fn results(&self) -> impl Iterator<Item = Site> {
         self.answers.values().copied()

@@ -59,6 +59,8 @@ pub enum Rule {
     FinishedToolFlattened,
     /// A call or an answer of a round that is over was left out.
     FinishedToolDropped,
+    /// Messages up to this one are told by a summary; or, of a chunk: it answers a call that is.
+    Summarized,
     /// Messages were left out: the window that was asked for begins behind them, at this one. System messages stay.
     OutsideWindow,
     /// The last turn, with what is always sent, is more than the window may hold, and was kept whole.

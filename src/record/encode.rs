@@ -18,6 +18,8 @@ const ENTRY_BYTES: usize = 48;
 pub(crate) struct Body {
     bytes: Vec<u8>,
     entries: u64,
+    /// The providers' item ids, each with the place of its entry.
+    items: Vec<(u64, String)>,
 }
 
 /// A fragment of an open message's chunk.
@@ -37,7 +39,7 @@ impl Body {
     fn with_room(room: usize) -> Self {
         let mut bytes = Vec::with_capacity(HEADER_BYTES + room);
         bytes.resize(HEADER_BYTES, 0);
-        Self { bytes, entries: 0 }
+        Self { bytes, entries: 0, items: Vec::new() }
     }
 
     /// Whole messages, indexed from the record's base on. Their chunks hold `content` bytes.
@@ -68,6 +70,7 @@ impl Body {
 
     /// The beginning of a message; `epoch` of its writer, or none for a whole message without chunks.
     pub(crate) fn begin(&mut self, message: u64, role: Role, epoch: Option<u64>, of: &Message) -> Result<()> {
+        self.item(of.metadata.id.as_deref());
         let extra = extra(&of.metadata.extra);
         let header = header(of, extra.as_deref());
         self.entry(v1::BEGIN, &v1::Begin { message, role: role_byte(role), epoch, header })
@@ -75,6 +78,7 @@ impl Body {
 
     /// The end of the message at the record's base, and what is known of it since it began.
     pub(crate) fn finish(&mut self, of: &Message) -> Result<()> {
+        self.item(of.metadata.id.as_deref());
         let extra = extra(&of.metadata.extra);
         let header = header(of, extra.as_deref());
         self.entry(v1::FINISH, &v1::Finish { message: 0, role: role_byte(of.role), header })
@@ -91,6 +95,13 @@ impl Body {
     pub(crate) fn rewind(rewind: v1::Rewind) -> Result<Self> {
         let mut body = Self::new();
         body.entry(v1::REWIND, &rewind)?;
+        Ok(body)
+    }
+
+    /// A summary.
+    pub(crate) fn compaction(compaction: &v1::Compaction<'_>) -> Result<Self> {
+        let mut body = Self::new();
+        body.entry(v1::COMPACTION, compaction)?;
         Ok(body)
     }
 
@@ -125,6 +136,8 @@ impl Body {
     }
 
     fn chunk(&mut self, message: u64, index: u32, role: Role, chunk: &Chunk, first_of: Option<&Message>) -> Result<()> {
+        self.item(first_of.and_then(|message| message.metadata.id.as_deref()));
+        self.item(chunk.id.as_deref());
         let message_extra = first_of.and_then(|message| extra(&message.metadata.extra));
         let line = v1::ChunkLine {
             message,
@@ -137,6 +150,11 @@ impl Body {
             content: content(&chunk.body),
         };
         self.entry(v1::CHUNK, &line)
+    }
+
+    /// Notes an item id of the next entry.
+    fn item(&mut self, id: Option<&str>) {
+        self.items.extend(id.map(|id| (self.entries, id.to_owned())));
     }
 
     fn entry(&mut self, kind: u8, entry: &impl Encode) -> Result<()> {
@@ -170,6 +188,11 @@ impl Body {
     /// How many entries there are.
     pub(crate) const fn entries(&self) -> u64 {
         self.entries
+    }
+
+    /// The providers' item ids, each with the place of its entry, from 0.
+    pub(crate) fn items(&self) -> &[(u64, String)] {
+        &self.items
     }
 
     /// How many bytes they take.

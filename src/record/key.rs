@@ -9,6 +9,7 @@ pub(crate) const INDEX: u8 = b'i';
 pub(crate) const RECEIPT: u8 = b'k';
 pub(crate) const FORK: u8 = b'f';
 pub(crate) const TOMBSTONE: u8 = b'd';
+pub(crate) const ITEM: u8 = b'x';
 pub(crate) const META: u8 = b'm';
 
 const ID_BYTES: usize = 16;
@@ -56,6 +57,24 @@ pub(crate) fn fork(parent: ConversationId, child: ConversationId) -> Vec<u8> {
 /// The conversation is being deleted.
 pub(crate) fn tombstone(id: ConversationId) -> Vec<u8> {
     of(TOMBSTONE, id, &[])
+}
+
+/// An entry with a provider's item id of this digest.
+pub(crate) fn item(id: ConversationId, digest: &[u8; 16], seq: u64) -> Vec<u8> {
+    let mut key = of(ITEM, id, digest);
+    key.extend_from_slice(&seq.to_be_bytes());
+    key
+}
+
+/// All entries of a conversation with an item id of this digest.
+pub(crate) fn items(id: ConversationId, digest: &[u8; 16]) -> Vec<u8> {
+    of(ITEM, id, digest)
+}
+
+/// The seq of an item's key.
+pub(crate) fn parse_item(key: &[u8]) -> Option<u64> {
+    let seq = key.get(1 + 2 * ID_BYTES..)?.try_into().ok()?;
+    Some(u64::from_be_bytes(seq))
 }
 
 /// The listing index: newest minute first, and within a minute the highest id first.

@@ -24,7 +24,7 @@ pub(crate) use rewrite::{Replacement, redact, truncate};
 #[cfg(test)]
 pub(crate) use split::PART_BYTES;
 pub(crate) use split::{Header, Line, Origin, Record, parts, seal_record};
-pub(crate) use v1::{Header as MessageHeader, Meta, Redact, Rewind};
+pub(crate) use v1::{Compaction, Header as MessageHeader, Meta, Redact, Rewind};
 
 /// The version of all values that this crate writes.
 pub(crate) const VERSION: u8 = 1;

@@ -131,8 +131,7 @@ fn entries() -> Vec<(&'static str, Body)> {
         body
     };
     let meta = |title, tags| Body::meta(&Meta { title, tags }).unwrap();
-    let compaction =
-        |tokens| Body::new().with_entry(v1::COMPACTION, &v1::Compaction { through: 6, summary: "s", tokens });
+    let compaction = |tokens| Body::compaction(&v1::Compaction { through: 6, summary: "s", tokens }).unwrap();
     let redact = |chunk| Body::new().with_entry(v1::REDACT, &v1::Redact { message: 7, chunk });
     let fragments = [(0, Chunk::text("a")), (300, Chunk::tool_call("", "", "{"))];
     let fragments = fragments.map(|(chunk_index, chunk)| Fragment { chunk_index, chunk });

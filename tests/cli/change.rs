@@ -94,3 +94,40 @@ fn of_a_deleted_conversation_its_forks_keep_what_they_share() {
     place.ok(&["delete", "fork"]);
     place.append("c", &[HELLO]);
 }
+
+#[test]
+fn compact_lets_prompts_use_a_summary() {
+    let place = Place::new();
+    place.append("c", &[HELLO, ANSWER, HELLO]);
+    let run = place.run_with(&["compact", "c", "--through", "1", "--summary", "-"], "They greeted each other.\n");
+    assert_eq!((run.exit, run.json()[0]["first_seq"].clone()), (0, json!(4)));
+    let prompt = place.run(&["prompt", "c", "--for", "openai-chat"]);
+    assert!(prompt.stdout.contains("up to here:\\n\\nThey greeted each other.\"") && !prompt.stdout.contains("Hi!"));
+    assert!(prompt.stderr.contains("(summarized)"), "{}", prompt.stderr);
+    let show = place.run(&["show", "c"]);
+    assert_eq!(show.json().len(), 3);
+    assert_eq!(show.stderr, "prompts use the summary of seq 4 in place of the messages up to 1\n");
+    assert_eq!(place.ok(&["show", "c", "--raw"]).json(), show.json());
+    assert_eq!(place.ok(&["entries", "c"]).json()[3]["kind"], "compaction");
+    let refused = place.run_with(&["compact", "c", "--through", "9", "--summary", "-"], "x");
+    assert_eq!(refused.exit, 1);
+}
+
+#[test]
+fn tags_are_added_removed_and_filtered_by() {
+    let place = Place::new();
+    place.append("c", &[HELLO]);
+    place.append("d", &[HELLO]);
+    let tags = |args: &[&str]| place.ok(&[&["tag"], args].concat()).json()[0]["tags"].clone();
+    assert_eq!(tags(&["c", "work", "later"]), json!(["work", "later"]));
+    assert_eq!(tags(&["d", "work"]), json!(["work"]));
+    let listed = |args: &[&str]| place.ok(&[&["list"], args].concat()).json().len();
+    assert_eq!(
+        (listed(&["--tag", "work"]), listed(&["--tag", "work", "--tag", "later"]), listed(&["--tag", "x"])),
+        (2, 1, 0)
+    );
+    assert_eq!(tags(&["c", "--remove", "work"]), json!(["later"]));
+    assert_eq!(tags(&["c"]), json!(["later"]));
+    assert_eq!(place.run(&["tag", "c", " "]).exit, 2);
+    assert_eq!(place.run(&["tag", "nobody", "x"]).exit, 1);
+}

@@ -139,6 +139,29 @@ fn prompt_declares_tools_and_tells_finished_rounds_as_it_is_told() {
 }
 
 #[test]
+fn prompt_has_the_content_that_is_asked_for() {
+    let place = Place::new();
+    place.append("c", &[HELLO, CALL]);
+    let prompt = |args: &[&str]| place.run(&[&["prompt", "c", "--for", "openai-chat"], args].concat()).stdout;
+    assert!(prompt(&[]).contains(r#""content":null"#));
+    assert!(prompt(&["--no-content", "empty"]).contains(r#""content":"","tool_calls""#));
+}
+
+#[test]
+fn find_names_the_message_of_an_item() {
+    let place = Place::new();
+    let item = ANSWER.replace(r#""text": "Hi!""#, r#""text": "Hi!", "id": "item_1""#);
+    place.append("c", &[HELLO, &item]);
+    place.append("d", &[&item]);
+    let places: Vec<_> = place.ok(&["find", "item_1"]).json();
+    let of = |key: &str| places.iter().find(|place| place["key"] == key).unwrap();
+    assert_eq!((places.len(), &of("c")["message_index"], &of("c")["chunk_index"]), (2, &json!(1), &json!(0)));
+    assert_eq!(place.ok(&["find", "item_1", "--in", "d"]).json(), [of("d").clone()]);
+    let nowhere = place.run(&["find", "item_2"]);
+    assert_eq!((nowhere.exit, nowhere.stderr.as_str()), (1, "error: no message has the item id item_2\n"));
+}
+
+#[test]
 fn prompt_and_replay_take_windows() {
     let place = Place::new();
     let say = |text: &str| HELLO.replace("hello", text);

@@ -18,7 +18,12 @@ pub(crate) fn targets() -> Vec<Target> {
 
 /// The prompt, if there is something to send.
 pub(crate) fn prompt(target: Target, messages: &[StoredMessage], options: &PromptOptions) -> Option<Prompt> {
-    match render(target, &Conversation::new(messages.to_vec()), options) {
+    prompt_of(target, &Conversation::new(messages.to_vec()), options)
+}
+
+/// The prompt of a conversation, if there is something to send.
+pub(crate) fn prompt_of(target: Target, conversation: &Conversation, options: &PromptOptions) -> Option<Prompt> {
+    match render(target, conversation, options) {
         Ok(prompt) => Some(prompt),
         Err(Error::NothingToSend(_)) => None,
         Err(error) => panic!("{target}: {error}"),
@@ -42,7 +47,7 @@ pub(crate) fn assert_conserved(target: Target, messages: &[StoredMessage], promp
         prompt.report.iter().filter_map(|line| Some((line.message_index?, line.chunk_index?))).collect();
     let empty = prompt.report.iter().filter(|line| line.rule == Rule::EmptyMessageRemoved);
     let empty: HashSet<u64> = empty.filter_map(|line| line.message_index).collect();
-    let begin = window(prompt).unwrap_or_default();
+    let begin = window(prompt).unwrap_or_default().max(summarized(prompt).map_or(0, |through| through + 1));
     let is_held = |stored: &&StoredMessage| stored.index >= begin || stored.message.role == Role::System;
     for stored in messages.iter().filter(|stored| !empty.contains(&stored.index)).filter(is_held) {
         for (at, chunk) in stored.message.chunks.iter().enumerate() {
@@ -61,6 +66,12 @@ pub(crate) fn assert_conserved(target: Target, messages: &[StoredMessage], promp
 /// The index of the first message of the window, if messages were left out for it.
 pub(crate) fn window(prompt: &Prompt) -> Option<u64> {
     prompt.report.iter().find(|line| line.rule == Rule::OutsideWindow).and_then(|line| line.message_index)
+}
+
+/// The index of the last message that a summary tells.
+pub(crate) fn summarized(prompt: &Prompt) -> Option<u64> {
+    let lines = prompt.report.iter().filter(|line| line.chunk_index.is_none());
+    lines.filter(|line| line.rule == Rule::Summarized).find_map(|line| line.message_index)
 }
 
 fn collect(value: &Value, strings: &mut HashSet<String>) {

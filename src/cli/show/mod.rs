@@ -3,11 +3,11 @@
 mod chunk;
 
 use conversation_store::model::Name;
-use conversation_store::{MessageState, StoredMessage};
+use conversation_store::{Compaction, MessageState, StoredMessage};
 use serde::Serialize;
 
 use super::failure::{Exit, Outcome};
-use super::output::{BOLD, DIM, Output, WARNING};
+use super::output::{self, BOLD, DIM, Output, WARNING};
 use super::{Location, text};
 pub(super) use chunk::summary;
 
@@ -42,12 +42,12 @@ struct Shown<'a> {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let (store, name) = (location.read()?, Name::from(&args.conversation));
-    let (messages, report) = if args.raw {
-        (store.load_raw(&name)?, Vec::new())
+    let (messages, report, compaction) = if args.raw {
+        (store.load_raw(&name)?, Vec::new(), None)
     } else {
         let conversation = store.load(&name)?;
-        let report = conversation.report().to_vec();
-        (conversation.into_messages(), report)
+        let (report, compaction) = (conversation.report().to_vec(), conversation.compaction().cloned());
+        (conversation.into_messages(), report, compaction)
     };
     let lines = if args.raw { usize::MAX } else { text::LINES };
     for stored in &messages {
@@ -60,6 +60,9 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     }
     output.flush()?;
     output.report(None, &report);
+    if let Some(Compaction { seq, through, .. }) = compaction {
+        output::note(&format!("prompts use the summary of seq {seq} in place of the messages up to {through}"));
+    }
     Ok(Exit::Done)
 }
 

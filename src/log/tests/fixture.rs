@@ -63,6 +63,8 @@ fn write(engine: &Arc<Forgetful>) {
     core.append(&long, &[Message::user("hidden")], &AppendOptions::new()).unwrap();
     core.rewind(&long, 15).unwrap();
     core.set_title(&long, Some("a title")).unwrap();
+    core.change_tags(&long, &[], &["work", "later"]).unwrap();
+    core.compact(&long, 8, "a summary").unwrap();
     // In the middle of a message; a fork of a fork without entries of its own; one that goes on.
     core.fork(&long, Some(3), &fork).unwrap();
     core.fork(&fork, None, &Name::from("fork of the fork")).unwrap();
@@ -145,6 +147,7 @@ fn a_store_of_version_1_is_read() {
         writeln!(shown, "{name}: {item:?}").unwrap();
         let grouped = core.load(item.id, &name).unwrap();
         assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
+        writeln!(shown, "  {:?}", grouped.compaction).unwrap();
         for stored in grouped.messages {
             let (index, state) = (stored.index, stored.state.as_str());
             let seqs = (stored.first_seq, stored.last_seq);

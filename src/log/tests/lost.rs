@@ -211,7 +211,7 @@ fn a_record_under_another_index_is_told() {
     let engine = store();
     let id = Name::from("a").id();
     // What would be there if the index had begun anew with the second append.
-    let body = record::Body::messages(&[Message::user("three")]).unwrap();
+    let body = record::Body::messages(&[Message::user("three")], 5).unwrap();
     let header = record::Header { time: 1, base: 0, next_message_index: 3, cut: false, origin: None };
     let values = record::seal_record(id, 3, &header, body).unwrap();
     engine.write(Batch { ops: values.into_iter().map(|(key, value)| (key, Some(value))).collect() }).unwrap();

@@ -1,37 +1,48 @@
-//! A record that is rewritten while it is read.
+//! What is rewritten, or erased, while it is read.
 
+use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::super::{AppendOptions, Log, Opening};
-use super::forgetful::all;
+use super::super::{AppendOptions, Core, Log, Opening};
 use crate::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::error::Result;
 use crate::model::{Chunk, Message, Name, Timestamp};
 use crate::record::key;
 
-/// Writes something just before a part of a record is read.
-#[derive(Debug, Default)]
-struct Meddling {
+/// Something that happens before the next read of a key of this kind.
+type Event = (u8, Box<dyn FnOnce() + Send>);
+
+#[derive(Default)]
+struct Eventful {
     memory: Memory,
-    before_a_part: Mutex<Option<Batch>>,
-    is_done: AtomicBool,
+    next: Mutex<Option<Event>>,
 }
 
-impl Engine for Meddling {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        if key.first() == Some(&key::PART)
-            && let Some(batch) = self.before_a_part.lock().unwrap().take()
-        {
-            self.memory.write(batch)?;
-            self.is_done.store(true, Ordering::Release);
+impl fmt::Debug for Eventful {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Eventful").finish_non_exhaustive()
+    }
+}
+
+impl Eventful {
+    fn before(&self, key: &[u8]) {
+        let event = self.next.lock().unwrap().take_if(|(kind, _)| key.first() == Some(kind));
+        if let Some((_, event)) = event {
+            event();
         }
+    }
+}
+
+impl Engine for Eventful {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.before(key);
         self.memory.get(key)
     }
 
     fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
+        self.before(range.start);
         self.memory.scan(range, order, visit)
     }
 
@@ -48,31 +59,53 @@ impl Engine for Meddling {
     }
 }
 
-fn open(engine: Arc<dyn Engine>) -> Log {
-    Log::open(engine, Arc::new(Timestamp::now), Duration::from_secs(3600), Opening::default()).unwrap()
+fn chat() -> Name {
+    Name::from("chat")
+}
+
+fn append(core: &Core, texts: &[&str]) {
+    let messages: Vec<Message> = texts.iter().map(|text| Message::user(*text)).collect();
+    core.append(&chat(), &messages, &AppendOptions::new()).unwrap();
+}
+
+/// A conversation with a large message and two small ones; `event` happens before the next read of a key of this kind.
+fn eventful(kind: u8, event: impl FnOnce(&Core) + Send + 'static) -> (Arc<Eventful>, Arc<Log>) {
+    let engine = Arc::new(Eventful::default());
+    let as_engine: Arc<dyn Engine> = Arc::clone(&engine) as Arc<dyn Engine>;
+    let clock = Arc::new(Timestamp::now);
+    let log = Arc::new(Log::open(as_engine, clock, Duration::from_secs(3600), Opening::default()).unwrap());
+    append(log.core(), &[&"large ".repeat(60_000), "small"]);
+    append(log.core(), &["last"]);
+    let core = Arc::clone(log.core());
+    *engine.next.lock().unwrap() = Some((kind, Box::new(move || event(&core))));
+    (engine, log)
+}
+
+/// What is loaded, which is whole.
+fn said(log: &Log) -> Vec<Vec<Chunk>> {
+    let grouped = log.core().load(chat().id(), &"chat").unwrap();
+    assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
+    grouped.messages.into_iter().map(|stored| stored.message.chunks).collect()
 }
 
 #[test]
 fn a_redaction_between_two_parts_is_no_damage() {
-    let chat = Name::from("chat");
-    let engine = Arc::new(Meddling::default());
-    let log = open(Arc::clone(&engine) as Arc<dyn Engine>);
-    let messages = [Message::user("large ".repeat(60_000)), Message::user("small")];
-    log.core().append(&chat, &messages, &AppendOptions::new()).unwrap();
-    // What the redaction writes, without its entry and head.
-    let before = all(&*engine);
-    let other = Arc::new(Memory::default());
-    other.write(Batch { ops: before.clone() }).unwrap();
-    open(Arc::clone(&other) as Arc<dyn Engine>).core().redact(&chat, 0, None).unwrap();
-    let after = all(&*other);
-    let of_record = |key: &[u8]| *key == key::record(chat.id(), 1) || key.first() == Some(&key::PART);
-    let gone = before.iter().filter(|(key, _)| !after.iter().any(|(other, _)| other == key));
-    let mut ops: Vec<_> = gone.map(|(key, _)| (key.clone(), None)).collect();
-    ops.extend(after.into_iter().filter(|(key, _)| of_record(key)));
-    *engine.before_a_part.lock().unwrap() = Some(Batch { ops });
-    let grouped = log.core().load(chat.id(), &"chat").unwrap();
-    assert!(engine.is_done.load(Ordering::Acquire));
-    assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
-    let said: Vec<_> = grouped.messages.into_iter().map(|stored| stored.message.chunks).collect();
-    assert_eq!(said, ["[redacted]", "small"].map(|text| vec![Chunk::text(text)]));
+    let (engine, log) = eventful(key::PART, |core| drop(core.redact(&chat(), 0, None).unwrap()));
+    let wanted = ["[redacted]", "small", "last"].map(|text| vec![Chunk::text(text)]);
+    assert_eq!(said(&log), wanted);
+    assert!(engine.next.lock().unwrap().is_none());
+}
+
+#[test]
+fn a_conversation_that_is_deleted_and_made_anew_is_no_damage() {
+    let anew = |core: &Core| {
+        core.delete(&chat()).unwrap();
+        append(core, &["new"]);
+    };
+    let (engine, log) = eventful(key::RECORD, anew);
+    assert_eq!(said(&log), [[Chunk::text("new")]]);
+    assert!(engine.next.lock().unwrap().is_none());
+    let (_engine, log) = eventful(key::RECORD, anew);
+    let entries = log.core().entries(chat().id(), &"chat", 1..=9, Order::Descending, 9).unwrap();
+    assert_eq!(entries.len(), 1);
 }

@@ -4,6 +4,7 @@ mod durable;
 mod fixture;
 mod forgetful;
 mod forgotten;
+mod items;
 mod lost;
 mod meanwhile;
 mod model;

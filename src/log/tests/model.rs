@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::group::{MessageState, StoredMessage};
+use crate::group::{Compaction, MessageState, StoredMessage};
 use crate::model::{Body, Chunk, FinishReason, Message, Metadata, Output, Role, Timestamp};
 
 /// One entry of the log.
@@ -32,6 +32,11 @@ pub(super) enum What {
         end: u64,
     },
     Title,
+    Tags,
+    Compaction {
+        through: u64,
+        summary: String,
+    },
     Redact {
         message: u64,
         chunk: Option<u32>,
@@ -49,6 +54,7 @@ pub(super) struct Conversation {
     pub(super) created: i64,
     pub(super) activity: i64,
     pub(super) published_activity: i64,
+    pub(super) tags: Vec<String>,
     /// Idempotency keys: the content, the lines, the message indexes.
     pub(super) keys: HashMap<u8, Kept>,
 }
@@ -119,6 +125,7 @@ impl Conversation {
             created: time,
             activity: time,
             published_activity: time,
+            tags: Vec::new(),
             keys: HashMap::new(),
         }
     }
@@ -176,7 +183,7 @@ impl Conversation {
                     building.state = MessageState::Complete;
                     building.message.finish_reason = Some(reason.clone());
                 }
-                What::Rewind { .. } | What::Title | What::Redact { .. } => {}
+                What::Rewind { .. } | What::Title | What::Tags | What::Compaction { .. } | What::Redact { .. } => {}
             }
             if building.message.metadata.created_at.is_none() {
                 building.message.metadata.created_at = Some(Timestamp::from_micros(lines[first(lines, index)].time));
@@ -188,6 +195,44 @@ impl Conversation {
             .filter(|(index, _)| !hidden.contains(index))
             .map(|(index, building)| building.done(index))
             .collect()
+    }
+}
+
+impl Conversation {
+    /// The summary that prompts use.
+    pub(super) fn compaction(&self) -> Option<Compaction> {
+        let hidden = hidden(self.visible());
+        let summaries = (1..).zip(self.visible()).filter_map(|(seq, line)| match &line.what {
+            What::Compaction { through, summary } if !hidden.contains(through) => {
+                Some(Compaction { seq, through: *through, summary: summary.clone() })
+            }
+            _ => None,
+        });
+        summaries.last()
+    }
+
+    /// Where an item id stands first: seq, message, chunk.
+    pub(super) fn find(&self, item: &str) -> Option<(u64, u64, Option<u32>)> {
+        let hidden = hidden(self.visible());
+        let lines = (1..).zip(self.visible()).filter_map(|(seq, line)| Some((seq, line.message?, &line.what)));
+        let mut visible = lines.filter(|(_, message, _)| !hidden.contains(message));
+        visible.find_map(|(seq, index, what)| match what {
+            What::Whole { message, chunk } if message.chunks[*chunk].id.as_deref() == Some(item) => {
+                Some((seq, index, u32::try_from(*chunk).ok()))
+            }
+            What::Whole { message, chunk: 0 } | What::Empty(message)
+                if message.metadata.id.as_deref() == Some(item) =>
+            {
+                Some((seq, index, None))
+            }
+            _ => None,
+        })
+    }
+
+    /// The seqs of summaries that may quote a message.
+    pub(super) fn quoting(&self, message: u64) -> Vec<u64> {
+        let quotes = |line: &Line| matches!(line.what, What::Compaction { through, .. } if through >= message);
+        (1..).zip(&self.lines).filter(|(_, line)| quotes(line)).map(|(seq, _)| seq).collect()
     }
 }
 

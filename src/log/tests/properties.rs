@@ -20,6 +20,8 @@ use crate::model::{Chunk, FinishReason, Message, Metadata, Name, Role, Timestamp
 const NAMES: usize = 5;
 const START: i64 = 1_700_000_000_000_000;
 const SECOND: i64 = 1_000_000;
+/// The item ids of providers.
+const ITEMS: [&str; 3] = ["item 0", "item 1", ""];
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -54,6 +56,10 @@ enum Op {
         at: usize,
         to: u64,
     },
+    Compact {
+        at: usize,
+        through: u64,
+    },
     Fork {
         at: usize,
         seq: Option<usize>,
@@ -61,6 +67,12 @@ enum Op {
     },
     Title {
         at: usize,
+    },
+    /// Adds or removes a tag.
+    Tag {
+        at: usize,
+        tag: u8,
+        remove: bool,
     },
     Delete {
         at: usize,
@@ -85,17 +97,26 @@ enum Expect {
 
 fn messages() -> impl Strategy<Value = Vec<Message>> {
     let text = prop_oneof![20 => "[a-zé\u{0}\u{1f600}]{0,6}", 1 => Just("x".repeat(70_000))];
-    let chunk = (0..4, text).prop_map(|(kind, text)| match kind {
-        0 => Chunk::thinking(text),
-        1 => Chunk::tool_call("call", "tool", text),
-        2 => Chunk::tool_result("call", text),
-        _ => Chunk::text(text),
+    let item = prop::option::weighted(0.2, prop::sample::select(ITEMS.to_vec()));
+    let chunk = (0..4, text, item.clone()).prop_map(|(kind, text, item)| {
+        let chunk = match kind {
+            0 => Chunk::thinking(text),
+            1 => Chunk::tool_call("call", "tool", text),
+            2 => Chunk::tool_result("call", text),
+            _ => Chunk::text(text),
+        };
+        Chunk { id: item.map(str::to_owned), ..chunk }
     });
     let role = prop::sample::select(Role::ALL.to_vec());
     let model = prop::option::weighted(0.2, Just("m-1".to_owned()));
     let created_at = prop::option::weighted(0.2, Just(1_000_000_i64));
-    let message = (role, prop::collection::vec(chunk, 0..4), model, created_at)
-        .prop_map(|(role, chunks, model, created_at)| model::message(role, chunks, model, created_at));
+    let message = (role, prop::collection::vec(chunk, 0..4), model, created_at, item).prop_map(
+        |(role, chunks, model, created_at, item)| {
+            let mut message = model::message(role, chunks, model, created_at);
+            message.metadata.id = item.map(str::to_owned);
+            message
+        },
+    );
     prop::collection::vec(message, 1..4)
 }
 
@@ -121,8 +142,10 @@ fn op() -> impl Strategy<Value = Op> {
         2 => writer.clone().prop_map(|writer| Op::Finish { writer }),
         2 => writer.prop_map(|writer| Op::Abandon { writer }),
         3 => (at.clone(), 0..6_u64).prop_map(|(at, to)| Op::Rewind { at, to }),
+        2 => (at.clone(), 0..8_u64).prop_map(|(at, through)| Op::Compact { at, through }),
         3 => (at.clone(), prop::option::of(0..8_usize), 0..NAMES).prop_map(|(at, seq, child)| Op::Fork { at, seq, child }),
         1 => at.clone().prop_map(|at| Op::Title { at }),
+        2 => (at.clone(), 0..3_u8, any::<bool>()).prop_map(|(at, tag, remove)| Op::Tag { at, tag, remove }),
         1 => at.clone().prop_map(|at| Op::Delete { at }),
         2 => (at, 0..6_u64, prop::option::of(0..3_u32))
             .prop_map(|(at, message, chunk)| Op::Redact { at, message, chunk }),
@@ -215,8 +238,10 @@ impl World {
             Op::Finish { writer } => self.finish(writer),
             Op::Abandon { writer } => self.abandon(writer),
             Op::Rewind { at, to } => self.rewind(at, to),
+            Op::Compact { at, through } => self.compact(at, through),
             Op::Fork { at, seq, child } => self.fork(at, seq, child),
             Op::Title { at } => self.title(at),
+            Op::Tag { at, tag, remove } => self.tag(at, tag, remove),
             Op::Delete { at } => self.delete(at),
             Op::Redact { at, message, chunk } => self.redact(at, message, chunk),
             Op::Sync => {
@@ -452,6 +477,30 @@ impl World {
         self.check(at)
     }
 
+    fn compact(&mut self, at: usize, through: u64) -> Result<(), TestCaseError> {
+        let through = self.counted_back(at, through);
+        let summary = format!("summary {}", self.records);
+        let result = self.log().core().compact(&name(at), through, &summary);
+        self.settle(at);
+        let visible = |conversation: &Conversation| {
+            through < conversation.next_message() && !hidden(&conversation.lines).contains(&through)
+        };
+        if !self.conversations[at].as_ref().is_some_and(visible) {
+            prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
+            return self.check(at);
+        }
+        let mut live = self.writers.iter().map(|(_, writer)| writer);
+        if live.any(|writer| writer.conversation == at && writer.message <= through && !writer.closed) {
+            prop_assert!(matches!(result, Err(Error::InvalidInput(_))), "{result:?}");
+            return self.check(at);
+        }
+        let (first_seq, last_seq) = self.add(at, vec![(None, What::Compaction { through, summary })]);
+        self.publish();
+        let receipt = result.unwrap();
+        prop_assert_eq!((receipt.first_seq, receipt.last_seq), (first_seq, last_seq));
+        self.check(at)
+    }
+
     fn fork(&mut self, at: usize, seq: Option<usize>, child: usize) -> Result<(), TestCaseError> {
         let end = self.conversations[at].as_ref().map_or(0, |conversation| conversation.lines.len() + 1);
         let seq = seq.map(|seq| end.saturating_sub(seq));
@@ -478,7 +527,7 @@ impl World {
         }
         prop_assert!(result.is_ok(), "{result:?}");
         let lines = parent.lines[..last].to_vec();
-        let mut fork = Conversation { lines, ..Conversation::new(self.now()) };
+        let mut fork = Conversation { lines, tags: parent.tags.clone(), ..Conversation::new(self.now()) };
         fork.parent = Some((self.owner(at, last), last));
         self.conversations[child] = Some(fork);
         self.publish();
@@ -509,6 +558,28 @@ impl World {
         self.publish();
         prop_assert_eq!(result.unwrap().last_seq, last_seq);
         prop_assert_eq!(self.log().core().describe(name(at).id()).unwrap().unwrap().title.unwrap(), "a title");
+        self.check(at)
+    }
+
+    fn tag(&mut self, at: usize, tag: u8, remove: bool) -> Result<(), TestCaseError> {
+        let tag = format!("tag {tag}");
+        let (gone, new) = if remove { (vec![tag.as_str()], vec![]) } else { (vec![], vec![tag.as_str()]) };
+        let result = self.log().core().change_tags(&name(at), &gone, &new);
+        self.settle(at);
+        let Some(known) = &mut self.conversations[at] else {
+            prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
+            return Ok(());
+        };
+        let had = known.tags.contains(&tag);
+        known.tags.retain(|known| !remove || *known != tag);
+        if !remove && !had {
+            known.tags.push(tag);
+        }
+        prop_assert_eq!(result.unwrap(), known.tags.clone());
+        if had == remove {
+            self.add(at, vec![(None, What::Tags)]);
+            self.publish();
+        }
         self.check(at)
     }
 
@@ -580,10 +651,12 @@ impl World {
                 }
             }
         }
+        let quoting =
+            self.conversations[at].as_ref().map_or_else(Vec::new, |conversation| conversation.quoting(message));
         let (_, last_seq) = self.add(at, vec![(None, What::Redact { message, chunk })]);
         self.publish();
         let redaction = result.unwrap();
-        prop_assert_eq!((redaction.seq, redaction.summaries), (last_seq, vec![]));
+        prop_assert_eq!((redaction.seq, redaction.summaries), (last_seq, quoting));
         self.check(at)
     }
 
@@ -636,10 +709,17 @@ impl World {
         let live: BTreeSet<u64> = live.map(|(_, writer)| writer.message).collect();
         let grouped = core.load(id, &name).unwrap();
         prop_assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
+        prop_assert_eq!(grouped.compaction, known.compaction());
         prop_assert_eq!(grouped.messages, known.messages(&live));
         let item = core.describe(id).unwrap().unwrap();
         let lines = known.visible();
         prop_assert_eq!((item.last_seq, item.messages), (lines.len() as u64, next_message(lines)));
+        prop_assert_eq!(&item.tags, &known.tags);
+        for item in ITEMS {
+            let found = core.find_item(&name, item).unwrap();
+            let place = found.as_ref().map(|item| (item.seq, item.message_index, item.chunk_index));
+            prop_assert_eq!(place, known.find(item));
+        }
         prop_assert_eq!(item.created_at.as_micros(), known.created);
         prop_assert_eq!(item.last_activity.as_micros(), known.published_activity);
         let parent = known.parent.map(|(parent, last)| (self::name(parent).id(), last as u64));
@@ -666,11 +746,13 @@ impl World {
                     What::Begin(_) | What::Empty(_) => ("begin", None),
                     What::Finish(_) => ("finish", None),
                     What::Rewind { .. } => ("rewind", None),
-                    What::Title => ("meta", None),
+                    What::Title | What::Tags => ("meta", None),
+                    What::Compaction { .. } => ("compaction", None),
                 };
                 let message = match line.what {
                     What::Rewind { to, .. } => Some(to),
                     What::Redact { message, .. } => Some(message),
+                    What::Compaction { through, .. } => Some(through),
                     _ => line.message,
                 };
                 prop_assert_eq!((entry.seq, entry.kind.name(), entry.chunk_index), (seq, kind, chunk_index));

@@ -1,7 +1,9 @@
 //! One conversation: its head against its records, and what hangs on it.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use super::super::items;
 use super::super::read::{Item, Segment};
 use super::{Core, Problem, Verification};
 use crate::engine::Order;
@@ -48,6 +50,7 @@ impl Core {
                 found.problems.push(Problem::of(id, "the conversation that it was forked from does not know of it"));
             }
         }
+        self.verify_items(own, &head, found)?;
         self.verify_receipts(id, &head, found)?;
         Ok(Some(head))
     }
@@ -82,6 +85,23 @@ impl Core {
             ControlFlow::Continue(())
         })?;
         Ok(next_message_index)
+    }
+
+    /// Item ids in records that cannot be read are not known: then their index is not judged.
+    fn verify_items(&self, own: Segment, head: &Head, found: &mut Verification) -> Result<()> {
+        let (id, last) = (own.conversation, head.next_seq - 1);
+        let (mut keys, mut is_damaged) = (BTreeSet::new(), false);
+        self.read(id, &[own], own.first..=last, Order::Ascending, &mut |item| {
+            match item {
+                Item::Damaged(_) => is_damaged = true,
+                Item::Record { record, .. } => items::keys_of(id, record, last, &mut keys),
+            }
+            ControlFlow::Continue(())
+        })?;
+        if !is_damaged && self.item_keys(id, last)? != keys {
+            found.problems.push(Problem::of(id, "the index of its item ids is not what its entries give"));
+        }
+        Ok(())
     }
 
     fn verify_receipts(&self, id: ConversationId, head: &Head, found: &mut Verification) -> Result<()> {

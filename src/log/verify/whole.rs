@@ -16,6 +16,7 @@ const DEPENDENTS: &[(u8, &str)] = &[
     (key::RECORD, "it has records, but no head"),
     (key::PART, "it has parts of records, but no head"),
     (key::RECEIPT, "it has idempotency records, but no head"),
+    (key::ITEM, "it stands in the index of item ids, but has no head"),
 ];
 
 impl Core {

@@ -6,9 +6,10 @@
 use std::borrow::Cow;
 
 use super::Renderer;
-use super::manner::{System, UserContent};
+use super::manner::{System, Texts, UserContent};
 use super::wire::{Content, Message, Part, ToolCall};
 use crate::group::StoredMessage;
+use crate::provider::NoContent;
 use crate::provider::turns::{BEGINNING, BRIDGE, Turn};
 use crate::reconcile::{ReportLine, Rule};
 
@@ -88,7 +89,9 @@ impl<'a> Renderer<'a> {
             self.report.push(ReportLine::message(Rule::TurnMade, stored, detail));
             self.user(stored, vec![Part::Text { text: Cow::Borrowed(BEGINNING) }]);
         }
-        let is_absent = content.is_none() && refusal.is_none() && !self.manner.null;
+        let takes_empty = self.manner.texts == Texts::Any;
+        let takes_null = self.manner.null && !(takes_empty && self.options.no_content == NoContent::Empty);
+        let is_absent = content.is_none() && refusal.is_none() && !takes_null;
         let content = if is_absent { Some(Content::Text(Cow::Borrowed(""))) } else { content };
         match self.messages.last_mut() {
             Some(Message::Assistant { content: before, tool_calls: calls, .. }) if self.manner.order.merges => {

@@ -1,0 +1,38 @@
+use std::path::PathBuf;
+
+use conversation_store::model::Name;
+
+use super::failure::{Exit, Outcome};
+use super::lines::Input;
+use super::output::Output;
+use super::{Location, receipt};
+
+const EXAMPLES: &str = "\
+Examples:
+  convo compact chat-42 --through 57 --summary summary.txt
+  summarize chat-42 | convo compact chat-42 --through 57 --summary -
+
+Prompts use the summary in place of messages 0 to 57, system messages apart. The messages stay: `convo show` and
+`convo entries` print them. The newest summary counts; a rewind into what it covers undoes it.";
+
+/// Let prompts use a summary in place of the first messages
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The conversation
+    conversation: String,
+    /// The index of the last message that the summary covers, as `convo show` gives it
+    #[arg(long, value_name = "INDEX")]
+    through: u64,
+    /// The file with the summary, or - for stdin
+    #[arg(long, value_name = "FILE")]
+    summary: PathBuf,
+}
+
+pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+    let name = Name::from(&args.conversation);
+    let summary = Input::open(&args.summary)?.read_text()?;
+    let receipt = location.open()?.compact(&name, args.through, summary.trim_end())?;
+    receipt::print(&name, &receipt, output)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,236 @@
+//! Summaries in place of messages: in prompts only, and right across rewinds, forks and redactions.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::chat::shape;
+use common::{cases, config, hostile, prompts};
+use conversation_store::model::{Body, Chunk, Message, Metadata, Role};
+use conversation_store::provider::{FinishedTools, PromptOptions, Target, render};
+use conversation_store::{Compaction, Conversation, EntryKind, Error, Rule, Store, StoredMessage};
+use proptest::test_runner::{TestError, TestRunner};
+
+const SUMMARY: &str = "They spoke of files.";
+
+fn told(summary: &str) -> String {
+    format!("user Summary of the conversation up to here:\n\n{summary}")
+}
+
+fn turn(number: u64) -> Vec<Message> {
+    let id = format!("call_{number}");
+    vec![
+        Message::user(format!("Question {number}")),
+        Message::assistant([Chunk::tool_call(&id, "read_file", "{}")]),
+        Message::tool(&id, format!("File {number}")),
+        Message::assistant([Chunk::text(format!("Answer {number}"))]),
+    ]
+}
+
+/// A system message and two turns: messages 0, 1 to 4, 5 to 8.
+fn store() -> Store {
+    let store = Store::open("memory:").unwrap();
+    store.append("chat", &[Message::new(Role::System, [Chunk::text("Be brief.")])]).unwrap();
+    store.append("chat", &turn(0)).unwrap();
+    store.append("chat", &turn(1)).unwrap();
+    store
+}
+
+fn prompt(store: &Store, name: &str) -> Vec<String> {
+    let prompt = render(Target::OPENAI_CHAT, &store.load(name).unwrap(), &PromptOptions::new()).unwrap();
+    shape(prompt.request.get())
+}
+
+#[test]
+fn a_summary_stands_for_messages_in_prompts_and_nowhere_else() {
+    let store = store();
+    let (before, raw) = (store.load("chat").unwrap(), store.load_raw("chat").unwrap());
+    let receipt = store.compact("chat", 4, SUMMARY).unwrap();
+    assert_eq!((receipt.first_seq, receipt.message_indexes), (10, vec![]));
+    let conversation = store.load("chat").unwrap();
+    assert_eq!((conversation.messages(), store.load_raw("chat").unwrap()), (before.messages(), raw));
+    let wanted = Compaction { seq: 10, through: 4, summary: SUMMARY.to_owned() };
+    assert_eq!(conversation.compaction(), Some(&wanted));
+    let shape = prompt(&store, "chat");
+    assert_eq!(shape[..3], ["system Be brief.", &told(SUMMARY), "user Question 1"]);
+    assert_eq!(shape.len(), 7);
+    let report = render(Target::OPENAI_CHAT, &conversation, &PromptOptions::new()).unwrap().report;
+    let report: Vec<String> = report.iter().map(ToString::to_string).collect();
+    assert_eq!(report, ["message 4: the messages up to this one are told by the summary of seq 10 (summarized)"]);
+    let entry = store.newest_entries("chat", 1).unwrap().remove(0);
+    assert_eq!((entry.message_index, entry.kind), (Some(4), EntryKind::Compaction { summary: SUMMARY.to_owned() }));
+    assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
+}
+
+#[test]
+fn the_newest_summary_counts_until_a_rewind_reaches_into_it() {
+    let store = store();
+    store.compact("chat", 4, "first").unwrap();
+    store.compact("chat", 8, "second").unwrap();
+    assert_eq!(prompt(&store, "chat"), ["system Be brief.".to_owned(), told("second")]);
+    // Behind what it covers: it stays.
+    store.append("chat", &turn(2)).unwrap();
+    store.rewind("chat", 9).unwrap();
+    assert_eq!(store.load("chat").unwrap().compaction().unwrap().summary, "second");
+    // Into it: the one before counts.
+    store.rewind("chat", 8).unwrap();
+    assert_eq!(store.load("chat").unwrap().compaction().unwrap().summary, "first");
+    assert_eq!(prompt(&store, "chat")[1], told("first"));
+    store.rewind("chat", 3).unwrap();
+    assert_eq!(store.load("chat").unwrap().compaction(), None);
+    store.append("chat", &[Message::user("again")]).unwrap();
+    // What was rewound before the summary is no matter.
+    store.compact("chat", 2, "third").unwrap();
+    store.compact("chat", 13, "fourth").unwrap();
+    assert_eq!(prompt(&store, "chat"), ["system Be brief.".to_owned(), told("fourth")]);
+}
+
+#[test]
+fn a_fork_has_the_summaries_before_it() {
+    let store = store();
+    store.fork_to("chat", None, "before").unwrap();
+    let seq = store.compact("chat", 4, SUMMARY).unwrap().last_seq;
+    store.fork_to("chat", Some(seq), "after").unwrap();
+    store.rewind("chat", 2).unwrap();
+    let summary = |name: &str| store.load(name).unwrap().compaction().map(|compaction| compaction.seq);
+    assert_eq!([summary("before"), summary("chat"), summary("after")], [None, None, Some(seq)]);
+    store.rewind("after", 7).unwrap();
+    assert_eq!(summary("after"), Some(seq));
+    store.compact("before", 8, "its own").unwrap();
+    assert_eq!(prompt(&store, "before")[1], told("its own"));
+    store.delete("chat").unwrap();
+    assert_eq!(summary("after"), Some(seq));
+}
+
+#[test]
+fn a_redaction_names_the_summaries_that_may_quote_it() {
+    let store = store();
+    let first = store.compact("chat", 2, "first").unwrap_err();
+    assert!(matches!(first, Error::InvalidInput(_)));
+    let seq = store.compact("chat", 4, SUMMARY).unwrap().last_seq;
+    assert_eq!(store.redact("chat", 1, None).unwrap().summaries, [seq]);
+    assert_eq!(store.redact("chat", 5, None).unwrap().summaries, Vec::<u64>::new());
+    assert_eq!(prompt(&store, "chat")[1..3], [told(SUMMARY), "user [redacted]".to_owned()]);
+}
+
+#[test]
+fn what_cannot_be_covered_is_refused() {
+    let store = store();
+    let refused = |result: Result<_, Error>| result.map(|_: conversation_store::Receipt| ()).unwrap_err();
+    assert!(matches!(refused(store.compact("nobody", 0, SUMMARY)), Error::NotFound { .. }));
+    assert!(matches!(refused(store.compact("chat", 9, SUMMARY)), Error::NotFound { .. }));
+    assert!(matches!(refused(store.compact("chat", 4, " \n")), Error::InvalidInput(_)));
+    // Its result comes behind.
+    assert!(matches!(refused(store.compact("chat", 2, SUMMARY)), Error::InvalidInput(_)));
+    // Its result may still come.
+    store.append("chat", &[Message::assistant([Chunk::tool_call("late", "ls", "{}")])]).unwrap();
+    assert!(matches!(refused(store.compact("chat", 9, SUMMARY)), Error::InvalidInput(_)));
+    store.compact("chat", 8, SUMMARY).unwrap();
+    let writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    writer.finish(None, None).unwrap();
+    store.append("chat", &[Message::user("go on")]).unwrap();
+    let writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    let index = writer.message_index();
+    assert!(matches!(refused(store.compact("chat", index, SUMMARY)), Error::InvalidInput(_)));
+    // Nobody waits for the result any more. Should it come, it goes where its call went.
+    store.compact("chat", index - 1, SUMMARY).unwrap();
+    drop(writer);
+    store.append("chat", &[Message::tool("late", "too late"), Message::user("and now?")]).unwrap();
+    let prompt = render(Target::OPENAI_CHAT, &store.load("chat").unwrap(), &PromptOptions::new()).unwrap();
+    assert_eq!(shape(prompt.request.get()), ["system Be brief.", &told(SUMMARY), "user and now?"]);
+    let line = prompt.report.iter().find(|line| line.rule == Rule::Summarized).unwrap();
+    assert_eq!((line.message_index, line.chunk_index), (Some(index + 1), Some(0)));
+}
+
+#[test]
+fn a_window_keeps_the_summary() {
+    let store = store();
+    store.compact("chat", 4, SUMMARY).unwrap();
+    store.append("chat", &turn(2)).unwrap();
+    store.append("chat", &turn(3)).unwrap();
+    let options = PromptOptions::new().with_last_turns(1);
+    let prompt = render(Target::OPENAI_CHAT, &store.load("chat").unwrap(), &options).unwrap();
+    let shape = shape(prompt.request.get());
+    assert_eq!(shape[..3], ["system Be brief.", &told(SUMMARY), "user Question 3"]);
+    assert_eq!(prompts::window(&prompt), Some(13));
+    let summary = "word ".repeat(300);
+    store.compact("chat", 4, &summary).unwrap();
+    let options = PromptOptions::new().with_max_tokens(200);
+    let prompt = render(Target::OPENAI_CHAT, &store.load("chat").unwrap(), &options).unwrap();
+    assert!(prompt.report.iter().any(|line| line.rule == Rule::WindowExceeded));
+}
+
+/// The conversation with a summary of its messages up to the one at this place.
+fn compacted(messages: &[StoredMessage], at: usize) -> Conversation {
+    let summary = messages.get(at % messages.len().max(1)).map(|last| Compaction {
+        seq: 100,
+        through: last.index,
+        summary: SUMMARY.to_owned(),
+    });
+    Conversation::new(messages.to_vec()).with_compaction(summary)
+}
+
+fn options() -> Vec<PromptOptions> {
+    let options = PromptOptions::new;
+    vec![
+        options(),
+        options(),
+        options().with_last_messages(4),
+        options().with_max_tokens(200),
+        options().with_finished_tools(FinishedTools::Flatten),
+    ]
+}
+
+/// Whether nothing of what the user said up to the summary's end stands in the request. Each text is its own.
+fn is_told_once(conversation: &Conversation, request: &str) -> bool {
+    let through = conversation.compaction().unwrap().through;
+    let covered = conversation.messages().iter().filter(|stored| stored.index <= through);
+    let mut users = covered.filter(|stored| stored.message.role == Role::User);
+    users.all(|stored| {
+        stored.message.chunks.iter().all(|chunk| match &chunk.body {
+            Body::Text { text, .. } if text.ends_with('>') => {
+                let text = serde_json::to_string(text).unwrap();
+                !request.contains(text.trim_matches('"'))
+            }
+            _ => true,
+        })
+    })
+}
+
+#[test]
+fn summaries_of_hostile_logs_are_accepted_and_conserved_and_keep_the_prefix() {
+    let targets = prompts::targets();
+    let mut runner = TestRunner::new(config(cases("CONVO_HOSTILE_CASES", 100)));
+    let strategy = (hostile::log(14), 0..14_usize, proptest::sample::select(options()));
+    let result = runner.run(&strategy, |(messages, at, options)| {
+        for target in &targets {
+            let conversation = compacted(&messages, at);
+            let Some(prompt) = prompts::prompt_of(*target, &conversation, &options) else { continue };
+            prompts::assert_accepted(*target, &prompt);
+            if conversation.compaction().is_none() {
+                continue;
+            }
+            prompts::assert_conserved(*target, &messages, &prompt);
+            assert!(is_told_once(&conversation, prompt.request.get()), "{}", prompt.request);
+            let through = at % messages.len();
+            for end in through + 1..messages.len() {
+                let (before, rest) = messages.split_at(end);
+                let flattens = options.finished_tools != FinishedTools::Keep && rest[0].message.role == Role::User;
+                if flattens || prompts::may_change(before, &rest[0].message) {
+                    continue;
+                }
+                let first = prompts::prompt_of(*target, &compacted(before, through), &options).unwrap();
+                let second = prompts::prompt_of(*target, &compacted(&messages[..=end], through), &options).unwrap();
+                if prompts::window(&first) == prompts::window(&second) {
+                    let (prefix, list) = (prompts::prefix(&first), prompts::list(&second));
+                    assert!(list.starts_with(&prefix), "{target} at {end}:\n{prefix}\n{list}");
+                }
+            }
+        }
+        Ok(())
+    });
+    if let Err(TestError::Fail(reason, (messages, at, options))) = result {
+        let messages: String = messages.iter().map(|stored| format!("{stored:?}\n")).collect();
+        panic!("{reason}\nat {at}, {options:?}\n{messages}");
+    }
+}
