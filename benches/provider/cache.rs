@@ -8,13 +8,18 @@ use crate::agent::{self, TURN, Words};
 /// About 700 tokens a turn.
 const WORDS: Words = Words { asked: 30, thought: 60, found: 150, answered: 60 };
 
+/// Tokens of the windowed prompts.
+const WINDOW: u64 = 32_000;
+
 /// Prints a table for a conversation of so many turns.
 pub(crate) fn print(wires: &[Target], turns: usize) {
-    println!("| wire | window | last prompt, KiB | reused of the prompt before | reused in all |");
+    println!("| wire | window | last prompt, KiB | of the one before | in all |");
     println!("|---|---|---:|---:|---:|");
     for target in wires {
         let messages = agent::conversation(*target, turns, WORDS);
         print_row(*target, "none", &messages, &PromptOptions::new());
+        let window = PromptOptions::new().with_max_tokens(WINDOW);
+        print_row(*target, &format!("{WINDOW} tokens"), &messages, &window);
     }
     println!();
 }
