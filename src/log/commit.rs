@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::state::{CLOSED, Pending, Signal, State, Unsealed, Waiter};
 use super::{COMMIT, Core};
@@ -15,6 +16,11 @@ use crate::record::{self, Commit, Head, key};
 const COMMIT_APPENDS: usize = 256;
 /// At most this many bytes in one commit, unless a single append has more.
 const COMMIT_BYTES: usize = 128 * 1024;
+
+/// A commit of so many appends waits for no more: their own work takes longer by then than the disk.
+const COMPANY: usize = 16;
+/// The longest that a commit waits for company; never more than a quarter of the commit before it.
+const PATIENCE: Duration = Duration::from_micros(200);
 
 impl Core {
     /// Queues a write and returns; it becomes durable within the window.
@@ -29,7 +35,11 @@ impl Core {
         pending.waiter = Some(Arc::clone(&waiter));
         state.push(pending);
         if state.led {
+            let wake = state.gathers && state.is_gathered(COMPANY, COMMIT_BYTES);
             drop(state);
+            if wake {
+                self.gathered.notify_one();
+            }
         } else {
             state.led = true;
             drop(state);
@@ -64,12 +74,16 @@ impl Core {
     /// Commits batch by batch: until the own write is durable, or the queue is empty.
     fn lead(&self, own: Option<&Waiter>) -> Result<()> {
         loop {
-            let mut state = self.lock();
+            let mut state = self.gather();
             let mut batch = state.take(COMMIT_APPENDS, COMMIT_BYTES);
             let last = state.commit;
             drop(state);
+            let start = Instant::now();
             let result = self.commit(last, &mut batch);
+            let taken = start.elapsed();
             let mut state = self.lock();
+            state.crowd = batch.iter().chain(&state.queue).filter(|pending| pending.waiter.is_some()).count();
+            state.patience = (taken / 4).min(PATIENCE);
             let signal = match &result {
                 Ok(commit) => {
                     state.commit = *commit;
@@ -113,6 +127,22 @@ impl Core {
                 return result.map(|_| ()).map_err(|error| Error::Poisoned { cause: error.to_string() });
             }
         }
+    }
+
+    /// The state, once those who waited for the last commit have written again, or were given the time to: what they
+    /// write shares this commit then. Who writes alone waits for nobody.
+    fn gather(&self) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        if state.is_gathered(COMPANY, COMMIT_BYTES) {
+            return state;
+        }
+        state.gathers = true;
+        let patience = state.patience;
+        let gathered =
+            self.gathered.wait_timeout_while(state, patience, |state| !state.is_gathered(COMPANY, COMMIT_BYTES));
+        let (mut state, _) = gathered.unwrap_or_else(PoisonError::into_inner);
+        state.gathers = false;
+        state
     }
 
     /// Writes a batch behind the last commit, and syncs. Gives the commit that it is.

@@ -82,6 +82,8 @@ pub(crate) struct Core {
     /// Writers with deltas that are not queued yet.
     buffering: Mutex<Vec<Arc<Writer>>>,
     ticker: Ticker,
+    /// The leader has gathered what it waits for.
+    gathered: Condvar,
     /// There is room in the queue again, or a conversation is no longer frozen.
     room: Condvar,
     /// Something was published.

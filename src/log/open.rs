@@ -73,6 +73,7 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
         state: Mutex::new(State { commit, blocked, ..State::default() }),
         buffering: Mutex::default(),
         ticker: Ticker::default(),
+        gathered: Condvar::new(),
         room: Condvar::new(),
         published: Condvar::new(),
         structure: Mutex::new(()),

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread::Thread;
+use std::time::Duration;
 
 use super::writer::Writer;
 use crate::error::{Error, Result};
@@ -17,6 +18,12 @@ pub(super) struct State {
     pub(super) queued_bytes: usize,
     /// Somebody leads a commit, or was told to.
     pub(super) led: bool,
+    /// How many waited for the last commit, or behind it: they are likely to write again.
+    pub(super) crowd: usize,
+    /// How long the next commit waits for them.
+    pub(super) patience: Duration,
+    /// The leader waits for them now.
+    pub(super) gathers: bool,
     pub(super) slots: HashMap<ConversationId, Slot>,
     /// How often slots were dropped: a head that was read before cannot be trusted after.
     pub(super) evictions: u64,
@@ -220,6 +227,11 @@ impl State {
         }
         self.queued_bytes += pending.bytes;
         self.queue.push_back(pending);
+    }
+
+    /// Whether the next commit has all that it may wait for, or all that it takes.
+    pub(super) fn is_gathered(&self, appends: usize, bytes: usize) -> bool {
+        self.queue.len() >= self.crowd.min(appends) || self.queued_bytes >= bytes
     }
 
     /// Takes the next batch from the queue: up to `appends` of them, up to `bytes`, but at least one.

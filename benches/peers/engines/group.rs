@@ -2,14 +2,19 @@
 //! queued up, and hands leadership on before the others wake.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 use super::rows::{Job, Placed};
 
 /// As the store's own commit.
 const COMMIT_JOBS: usize = 256;
 const COMMIT_BYTES: usize = 128 * 1024;
+
+/// As the store's own.
+const COMPANY: usize = 16;
+const PATIENCE: Duration = Duration::from_micros(200);
 
 /// Writes jobs.
 pub(super) trait Backend: Send {
@@ -18,6 +23,7 @@ pub(super) trait Backend: Send {
 }
 
 pub(super) struct Group<B> {
+    gathered: Condvar,
     queue: Mutex<Queue>,
     backend: Mutex<B>,
 }
@@ -27,6 +33,9 @@ struct Queue {
     waiting: VecDeque<(Job, Arc<Waiter>)>,
     /// Somebody leads, or was told to.
     led: bool,
+    crowd: usize,
+    patience: Duration,
+    gathers: bool,
 }
 
 struct Waiter {
@@ -57,6 +66,11 @@ impl Waiter {
 }
 
 impl Queue {
+    fn is_gathered(&self) -> bool {
+        self.waiting.len() >= self.crowd.min(COMPANY)
+            || self.waiting.iter().map(|(job, _)| job.bytes()).sum::<usize>() >= COMMIT_BYTES
+    }
+
     fn take(&mut self) -> (Vec<Job>, Vec<Arc<Waiter>>) {
         let (mut jobs, mut waiters, mut bytes) = (Vec::new(), Vec::new(), 0);
         while let Some((job, _)) = self.waiting.front() {
@@ -74,7 +88,7 @@ impl Queue {
 
 impl<B: Backend> Group<B> {
     pub(super) fn new(backend: B) -> Self {
-        Self { queue: Mutex::default(), backend: Mutex::new(backend) }
+        Self { gathered: Condvar::new(), queue: Mutex::default(), backend: Mutex::new(backend) }
     }
 
     /// Writes a job, with whatever else waits; durable when it returns.
@@ -83,14 +97,29 @@ impl<B: Backend> Group<B> {
         let mut queue = self.queue.lock().unwrap();
         queue.waiting.push_back((job, Arc::clone(&own)));
         let was_led = std::mem::replace(&mut queue.led, true);
+        if queue.gathers && queue.is_gathered() {
+            self.gathered.notify_one();
+        }
         drop(queue);
         if was_led && let Signal::Done(placed) = own.wait() {
             return placed;
         }
         // The leader's own job is the first of the queue, so one batch is all that it leads.
-        let (jobs, waiters) = self.queue.lock().unwrap().take();
-        let placed = self.backend.lock().unwrap().commit(&jobs);
         let mut queue = self.queue.lock().unwrap();
+        if !queue.is_gathered() {
+            queue.gathers = true;
+            let patience = queue.patience;
+            (queue, _) = self.gathered.wait_timeout_while(queue, patience, |queue| !queue.is_gathered()).unwrap();
+            queue.gathers = false;
+        }
+        let (jobs, waiters) = queue.take();
+        drop(queue);
+        let start = Instant::now();
+        let placed = self.backend.lock().unwrap().commit(&jobs);
+        let taken = start.elapsed();
+        let mut queue = self.queue.lock().unwrap();
+        queue.crowd = waiters.len() + queue.waiting.len();
+        queue.patience = (taken / 4).min(PATIENCE);
         let next = queue.waiting.front().map(|(_, waiter)| Arc::clone(waiter));
         queue.led = next.is_some();
         drop(queue);
