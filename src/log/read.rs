@@ -288,7 +288,7 @@ impl Core {
     }
 }
 
-/// Adds the entries of a record that lie in the range, up to `limit` in all.
+/// Adds the entries of a record that lie in the range, up to `limit` in all: no others are read whole.
 fn collect(
     record: &Record<'_>,
     wanted: RangeInclusive<u64>,
@@ -296,17 +296,24 @@ fn collect(
     limit: usize,
     entries: &mut Vec<Entry>,
 ) -> Result<()> {
-    let mut found = Vec::new();
+    let (mut first, mut last) = wanted.into_inner();
+    first = first.max(record.first_seq);
+    last = last.min((record.first_seq + record.len()).saturating_sub(1));
+    let before = entries.len();
+    let others = (limit - before).saturating_sub(1) as u64;
+    match order {
+        Order::Ascending => last = last.min(first.saturating_add(others)),
+        Order::Descending => first = first.max(last.saturating_sub(others)),
+    }
     for line in record.lines() {
         let (seq, line) = line?;
-        if wanted.contains(&seq) {
-            found.push(Entry::read(record, seq, &line)?);
+        if (first..=last).contains(&seq) {
+            entries.push(Entry::read(record, seq, &line)?);
         }
     }
     if order == Order::Descending {
-        found.reverse();
+        entries.get_mut(before..).unwrap_or_default().reverse();
     }
-    entries.extend(found.into_iter().take(limit - entries.len()));
     Ok(())
 }
 

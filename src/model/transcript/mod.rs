@@ -43,12 +43,16 @@ impl Line {
     /// # Errors
     /// [`Expected`], with the column and the field.
     pub fn from_json(text: &str) -> Result<Self, Expected> {
-        let readable = crate::json::replace_lone_surrogates(text);
-        let mut line = read::line(&readable)?;
-        if matches!(readable, Cow::Owned(_)) {
-            read::keep_lone_surrogates(text, &mut line);
+        let whole = read::line(text);
+        match crate::json::replace_lone_surrogates(text) {
+            // Those that stand in JSON which is kept as it is need not be replaced.
+            Cow::Owned(readable) if whole.is_err() => {
+                let mut line = read::line(&readable)?;
+                read::keep_lone_surrogates(text, &mut line);
+                Ok(line)
+            }
+            _ => whole,
         }
-        Ok(line)
     }
 }
 

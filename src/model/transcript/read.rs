@@ -5,9 +5,8 @@ use serde_json::value::RawValue;
 
 use super::fields::Fields;
 use super::{Expected, Line, TRANSCRIPT, id_field, json};
-use crate::model::json::Object;
 use crate::model::{
-    Audio, Body, Chunk, File, FinishReason, Image, Json, Message, Metadata, Native, Output, Part, PartBody, Role,
+    Audio, Body, Chunk, File, FinishReason, Image, Message, Metadata, Native, Output, Part, PartBody, Role,
 };
 
 /// Reads a line that has no lone surrogate escapes.
@@ -151,7 +150,8 @@ fn native(fields: &mut Fields<'_>) -> Result<Option<Native>, Expected> {
     Ok(Some(Native { wire, json }))
 }
 
-/// Gives the chunks whose text was mended their own text back, as `native`.
+/// Gives the chunks whose text was mended their own text back, as `native`. A lone surrogate in JSON that is kept as it is,
+/// such as the text that was kept when the chunk was read before, is none to be mended.
 pub(super) fn keep_lone_surrogates(text: &str, line: &mut Line) {
     #[derive(Deserialize)]
     struct Chunks<'a> {
@@ -159,35 +159,16 @@ pub(super) fn keep_lone_surrogates(text: &str, line: &mut Line) {
         chunks: Vec<&'a RawValue>,
     }
     let chunks = serde_json::from_str::<Chunks<'_>>(text).map_or_else(|_| Vec::new(), |line| line.chunks);
-    for (index, (raw, chunk)) in chunks.iter().zip(&mut line.message.chunks).enumerate() {
-        if !has_lone_surrogates(raw) {
+    for (index, (raw, mended)) in chunks.iter().zip(&mut line.message.chunks).enumerate() {
+        let raw = raw.get();
+        if matches!(crate::json::replace_lone_surrogates(raw), Cow::Borrowed(_)) {
             continue;
         }
-        let kept = kept_before(raw);
-        if kept.is_none() {
+        if let Ok(whole) = Fields::new(raw, raw, String::new()).and_then(chunk) {
+            *mended = whole;
+        } else {
             line.replaced_surrogates.push(index);
+            mended.native = json(raw).map(|json| Native { wire: TRANSCRIPT.to_owned(), json });
         }
-        chunk.native = kept.or_else(|| json(raw.get())).map(|json| Native { wire: TRANSCRIPT.to_owned(), json });
     }
-}
-
-fn has_lone_surrogates(raw: &RawValue) -> bool {
-    matches!(crate::json::replace_lone_surrogates(raw.get()), Cow::Owned(_))
-}
-
-/// The text that was kept when the chunk was read before, if nothing else of it is to be mended now.
-fn kept_before(raw: &RawValue) -> Option<Json> {
-    #[derive(Deserialize)]
-    struct Kept<'a> {
-        wire: String,
-        #[serde(borrow)]
-        json: &'a RawValue,
-    }
-    let Object(fields) = serde_json::from_str(raw.get()).ok()?;
-    if fields.iter().any(|(name, value)| name != "native" && has_lone_surrogates(value)) {
-        return None;
-    }
-    let (_, native) = fields.into_iter().find(|(name, _)| name == "native")?;
-    let kept: Kept<'_> = serde_json::from_str(native.get()).ok()?;
-    json(kept.json.get()).filter(|_| kept.wire == TRANSCRIPT)
 }

@@ -130,6 +130,17 @@ fn lone_surrogates_are_replaced_and_kept_raw() {
     // Written and read again it is the same, however often.
     let again = Line::from_json(&line.message.to_json()).unwrap();
     assert_eq!((again.message, again.replaced_surrogates), (line.message, vec![]));
+    // JSON that is kept as it is may hold them.
+    let block = r#"{"type":"text","text":"\ud83d"}"#;
+    let kept = format!(r#"{{"type":"text","text":"a","native":{{"wire":"other","json":{block}}}}}"#);
+    let opaque = format!(r#"{{"type":"opaque","provider":"p","kind":"k","json":{block}}}"#);
+    for chunks in [format!("{kept},{opaque}"), format!("{kept},{opaque},{raw}")] {
+        let line = Line::from_json(&format!(r#"{{"role":"user","chunks":[{chunks}]}}"#)).unwrap();
+        let [kept, opaque, ..] = line.message.chunks.as_slice() else { panic!("two chunks") };
+        assert_eq!(kept.native.as_ref().map(|native| (&*native.wire, native.json.as_str())), Some(("other", block)));
+        assert_eq!(opaque.native, None);
+        assert_eq!(Line::from_json(&line.message.to_json()).unwrap().message, line.message);
+    }
     // What is still to be mended counts, and is kept with all that was kept before.
     let more = r#"{"type":"text","text":"b\udc00","native":{"wire":"transcript","json":"\ud83d"}}"#;
     let line = Line::from_json(&format!(r#"{{"role":"user","chunks":[{more}]}}"#)).unwrap();
