@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::json;
 use crate::model::Json;
@@ -49,6 +50,13 @@ pub(super) enum Mended {
 
 /// Deepest nesting of embedded JSON: parsers stop at 127 levels, some of which the request itself takes.
 pub(super) const EMBEDDED_DEPTH: usize = 100;
+
+/// The fields of what a provider wrote itself. `None` if it is no object, holds half characters, or is nested too deep to be
+/// embedded.
+pub(super) fn embedded_object(json: &Json) -> Option<Map<String, Value>> {
+    let text = json.as_str();
+    if json::depth(text) > EMBEDDED_DEPTH { None } else { serde_json::from_str(text).ok() }
+}
 
 /// The text of a JSON object, as [`object`] gives it, for embedding.
 pub(super) fn embedded(object: &str) -> Embedded {

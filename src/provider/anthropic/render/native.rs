@@ -14,7 +14,7 @@ use super::fields::{
 use super::wire::{Block, Origin, Own, OwnKind};
 use crate::json;
 use crate::model::{Json, Native};
-use crate::provider::arguments::EMBEDDED_DEPTH;
+use crate::provider::arguments::embedded_object;
 
 /// Tools that the provider runs itself, by the names that their calls may have.
 const SERVER_TOOLS: &[&str] = &[
@@ -49,11 +49,7 @@ impl<'a> Given<'a> {
 
     /// `None` if it is no object, holds half characters, or is nested too deep.
     pub(super) fn read(json: &'a Json) -> Option<Self> {
-        if json::depth(json.as_str()) > EMBEDDED_DEPTH {
-            return None;
-        }
-        let fields = serde_json::from_str(json.as_str()).ok()?;
-        Some(Self { json, fields })
+        Some(Self { json, fields: embedded_object(json)? })
     }
 
     /// The block as it came.

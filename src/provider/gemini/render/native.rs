@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::json;
 use crate::model::{Chunk, Json};
-use crate::provider::arguments::EMBEDDED_DEPTH;
+use crate::provider::arguments::embedded_object;
 use crate::provider::gemini::NAME;
 use crate::provider::gemini::content::check_content;
 use crate::provider::media::decode_any_base64;
@@ -33,10 +33,7 @@ impl<'a> Given<'a> {
 
     /// `None` if it is no object, holds half characters, or is nested too deep.
     pub(super) fn read(json: &'a Json) -> Option<Self> {
-        if json::depth(json.as_str()) > EMBEDDED_DEPTH {
-            return None;
-        }
-        Some(Self { json, fields: serde_json::from_str(json.as_str()).ok()? })
+        Some(Self { json, fields: embedded_object(json)? })
     }
 
     /// As it came.

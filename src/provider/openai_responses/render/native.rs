@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::json;
 use crate::model::{Chunk, Extra, Json};
-use crate::provider::arguments::EMBEDDED_DEPTH;
+use crate::provider::arguments::embedded_object;
 use crate::provider::finding::{Finding, Level};
 use crate::provider::openai_responses::NAME;
 use crate::provider::openai_responses::item::check_item;
@@ -38,10 +38,7 @@ impl<'a> Given<'a> {
 
     /// `None` if it is no object, holds half characters, or is nested too deep.
     pub(super) fn read(json: &'a Json) -> Option<Self> {
-        if json::depth(json.as_str()) > EMBEDDED_DEPTH {
-            return None;
-        }
-        Some(Self { json, fields: serde_json::from_str(json.as_str()).ok()? })
+        Some(Self { json, fields: embedded_object(json)? })
     }
 
     pub(super) fn id(&self) -> Option<&str> {
