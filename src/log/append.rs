@@ -9,6 +9,7 @@ use super::redact::FORGOTTEN;
 use super::state::{Pending, State, Unsealed};
 use super::{Core, QUEUE_BYTES, items};
 use crate::error::{Error, Result};
+use crate::group::StoredMessage;
 use crate::model::{self, ConversationId, Message, Name, Role, Timestamp};
 use crate::record::{self, Body, Head, Header, Origin, TitleSource, key};
 
@@ -327,13 +328,21 @@ fn check_expected(id: ConversationId, expected: ExpectedHead, head: Option<&Head
 }
 
 /// The title that the first user text gives, and its message.
-pub(super) fn title(messages: &[Message]) -> Option<(u64, String)> {
+fn title(messages: &[Message]) -> Option<(u64, String)> {
     (0..).zip(messages).filter(|(_, message)| message.role == Role::User).find_map(|(index, message)| {
         let text = message.chunks.iter().find_map(|chunk| match &chunk.body {
             model::Body::Text { text, .. } if !text.trim_start().is_empty() => Some(text),
             _ => None,
         });
         Some((index, title_of(text?)))
+    })
+}
+
+/// The title that stored messages give, and the index of the one that gives it.
+pub(super) fn first_title(messages: &[StoredMessage]) -> Option<(u64, String)> {
+    messages.iter().find_map(|stored| {
+        let (_, title) = title(std::slice::from_ref(&stored.message))?;
+        Some((stored.index, title))
     })
 }
 

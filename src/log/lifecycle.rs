@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::append::{Draft, Durability, Placed, Receipt, index_ops, title};
+use super::append::{Draft, Durability, Placed, Receipt, first_title, index_ops};
 use super::limits::{check_key, check_name};
 use super::read::Segment;
 use super::state::{Pending, Unsealed};
 use super::writer::Closed;
 use super::{Core, Pin};
 use crate::error::{Error, Result};
-use crate::model::{ConversationId, Message, Name};
+use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Head, Header, Line, Meta, Origin, Rewind, TitleSource, key};
 
 /// Keeps a conversation as it is: nothing is queued for it, and all that was is durable.
@@ -91,11 +91,7 @@ impl Core {
 
     /// The title that the visible messages give.
     fn derived_title(&self, id: ConversationId, head: &Head) -> Result<Option<(u64, String)>> {
-        let messages = self.group(id, head, Vec::new())?.messages;
-        Ok(messages.iter().find_map(|stored| {
-            let (_, title) = title(std::slice::from_ref::<Message>(&stored.message))?;
-            Some((stored.index, title))
-        }))
+        Ok(first_title(&self.group(id, head, Vec::new())?.messages))
     }
 
     pub(super) fn change_head(&self, pending: &mut Pending, change: impl FnOnce(&mut Head)) {

@@ -244,14 +244,23 @@ impl Core {
     /// The head in the engine: it may be ahead of what is durable. One that is damaged or missing is derived from the
     /// records.
     fn stored_head(&self, id: ConversationId) -> Result<Option<Head>> {
+        self.stored_head_or(id, Self::derived_head)
+    }
+
+    /// The head in the engine, or what is derived in place of one that is damaged or missing.
+    fn stored_head_or(
+        &self,
+        id: ConversationId,
+        derived: impl FnOnce(&Self, ConversationId) -> Result<Option<Head>>,
+    ) -> Result<Option<Head>> {
         let key = key::head(id);
         let Some(bytes) = self.engine.get(&key)? else {
             let is_lost = self.has_any(&key::prefix(key::RECORD, id))? && self.tombstone(id)?.is_none();
-            return if is_lost { self.derived_head(id) } else { Ok(None) };
+            return if is_lost { derived(self, id) } else { Ok(None) };
         };
         match Head::open(&key, &bytes) {
             Ok(head) => Ok(Some(head)),
-            Err(Error::Corrupt { detail, .. }) => match self.derived_head(id)? {
+            Err(Error::Corrupt { detail, .. }) => match derived(self, id)? {
                 Some(head) => Ok(Some(head)),
                 None => Err(Error::Corrupt { conversation: Some(id), seq: None, detail }),
             },

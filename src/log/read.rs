@@ -38,7 +38,8 @@ impl Core {
         while let Some((parent_id, at_seq)) = parent {
             segments.push(Segment { conversation, first: at_seq + 1, last });
             (conversation, last) = (ConversationId::from_bytes(parent_id), at_seq);
-            let grandparent = match self.stored_head(conversation)? {
+            // Its own records tell the parent: to ask its ancestors too would not end where forks name each other.
+            let grandparent = match self.stored_head_or(conversation, Self::own_head)? {
                 Some(head) => head.parent,
                 // It was deleted, and stays as far as its forks read it.
                 None => {
