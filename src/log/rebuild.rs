@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use super::append::first_title;
-use super::read::{Item, Segment};
-use super::{COMMIT, Core};
+use super::core::{COMMIT, Core};
+use super::read::Item;
+use super::segments::Segment;
+use super::title::first_title;
 use crate::engine::{Batch, Directory, Order};
 use crate::error::{Error, Result};
 use crate::group::Grouper;
