@@ -15,7 +15,7 @@ fn open_as<E: Engine + 'static>(engine: &Arc<E>, opening: Opening) -> Log {
     Log::open(Arc::clone(engine) as Arc<dyn Engine>, clock, Duration::from_secs(3600), opening).unwrap()
 }
 
-fn open(engine: &Arc<Memory>) -> Log {
+pub(super) fn open(engine: &Arc<Memory>) -> Log {
     open_as(engine, Opening::default())
 }
 
@@ -26,7 +26,7 @@ fn append(log: &Log, name: &str, texts: &[&str]) {
     log.core().append(&name.into(), &messages, &options).unwrap();
 }
 
-fn problems(log: &Log) -> Vec<String> {
+pub(super) fn problems(log: &Log) -> Vec<String> {
     let found = log.core().verify(&mut |_, _| ()).unwrap().problems;
     found.iter().map(ToString::to_string).collect()
 }
@@ -38,7 +38,7 @@ fn count(log: &Log, name: &str) -> usize {
 }
 
 /// A store with a conversation of two appends, a fork of it, one with a record in parts.
-fn store() -> Arc<Memory> {
+pub(super) fn store() -> Arc<Memory> {
     let engine = Arc::new(Memory::default());
     let log = open(&engine);
     append(&log, "a", &["one", "two"]);
@@ -51,7 +51,7 @@ fn store() -> Arc<Memory> {
 }
 
 /// Takes all values of a kind that belong to a conversation.
-fn take(engine: &dyn Engine, kind: u8, name: &str) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+pub(super) fn take(engine: &dyn Engine, kind: u8, name: &str) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let id = Name::from(name).id();
     let is_meant = |key: &[u8]| match key.first() {
         Some(&key::INDEX) => kind == key::INDEX && key::parse_index(key).is_some_and(|(_, of)| of == id),
@@ -64,7 +64,7 @@ fn take(engine: &dyn Engine, kind: u8, name: &str) -> Vec<(Vec<u8>, Option<Vec<u
     taken
 }
 
-fn change_head(engine: &Memory, name: &str, change: impl FnOnce(&mut Head)) {
+pub(super) fn change_head(engine: &Memory, name: &str, change: impl FnOnce(&mut Head)) {
     let key = key::head(Name::from(name).id());
     let bytes = engine.get(&key).unwrap().unwrap();
     let mut head: Head = record::open("a head", &key, &bytes).unwrap();
@@ -215,91 +215,6 @@ fn forks_of_each_other_end() {
     for name in ["a", "b", "c"] {
         assert_eq!(named(&log, name), (None, Vec::new()));
     }
-}
-
-#[test]
-fn verify_tells_what_does_not_fit_together() {
-    type Damage = fn(&Memory);
-    let table: &[(Damage, &str, &str)] = &[
-        (|engine| drop(take(engine, key::HEAD, "a")), "a", "it has records, but no head"),
-        (|engine| drop(take(engine, key::INDEX, "a")), "a", "it is missing in the listing index"),
-        (
-            |engine| drop(take(engine, key::FORK, "a")),
-            "fork",
-            "the conversation that it was forked from does not know of it",
-        ),
-        (|engine| drop(take(engine, key::PART, "b")), "b", "part 0 of a record is missing"),
-        (|engine| drop(take(engine, key::RECORD, "b")), "b", "the record that should be here is missing"),
-        (
-            |engine| change_head(engine, "a", |head| head.next_message_index += 1),
-            "a",
-            "the head's message index is not that of the last record",
-        ),
-        (
-            |engine| change_head(engine, "a", |head| head.key = Some("z".to_owned())),
-            "a",
-            "key or parent differ between head and first record",
-        ),
-        (
-            |engine| change_head(engine, "a", |head| head.last_activity += 120_000_000),
-            "a",
-            "it stands in the listing index under a wrong minute",
-        ),
-        (
-            |engine| change_head(engine, "a", |head| head.next_seq = 3),
-            "a",
-            "an idempotency record points behind the last entry",
-        ),
-        (
-            |engine| {
-                take(engine, key::HEAD, "b");
-                take(engine, key::RECORD, "b");
-            },
-            "b",
-            "it has parts of records, but no head",
-        ),
-        (
-            |engine| {
-                take(engine, key::HEAD, "b");
-                take(engine, key::RECORD, "b");
-            },
-            "b",
-            "it has idempotency records, but no head",
-        ),
-        (
-            |engine| {
-                take(engine, key::HEAD, "b");
-                take(engine, key::RECORD, "b");
-            },
-            "b",
-            "it stands in the listing index, but has no head",
-        ),
-    ];
-    for (damage, name, detail) in table {
-        let engine = store();
-        damage(&engine);
-        let log = open(&engine);
-        let found = log.core().verify(&mut |_, _| ()).unwrap().problems;
-        let id = Some(Name::from(*name).id());
-        assert!(
-            found.iter().any(|problem| problem.conversation == id && problem.detail == *detail),
-            "{detail}: {found:?}"
-        );
-    }
-}
-
-#[test]
-fn a_record_under_another_index_is_told() {
-    let engine = store();
-    let id = Name::from("a").id();
-    // What would be there if the index had begun anew with the second append.
-    let body = record::Body::messages(&[Message::user("three")], 5).unwrap();
-    let header = record::Header { time: 1, base: 0, next_message_index: 3, cut: false, origin: None };
-    let values = record::seal_record(id, 3, &header, body).unwrap();
-    engine.write(Batch { ops: values.into_iter().map(|(key, value)| (key, Some(value))).collect() }).unwrap();
-    let found = open(&engine).core().verify(&mut |_, _| ()).unwrap().problems;
-    let detail = "the indexes of its messages do not follow those before it";
-    assert!(found.iter().any(|problem| problem.seq == Some(3) && problem.detail == detail), "{found:?}");
 }
 
 #[test]
