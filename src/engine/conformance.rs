@@ -2,7 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use super::{Batch, Engine, Order};
+use super::{Batch, Engine, Order, Url};
+
+/// A new directory, and the URL of an engine in it.
+pub(super) fn place(engine: &str) -> (tempfile::TempDir, Url) {
+    let dir = tempfile::tempdir().unwrap();
+    let url = Url::parse(&format!("{engine}:{}", dir.path().display())).unwrap();
+    (dir, url)
+}
 
 fn scan(engine: &dyn Engine, start: &[u8], end: &[u8], order: Order, limit: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut found = Vec::new();
