@@ -2,12 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use super::{Batch, Engine, Order, Url};
+use super::{Batch, Engine, Order};
 
 /// A new directory, and the URL of an engine in it.
-pub(super) fn place(engine: &str) -> (tempfile::TempDir, Url) {
+#[cfg(any(feature = "fjall", feature = "sled"))]
+pub(super) fn place(engine: &str) -> (tempfile::TempDir, super::Url) {
     let dir = tempfile::tempdir().unwrap();
-    let url = Url::parse(&format!("{engine}:{}", dir.path().display())).unwrap();
+    let url = super::Url::parse(&format!("{engine}:{}", dir.path().display())).unwrap();
     (dir, url)
 }
 
