@@ -189,13 +189,13 @@ fn a_last_turn_that_is_too_large_is_kept_whole_and_reported() {
 /// What is in every window takes its share of the tokens: the system message, and the tools.
 #[test]
 fn what_is_always_sent_counts() {
-    let long = "Be short. ".repeat(200);
+    let long = "Be short. ".repeat(800);
     let mut tool = Tool::new("read_file", Json::new("{}").unwrap());
     tool.description = Some(long.clone());
     let begin = |messages: &[StoredMessage], options: &PromptOptions| {
         prompts::window(&prompts::prompt(Target::OPENAI_CHAT, messages, options).unwrap()).unwrap_or_default()
     };
-    let options = PromptOptions::new().with_max_tokens(1500);
+    let options = PromptOptions::new().with_max_tokens(3000);
     let mut told = agent(15);
     told[0].message.chunks = vec![Chunk::text(&long)];
     assert_eq!(begin(&agent(15), &options), 0);
