@@ -13,7 +13,7 @@ use common::reported::{self, Case};
 use common::{cases, config, hostile, prompts};
 use conversation_store::StoredMessage;
 use conversation_store::model::{Json, Role};
-use conversation_store::provider::{FinishedTools, NoContent, PromptOptions, Target, Thinking, Tool};
+use conversation_store::provider::{FinishedTools, Images, NoContent, PromptOptions, Target, Thinking, Tool};
 use proptest::test_runner::{TestError, TestRunner};
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ fn options() -> Vec<PromptOptions> {
     let tools = ["read_file", "9 odd names"].map(|name| Tool::new(name, schema.clone()).with_description("Reads."));
     let flattened = PromptOptions::new().with_finished_tools(FinishedTools::Flatten).with_tools(tools);
     let dropped = PromptOptions::new().with_finished_tools(FinishedTools::Drop).with_thinking(Thinking::Tagged);
-    let empty = PromptOptions::new().with_no_content(NoContent::Empty);
+    let empty = PromptOptions::new().with_no_content(NoContent::Empty).with_images(Images::Omit);
     let thinking = thinking.map(|thinking| PromptOptions::new().with_thinking(thinking));
     thinking.into_iter().chain([prefill, flattened, dropped, empty]).collect()
 }
