@@ -20,12 +20,12 @@ pub(super) fn part(messages: Vec<StoredMessage>, _: &mut Vec<ReportLine>) -> Vec
 /// The messages with their steps apart, as far as `parts` of a call says that its result ends one.
 pub(crate) fn parted(messages: &[StoredMessage], parts: impl Fn(&Chunk) -> bool) -> Cow<'_, [StoredMessage]> {
     let steps: Vec<Vec<Range<usize>>> = messages.iter().map(|stored| steps(stored, &parts)).collect();
-    if steps.iter().all(|steps| steps.len() <= 1) {
+    if steps.iter().all(Vec::is_empty) {
         return Cow::Borrowed(messages);
     }
     let mut out = Vec::with_capacity(messages.len());
     for (stored, steps) in messages.iter().zip(steps) {
-        let Some((last, before)) = steps.split_last().filter(|(_, before)| !before.is_empty()) else {
+        let Some((last, before)) = steps.split_last() else {
             out.push(stored.clone());
             continue;
         };
@@ -42,11 +42,12 @@ pub(crate) fn parted(messages: &[StoredMessage], parts: impl Fn(&Chunk) -> bool)
     Cow::Owned(out)
 }
 
-/// The chunks of each step. It ends behind the results of its calls, where the assistant says or asks something more.
+/// The chunks of each step; none where there is but one. A step ends behind the results of its calls, where the assistant says or asks something more.
 fn steps(stored: &StoredMessage, parts: impl Fn(&Chunk) -> bool) -> Vec<Range<usize>> {
     let chunks = &stored.message.chunks;
     let mut steps = Vec::new();
-    if stored.message.role != Role::Assistant {
+    let holds_results = || chunks.iter().any(|chunk| matches!(chunk.body, Body::ToolResult { .. }));
+    if stored.message.role != Role::Assistant || !holds_results() {
         return steps;
     }
     let (mut start, mut open, mut answered): (_, Vec<(&str, bool)>, _) = (0, Vec::new(), false);
@@ -66,6 +67,8 @@ fn steps(stored: &StoredMessage, parts: impl Fn(&Chunk) -> bool) -> Vec<Range<us
             open.push((id, parts(chunk)));
         }
     }
-    steps.push(start..chunks.len());
+    if !steps.is_empty() {
+        steps.push(start..chunks.len());
+    }
     steps
 }
