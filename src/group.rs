@@ -73,11 +73,7 @@ impl StoredMessage {
         }
         let begin = std::mem::take(metadata);
         let mut extra = begin.extra;
-        for (name, value) in end.extra.iter() {
-            if extra.get(name).is_none() {
-                extra.push(name, value.clone());
-            }
-        }
+        extra.add_new(end.extra.iter().map(|(name, value)| (name.to_owned(), value.clone())));
         *metadata = Metadata {
             model: end.model.or(begin.model),
             id: end.id.or(begin.id),

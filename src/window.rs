@@ -153,6 +153,17 @@ mod tests {
     }
 
     #[test]
+    fn messages_of_the_log_count_once_and_stubs_not_at_all() {
+        let call = Message::assistant([Chunk::tool_call("1", "ls", "{}")]);
+        let stub = Message::tool("1", "unknown");
+        let mut messages = stored([Message::user("a"), call, stub, Message::assistant([Chunk::text("a")])]);
+        messages[2].state = MessageState::Synthetic;
+        // One message that was divided.
+        messages[3].index = messages[1].index;
+        assert_eq!(Turns::of(&messages).message_counts(), [2]);
+    }
+
+    #[test]
     fn whole_blocks_are_left_out() {
         let begins = |turn| Start { turn, fits: true };
         assert_eq!(start(&[], 5), begins(0));

@@ -1,7 +1,7 @@
 //! Which part of the crate may know which: the direction in which data flows, read from the paths in the source.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -61,6 +61,34 @@ fn the_rows_stand_in_the_direction() {
             assert!(LAYERS.iter().take(at).any(|(name, _)| name == import), "{module} imports {import}, a later row");
         }
     }
+}
+
+#[test]
+fn the_files_of_the_log_import_one_another_without_a_circle() {
+    let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (_, file, source) in sources() {
+        let path = path_of(&file);
+        if let [folder, part, ..] = path.as_slice()
+            && folder == "log"
+            && part != "tests"
+        {
+            imports.entry(part.clone()).or_default().extend(named_from(1, &path, &source));
+        }
+    }
+    let parts: BTreeSet<String> = imports.keys().cloned().collect();
+    for (part, imported) in &imports {
+        let others: Vec<_> = imported.difference(&parts).collect();
+        assert!(others.is_empty(), "{part} imports {others:?} from log/mod.rs: name the file that it stands in");
+    }
+    // Who imports nothing of those that are left is in no circle.
+    loop {
+        let left: BTreeSet<String> = imports.keys().cloned().collect();
+        imports.retain(|_, imported| !imported.is_disjoint(&left));
+        if imports.len() == left.len() {
+            break;
+        }
+    }
+    assert!(imports.is_empty(), "a circle, and who imports it: {imports:?}");
 }
 
 #[test]
@@ -139,12 +167,18 @@ fn exports() -> BTreeMap<String, String> {
 
 /// The first name of every path that starts at the crate's root, by `crate::` or by enough `super::`.
 fn named_from_root(path: &[String], source: &str) -> Vec<String> {
+    named_from(0, path, source)
+}
+
+/// The first name of every path that starts at the module that the first `depth` names of this module's path lead to.
+fn named_from(depth: usize, path: &[String], source: &str) -> Vec<String> {
     let mut names = Vec::new();
-    visit(path.len(), &source.parse::<TokenStream>().unwrap(), &mut names);
+    visit(path.len() - depth, path.len(), &source.parse::<TokenStream>().unwrap(), &mut names);
     names
 }
 
-fn visit(depth: usize, tokens: &TokenStream, names: &mut Vec<String>) {
+/// `wanted`: so many modules up; `depth`: so many lead to the root.
+fn visit(wanted: usize, depth: usize, tokens: &TokenStream, names: &mut Vec<String>) {
     let tokens: Vec<_> = tokens.clone().into_iter().collect();
     let word = |at: usize| match tokens.get(at) {
         Some(TokenTree::Ident(word)) => word.to_string(),
@@ -163,7 +197,7 @@ fn visit(depth: usize, tokens: &TokenStream, names: &mut Vec<String>) {
         if word(at) == "crate" && colons(at + 1) {
             (up, at) = (depth, at + 3);
         }
-        if up > 0 && up >= depth {
+        if up > 0 && up == wanted {
             match tokens.get(at) {
                 Some(TokenTree::Group(tree)) => names.extend(first_names(tree.stream())),
                 Some(name) => names.push(name.to_string()),
@@ -171,7 +205,8 @@ fn visit(depth: usize, tokens: &TokenStream, names: &mut Vec<String>) {
             }
         } else if let Some(TokenTree::Group(group)) = tokens.get(at) {
             let is_module = at >= 2 && word(at - 2) == "mod" && group.delimiter() == Delimiter::Brace;
-            visit(depth + usize::from(is_module), &group.stream(), names);
+            let deeper = usize::from(is_module);
+            visit(wanted + deeper, depth + deeper, &group.stream(), names);
         }
         at += 1;
     }

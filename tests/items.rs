@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use conversation_store::model::{Chunk, Message, Metadata, Role};
+use conversation_store::provider::Event;
 use conversation_store::{Error, Item, Store};
 
 fn said(text: &str, item: &str) -> Message {
@@ -61,6 +62,18 @@ fn streamed_messages_are_found() {
     assert_eq!(find(&store, "chat", "msg_4"), Some((5, 4, None)));
     assert_eq!(find(&store, "chat", "late"), Some((7, 4, Some(0))));
     assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
+}
+
+/// The id that a provider gives an answer is stored with the answer's end.
+#[test]
+fn an_id_that_came_with_the_answer_is_found() {
+    let store = store();
+    let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    let said = Metadata { id: Some("resp_1".to_owned()), ..Metadata::default() };
+    let delta = Event::Delta { chunk_index: 0, chunk: Chunk::text("so far") };
+    writer.ingest([Event::Begin(said), delta, Event::Finish { reason: None, usage: None }]).unwrap();
+    let end = store.describe("chat").unwrap().last_seq;
+    assert_eq!(find(&store, "chat", "resp_1"), Some((end, 4, None)));
 }
 
 #[test]

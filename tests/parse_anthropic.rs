@@ -6,9 +6,10 @@ mod common;
 
 use std::fs;
 
+use common::parsed::{VALUES, answered, assert_repaired, parsed};
 use common::prompts;
 use conversation_store::model::{Message, Role};
-use conversation_store::provider::{Parsed, PromptOptions, Target, decode, parse, render, repair};
+use conversation_store::provider::{PromptOptions, Target, decode, parse, repair};
 use conversation_store::{Rule, Store};
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
@@ -111,10 +112,9 @@ fn broken_requests_lose_nothing() {
         ),
     ];
     for (request, rules, wanted) in table {
-        let Parsed { messages, notes, .. } = parse(TARGET, request).unwrap();
-        assert_eq!(messages.last().unwrap().to_json(), *wanted, "{request}");
-        assert_eq!(notes.iter().map(|note| note.rule).collect::<Vec<_>>(), *rules, "{request}");
-        assert_eq!(Message::from_json(wanted).unwrap().to_json(), *wanted);
+        let (messages, notes) = parsed(TARGET, request);
+        assert_eq!(messages.last().unwrap(), wanted, "{request}");
+        assert_eq!(notes, *rules, "{request}");
     }
 }
 
@@ -141,10 +141,7 @@ fn system_is_the_first_message() {
 fn answers_go_back_block_by_block() {
     for case in ["thinking_with_tools", "interleaved_thinking", "redacted_thinking", "server_tools", "code_execution"] {
         let body = fs::read_to_string(format!("tests/fixtures/providers/anthropic/{case}/response.json")).unwrap();
-        let store = Store::open("memory:").unwrap();
-        store.append("chat", &[Message::user("q"), decode(TARGET, body.as_bytes()).unwrap()]).unwrap();
-        let prompt = render(TARGET, &store.load("chat").unwrap(), &PromptOptions::new()).unwrap();
-        prompts::assert_accepted(TARGET, &prompt);
+        let prompt = answered(TARGET, body.as_bytes());
         let blocks = body.lines().filter_map(|line| line.strip_prefix("    ")).map(|line| line.trim_end_matches(','));
         for block in blocks {
             assert!(prompt.request.get().contains(block), "{case}: {block}\n{}", prompt.request);
@@ -152,21 +149,41 @@ fn answers_go_back_block_by_block() {
     }
 }
 
+/// What the model thought behind the result of the provider's own tool comes back, although it is not the first of its
+/// message: two messages of the model are one on this wire.
+#[test]
+fn thinking_behind_the_providers_own_tools_is_given_back() {
+    let request = concat!(
+        r#"{"messages":[{"role":"user","content":[{"type":"text","text":"q"}]},{"role":"assistant","content":["#,
+        r#"{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"x"}},"#,
+        r#"{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]},"#,
+        r#"{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"text","text":"a"}]},"#,
+        r#"{"role":"user","content":[{"type":"text","text":"Well?"}]}]}"#
+    );
+    let repaired = repair(TARGET, TARGET, request, &PromptOptions::new()).unwrap();
+    assert_eq!((repaired.request.get(), repaired.report), (request, vec![]));
+    let (call, thought) =
+        (r#"{"type":"server_tool_use""#, r#"{"type":"thinking","thinking":"hm","signature":"c2ln"},"#);
+    let result = r#"{"type":"web_search_tool_result""#;
+    for (behind, place) in [("a text", call), ("a call that has no result yet", result)] {
+        let elsewhere = request.replace(thought, "").replace(place, &format!("{thought}{place}"));
+        let elsewhere = elsewhere
+            .replace(r#""content":[{"type":"thinking""#, r#""content":[{"type":"text","text":"b"},{"type":"thinking""#);
+        let repaired = repair(TARGET, TARGET, &elsewhere, &PromptOptions::new()).unwrap();
+        let rules: Vec<Rule> = repaired.report.iter().map(|line| line.rule).collect();
+        assert_eq!(rules, [Rule::ThinkingLeftOut], "behind {behind}: {}", repaired.request);
+    }
+}
+
 /// What only answers have in their citations goes; the citations stay.
 #[test]
 fn citations_of_documents_go_back() {
     let body = fs::read("tests/fixtures/providers/anthropic/citations/response.json").unwrap();
-    let store = Store::open("memory:").unwrap();
-    store.append("chat", &[Message::user("q"), decode(TARGET, &body).unwrap()]).unwrap();
-    let prompt = render(TARGET, &store.load("chat").unwrap(), &PromptOptions::new()).unwrap();
-    prompts::assert_accepted(TARGET, &prompt);
+    let prompt = answered(TARGET, &body);
     let value: Value = serde_json::from_str(prompt.request.get()).unwrap();
     let cited = value["messages"][1]["content"][1]["citations"].as_array().unwrap();
     assert_eq!((cited.len(), cited[0]["end_char_index"].as_u64(), cited[0].get("file_id")), (2, Some(20), None));
 }
-
-const VALUES: &[&str] =
-    &["null", "1", "\"\"", "\"x\"", "[]", "{}", "[null]", "[1,\"a\",{}]", "{\"a\":1}", "true", "[[]]", "\"{}\""];
 
 #[test]
 fn any_json_is_parsed_without_panic_and_repaired_to_what_is_accepted() {
@@ -215,16 +232,7 @@ fn any_json_is_parsed_without_panic_and_repaired_to_what_is_accepted() {
                     r#"[{{"role":"user","content":"hi"}},{{"role":"{role}","content":[{block},{block}]}},{{"role":"user","content":"ho"}}]"#
                 );
                 for target in [TARGET, TARGET.with_dialect("bedrock").unwrap()] {
-                    let repaired = repair(target, target, &request, &PromptOptions::new()).unwrap();
-                    prompts::assert_accepted(target, &repaired);
-                }
-                for message in parse(TARGET, &request).unwrap().messages {
-                    let line = message.to_json();
-                    assert_eq!(
-                        Message::from_json(&line).unwrap_or_else(|error| panic!("{error}: {line}")),
-                        message,
-                        "{line}"
-                    );
+                    assert_repaired(target, &request);
                 }
             }
         }

@@ -4,10 +4,10 @@
 
 mod common;
 
+use common::parsed::{answered, parsed};
 use common::prompts;
-use conversation_store::model::Message;
-use conversation_store::provider::{Parsed, PromptOptions, Target, decode, parse, render, repair};
-use conversation_store::{Rule, Store};
+use conversation_store::Rule;
+use conversation_store::provider::{PromptOptions, Target, repair};
 use serde_json::Value;
 
 const TARGET: Target = Target::OPENAI_RESPONSES;
@@ -75,12 +75,9 @@ fn broken_requests_lose_nothing() {
         ),
     ];
     for (request, rules, wanted) in table {
-        let Parsed { messages, notes, .. } = parse(TARGET, request).unwrap();
-        assert_eq!(messages.iter().map(Message::to_json).collect::<Vec<_>>(), *wanted, "{request}");
-        assert_eq!(notes.iter().map(|note| note.rule).collect::<Vec<_>>(), *rules, "{request}");
-        for line in *wanted {
-            assert_eq!(Message::from_json(line).unwrap().to_json(), *line);
-        }
+        let (messages, notes) = parsed(TARGET, request);
+        assert_eq!(messages, *wanted, "{request}");
+        assert_eq!(notes, *rules, "{request}");
     }
 }
 
@@ -126,9 +123,7 @@ fn answers_come_back_as_they_were() {
     for name in ["reasoning_with_parallel_calls", "web_search_with_citations", "custom_tool", "results_with_an_image"] {
         let body = std::fs::read(format!("tests/fixtures/providers/openai_responses/{name}/response.json")).unwrap();
         let response: Value = serde_json::from_slice(&body).unwrap();
-        let store = Store::open("memory:").unwrap();
-        store.append("c", &[Message::user("go"), decode(TARGET, &body).unwrap()]).unwrap();
-        let prompt = render(TARGET, &store.load("c").unwrap(), &PromptOptions::new()).unwrap();
+        let prompt = answered(TARGET, &body);
         let request: Value = serde_json::from_str(prompt.request.get()).unwrap();
         let said = response["output"].as_array().unwrap();
         let sent = &request["input"].as_array().unwrap()[1..][..said.len()];

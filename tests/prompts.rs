@@ -9,12 +9,11 @@ use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use common::hostile::for_hostile_logs;
+use common::prompts::{self, assert_prefixes};
 use common::reported::{self, Case};
-use common::{cases, config, hostile, prompts};
-use conversation_store::StoredMessage;
-use conversation_store::model::{Json, Role};
+use conversation_store::model::Json;
 use conversation_store::provider::{FinishedTools, Images, NoContent, PromptOptions, Target, Thinking, Tool};
-use proptest::test_runner::{TestError, TestRunner};
 use serde_json::{Value, json};
 
 /// Writes requests for the oracle, if it is asked for.
@@ -81,41 +80,6 @@ fn reported_failures_keep_the_prefix() {
     }
 }
 
-fn assert_prefixes(id: &str, target: Target, messages: &[StoredMessage], options: &PromptOptions) {
-    for at in 1..messages.len() {
-        let (before, rest) = messages.split_at(at);
-        let ends_rounds = options.finished_tools != FinishedTools::Keep && rest[0].message.role == Role::User;
-        if ends_rounds || prompts::may_change(before, &rest[0].message) {
-            continue;
-        }
-        let Some(first) = prompts::prompt(target, before, options) else { continue };
-        let second = prompts::prompt(target, &messages[..=at], options).unwrap();
-        let (prefix, list) = (prompts::prefix(&first), prompts::list(&second));
-        assert!(list.starts_with(&prefix), "{id} {target} at {at}:\n{prefix}\n{list}");
-    }
-}
-
-/// Runs a property over hostile logs, each with one of the options, on two threads. Without proptest's macro: the value is
-/// shown in full when it fails.
-fn for_hostile_logs(default_cases: u32, property: impl Fn(&[StoredMessage], &PromptOptions) + Sync) {
-    let cases = cases("CONVO_HOSTILE_CASES", default_cases).div_ceil(2);
-    let run = || {
-        let logs = (hostile::log(9), proptest::sample::select(options()));
-        let result = TestRunner::new(config(cases)).run(&logs, |(messages, options)| {
-            property(&messages, &options);
-            Ok(())
-        });
-        if let Err(TestError::Fail(reason, (messages, options))) = result {
-            let messages: String = messages.iter().map(|stored| format!("{stored:?}\n")).collect();
-            panic!("{reason}\n{options:?}\n{messages}");
-        }
-    };
-    std::thread::scope(|threads| {
-        threads.spawn(run);
-        run();
-    });
-}
-
 /// Of so many hostile logs the oracle gets the prompts, for all targets.
 const JUDGED: u32 = 2_100;
 
@@ -123,7 +87,7 @@ const JUDGED: u32 = 2_100;
 fn hostile_logs_are_accepted_and_conserved() {
     let (targets, rendered) = (prompts::targets(), Mutex::new(Rendered::new("hostile.jsonl")));
     let (logs, judged) = (AtomicU32::new(0), AtomicU32::new(0));
-    for_hostile_logs(10_000, |messages, options| {
+    for_hostile_logs(9, options(), 10_000, |messages, options| {
         logs.fetch_add(1, Ordering::Relaxed);
         let (mut requests, mut is_sent) = (Vec::new(), true);
         for target in &targets {
@@ -149,7 +113,7 @@ fn hostile_logs_are_accepted_and_conserved() {
 #[test]
 fn hostile_logs_keep_the_prefix() {
     let targets = prompts::targets();
-    for_hostile_logs(500, |messages, options| {
+    for_hostile_logs(9, options(), 500, |messages, options| {
         targets.iter().for_each(|target| assert_prefixes("hostile", *target, messages, options));
     });
 }

@@ -5,12 +5,13 @@
 mod common;
 
 use common::chat::shape;
+use common::hostile::for_hostile_logs;
+use common::prompts::{self, assert_prefixes};
 use common::reported::{self, Case};
-use common::{cases, config, hostile, prompts};
+use common::stored;
 use conversation_store::model::{Chunk, Json, Message, Role};
 use conversation_store::provider::{FinishedTools, Prompt, PromptOptions, Target, Thinking, Tool, render};
-use conversation_store::{MessageState, Rule, Store, StoredMessage};
-use proptest::test_runner::{TestError, TestRunner};
+use conversation_store::{Rule, Store, StoredMessage};
 use serde_json::Value;
 
 fn options() -> Vec<PromptOptions> {
@@ -88,44 +89,18 @@ fn assert_windowed(target: Target, messages: &[StoredMessage], options: &PromptO
     assert!(lines <= 1, "{:#?}", prompt.report);
 }
 
-fn assert_prefixes(id: &str, target: Target, messages: &[StoredMessage], options: &PromptOptions) {
-    for at in 1..messages.len() {
-        let (before, rest) = messages.split_at(at);
-        let ends_rounds = options.finished_tools != FinishedTools::Keep && rest[0].message.role == Role::User;
-        if ends_rounds || prompts::may_change(before, &rest[0].message) {
-            continue;
-        }
-        let Some(first) = prompts::prompt(target, before, options) else { continue };
-        let Some(second) = prompts::prompt(target, &messages[..=at], options) else { continue };
-        if prompts::window(&first) != prompts::window(&second) {
-            continue;
-        }
-        let (prefix, list) = (prompts::prefix(&first), prompts::list(&second));
-        assert!(list.starts_with(&prefix), "{id} {target} at {at} {options:?}:\n{prefix}\n{list}");
-    }
-}
-
-fn for_hostile_logs(default_cases: u32, property: impl Fn(Target, &[StoredMessage], &PromptOptions)) {
-    let targets = prompts::targets();
-    let mut runner = TestRunner::new(config(cases("CONVO_HOSTILE_CASES", default_cases)));
-    let result = runner.run(&(hostile::log(24), proptest::sample::select(options())), |(messages, options)| {
-        targets.iter().for_each(|target| property(*target, &messages, &options));
-        Ok(())
-    });
-    if let Err(TestError::Fail(reason, (messages, options))) = result {
-        let messages: String = messages.iter().map(|stored| format!("{stored:?}\n")).collect();
-        panic!("{reason}\n{options:?}\n{messages}");
-    }
-}
-
 #[test]
 fn windows_of_hostile_logs_are_accepted_conserved_and_held() {
-    for_hostile_logs(600, assert_windowed);
+    for_hostile_logs(24, options(), 600, |messages, options| {
+        prompts::targets().into_iter().for_each(|target| assert_windowed(target, messages, options));
+    });
 }
 
 #[test]
 fn windows_of_hostile_logs_keep_the_prefix_within_a_step() {
-    for_hostile_logs(150, |target, messages, options| assert_prefixes("hostile", target, messages, options));
+    for_hostile_logs(24, options(), 150, |messages, options| {
+        prompts::targets().into_iter().for_each(|target| assert_prefixes("hostile", target, messages, options));
+    });
 }
 
 #[test]
@@ -151,19 +126,9 @@ fn turn(number: u64) -> Vec<Message> {
     ]
 }
 
-/// As a store would load them.
-fn stored(messages: Vec<Message>) -> Vec<StoredMessage> {
-    let place = |(index, message): (u64, Message)| {
-        let chunk_indexes = (0..).take(message.chunks.len()).collect();
-        let (first_seq, last_seq, state) = (index + 1, index + 1, MessageState::Complete);
-        StoredMessage { index, state, first_seq, last_seq, chunk_indexes, message }
-    };
-    (0..).zip(messages).map(place).collect()
-}
-
 fn agent(turns: u64) -> Vec<StoredMessage> {
     let system = Message::new(Role::System, [Chunk::text("You are a helper.")]);
-    stored(std::iter::once(system).chain((0..turns).flat_map(turn)).collect())
+    stored::log(std::iter::once(system).chain((0..turns).flat_map(turn)))
 }
 
 /// The first message of the window, for a conversation of each of these lengths in turns.
@@ -221,6 +186,23 @@ fn a_last_turn_that_is_too_large_is_kept_whole_and_reported() {
     }
 }
 
+/// What is in every window takes its share of the tokens: the system message, and the tools.
+#[test]
+fn what_is_always_sent_counts() {
+    let long = "Be short. ".repeat(200);
+    let mut tool = Tool::new("read_file", Json::new("{}").unwrap());
+    tool.description = Some(long.clone());
+    let begin = |messages: &[StoredMessage], options: &PromptOptions| {
+        prompts::window(&prompts::prompt(Target::OPENAI_CHAT, messages, options).unwrap()).unwrap_or_default()
+    };
+    let options = PromptOptions::new().with_max_tokens(1500);
+    let mut told = agent(15);
+    told[0].message.chunks = vec![Chunk::text(&long)];
+    assert_eq!(begin(&agent(15), &options), 0);
+    assert!(begin(&told, &options) > 0);
+    assert!(begin(&agent(15), &options.with_tools([tool])) > 0);
+}
+
 /// Thinking counts where it is sent.
 #[test]
 fn thinking_that_is_left_out_is_not_counted() {
@@ -231,7 +213,7 @@ fn thinking_that_is_left_out_is_not_counted() {
         messages.push(Message::assistant([Chunk::thinking(&thought), Chunk::tool_call("1", "look", "{}")]));
         messages.push(Message::tool("1", "Yes."));
     }
-    let messages = stored(messages);
+    let messages = stored::log(messages);
     let begin = |target: &str, thinking| {
         let options = PromptOptions::new().with_max_tokens(1000).with_thinking(thinking);
         prompts::window(&prompts::prompt(target.parse().unwrap(), &messages, &options).unwrap())

@@ -4,6 +4,14 @@ use std::ops::ControlFlow;
 
 use super::{Batch, Engine, Order};
 
+/// A new directory, and the URL of an engine in it.
+#[cfg(any(feature = "fjall", feature = "sled"))]
+pub(super) fn place(engine: &str) -> (tempfile::TempDir, super::Url) {
+    let dir = tempfile::tempdir().unwrap();
+    let url = super::Url::parse(&format!("{engine}:{}", dir.path().display())).unwrap();
+    (dir, url)
+}
+
 fn scan(engine: &dyn Engine, start: &[u8], end: &[u8], order: Order, limit: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut found = Vec::new();
     let visit = &mut |key: &[u8], value: &[u8]| {

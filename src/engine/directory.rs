@@ -102,6 +102,7 @@ impl Directory {
     }
 
     /// Notes that the store is opened in spite of damage, for openings to come too.
+    #[cfg(feature = "sled")]
     pub(super) fn note_damage(&mut self, copy: &Path) -> Result<()> {
         let path = self.path.join(DAMAGED);
         write(&path, copy.display().to_string().as_bytes())?;
@@ -122,6 +123,7 @@ impl Directory {
     }
 
     /// Sets what a full disk must still have for what lives here to be opened, in bytes.
+    #[cfg(feature = "sled")]
     pub(super) fn set_reserve(&mut self, bytes: u64) {
         self.reserve = bytes;
     }

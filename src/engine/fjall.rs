@@ -136,19 +136,18 @@ impl Engine for Fjall {
 
 #[cfg(test)]
 mod tests {
+    use super::super::conformance;
     use super::*;
 
     #[test]
     fn conforms() {
-        let dir = tempfile::tempdir().unwrap();
-        let url = Url::parse(&format!("fjall:{}", dir.path().display())).unwrap();
-        super::super::conformance::run(&*open(dir.path(), &url).unwrap());
+        let (dir, url) = conformance::place(NAME);
+        conformance::run(&*open(dir.path(), &url).unwrap());
     }
 
     #[test]
     fn a_creation_that_was_cut_off_begins_anew() {
-        let dir = tempfile::tempdir().unwrap();
-        let url = Url::parse(&format!("fjall:{}", dir.path().display())).unwrap();
+        let (dir, url) = conformance::place(NAME);
         let folder = dir.path().join(FOLDER);
         for version in [None, Some(&b""[..]), Some(b"FJL")] {
             let _ = fs::remove_dir_all(&folder);

@@ -1,6 +1,10 @@
 //! Ordered bytes, written in atomic batches. An engine knows nothing of conversations.
 //!
 //! To add an engine: one file that implements [`Engine`] and passes `conformance.rs`, and one row in [`ENGINES`].
+#![cfg_attr(
+    not(any(feature = "fjall", feature = "sled")),
+    allow(dead_code, reason = "directories, their locks and watermarks are there for engines that write to a disk")
+)]
 
 mod backup;
 mod ballast;

@@ -4,17 +4,15 @@ use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
-use super::{COMMIT, Core, EPOCH, STORE};
+use super::core::{COMMIT, Core, EPOCH, RESTORING, STORE};
 use crate::archive;
 use crate::engine::{Batch, Engine, Order};
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Timestamp};
 use crate::record::{self, Commit, Head, key};
 
-/// Present while a restore is under way.
-pub(super) const RESTORING: &str = "restoring";
 /// Bytes of pairs that a restore writes in one batch.
 const RESTORE_BYTES: usize = 128 * 1024;
 
@@ -30,7 +28,7 @@ pub struct BackupSummary {
 impl Core {
     /// Writes everything that is durable to a new file. Forks, deletions and redactions wait for it; appends do not.
     pub(crate) fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
-        let _structure = self.structure.lock().unwrap_or_else(PoisonError::into_inner);
+        let _structure = self.lock_structure();
         if self.lock().blocked.is_none() {
             self.sync()?;
         }

@@ -5,13 +5,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::core::{COMMIT, Core};
+use super::options::{Durability, Receipt};
+use super::place::Placed;
 use super::state::{CLOSED, Pending, Signal, State, Unsealed, Waiter};
-use super::{COMMIT, Core};
 use crate::engine::{Batch, Directory};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 use crate::record::{self, Commit, Head, key};
 
+/// Bytes that may wait in the queue before a buffered append blocks.
+const QUEUE_BYTES: usize = 32 * 1024 * 1024;
 /// At most this many appends in one commit.
 const COMMIT_APPENDS: usize = 256;
 /// At most this many bytes in one commit, unless a single append has more.
@@ -23,8 +27,40 @@ const COMPANY: usize = 16;
 const PATIENCE: Duration = Duration::from_micros(200);
 
 impl Core {
+    /// The state, once the conversation, which is pinned, may be written.
+    pub(super) fn writable(&self, id: ConversationId, durability: Durability) -> Result<MutexGuard<'_, State>> {
+        let mut state = self.lock();
+        loop {
+            state.check_writable()?;
+            let full = durability == Durability::Buffered && state.queued_bytes > QUEUE_BYTES;
+            if !full && !state.slot(id).frozen {
+                return Ok(state);
+            }
+            if full {
+                self.ticker.hurry();
+            }
+            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Queues a write that has its place, and returns at once, or when it is durable.
+    pub(super) fn queue(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        placed: Placed,
+        durability: Durability,
+    ) -> Result<Receipt> {
+        let Placed { pending, mut receipt, .. } = placed;
+        match durability {
+            Durability::Durable => self.queue_durable(state, pending)?,
+            Durability::Buffered => self.queue_buffered(&mut state, pending),
+        }
+        receipt.durable = durability == Durability::Durable;
+        Ok(receipt)
+    }
+
     /// Queues a write and returns; it becomes durable within the window.
-    pub(super) fn queue_buffered(&self, state: &mut State, pending: Pending) {
+    fn queue_buffered(&self, state: &mut State, pending: Pending) {
         state.push(pending);
         self.ticker.wake();
     }

@@ -1,14 +1,13 @@
 //! Deletion: the head goes first, then the records in small batches. What a crash cuts off is finished on opening.
 
 use std::ops::ControlFlow;
-use std::sync::PoisonError;
 
-use super::Core;
-use super::read::Segment;
+use super::core::Core;
+use super::segments::Segment;
 use super::state::Pending;
 use super::writer::Closed;
 use crate::engine::{Batch, Order};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{ConversationId, Name, Timestamp};
 use crate::record::{self, Record, Tombstone, key};
 
@@ -21,17 +20,15 @@ impl Core {
     /// Erases a conversation; of one that has forks, what lies behind the highest fork point, and the rest with the last
     /// fork.
     pub(crate) fn delete(&self, name: &Name) -> Result<()> {
-        let _structure = self.structure.lock().unwrap_or_else(PoisonError::into_inner);
+        let _structure = self.lock_structure();
         let id = name.id();
-        let _frozen = self.freeze(id)?;
-        let head = self.published_head(id)?.ok_or_else(|| Error::no_conversation(name))?;
+        let frozen = self.freeze(id)?;
+        let head = frozen.head(name)?;
         let tombstone = key::tombstone(id);
         let value = record::seal(&tombstone, &Tombstone { parent: head.parent })?;
-        let mut state = self.lock();
+        frozen.close_writers(0, Closed::Deleted);
+        let state = self.lock();
         state.check_writable()?;
-        for (_, writer) in state.slot(id).writers.drain() {
-            writer.close(Closed::Deleted);
-        }
         let mut pending = Pending { head: Some((id, None)), ..Pending::default() };
         pending.ops.push((key::index(Timestamp::from_micros(head.last_activity).minute(), id), None));
         pending.ops.push((tombstone, Some(value)));

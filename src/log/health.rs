@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Core;
 use crate::engine::{Directory, Engine};
 
 /// What opening a store found, and what happened since. All of it is absent from a store that is well.
@@ -30,11 +29,5 @@ pub(super) fn of(engine: &dyn Engine) -> Health {
         disk_full: engine.directory().is_some_and(Directory::disk_full),
         set_aside: engine.directory().and_then(Directory::set_aside).map(Path::to_owned),
         ..Health::default()
-    }
-}
-
-impl Core {
-    pub(crate) fn health(&self) -> Health {
-        Health { poisoned: self.lock().poisoned.clone(), ..self.health.clone() }
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use super::Core;
-use super::append::digest;
-use super::read::{self, Segment};
+use super::core::Core;
+use super::digest::digest;
+use super::read;
+use super::segments::Segment;
 use crate::engine::Order;
 use crate::entry::{Entry, EntryKind};
 use crate::error::Result;

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::Core;
+use super::core::Core;
 use crate::engine::Order;
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Timestamp};

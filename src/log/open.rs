@@ -5,11 +5,10 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use bincode::BorrowDecode;
 
-use super::backup::RESTORING;
+use super::core::{COMMIT, Clock, Core, EPOCH, RESTORING, STORE};
 use super::health;
 use super::state::{Blocked, State};
 use super::ticker::Ticker;
-use super::{COMMIT, Clock, Core, EPOCH, STORE};
 use crate::engine::{Batch, Directory, Engine, MARKER, Order};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;

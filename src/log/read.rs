@@ -3,21 +3,14 @@
 use std::borrow::Cow;
 use std::ops::{ControlFlow, RangeInclusive};
 
-use super::Core;
+use super::core::Core;
+use super::segments::Segment;
 use crate::engine::Order;
 use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::group::{Grouped, Grouper};
 use crate::model::ConversationId;
 use crate::record::{self, Head, Record, key};
-
-/// The entries that a conversation reads from one log: its own, or an ancestor's.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
-    pub(super) conversation: ConversationId,
-    pub(super) first: u64,
-    pub(super) last: u64,
-}
 
 /// What a reader is shown.
 #[derive(Debug)]
@@ -31,32 +24,6 @@ pub(crate) enum Item<'a> {
 type Visit<'a> = &'a mut dyn FnMut(Item<'_>) -> ControlFlow<()>;
 
 impl Core {
-    /// Where the conversation's entries are, oldest first.
-    pub(super) fn segments(&self, id: ConversationId, head: &Head) -> Result<Vec<Segment>> {
-        let mut segments = Vec::new();
-        let (mut conversation, mut last, mut parent) = (id, head.next_seq - 1, head.parent);
-        while let Some((parent_id, at_seq)) = parent {
-            segments.push(Segment { conversation, first: at_seq + 1, last });
-            (conversation, last) = (ConversationId::from_bytes(parent_id), at_seq);
-            let grandparent = match self.stored_head(conversation)? {
-                Some(head) => head.parent,
-                // It was deleted, and stays as far as its forks read it.
-                None => {
-                    self.tombstone(conversation)?.map(|tombstone| tombstone.parent).ok_or_else(|| Error::Corrupt {
-                        conversation: Some(id),
-                        seq: Some(at_seq),
-                        detail: format!("the conversation {conversation} that it was forked from is missing"),
-                    })?
-                }
-            };
-            // A fork point lies before all later ones, so a chain of parents ends.
-            parent = grandparent.filter(|(_, parent_at)| *parent_at < at_seq);
-        }
-        segments.push(Segment { conversation, first: 1, last });
-        segments.reverse();
-        Ok(segments)
-    }
-
     /// Shows the records that hold the seqs of a range.
     pub(super) fn read(
         &self,

@@ -3,14 +3,55 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use super::append::title;
-use super::read::{Item, Segment};
-use super::{COMMIT, Core};
+use super::core::{COMMIT, Core};
+use super::read::Item;
+use super::segments::Segment;
+use super::title::first_title;
 use crate::engine::{Batch, Directory, Order};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::group::Grouper;
-use crate::model::{ConversationId, Message, Timestamp};
-use crate::record::{self, Commit, Head, Line, TitleSource, key};
+use crate::model::{ConversationId, Timestamp};
+use crate::record::{self, Commit, Head, Line, Record, TitleSource, key};
+
+/// Title and tags as they are read from entries, in order of seq.
+struct Names {
+    /// The caller's.
+    title: Option<String>,
+    tags: Vec<String>,
+    /// Whose first user text is the title where the caller gave none.
+    messages: Grouper,
+}
+
+impl Names {
+    fn new(epoch: u64) -> Self {
+        Self { title: None, tags: Vec::new(), messages: Grouper::new(epoch, Vec::new(), 0) }
+    }
+
+    /// Takes a record; entries above `last` do not belong to the conversation. `own` unless it is an ancestor's.
+    fn read(&mut self, record: &Record<'_>, last: u64, own: bool) {
+        for (_, line) in record.lines().filter_map(Result::ok).filter(|(seq, _)| *seq <= last) {
+            let Line::Meta(meta) = line else { continue };
+            if let Some(title) = meta.title {
+                self.title = title.map(str::to_owned);
+            }
+            if let Some(tags) = meta.tags {
+                self.tags = tags.into_iter().map(str::to_owned).collect();
+            }
+        }
+        self.messages.push(record, last, own);
+    }
+
+    fn give(self, head: &mut Head) {
+        head.tags = self.tags;
+        (head.title, head.title_source) = match self.title {
+            Some(title) => (Some(title), TitleSource::Caller),
+            None => match first_title(&self.messages.finish().messages) {
+                Some((index, title)) => (Some(title), TitleSource::Message(index)),
+                None => (None, TitleSource::Pending),
+            },
+        };
+    }
+}
 
 /// Conversations that are rebuilt in one batch.
 const REBUILD_BATCH: usize = 256;
@@ -19,11 +60,20 @@ impl Core {
     /// The head that the records of a conversation give, if it has any that can be read. Seqs of records that are damaged
     /// at the end are not counted.
     pub(super) fn derived_head(&self, id: ConversationId) -> Result<Option<Head>> {
+        let mut head = self.own_head(id)?;
+        if let Some(head) = &mut head {
+            self.inherit(id, head)?;
+        }
+        Ok(head)
+    }
+
+    /// The head that a conversation's own records give: of a fork without the title and tags of its parent.
+    pub(super) fn own_head(&self, id: ConversationId) -> Result<Option<Head>> {
         let all = Segment { conversation: id, first: 1, last: u64::MAX - 2 };
         let mut head: Option<Head> = None;
-        let mut grouper = Grouper::new(self.epoch, Vec::new(), 0);
+        let mut names = Names::new(self.epoch);
         self.read(id, &[all], 1..=u64::MAX - 2, Order::Ascending, &mut |item| {
-            let Item::Record { record, .. } = item else { return ControlFlow::Continue(()) };
+            let Item::Record { record, last, own } = item else { return ControlFlow::Continue(()) };
             let head = head.get_or_insert_with(|| {
                 let origin = record.header.origin.as_ref();
                 Head {
@@ -43,34 +93,38 @@ impl Core {
             head.next_message_index = record.header.next_message_index;
             head.last_activity = head.last_activity.max(record.header.time);
             for (seq, line) in record.lines().filter_map(Result::ok) {
-                match line {
-                    Line::Rewind(_) => head.last_rewind = seq,
-                    Line::Meta(meta) => {
-                        if let Some(title) = meta.title {
-                            head.title = title.map(str::to_owned);
-                            head.title_source =
-                                if title.is_some() { TitleSource::Caller } else { TitleSource::Pending };
-                        }
-                        if let Some(tags) = meta.tags {
-                            head.tags = tags.into_iter().map(str::to_owned).collect();
-                        }
-                    }
-                    _ => {}
+                if matches!(line, Line::Rewind(_)) {
+                    head.last_rewind = seq;
                 }
             }
-            grouper.push(record, u64::MAX, true);
+            names.read(record, last, own);
             ControlFlow::Continue(())
         })?;
-        if let Some(head) = head.as_mut().filter(|head| head.title_source == TitleSource::Pending) {
-            let first = grouper.finish().messages.into_iter().find_map(|stored| {
-                let (_, title) = title(std::slice::from_ref::<Message>(&stored.message))?;
-                Some((stored.index, title))
-            });
-            if let Some((index, title)) = first {
-                (head.title, head.title_source) = (Some(title), TitleSource::Message(index));
-            }
+        if let Some(head) = &mut head {
+            names.give(head);
         }
         Ok(head)
+    }
+
+    /// Gives a fork's head, which its own records gave, the title and tags that all its entries give, as far as they can
+    /// be read.
+    fn inherit(&self, id: ConversationId, head: &mut Head) -> Result<()> {
+        if head.parent.is_none() {
+            return Ok(());
+        }
+        let segments = match self.segments(id, head) {
+            Err(Error::Corrupt { .. } | Error::UnsupportedVersion { .. }) => return Ok(()),
+            segments => segments?,
+        };
+        let mut names = Names::new(self.epoch);
+        self.read(id, &segments, 1..=head.next_seq - 1, Order::Ascending, &mut |item| {
+            if let Item::Record { record, last, own } = item {
+                names.read(record, last, own);
+            }
+            ControlFlow::Continue(())
+        })?;
+        names.give(head);
+        Ok(())
     }
 
     /// Makes consistent what a store that was damaged holds, if this one was, or if what it lost is accepted. For opening
@@ -129,7 +183,7 @@ impl Core {
         let stored = self.engine.get(&head_key)?;
         let stored = stored.and_then(|bytes| Head::open(&head_key, &bytes).ok());
         self.rebuild_items(id, batch)?;
-        let derived = self.derived_head(id)?;
+        let mut derived = self.own_head(id)?;
         let end = |head: &Option<Head>| head.as_ref().map_or(0, |head| head.next_seq);
         let agrees = match (&stored, &derived) {
             _ if end(&stored) > end(&derived) => !accept_loss,
@@ -139,6 +193,9 @@ impl Core {
             }
             _ => false,
         };
+        if let Some(derived) = derived.as_mut().filter(|_| !agrees) {
+            self.inherit(id, derived)?;
+        }
         let Some(head) = (if agrees { stored } else { derived }) else {
             batch.remove(head_key);
             return Ok(());

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::sync::PoisonError;
+use std::sync::Arc;
 
-use super::Core;
-use super::append::{Draft, Placed};
-use super::lifecycle::receipt;
-use super::read::{Item, Segment};
+use super::core::Core;
+use super::digest::FORGOTTEN;
+use super::read::Item;
+use super::segments::owner;
 use super::state::Pending;
 use crate::engine::Order;
 use crate::error::{Error, Result};
@@ -23,19 +23,14 @@ pub struct Redaction {
     pub summaries: Vec<u64>,
 }
 
-/// The content digest of an append whose content was redacted: its key is answered whatever the content.
-pub(super) const FORGOTTEN: [u8; 16] = [0; 16];
-
 impl Core {
     /// Erases the content of a message, or of one chunk of it, everywhere that it is read.
     pub(crate) fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {
-        let _structure = self.structure.lock().unwrap_or_else(PoisonError::into_inner);
+        let _structure = self.lock_structure();
         let id = name.id();
-        let _frozen = self.freeze(id)?;
-        let head = self.published_head(id)?.ok_or_else(|| Error::no_conversation(name))?;
-        if self.lock().slot(id).writers.contains_key(&message) {
-            return Err(Error::InvalidInput(format!("message {message} is still being written: finish it first")));
-        }
+        let frozen = self.freeze(id)?;
+        let head = frozen.head(name)?;
+        frozen.check_written(message..=message)?;
         let Found { mut ops, seqs, owners, summaries } = self.rewrite(id, &head, message, chunk)?;
         if ops.is_empty() {
             let what = chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
@@ -45,19 +40,12 @@ impl Core {
             self.forget_digests(*owner, &seqs, &mut ops)?;
         }
         let body = Body::redaction(Redact { message, chunk })?;
-        let draft = Draft { name, body, messages: 0, base: None, said: &[] };
-        let mut state = self.lock();
-        state.check_writable()?;
-        let Placed { mut pending, first_seq, last_seq, .. } = self.place(&mut state, draft);
-        self.change_head(&mut pending, |head| forget_title(head, message));
-        pending.ops.append(&mut ops);
-        self.queue_durable(state, pending)?;
+        let receipt = self.write_control(&frozen, body, ops, |head| forget_title(head, message))?;
         let first_seq_of_message = seqs.first().map_or(0, |(first, _)| *first);
         for owner in owners {
             self.forget_titles(owner, id, message, first_seq_of_message)?;
         }
-        let seq = receipt(id, first_seq, last_seq).last_seq;
-        Ok(Redaction { seq, summaries })
+        Ok(Redaction { seq: receipt.last_seq, summaries })
     }
 
     fn rewrite(&self, id: ConversationId, head: &Head, message: u64, chunk: Option<u32>) -> Result<Found> {
@@ -67,7 +55,7 @@ impl Core {
         let mut failed = Ok(());
         self.read(id, &segments, 1..=head.next_seq - 1, Order::Ascending, &mut |item| {
             let Item::Record { record, last, .. } = item else { return ControlFlow::Continue(()) };
-            let owner = owner(&segments, record.first_seq, id);
+            let owner = owner(&segments, record.first_seq).unwrap_or(id);
             let parts = self.parts_of(owner, record.first_seq);
             let rewritten = parts.and_then(|parts| {
                 record::redact(owner, record, parts, message, chunk, last, &mut |chunk| seen.insert(chunk))
@@ -103,11 +91,10 @@ impl Core {
             if head.is_none_or(|head| head.title_source != TitleSource::Message(message)) {
                 continue;
             }
-            let _frozen = self.freeze(id)?;
-            let mut state = self.lock();
-            let mut pending = Pending { head: Some((id, state.slot(id).queued.clone())), ..Pending::default() };
-            self.change_head(&mut pending, |head| forget_title(head, message));
-            self.queue_durable(state, pending)?;
+            let frozen = self.freeze(id)?;
+            let mut head = frozen.head(&id.into())?;
+            forget_title(Arc::make_mut(&mut head), message);
+            self.queue_durable(self.lock(), Pending { head: Some((id, Some(head))), ..Pending::default() })?;
         }
         Ok(())
     }
@@ -159,9 +146,4 @@ struct Found {
     /// The conversations in whose logs they stand.
     owners: HashSet<ConversationId>,
     summaries: Vec<u64>,
-}
-
-fn owner(segments: &[Segment], seq: u64, id: ConversationId) -> ConversationId {
-    let segment = segments.iter().find(|segment| (segment.first..=segment.last).contains(&seq));
-    segment.map_or(id, |segment| segment.conversation)
 }

@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{MapAccess, Visitor};
@@ -130,6 +131,12 @@ impl Extra {
         let Object(fields) = serde_json::from_str(text).map_err(|error| JsonError(error.to_string()))?;
         let fields = fields.into_iter().map(|(name, raw)| Ok((name, Json::from_raw(raw.to_owned())?)));
         fields.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Adds fields at the end, but names that are there.
+    pub(crate) fn add_new(&mut self, fields: impl IntoIterator<Item = (String, Json)>) {
+        let mut names: HashSet<String> = self.0.iter().map(|(name, _)| name.clone()).collect();
+        self.0.extend(fields.into_iter().filter(|(name, _)| names.insert(name.clone())));
     }
 
     /// Adds a field at the end.

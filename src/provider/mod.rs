@@ -14,6 +14,7 @@ mod finding;
 pub mod gemini;
 mod imageless;
 mod ingest;
+mod kept;
 mod measure;
 mod media;
 pub mod openai_chat;
@@ -60,6 +61,8 @@ pub struct Wire {
     pub rules: &'static [&'static Rule],
     /// The key of the request under which its messages stand. An array in place of a request is taken as theirs.
     messages: &'static str,
+    /// The rule that a field of the request breaks which is not known.
+    parameters: &'static Rule,
     /// The rule that a lone surrogate breaks, in any string of the request.
     surrogates: &'static Rule,
     /// Judges a request by all other rules.

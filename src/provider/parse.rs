@@ -6,9 +6,9 @@ use serde_json::value::RawValue;
 
 use super::Target;
 use super::check::NotJson;
-use super::ingest::fields::Fields;
+use super::ingest::fields::{Fields, json, string};
 use crate::error::{Error, Result};
-use crate::model::Message;
+use crate::model::{Body, Chunk, Message, Role};
 use crate::reconcile::{ReportLine, Rule};
 
 /// The messages of a request.
@@ -116,4 +116,71 @@ impl<'a> Notes<'a> {
             line.tool_call_id = Some(id.to_owned());
         }
     }
+}
+
+/// The names of a wire's roles.
+#[derive(Debug)]
+pub(super) struct RoleNames {
+    /// Those of each role: the wire's own, and what others call it.
+    pub(super) known: &'static [(Role, &'static [&'static str])],
+    /// Those that need no note: what is rendered has the same meaning.
+    pub(super) same: &'static [&'static str],
+}
+
+/// What every role is called.
+pub(super) const ROLES: &[(Role, &[&str])] = &[
+    (Role::System, &["system", "developer"]),
+    (Role::User, &["user", "human"]),
+    (Role::Assistant, &["assistant", "ai", "model", "bot"]),
+    (Role::Tool, &["tool", "function"]),
+];
+
+impl RoleNames {
+    /// The role of this name, whatever its case.
+    pub(super) fn find(&self, name: &str) -> Option<Role> {
+        let lower = name.trim().to_lowercase();
+        self.known.iter().find(|(_, names)| names.contains(&lower.as_str())).map(|(role, _)| *role)
+    }
+
+    /// The role of this name, or the guess.
+    pub(super) fn role(&self, name: &str, guess: Role, notes: &mut Notes<'_>) -> Role {
+        let role = self.find(name).unwrap_or(guess);
+        if !self.same.contains(&name) {
+            notes.push(Rule::RoleChanged, format!("there is no role {name:?}; it was taken for {role}"));
+        }
+        role
+    }
+
+    /// The role that a message names, or the guess.
+    pub(super) fn take(&self, message: &mut Fields<'_>, guess: Role, notes: &mut Notes<'_>) -> Role {
+        if let Some(name) = message.text("role") {
+            return self.role(&name, guess, notes);
+        }
+        notes.push(Rule::RoleChanged, format!("the message has no role; it was taken for {guess}"));
+        guess
+    }
+}
+
+/// A content that is no array, whatever it is.
+pub(super) fn words(raw: &RawValue, notes: &mut Notes<'_>) -> String {
+    string(raw).unwrap_or_else(|| {
+        notes.push(Rule::Altered, "the content is neither a string nor an array; its JSON text stands for it");
+        raw.get().to_owned()
+    })
+}
+
+/// What stands where a message should, or what the wire has for it: a string is what the user said; other JSON is kept as
+/// an opaque chunk, `null` not at all.
+pub(super) fn stranger(raw: &RawValue, what: &str, opaque: Option<Chunk>, notes: &mut Notes<'_>) -> Message {
+    if let Some(text) = string(raw) {
+        notes.push(Rule::RoleChanged, format!("a string in place of the {what}; it was taken for the user's"));
+        return Message::user(text);
+    }
+    notes.push(Rule::Altered, format!("no {what}, but other JSON; it is an opaque chunk, and nothing if it is null"));
+    Message::new(Role::User, opaque)
+}
+
+/// A value that is not known, as a chunk of its own.
+pub(super) fn opaque(raw: &RawValue, kind: impl Into<String>, provider: &str) -> Option<Chunk> {
+    Some(Body::Opaque { provider: provider.to_owned(), kind: kind.into(), json: json(raw)? }.into())
 }

@@ -3,16 +3,15 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
 use super::declarations::declared;
-use super::ingest::fields::{Fields, array, is_empty};
+use super::ingest::fields::{Fields, array};
+use super::kept::Kept;
 use super::parse::{Readable, Request};
-use super::{Finding, Level, Prompt, PromptOptions, Target, Tool, check, render};
+use super::{Prompt, PromptOptions, Target, Tool, render};
 use crate::conversation::Conversation;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::group::{MessageState, StoredMessage};
 use crate::json;
 use crate::model::Message;
@@ -149,150 +148,5 @@ fn collect<'a>(value: &'a RawValue, written: &mut HashSet<(Cow<'a, str>, &'a str
     }
     if value.get().starts_with('[') {
         array(value).unwrap_or_default().into_iter().for_each(|item| collect(item, written));
-    }
-}
-
-/// The fields of the request that is made.
-struct Kept<'a>(Vec<Field<'a>>);
-
-struct Field<'a> {
-    name: String,
-    value: Value<'a>,
-    /// Whether it is of the given request; else it was rendered.
-    given: bool,
-    /// What was rendered in its place.
-    rendered: Option<&'a RawValue>,
-}
-
-enum Value<'a> {
-    Whole(&'a RawValue),
-    /// An array, of which items were left out.
-    Items(Vec<&'a RawValue>),
-}
-
-impl<'a> Kept<'a> {
-    /// The fields in the order of the given request: what was rendered stands where it stood, or at the end.
-    fn new(names: &[String], rest: Fields<'a>, rendered: &'a RawValue) -> Self {
-        let mut rendered = Fields::of(rendered).unwrap_or_default().pairs();
-        let rest = rest.pairs();
-        let mut fields: Vec<Field<'a>> = Vec::new();
-        for name in names {
-            let given = rest.iter().rfind(|(field, _)| field == name).map(|(_, raw)| *raw);
-            let made = rendered.iter().position(|(field, _)| field == name);
-            let rendered = made.map(|made| rendered.remove(made).1);
-            let (value, given) = match (given, rendered) {
-                (Some(value), None) => (value, true),
-                (Some(value), Some(_)) if !is_empty(value) => (value, true),
-                (_, Some(rendered)) => (rendered, false),
-                (None, None) => continue,
-            };
-            if !fields.iter().any(|field| field.name == *name) {
-                fields.push(Field { name: name.clone(), value: Value::Whole(value), given, rendered });
-            }
-        }
-        for (name, value) in rendered {
-            let name = name.into_owned();
-            if !fields.iter().any(|field| field.name == name) {
-                fields.push(Field { name, value: Value::Whole(value), given: false, rendered: None });
-            }
-        }
-        Self(fields)
-    }
-
-    /// The request, without what the target would refuse of the given fields.
-    fn accepted(&mut self, target: Target, report: &mut Vec<ReportLine>) -> Result<Box<RawValue>> {
-        loop {
-            let request = self.written()?;
-            let refused = refused(target, &request);
-            let Some(first) = refused.first() else { return Ok(request) };
-            // Each turn leaves something out, so there is an end.
-            let left_out = match refused.iter().find_map(|finding| Some((self.place(finding)?, finding))) {
-                Some(((at, item), finding)) => Some((self.leave_out(at, item), finding)),
-                None => self.cause(target, first)?.map(|at| (self.leave_out(at, None), first)),
-            };
-            let Some((left_out, finding)) = left_out else { return Ok(request) };
-            let detail =
-                format!("`{left_out}` was left out, the target refuses it: {}: {}", finding.rule, finding.problem);
-            report.push(ReportLine::new(Rule::LeftOut, detail));
-        }
-    }
-
-    fn written(&self) -> Result<Box<RawValue>> {
-        to_raw_value(self).map_err(|error| Error::InvalidInput(format!("it cannot be written: {error}")))
-    }
-
-    /// The given field that a finding is about, and the item of it.
-    fn place(&self, finding: &Finding) -> Option<(usize, Option<usize>)> {
-        let end = finding.place.find(['.', '[']).unwrap_or(finding.place.len());
-        let (name, rest) = finding.place.split_at_checked(end)?;
-        let at = self.0.iter().position(|field| field.given && field.name == name)?;
-        let item = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')?.0.parse::<usize>().ok());
-        Some((at, item))
-    }
-
-    /// The given field that makes the target refuse what was rendered: thinking is switched on, say, and the thinking of the
-    /// conversation could not be kept.
-    fn cause(&mut self, target: Target, finding: &Finding) -> Result<Option<usize>> {
-        for at in 0..self.0.len() {
-            if self.0.get(at).is_some_and(|field| field.given) {
-                let field = self.0.remove(at);
-                let request = self.written()?;
-                self.0.insert(at, field);
-                if !refused(target, &request).contains(finding) {
-                    return Ok(Some(at));
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    /// Leaves out an item of an array, or a field. Tells which.
-    fn leave_out(&mut self, at: usize, item: Option<usize>) -> String {
-        let Some(field) = self.0.get_mut(at) else { return String::new() };
-        let name = field.name.clone();
-        match item.filter(|item| field.value.remove(*item)) {
-            Some(item) => return format!("{name}[{item}]"),
-            None => match field.rendered {
-                Some(rendered) => (field.value, field.given) = (Value::Whole(rendered), false),
-                None => _ = self.0.remove(at),
-            },
-        }
-        name
-    }
-}
-
-/// What the target refuses a request for.
-fn refused(target: Target, request: &RawValue) -> Vec<Finding> {
-    let mut findings = check(target, request.get()).unwrap_or_default();
-    findings.retain(|finding| finding.level == Level::Hard);
-    findings
-}
-
-impl Value<'_> {
-    /// Removes an item, if this is an array of several.
-    fn remove(&mut self, item: usize) -> bool {
-        let mut items = match self {
-            Self::Whole(raw) => array(raw).unwrap_or_default(),
-            Self::Items(items) => std::mem::take(items),
-        };
-        if items.len() < 2 || item >= items.len() {
-            return false;
-        }
-        items.remove(item);
-        *self = Self::Items(items);
-        true
-    }
-}
-
-impl Serialize for Kept<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for Field { name, value, .. } in &self.0 {
-            match value {
-                Value::Whole(raw) => map.serialize_entry(name, raw)?,
-                Value::Items(items) => map.serialize_entry(name, items)?,
-            }
-        }
-        map.end()
     }
 }

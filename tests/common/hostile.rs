@@ -4,10 +4,13 @@
 use conversation_store::model::{
     Audio, Body, Chunk, File, FinishReason, Image, Json, Message, Output, Part, PartBody, Role,
 };
+use conversation_store::provider::PromptOptions;
 use conversation_store::{MessageState, StoredMessage};
 use proptest::prelude::*;
+use proptest::test_runner::{TestError, TestRunner};
 
-use super::{blocks, items};
+use super::stored::stored;
+use super::{blocks, cases, config, items};
 
 /// A log of up to this many messages. Each text that is not blank stands in it once.
 pub(crate) fn log(messages: usize) -> impl Strategy<Value = Vec<StoredMessage>> {
@@ -17,19 +20,43 @@ pub(crate) fn log(messages: usize) -> impl Strategy<Value = Vec<StoredMessage>> 
     )
     .prop_map(|messages| {
         let mut unique = 0;
-        let placed = messages.into_iter().enumerate().map(|(index, (mut message, state))| {
+        let placed = (0..).zip(messages).map(|(index, (mut message, state))| {
             for chunk in &mut message.chunks {
                 mark(chunk, &mut unique);
             }
             if state == MessageState::Interrupted && message.finish_reason.is_none() {
                 message.finish_reason = Some(FinishReason::Interrupted);
             }
-            let chunk_indexes = (0..).take(message.chunks.len()).collect();
-            let seq = index as u64 + 1;
-            StoredMessage { index: index as u64 * 2, state, first_seq: seq, last_seq: seq, chunk_indexes, message }
+            StoredMessage { index: index * 2, ..stored(index, state, message) }
         });
         placed.collect()
     })
+}
+
+/// Runs a property over hostile logs of up to so many messages, each with one of the options, on two threads. Without
+/// proptest's macro: the value is shown in full when it fails.
+pub(crate) fn for_hostile_logs(
+    messages: usize,
+    options: Vec<PromptOptions>,
+    default_cases: u32,
+    property: impl Fn(&[StoredMessage], &PromptOptions) + Sync,
+) {
+    let cases = cases("CONVO_HOSTILE_CASES", default_cases).div_ceil(2);
+    let run = || {
+        let logs = (log(messages), proptest::sample::select(options.clone()));
+        let result = TestRunner::new(config(cases)).run(&logs, |(messages, options)| {
+            property(&messages, &options);
+            Ok(())
+        });
+        if let Err(TestError::Fail(reason, (messages, options))) = result {
+            let messages: String = messages.iter().map(|stored| format!("{stored:?}\n")).collect();
+            panic!("{reason}\n{options:?}\n{messages}");
+        }
+    };
+    std::thread::scope(|threads| {
+        threads.spawn(run);
+        run();
+    });
 }
 
 /// Makes the chunk's texts its own, unless they stand in a provider's own block too.

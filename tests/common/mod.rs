@@ -6,10 +6,12 @@ pub(crate) mod blocks;
 pub(crate) mod chat;
 pub(crate) mod hostile;
 pub(crate) mod items;
+pub(crate) mod parsed;
 #[cfg(feature = "cli")]
 pub(crate) mod program;
 pub(crate) mod prompts;
 pub(crate) mod reported;
+pub(crate) mod stored;
 
 use std::path::PathBuf;
 

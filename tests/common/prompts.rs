@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use conversation_store::model::{Body, Chunk, Message, Output, PartBody, Role};
-use conversation_store::provider::{Level, Prompt, PromptOptions, Target, check, render};
+use conversation_store::provider::{FinishedTools, Level, Prompt, PromptOptions, Target, check, render};
 use conversation_store::{Conversation, Error, Rule, StoredMessage};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -119,6 +119,27 @@ fn is_in(chunk: &Chunk, request: &str, strings: &HashSet<String>) -> bool {
         Body::File(file) => [&file.data, &file.url].into_iter().flatten().any(|place| has_data(place)),
         Body::Opaque { json, .. } => has_json(json.as_str()),
         _ => false,
+    }
+}
+
+/// Fails if a prompt does not begin with that of the messages before it, within a step of the window.
+pub(crate) fn assert_prefixes(id: &str, target: Target, messages: &[StoredMessage], options: &PromptOptions) {
+    for at in 1..messages.len() {
+        let (before, rest) = messages.split_at(at);
+        let ends_rounds = options.finished_tools != FinishedTools::Keep && rest[0].message.role == Role::User;
+        if ends_rounds || may_change(before, &rest[0].message) {
+            continue;
+        }
+        let Some(first) = prompt(target, before, options) else { continue };
+        let Some(second) = prompt(target, &messages[..=at], options) else {
+            let limits = [options.last_messages, options.last_turns, options.max_tokens];
+            assert!(limits.iter().any(Option::is_some), "{id} {target} at {at}: nothing to send");
+            continue;
+        };
+        if window(&first) == window(&second) {
+            let (prefix, list) = (prefix(&first), list(&second));
+            assert!(list.starts_with(&prefix), "{id} {target} at {at} {options:?}:\n{prefix}\n{list}");
+        }
     }
 }
 

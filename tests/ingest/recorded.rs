@@ -13,6 +13,7 @@ use conversation_store::{Conversation, Error, MessageState, Store, StoredMessage
 use serde_json::Value;
 
 use crate::common::prompts;
+use crate::common::stored::{self, stored};
 use crate::{Merged, events};
 
 struct Case {
@@ -60,21 +61,10 @@ impl Case {
 
     /// The request's messages, and this one behind them.
     fn with(&self, answer: StoredMessage) -> Vec<StoredMessage> {
-        let mut messages: Vec<StoredMessage> = parse(self.target, &self.request)
-            .unwrap()
-            .messages
-            .into_iter()
-            .enumerate()
-            .map(|(index, message)| stored(index as u64, MessageState::Complete, message))
-            .collect();
+        let mut messages = stored::log(parse(self.target, &self.request).unwrap().messages);
         messages.push(StoredMessage { index: messages.len() as u64, ..answer });
         messages
     }
-}
-
-fn stored(index: u64, state: MessageState, message: Message) -> StoredMessage {
-    let chunk_indexes = (0..).take(message.chunks.len()).collect();
-    StoredMessage { index, state, first_seq: index + 1, last_seq: index + 1, chunk_indexes, message }
 }
 
 /// The message with its JSON in one form: a whole answer is indented, a stream is not.

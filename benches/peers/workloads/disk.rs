@@ -1,4 +1,5 @@
-//! The bytes on disk over the bytes that were said: 32 threads append 3 chunks of 500 bytes, to 100 conversations in turn.
+//! The bytes on disk over the bytes that were said: 32 threads append 3 chunks of 500 bytes, to 100 conversations in turn,
+//! a million chunks in all.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,7 +12,7 @@ const THREADS: usize = 32;
 const CONVERSATIONS: usize = 100;
 
 pub(super) fn run(bench: &Bench) -> Vec<Measured> {
-    let appends = bench.size(100_000, 5_000);
+    let appends = bench.size(333_334, 5_000);
     let turn = Texts::new().chat(3, 500);
     let ids = conversations(CONVERSATIONS);
     let mut series = Vec::new();

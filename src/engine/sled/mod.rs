@@ -99,19 +99,18 @@ mod tests {
     use std::fs;
     use std::time::Duration;
 
+    use super::super::conformance;
     use super::*;
 
     #[test]
     fn conforms() {
-        let dir = tempfile::tempdir().unwrap();
-        let url = Url::parse(&format!("sled:{}", dir.path().display())).unwrap();
-        super::super::conformance::run(&*open(dir.path(), &url).unwrap());
+        let (dir, url) = conformance::place(NAME);
+        conformance::run(&*open(dir.path(), &url).unwrap());
     }
 
     #[test]
     fn a_cut_off_snapshot_does_not_keep_a_store_from_opening() {
-        let dir = tempfile::tempdir().unwrap();
-        let url = Url::parse(&format!("sled:{}", dir.path().display())).unwrap();
+        let (dir, url) = conformance::place(NAME);
         drop(open(dir.path(), &url).unwrap());
         fs::write(dir.path().join("snap.0000000000000001.generating"), b"cut off").unwrap();
         drop(open(dir.path(), &url).unwrap());
@@ -119,8 +118,7 @@ mod tests {
 
     #[test]
     fn settings_that_a_crash_left_torn_do_not_keep_a_store_from_opening() {
-        let dir = tempfile::tempdir().unwrap();
-        let url = Url::parse(&format!("sled:{}", dir.path().display())).unwrap();
+        let (dir, url) = conformance::place(NAME);
         drop(open(dir.path(), &url).unwrap());
         let settings = dir.path().join("conf");
         let whole = fs::read(&settings).unwrap();
@@ -133,8 +131,7 @@ mod tests {
 
     #[test]
     fn sleds_own_lock_is_waited_for() {
-        let dir = tempfile::tempdir().unwrap();
-        let url = Url::parse(&format!("sled:{}", dir.path().display())).unwrap();
+        let (dir, url) = conformance::place(NAME);
         drop(open(dir.path(), &url).unwrap());
         let log = File::open(dir.path().join("db")).unwrap();
         while log.try_lock().is_err() {

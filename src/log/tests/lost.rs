@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{AppendOptions, Log, Opening};
-use super::forgetful::all;
+use super::super::{AppendOptions, Core, Log, Opening};
+use super::forgetful::{Forgetful, all};
 use crate::engine::{Batch, Engine, Memory};
 use crate::error::Error;
 use crate::model::{Message, Name, Timestamp};
 use crate::record::{self, Head, key};
 
-fn open_as(engine: &Arc<Memory>, opening: Opening) -> Log {
+fn open_as<E: Engine + 'static>(engine: &Arc<E>, opening: Opening) -> Log {
     let clock = Arc::new(|| Timestamp::from_micros(1_767_323_045_000_000));
     Log::open(Arc::clone(engine) as Arc<dyn Engine>, clock, Duration::from_secs(3600), opening).unwrap()
 }
 
-fn open(engine: &Arc<Memory>) -> Log {
+pub(super) fn open(engine: &Arc<Memory>) -> Log {
     open_as(engine, Opening::default())
 }
 
@@ -26,7 +26,7 @@ fn append(log: &Log, name: &str, texts: &[&str]) {
     log.core().append(&name.into(), &messages, &options).unwrap();
 }
 
-fn problems(log: &Log) -> Vec<String> {
+pub(super) fn problems(log: &Log) -> Vec<String> {
     let found = log.core().verify(&mut |_, _| ()).unwrap().problems;
     found.iter().map(ToString::to_string).collect()
 }
@@ -38,7 +38,7 @@ fn count(log: &Log, name: &str) -> usize {
 }
 
 /// A store with a conversation of two appends, a fork of it, one with a record in parts.
-fn store() -> Arc<Memory> {
+pub(super) fn store() -> Arc<Memory> {
     let engine = Arc::new(Memory::default());
     let log = open(&engine);
     append(&log, "a", &["one", "two"]);
@@ -51,7 +51,7 @@ fn store() -> Arc<Memory> {
 }
 
 /// Takes all values of a kind that belong to a conversation.
-fn take(engine: &Memory, kind: u8, name: &str) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+pub(super) fn take(engine: &dyn Engine, kind: u8, name: &str) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let id = Name::from(name).id();
     let is_meant = |key: &[u8]| match key.first() {
         Some(&key::INDEX) => kind == key::INDEX && key::parse_index(key).is_some_and(|(_, of)| of == id),
@@ -64,7 +64,7 @@ fn take(engine: &Memory, kind: u8, name: &str) -> Vec<(Vec<u8>, Option<Vec<u8>>)
     taken
 }
 
-fn change_head(engine: &Memory, name: &str, change: impl FnOnce(&mut Head)) {
+pub(super) fn change_head(engine: &Memory, name: &str, change: impl FnOnce(&mut Head)) {
     let key = key::head(Name::from(name).id());
     let bytes = engine.get(&key).unwrap().unwrap();
     let mut head: Head = record::open("a head", &key, &bytes).unwrap();
@@ -77,7 +77,7 @@ fn change_head(engine: &Memory, name: &str, change: impl FnOnce(&mut Head)) {
 fn what_vanished_without_a_trace_is_missed_until_that_is_accepted() {
     let engine = store();
     for kind in [key::RECORD, key::PART, key::HEAD, key::INDEX, key::RECEIPT] {
-        take(&engine, kind, "b");
+        take(&*engine, kind, "b");
     }
     let missed = "store: it holds 2 conversations with 4 entries, and was left with 3 and 5: something is missing, or \
                   back, that left no other trace";
@@ -125,7 +125,7 @@ fn nothing_is_written_over_by_a_head_that_went_back() {
 #[test]
 fn a_head_that_is_lost_is_derived_and_backed_up() {
     let engine = store();
-    take(&engine, key::HEAD, "b");
+    take(&*engine, key::HEAD, "b");
     let log = open(&engine);
     assert_eq!(count(&log, "b"), 1);
     let dir = tempfile::tempdir().unwrap();
@@ -135,89 +135,86 @@ fn a_head_that_is_lost_is_derived_and_backed_up() {
     assert_eq!(problems(&log), [""; 0]);
 }
 
+/// Title and tags of a conversation.
+fn named(log: &Log, name: &str) -> (Option<String>, Vec<String>) {
+    let item = log.core().describe(Name::from(name).id()).unwrap().unwrap();
+    (item.title, item.tags)
+}
+
 #[test]
-fn verify_tells_what_does_not_fit_together() {
-    type Damage = fn(&Memory);
-    let table: &[(Damage, &str, &str)] = &[
-        (|engine| drop(take(engine, key::HEAD, "a")), "a", "it has records, but no head"),
-        (|engine| drop(take(engine, key::INDEX, "a")), "a", "it is missing in the listing index"),
-        (
-            |engine| drop(take(engine, key::FORK, "a")),
-            "fork",
-            "the conversation that it was forked from does not know of it",
-        ),
-        (|engine| drop(take(engine, key::PART, "b")), "b", "part 0 of a record is missing"),
-        (|engine| drop(take(engine, key::RECORD, "b")), "b", "the record that should be here is missing"),
-        (
-            |engine| change_head(engine, "a", |head| head.next_message_index += 1),
-            "a",
-            "the head's message index is not that of the last record",
-        ),
-        (
-            |engine| change_head(engine, "a", |head| head.key = Some("z".to_owned())),
-            "a",
-            "key or parent differ between head and first record",
-        ),
-        (
-            |engine| change_head(engine, "a", |head| head.last_activity += 120_000_000),
-            "a",
-            "it stands in the listing index under a wrong minute",
-        ),
-        (
-            |engine| change_head(engine, "a", |head| head.next_seq = 3),
-            "a",
-            "an idempotency record points behind the last entry",
-        ),
-        (
-            |engine| {
-                take(engine, key::HEAD, "b");
-                take(engine, key::RECORD, "b");
-            },
-            "b",
-            "it has parts of records, but no head",
-        ),
-        (
-            |engine| {
-                take(engine, key::HEAD, "b");
-                take(engine, key::RECORD, "b");
-            },
-            "b",
-            "it has idempotency records, but no head",
-        ),
-        (
-            |engine| {
-                take(engine, key::HEAD, "b");
-                take(engine, key::RECORD, "b");
-            },
-            "b",
-            "it stands in the listing index, but has no head",
-        ),
+fn a_fork_whose_head_is_lost_has_title_and_tags_of_its_parent_still() {
+    type Change = fn(&Core);
+    let table: &[(Change, Change, &str, &[&str])] = &[
+        (|_| (), |_| (), "one", &["work"]),
+        (|core| _ = core.set_title(&"a".into(), Some("said")).unwrap(), |_| (), "said", &["work"]),
+        (|_| (), |core| _ = core.set_title(&"fork".into(), Some("own")).unwrap(), "own", &["work"]),
+        (|_| (), |core| _ = core.change_tags(&"fork".into(), &["work"], &["own"]).unwrap(), "one", &["own"]),
+        (|_| (), |core| _ = core.change_tags(&"fork".into(), &["work"], &[]).unwrap(), "one", &[]),
+        (|core| _ = core.rewind(&"a".into(), 1).unwrap(), |_| (), "one", &["work"]),
+        (|core| _ = core.rewind(&"a".into(), 0).unwrap(), |_| (), "new", &["work"]),
+        (|_| (), |core| _ = core.rewind(&"fork".into(), 0).unwrap(), "new", &["work"]),
+        // What becomes of the parent later is not the fork's.
+        (|_| (), |core| _ = core.set_title(&"a".into(), Some("late")).unwrap(), "one", &["work"]),
+        (|_| (), |core| _ = core.change_tags(&"a".into(), &["work"], &["late"]).unwrap(), "one", &["work"]),
+        (|_| (), |core| _ = core.rewind(&"a".into(), 0).unwrap(), "one", &["work"]),
+        (|_| (), |core| core.delete(&"a".into()).unwrap(), "one", &["work"]),
     ];
-    for (damage, name, detail) in table {
-        let engine = store();
-        damage(&engine);
+    for (at, (before, after, title, tags)) in table.iter().enumerate() {
+        let engine = Arc::new(Memory::default());
         let log = open(&engine);
-        let found = log.core().verify(&mut |_, _| ()).unwrap().problems;
-        let id = Some(Name::from(*name).id());
-        assert!(
-            found.iter().any(|problem| problem.conversation == id && problem.detail == *detail),
-            "{detail}: {found:?}"
-        );
+        append(&log, "a", &["one", "two"]);
+        log.core().change_tags(&"a".into(), &[], &["work"]).unwrap();
+        before(log.core());
+        log.core().fork(&"a".into(), None, &"fork".into()).unwrap();
+        after(log.core());
+        append(&log, "fork", &["new"]);
+        log.core().fork(&"fork".into(), None, &"fork of the fork".into()).unwrap();
+        let expected = (Some((*title).to_owned()), tags.iter().map(|tag| (*tag).to_owned()).collect());
+        drop(log);
+        for lost in [&["fork"][..], &["fork of the fork"], &["fork", "fork of the fork"]] {
+            for accept_loss in [false, true] {
+                let engine = Forgetful::of(&*engine);
+                lost.iter().for_each(|name| drop(take(&*engine, key::HEAD, name)));
+                for opening in [Opening { accept_loss, ..Opening::default() }, Opening::default()] {
+                    let log = open_as(&engine, opening);
+                    for name in ["fork", "fork of the fork"] {
+                        assert_eq!(named(&log, name), expected, "{at}: {name} of {lost:?}, {accept_loss}");
+                    }
+                }
+            }
+        }
     }
 }
 
 #[test]
-fn a_record_under_another_index_is_told() {
+fn a_fork_that_lost_its_head_and_its_parent_is_still_found() {
     let engine = store();
-    let id = Name::from("a").id();
-    // What would be there if the index had begun anew with the second append.
-    let body = record::Body::messages(&[Message::user("three")], 5).unwrap();
-    let header = record::Header { time: 1, base: 0, next_message_index: 3, cut: false, origin: None };
-    let values = record::seal_record(id, 3, &header, body).unwrap();
-    engine.write(Batch { ops: values.into_iter().map(|(key, value)| (key, Some(value))).collect() }).unwrap();
-    let found = open(&engine).core().verify(&mut |_, _| ()).unwrap().problems;
-    let detail = "the indexes of its messages do not follow those before it";
-    assert!(found.iter().any(|problem| problem.seq == Some(3) && problem.detail == detail), "{found:?}");
+    take(&*engine, key::HEAD, "fork");
+    take(&*engine, key::HEAD, "a");
+    take(&*engine, key::RECORD, "a");
+    let log = open(&engine);
+    assert_eq!(named(&log, "fork").0.as_deref(), Some("own"));
+}
+
+/// Heads are derived from records, and those of forks from other conversations' too: that ends, whatever they say.
+#[test]
+fn forks_of_each_other_end() {
+    let engine = Arc::new(Memory::default());
+    for (child, parent, at_seq) in [("a", "b", 4), ("b", "a", 7), ("c", "c", 5)] {
+        let parent = Some((*Name::from(parent).id().as_bytes(), at_seq));
+        let origin = record::Origin { key: None, created: 1, parent, last_rewind: 0, first_message_index: 0 };
+        let header = record::Header { time: 1, base: 0, next_message_index: 0, cut: false, origin: Some(origin) };
+        let values = record::seal_record(Name::from(child).id(), at_seq + 1, &header, record::Body::new()).unwrap();
+        engine.write(Batch { ops: values.into_iter().map(|(key, value)| (key, Some(value))).collect() }).unwrap();
+    }
+    let store = record::StoreInfo { store_id: [1; 16], format_version: 1 };
+    let marker = key::meta("store");
+    let value = record::seal(&marker, &store).unwrap();
+    engine.write(Batch { ops: vec![(marker, Some(value))] }).unwrap();
+    let log = open_as(&engine, Opening { accept_loss: true, ..Opening::default() });
+    for name in ["a", "b", "c"] {
+        assert_eq!(named(&log, name), (None, Vec::new()));
+    }
 }
 
 #[test]

@@ -8,4 +8,5 @@ mod items;
 mod lost;
 mod meanwhile;
 mod model;
+mod problems;
 mod properties;

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use super::super::core::Core;
 use super::super::items;
-use super::super::read::{Item, Segment};
-use super::{Core, Problem, Verification};
+use super::super::read::Item;
+use super::super::segments::Segment;
+use super::{Problem, Verification};
 use crate::engine::Order;
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Timestamp};

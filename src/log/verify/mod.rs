@@ -5,12 +5,11 @@ mod whole;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::sync::PoisonError;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::Core;
+use super::core::Core;
 use super::state::UNMARKED;
 use crate::engine::Order;
 use crate::error::{Error, Result};
@@ -136,7 +135,7 @@ impl Core {
 
     /// Looks again, while nothing is written to a conversation: what is seen in passing may be half of a change.
     fn settled<T>(&self, id: ConversationId, look: impl FnOnce() -> Result<T>) -> Result<T> {
-        let _structure = self.structure.lock().unwrap_or_else(PoisonError::into_inner);
+        let _structure = self.lock_structure();
         let is_read_only = self.lock().blocked.is_some();
         let _frozen = if is_read_only { None } else { Some(self.freeze(id)?) };
         look()

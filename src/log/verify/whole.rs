@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use super::super::read::Segment;
+use super::super::core::Core;
+use super::super::segments::Segment;
 use super::conversation::told;
-use super::{Core, Problem, Verification};
+use super::{Problem, Verification};
 use crate::engine::Order;
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Timestamp};

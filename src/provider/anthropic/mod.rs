@@ -23,7 +23,7 @@ pub(super) use render::{Manner, PROVIDERS};
 pub(super) use rules::{AN_04, AN_05, AN_11, AN_35, AN_38, AN_40};
 pub(super) use turns::role;
 
-use super::{Target, Wire, dialect};
+use super::{Target, Wire};
 
 /// Name of the wire, and of the provider that it is of.
 const NAME: &str = "anthropic";
@@ -32,6 +32,7 @@ pub(super) static WIRE: Wire = Wire {
     name: NAME,
     rules: RULES,
     messages: "messages",
+    parameters: &rules::AN_02,
     surrogates: &rules::AN_39,
     check: check::check,
     render: render::render,
@@ -41,8 +42,5 @@ pub(super) static WIRE: Wire = Wire {
 
 /// Whose answers a target's are.
 fn provider(target: Target) -> &'static str {
-    match target.dialect().map(|dialect| &dialect.manner) {
-        Some(dialect::Manner::Anthropic(manner)) => manner.provider,
-        _ => NAME,
-    }
+    Manner::of(target).provider
 }

@@ -19,7 +19,7 @@ pub(super) use rules::{GM_03, GM_06, GM_17};
 pub(super) use sequence::turns;
 pub(super) use signature::unsigned_calls;
 
-use super::{Target, Wire, dialect};
+use super::{Target, Wire};
 
 /// The wire's name, also where a chunk holds what the provider wrote.
 const NAME: &str = "gemini";
@@ -29,17 +29,14 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// Whose answers a target's are.
 fn provider(target: Target) -> &'static str {
-    let manner = match target.dialect().map(|dialect| &dialect.manner) {
-        Some(dialect::Manner::Gemini(manner)) => manner,
-        _ => &AI_STUDIO,
-    };
-    manner.providers.first().copied().unwrap_or(NAME)
+    Manner::of(target).providers.first().copied().unwrap_or(NAME)
 }
 
 pub(super) static WIRE: Wire = Wire {
     name: NAME,
     rules: RULES,
     messages: "contents",
+    parameters: &rules::GM_02,
     surrogates: &rules::GM_27,
     check: check::check,
     render: render::render,

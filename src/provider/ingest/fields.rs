@@ -104,12 +104,7 @@ impl<'a> Fields<'a> {
 
     /// Adds what nobody took, but names that are there.
     pub(in crate::provider) fn extend(self, of: Owner, extra: &mut Extra) {
-        for (name, raw) in self.rest() {
-            let name = of.free(name);
-            if let Some(json) = json(raw).filter(|_| extra.get(&name).is_none()) {
-                extra.push(name, json);
-            }
-        }
+        extra.add_new(self.rest().filter_map(|(name, raw)| Some((of.free(name), json(raw)?))));
     }
 }
 

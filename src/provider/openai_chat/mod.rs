@@ -24,6 +24,7 @@ pub(super) static WIRE: Wire = Wire {
     name: "openai-chat",
     rules: RULES,
     messages: "messages",
+    parameters: &rules::OC_02,
     surrogates: &rules::OC_32,
     check: check::check,
     render: render::render,

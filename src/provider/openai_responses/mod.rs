@@ -23,6 +23,7 @@ pub(super) static WIRE: Wire = Wire {
     name: NAME,
     rules: RULES,
     messages: "input",
+    parameters: &rules::OR_02,
     surrogates: &rules::OR_28,
     check: check::check,
     render: render::render,

@@ -9,9 +9,6 @@ pub mod request;
 pub mod store;
 pub mod transcript;
 
-use conversation_store::model::Message;
-use conversation_store::{MessageState, StoredMessage};
-
 /// A property, by the name of its fuzz target and of the folders of its inputs.
 pub struct Property {
     /// The target.
@@ -29,13 +26,3 @@ pub const ALL: &[Property] = &[
     Property { name: "store", holds: store::holds },
     Property { name: "transcript", holds: transcript::holds },
 ];
-
-/// Messages as if they had come out of a log.
-fn stored(messages: Vec<Message>) -> Vec<StoredMessage> {
-    let stored = messages.into_iter().enumerate().map(|(at, message)| {
-        let (index, seq) = (at as u64, at as u64 + 1);
-        let chunk_indexes = (0..).take(message.chunks.len()).collect();
-        StoredMessage { index, state: MessageState::Complete, first_seq: seq, last_seq: seq, chunk_indexes, message }
-    });
-    stored.collect()
-}

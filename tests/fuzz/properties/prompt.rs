@@ -4,15 +4,14 @@ use conversation_store::model::{FinishReason, Message};
 use conversation_store::provider::{FinishedTools, PromptOptions, Thinking};
 use conversation_store::{Conversation, MessageState, next_step};
 
-use super::stored;
-use crate::common::prompts;
+use crate::common::{prompts, stored};
 
 /// Takes the first line as the words of the options, and the others as the lines of a transcript.
 pub fn holds(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let Some((words, lines)) = text.split_once('\n') else { return };
     let options = words.split(' ').fold(PromptOptions::new(), option);
-    let mut log = stored(lines.lines().filter_map(|line| Message::from_json(line).ok()).collect());
+    let mut log = stored::log(lines.lines().filter_map(|line| Message::from_json(line).ok()));
     for message in &mut log {
         if message.message.finish_reason == Some(FinishReason::Interrupted) {
             message.state = MessageState::Interrupted;

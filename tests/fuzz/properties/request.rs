@@ -4,8 +4,7 @@ use conversation_store::model::Message;
 use conversation_store::provider::{PromptOptions, Target, WIRES, check, parse, render, repair};
 use conversation_store::{Conversation, Error};
 
-use super::stored;
-use crate::common::prompts;
+use crate::common::{prompts, stored};
 
 /// Takes the bytes as a request of each wire.
 pub fn holds(data: &[u8]) {
@@ -24,7 +23,7 @@ pub fn holds(data: &[u8]) {
         for message in &parsed.messages {
             assert_eq!(Message::from_json(&message.to_json()).unwrap(), *message);
         }
-        let log = stored(parsed.messages);
+        let log = stored::log(parsed.messages);
         for target in prompts::targets() {
             match repair(from, target, &text, &options) {
                 Ok(repaired) => prompts::assert_accepted(target, &repaired),
@@ -34,7 +33,7 @@ pub fn holds(data: &[u8]) {
             let Some(prompt) = prompts::prompt(target, &log, &options) else { continue };
             prompts::assert_accepted(target, &prompt);
             if from.wire().name == target.wire().name && target.dialect().is_none() {
-                let again = stored(parse(from, prompt.request.get()).unwrap().messages);
+                let again = stored::log(parse(from, prompt.request.get()).unwrap().messages);
                 let again = render(target, &Conversation::new(again), &options).unwrap();
                 assert_eq!(again.request.get(), prompt.request.get(), "{target}");
             }

@@ -6,10 +6,11 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::super::parse::{block, native, opaque};
+use super::super::parse::{block, native};
 use crate::model::{Body, Chunk};
 use crate::provider::ingest::Answer;
 use crate::provider::ingest::fields::{Fields, array, is_empty, json, string};
+use crate::provider::parse::opaque;
 
 /// The blocks that have not ended, by index.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use super::super::NAME;
 use super::{media, result};
 use crate::model::{Body, Chunk, Json, Native};
 use crate::provider::ingest::fields::{Fields, Owner, is_empty, json, string};
+use crate::provider::parse::opaque;
 
 /// Reads the fields of one type of block. `None` if they are not what the type has, or more than a chunk has a place for.
 type Read = fn(&mut Fields<'_>, &RawValue) -> Option<Chunk>;
@@ -38,10 +39,6 @@ pub(in super::super) fn block(raw: &RawValue, provider: &str) -> Option<Chunk> {
         return Some(chunk);
     }
     opaque(raw, kind, provider)
-}
-
-pub(in super::super) fn opaque(raw: &RawValue, kind: String, provider: &str) -> Option<Chunk> {
-    Some(Body::Opaque { provider: provider.to_owned(), kind, json: json(raw)? }.into())
 }
 
 /// The block, to be given back as it came.

@@ -9,12 +9,12 @@ use serde_json::value::RawValue;
 
 use super::provider;
 use crate::error::Result;
-use crate::model::{Body, Chunk, Message};
+use crate::model::{Chunk, Message};
 use crate::provider::Target;
-use crate::provider::ingest::fields::{Fields, array, json, string};
-use crate::provider::parse::{Notes, Parsed, no_messages};
+use crate::provider::ingest::fields::{Fields, array, string};
+use crate::provider::parse::{Notes, Parsed, no_messages, opaque};
 
-pub(super) use block::{block, native, opaque};
+pub(super) use block::{block, native};
 
 /// Takes `system` and the messages out of a request. Each message gives one, so their positions stay, behind that of
 /// `system`.
@@ -39,10 +39,7 @@ fn system(raw: &RawValue, provider: &str) -> Option<Message> {
     }
     let chunks: Vec<Chunk> = match array(raw) {
         Some(blocks) => blocks.into_iter().filter_map(|raw| block(raw, provider)).collect(),
-        None => {
-            let (provider, kind) = (provider.to_owned(), "system".to_owned());
-            vec![Body::Opaque { provider, kind, json: json(raw)? }.into()]
-        }
+        None => vec![opaque(raw, "system", provider)?],
     };
     let mut message = Message::system("");
     message.chunks = chunks;

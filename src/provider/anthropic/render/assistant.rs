@@ -210,14 +210,20 @@ impl Plan<'_> {
         self.media.is_empty() && self.steps.iter().all(|step| matches!(step, Step::Think(_)))
     }
 
-    /// Whether thinking may be given back as it came: the model thought first (AN-24), said something behind it (AN-25), and
-    /// all up to its last thought is as it said it (AN-43).
-    pub(super) fn keeps_thinking(&self) -> bool {
+    /// Whether thinking may be given back as it came: it stands where the model thinks, at the beginning if `begins`, or
+    /// behind the result of a tool that the provider ran (AN-24), something was said behind it (AN-25), and all up to the
+    /// last thought is as the model said it (AN-43).
+    pub(super) fn keeps_thinking(&self, begins: bool) -> bool {
         let is_thought = |step: &Step<'_>| matches!(step, Step::Think(_));
-        let leading = self.steps.iter().take_while(|step| is_thought(step)).count();
+        let first = self.steps.iter().position(is_thought).unwrap_or(0);
+        let leading = first + self.steps.iter().skip(first).take_while(|step| is_thought(step)).count();
         let end = self.steps.iter().rposition(is_thought).map_or(0, |last| last + 1);
+        let is_in_place = match first.checked_sub(1).and_then(|before| self.steps.get(before)) {
+            None => begins,
+            Some(before) => matches!(before, Step::Say(block) if block.is_server_result()),
+        };
         let intact = self.changed.is_none_or(|changed| changed >= end);
         let apart = self.steps.iter().any(|step| matches!(step, Step::Answer));
-        leading > 0 && end < self.steps.len() && intact && (leading == end || !apart)
+        is_in_place && end < self.steps.len() && intact && (leading == end || !apart)
     }
 }

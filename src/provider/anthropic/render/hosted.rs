@@ -57,7 +57,7 @@ impl<'a> Renderer<'a> {
             && asked.server_call(is_known) == Some(&call.id)
             && found.server_result(is_known) == Some(&call.id);
         let position = ptr::eq(*stored, turn.stored).then_some(*chunk);
-        is_pair.then(|| (asked.block(OwnKind::Server, None), found.block(OwnKind::Server, None), position))
+        is_pair.then(|| (asked.block(OwnKind::Other, None), found.block(OwnKind::ServerResult, None), position))
     }
 
     /// Calls and results that are kept as opaque chunks.
@@ -80,8 +80,8 @@ impl<'a> Renderer<'a> {
                 given.server_result(is_known).and_then(|id| open.iter().position(|call| call.0 == id))
             {
                 let (id, position, call) = open.remove(asked);
-                hosted.blocks.insert(position, call.block(OwnKind::Server, None));
-                hosted.blocks.insert(at, given.block(OwnKind::Server, None));
+                hosted.blocks.insert(position, call.block(OwnKind::Other, None));
+                hosted.blocks.insert(at, given.block(OwnKind::ServerResult, None));
                 ids.push(id);
             }
         }

@@ -31,7 +31,7 @@ use crate::provider::tools::declared;
 use crate::provider::turns::{BEGINNING, BRIDGE, turns};
 use crate::provider::{PromptOptions, Target, dialect};
 use crate::reconcile::{ReportLine, Rule};
-use wire::{Block, Message, Origin, OwnKind, Request, Speaker};
+use wire::{Block, Message, Origin, Request, Speaker};
 
 /// How a server speaks this wire.
 #[derive(Debug)]
@@ -55,6 +55,15 @@ pub(in crate::provider) const PROVIDERS: &[&str] = &["anthropic", "bedrock"];
 const ANTHROPIC: Manner =
     Manner { provider: NAME, providers: PROVIDERS, names: NameRule::words(128), addresses: true, declares: false };
 
+impl Manner {
+    pub(in crate::provider) fn of(target: Target) -> &'static Self {
+        match target.dialect().map(|dialect| &dialect.manner) {
+            Some(dialect::Manner::Anthropic(manner)) => manner,
+            _ => &ANTHROPIC,
+        }
+    }
+}
+
 /// AN-16; the length is Bedrock's (BR-01), so that a history may move.
 const IDS: IdRule = IdRule { min: 1, max: 64, allows: is_id_character };
 /// Bytes of a request (AN-42).
@@ -70,10 +79,7 @@ pub(super) fn render(
     messages: &[StoredMessage],
     options: &PromptOptions,
 ) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
-    let manner = match target.dialect().map(|dialect| &dialect.manner) {
-        Some(dialect::Manner::Anthropic(manner)) => manner,
-        _ => &ANTHROPIC,
-    };
+    let manner = Manner::of(target);
     let mut report = Vec::new();
     let turns = turns(messages, IDS, manner.names, &mut report);
     let mut renderer = Renderer {
@@ -170,10 +176,9 @@ impl<'a> Renderer<'a> {
     /// Whether a message of the assistant may begin with thinking here: it is the first of its side, or the provider's own
     /// tools gave their results last.
     fn may_think(&self) -> bool {
-        self.messages.last().is_none_or(|last| {
-            let after_server = matches!(last.content.last(), Some(Block::Own(own)) if own.kind == OwnKind::Server);
-            last.role == Speaker::User || after_server
-        })
+        let allows =
+            |last: &Message<'_>| last.role == Speaker::User || last.content.last().is_some_and(Block::is_server_result);
+        self.messages.last().is_none_or(allows)
     }
 
     fn note(&mut self, rule: Rule, stored: &StoredMessage, chunk: usize, detail: impl Into<String>) {

@@ -67,9 +67,9 @@ impl<'a> Renderer<'a> {
             Thinking::Native if thoughts.any(|thought| thought.own.is_none()) => {
                 Use::LeftOut("the target takes thinking with its signature only, and all of a message or none")
             }
-            Thinking::Native if !self.may_think() || !plan.keeps_thinking() => {
-                Use::LeftOut("the target takes thinking only where the model thought it, before all else and unchanged")
-            }
+            Thinking::Native if !plan.keeps_thinking(self.may_think()) => Use::LeftOut(
+                "the target takes thinking only where the model thought it: first, or behind its own tools, and unchanged",
+            ),
             Thinking::Native => Use::Own,
         }
     }

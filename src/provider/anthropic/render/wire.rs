@@ -75,6 +75,13 @@ pub(super) enum Block<'a> {
     Own(Own<'a>),
 }
 
+impl Block<'_> {
+    /// Whether the model may think behind it, as it does at the beginning of its turn.
+    pub(super) fn is_server_result(&self) -> bool {
+        matches!(self, Self::Own(own) if own.kind == OwnKind::ServerResult)
+    }
+}
+
 /// A block of the provider's own.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
@@ -88,8 +95,8 @@ pub(super) struct Own<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OwnKind {
-    /// A call of a tool that the provider runs, or its result: the model may think again behind it.
-    Server,
+    /// The result of a tool that the provider ran: the model may think again behind it.
+    ServerResult,
     /// It counts among the images.
     Image,
     Other,

@@ -10,19 +10,20 @@ use crate::error::Result;
 use crate::model::{Body, Chunk, Message, Role};
 use crate::provider::Target;
 use crate::provider::ingest::fields::{Fields, Owner, array, string};
-use crate::provider::parse::{Notes, Parsed, no_messages};
+use crate::provider::parse::{Notes, Parsed, RoleNames, no_messages, stranger};
 use crate::reconcile::Rule;
 
 pub(super) use part::{Names, Origin, part, take};
 
-/// Roles by name: the wire's own, and what others call them.
-const ROLES: &[(Role, &[&str])] = &[
-    (Role::User, &["user", "function", "human", "tool"]),
-    (Role::Assistant, &["model", "assistant", "ai", "bot"]),
-    (Role::System, &["system", "developer"]),
-];
-/// Names that need no note: what is rendered has the same meaning.
-const SAME: &[&str] = &["user", "model", "function"];
+/// The wire's own, and what others call them: there is no role for tools.
+const ROLE_NAMES: RoleNames = RoleNames {
+    known: &[
+        (Role::User, &["user", "function", "human", "tool"]),
+        (Role::Assistant, &["model", "assistant", "ai", "bot"]),
+        (Role::System, &["system", "developer"]),
+    ],
+    same: &["user", "model", "function"],
+};
 
 /// Takes the messages out of a request. What the system says is its first.
 pub(super) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> {
@@ -56,12 +57,7 @@ pub(super) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> 
 /// A content: one message, or two where answers to calls stand beside other parts.
 fn content(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> Vec<Message> {
     let Some(mut fields) = Fields::of(raw) else {
-        if let Some(text) = string(raw) {
-            notes.push(Rule::RoleChanged, "a string in place of a content; it was taken for the user's");
-            return vec![Message::user(text)];
-        }
-        notes.push(Rule::Altered, "no content, but other JSON; it was kept as an opaque chunk");
-        return vec![Message::new(Role::User, part::opaque("content", raw, provider))];
+        return vec![stranger(raw, "content", part::opaque("content", raw, provider), notes)];
     };
     let chunks = parts(&mut fields, provider);
     let role = role(&mut fields, &chunks, notes);
@@ -92,13 +88,7 @@ fn role(fields: &mut Fields<'_>, chunks: &[Chunk], notes: &mut Notes<'_>) -> Rol
         }
         return guess;
     };
-    let lower = name.trim().to_lowercase();
-    let known = ROLES.iter().find(|(_, names)| names.contains(&lower.as_str())).map(|(role, _)| *role);
-    let role = known.unwrap_or(guess);
-    if !SAME.contains(&name.as_str()) {
-        notes.push(Rule::RoleChanged, format!("there is no role {name:?}; it was taken for {role}"));
-    }
-    role
+    ROLE_NAMES.role(&name, guess, notes)
 }
 
 /// The parts of a content: an array, or one of them in place of it.

@@ -45,6 +45,15 @@ pub(in crate::provider) struct Manner {
 /// As Google's AI Studio speaks it.
 pub(in crate::provider) const AI_STUDIO: Manner = Manner { providers: &["gemini", "google"], signs: false };
 
+impl Manner {
+    pub(in crate::provider) fn of(target: Target) -> &'static Self {
+        match target.dialect().map(|dialect| &dialect.manner) {
+            Some(dialect::Manner::Gemini(manner)) => manner,
+            _ => &AI_STUDIO,
+        }
+    }
+}
+
 /// Ids are not sent: calls and responses meet by their order (GM-08, GM-11).
 const IDS: IdRule = IdRule { min: 1, max: 64, allows: |_| true };
 /// GM-16.
@@ -55,10 +64,7 @@ pub(super) fn render(
     messages: &[StoredMessage],
     options: &PromptOptions,
 ) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
-    let manner = match target.dialect().map(|dialect| &dialect.manner) {
-        Some(dialect::Manner::Gemini(manner)) => manner,
-        _ => &AI_STUDIO,
-    };
+    let manner = Manner::of(target);
     let mut report = Vec::new();
     let turns = signed_turns(messages, IDS, NAMES, &mut report);
     let mut renderer = Renderer { manner, options, report, system: Vec::new(), contents: Vec::new() };

@@ -120,11 +120,7 @@ impl Completion {
         self.metadata.model = self.metadata.model.take().or(model);
         self.metadata_fields.extend(rest.names().map(str::to_owned));
         let mut extra = rest.extra(Owner::Message);
-        for (name, json) in std::mem::take(&mut self.metadata.extra).iter() {
-            if extra.get(name).is_none() {
-                extra.push(name, json.clone());
-            }
-        }
+        extra.add_new(self.metadata.extra.iter().map(|(name, value)| (name.to_owned(), value.clone())));
         self.metadata.extra = extra;
         if says {
             answer.begin(self.metadata.clone());

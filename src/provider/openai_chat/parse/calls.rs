@@ -2,9 +2,9 @@
 
 use serde_json::value::RawValue;
 
-use crate::model::{Body, Chunk, Extra, Json, Native};
-use crate::provider::ingest::fields::{Fields, Owner, json, string};
-use crate::provider::parse::Notes;
+use crate::model::{Chunk, Extra, Json, Native};
+use crate::provider::ingest::fields::{Fields, Owner, string};
+use crate::provider::parse::{Notes, opaque};
 use crate::reconcile::Rule;
 
 /// A call as it is written, whole or in pieces.
@@ -46,7 +46,7 @@ pub(super) fn tool_call(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -
         Some(fields) => Some(call(Call::read(fields), notes)),
         None => {
             let kind = "tool_calls".to_owned();
-            Some(Body::Opaque { provider: provider.to_owned(), kind, json: json(raw)? }.into())
+            opaque(raw, kind, provider)
         }
     }
 }

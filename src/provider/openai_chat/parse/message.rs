@@ -5,23 +5,18 @@ use serde_json::value::RawValue;
 use super::calls::{Call, call, tool_call};
 use super::part::part;
 use super::thinking;
-use crate::model::{Audio, Body, Chunk, Json, Message, Output, Part, PartBody, Role};
+use crate::model::{Audio, Body, Chunk, Message, Output, Part, PartBody, Role};
 use crate::provider::ingest::fields::{Fields, Owner, is_empty, json, string, text};
-use crate::provider::parse::Notes;
+use crate::provider::parse::{Notes, ROLES, RoleNames, opaque, stranger, words};
 use crate::reconcile::Rule;
 
-/// Roles by name: the wire's own, and what others call them.
-const ROLES: &[(Role, &[&str])] = &[
-    (Role::System, &["system", "developer"]),
-    (Role::User, &["user", "human"]),
-    (Role::Assistant, &["assistant", "ai", "model", "bot"]),
-    (Role::Tool, &["tool", "function"]),
-];
-/// Names that need no note: what is rendered has the same meaning.
-const SAME: &[&str] = &["system", "developer", "user", "assistant", "tool", "function"];
+const ROLE_NAMES: RoleNames =
+    RoleNames { known: ROLES, same: &["system", "developer", "user", "assistant", "tool", "function"] };
 
 pub(super) fn message(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> Message {
-    let Some(mut fields) = Fields::of(raw) else { return no_object(raw, provider, notes) };
+    let Some(mut fields) = Fields::of(raw) else {
+        return stranger(raw, "message", opaque(raw, "message", provider), notes);
+    };
     let role = role(&mut fields, notes);
     let mut message = Message::new(role, []);
     let chunks = &mut message.chunks;
@@ -54,17 +49,7 @@ fn role(fields: &mut Fields<'_>, notes: &mut Notes<'_>) -> Role {
     } else {
         Role::User
     };
-    let Some(name) = fields.text("role") else {
-        notes.push(Rule::RoleChanged, format!("the message has no role; it was taken for {guess}"));
-        return guess;
-    };
-    let lower = name.trim().to_lowercase();
-    let known = ROLES.iter().find(|(_, names)| names.contains(&lower.as_str())).map(|(role, _)| *role);
-    let role = known.unwrap_or(guess);
-    if !SAME.contains(&name.as_str()) {
-        notes.push(Rule::RoleChanged, format!("there is no role {name:?}; it was taken for {role}"));
-    }
-    role
+    ROLE_NAMES.take(fields, guess, notes)
 }
 
 fn content(fields: &mut Fields<'_>, provider: &str, chunks: &mut Vec<Chunk>, notes: &mut Notes<'_>) {
@@ -72,10 +57,7 @@ fn content(fields: &mut Fields<'_>, provider: &str, chunks: &mut Vec<Chunk>, not
         return chunks.extend(parts.into_iter().filter_map(|raw| part(raw, provider)));
     }
     let Some(raw) = fields.take("content") else { return };
-    let text = string(raw).unwrap_or_else(|| {
-        notes.push(Rule::Altered, "the content is neither a string nor an array; its JSON text stands for it");
-        raw.get().to_owned()
-    });
+    let text = words(raw, notes);
     if !text.is_empty() {
         chunks.push(Chunk::text(text));
     }
@@ -117,15 +99,4 @@ fn audio(mut fields: Fields<'_>) -> Chunk {
     chunk.id = fields.string("id");
     fields.extend(Owner::Chunk, &mut chunk.extra);
     chunk
-}
-
-/// What stands where a message should: a string is what the user said.
-fn no_object(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> Message {
-    if let Some(text) = string(raw) {
-        notes.push(Rule::RoleChanged, "a string in place of a message; it was taken for the user's");
-        return Message::user(text);
-    }
-    notes.push(Rule::Altered, "no message, but other JSON; it is an opaque chunk, and nothing if it is null");
-    let opaque = |json: Json| Body::Opaque { provider: provider.to_owned(), kind: "message".to_owned(), json }.into();
-    Message::new(Role::User, json(raw).map(opaque))
 }

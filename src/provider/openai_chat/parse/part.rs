@@ -3,7 +3,8 @@
 use serde_json::value::RawValue;
 
 use crate::model::{Audio, Body, Chunk, File, Image, Json, Native};
-use crate::provider::ingest::fields::{Fields, Owner, json, string, text};
+use crate::provider::ingest::fields::{Fields, Owner, string, text};
+use crate::provider::parse::opaque;
 
 /// Reads the fields of one type of part. `None` if they are not what the type has.
 type Read = fn(&mut Fields<'_>) -> Option<Chunk>;
@@ -33,7 +34,7 @@ pub(in super::super) fn part(raw: &RawValue, provider: &str) -> Option<Chunk> {
         fields.extend(Owner::Chunk, &mut chunk.extra);
         return Some(chunk);
     }
-    Some(Body::Opaque { provider: provider.to_owned(), kind, json: json(raw)? }.into())
+    opaque(raw, kind, provider)
 }
 
 fn read_text(fields: &mut Fields<'_>) -> Option<Chunk> {

@@ -5,16 +5,10 @@ use serde_json::value::RawValue;
 use super::said::{Origin, kind, native, opaque, says_more};
 use crate::model::{Audio, Body, Chunk, File, Image, Message, Output, Part, PartBody, Role};
 use crate::provider::ingest::fields::{Fields, Owner, json, string, text};
-use crate::provider::parse::Notes;
+use crate::provider::parse::{Notes, ROLES, RoleNames, words};
 use crate::reconcile::Rule;
 
-/// Roles by name: the wire's own, and what others call them.
-const ROLES: &[(Role, &[&str])] =
-    &[(Role::System, &["system", "developer"]), (Role::User, &["user", "human"]), (Role::Tool, &["tool", "function"])];
-/// The model's own.
-const MODEL: &[&str] = &["assistant", "ai", "model", "bot"];
-/// Names that need no note: what is rendered has the same meaning.
-const SAME: &[&str] = &["system", "developer", "user", "assistant"];
+const ROLE_NAMES: RoleNames = RoleNames { known: ROLES, same: &["system", "developer", "user", "assistant"] };
 /// Outputs that calls of functions have.
 const OUTPUTS: &[&str] = &["function_call_output", "custom_tool_call_output"];
 /// Items of the caller's that are kept as they are.
@@ -36,21 +30,13 @@ pub(super) fn given(raw: &RawValue, notes: &mut Notes<'_>) -> Option<Message> {
 
 fn message(mut fields: Fields<'_>, notes: &mut Notes<'_>) -> Option<Message> {
     let name = fields.text("role").unwrap_or_default();
-    let lower = name.trim().to_lowercase();
-    if MODEL.contains(&lower.as_str()) {
-        if !SAME.contains(&name.as_str()) {
-            notes.push(Rule::RoleChanged, format!("there is no role {name:?}; it was taken for assistant"));
-        }
-        return None;
-    }
-    let known = ROLES.iter().find(|(_, names)| names.contains(&lower.as_str())).map(|(role, _)| *role);
-    if known == Some(Role::Tool) {
+    if ROLE_NAMES.find(&name) == Some(Role::Tool) {
         notes.push(Rule::Altered, "there is no role tool; the message was taken for the output of a call");
         return Some(output(fields, notes));
     }
-    let role = known.unwrap_or(Role::User);
-    if !SAME.contains(&name.as_str()) {
-        notes.push(Rule::RoleChanged, format!("there is no role {name:?}; it was taken for {role}"));
+    let role = ROLE_NAMES.role(&name, Role::User, notes);
+    if role == Role::Assistant {
+        return None;
     }
     let mut message = Message::new(role, []);
     match fields.array("content") {
@@ -64,14 +50,6 @@ fn message(mut fields: Fields<'_>, notes: &mut Notes<'_>) -> Option<Message> {
     message.metadata.id = fields.string("id");
     message.metadata.extra = fields.extra(Owner::Message);
     Some(message)
-}
-
-/// Whatever it is written as.
-fn words(raw: &RawValue, notes: &mut Notes<'_>) -> String {
-    string(raw).unwrap_or_else(|| {
-        notes.push(Rule::Altered, "the content is neither a string nor an array; its JSON text stands for it");
-        raw.get().to_owned()
-    })
 }
 
 /// The output of a call. A chat's tool message has its content in place of it, and another name for the id.

@@ -14,8 +14,7 @@ use crate::json;
 use crate::model::{Body, Chunk, Json, Message, Native, Role};
 use crate::provider::Target;
 use crate::provider::ingest::fields::{Fields, string};
-use crate::provider::parse::{Notes, Parsed, no_messages};
-use crate::reconcile::Rule;
+use crate::provider::parse::{Notes, Parsed, no_messages, stranger};
 
 pub(super) use said::{Origin, PARAGRAPH, kind, said};
 
@@ -101,16 +100,7 @@ impl Items {
     /// What stands where an item should: a string is what the user said.
     fn stranger(&mut self, raw: &RawValue) {
         let mut notes = Notes::new(self.messages.len(), &mut self.notes);
-        let message = match string(raw) {
-            Some(text) => {
-                notes.push(Rule::RoleChanged, "a string in place of an item; it was taken for the user's");
-                Message::user(text)
-            }
-            None => {
-                notes.push(Rule::Altered, "no item, but other JSON; it was kept as an opaque chunk");
-                Message::new(Role::User, said::opaque("item", raw))
-            }
-        };
+        let message = stranger(raw, "item", said::opaque("item", raw), &mut notes);
         self.messages.push(message);
         self.last = Last::Given;
     }

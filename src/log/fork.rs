@@ -1,0 +1,112 @@
+//! Forks: conversations that read the first entries of another one.
+
+use std::sync::Arc;
+
+use super::core::Core;
+use super::limits::check_key;
+use super::options::Durability;
+use super::place::index_ops;
+use super::segments::{Segment, owner};
+use super::state::{Pending, Unsealed};
+use crate::error::{Error, Result};
+use crate::model::{ConversationId, Name};
+use crate::record::{self, Body, Head, Header, Line, Origin, TitleSource, key};
+
+impl Core {
+    /// Makes a conversation that shares the entries up to `at_seq`.
+    pub(crate) fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
+        check_key(child)?;
+        let _structure = self.lock_structure();
+        let parent_id = parent.id();
+        let frozen = self.freeze(parent_id)?;
+        let parent_head = frozen.head(parent)?;
+        let last = parent_head.next_seq - 1;
+        let at_seq = at_seq.unwrap_or(last);
+        if at_seq == 0 || at_seq > last {
+            return Err(Error::NotFound {
+                what: format!("seq {at_seq} in conversation {parent}, whose last is {last}"),
+            });
+        }
+        if child.id() == parent_id {
+            // It is frozen here: to wait for it would never end.
+            return Err(exists_already(parent_id, last));
+        }
+        let segments = self.segments(parent_id, &parent_head)?;
+        let owner = owner(&segments, at_seq).unwrap_or(parent_id);
+        let (next_message_index, last_rewind) = if at_seq == last {
+            (parent_head.next_message_index, parent_head.last_rewind)
+        } else {
+            (self.next_message_index_at(&segments, at_seq)?, self.last_rewind_at(&segments, &parent_head, at_seq)?)
+        };
+        let keeps_title = match parent_head.title_source {
+            TitleSource::Message(index) => index < next_message_index && last_rewind == parent_head.last_rewind,
+            TitleSource::Caller | TitleSource::Pending => true,
+        };
+        let now = self.now();
+        let head = Head {
+            next_seq: at_seq + 1,
+            next_message_index,
+            last_rewind,
+            created: now,
+            last_activity: now,
+            key: child.key().map(str::to_owned),
+            parent: Some((*owner.as_bytes(), at_seq)),
+            title: parent_head.title.clone().filter(|_| keeps_title),
+            title_source: if keeps_title { parent_head.title_source } else { TitleSource::Pending },
+            tags: parent_head.tags.clone(),
+        };
+        let id = child.id();
+        let _pin = self.pin(id)?;
+        let mut state = self.writable(id, Durability::Durable)?;
+        if let Some(existing) = &state.slot(id).queued {
+            return Err(exists_already(id, existing.next_seq - 1));
+        }
+        state.slot(id).check_free(id)?;
+        let origin = Origin {
+            key: head.key.clone(),
+            created: now,
+            parent: head.parent,
+            last_rewind,
+            first_message_index: next_message_index,
+        };
+        let base = next_message_index;
+        let header = Header { time: now, base, next_message_index, cut: false, origin: Some(origin) };
+        let record = Unsealed { conversation: id, first_seq: at_seq + 1, header, body: Body::new() };
+        let mut pending = Pending { record: Some(record), ..Pending::default() };
+        let fork = key::fork(owner, id);
+        let value = record::seal(&fork, &at_seq)?;
+        pending.ops.push((fork, Some(value)));
+        index_ops(id, None, &head, &mut pending);
+        pending.head = Some((id, Some(Arc::new(head))));
+        self.queue_durable(state, pending)
+    }
+
+    /// The index of the next message as it was right after `at_seq`.
+    pub(super) fn next_message_index_at(&self, segments: &[Segment], at_seq: u64) -> Result<u64> {
+        let mut next = None;
+        self.record_at(segments, at_seq, &mut |record| {
+            for line in record.lines() {
+                let (seq, line) = line?;
+                let begins = match &line {
+                    Line::Chunk(chunk) if chunk.header.is_some() => Some(chunk.message),
+                    Line::Begin(begin) => Some(begin.message),
+                    _ => None,
+                };
+                match begins {
+                    Some(relative) if seq <= at_seq => next = Some(record.message_index(relative) + 1),
+                    // A record with later beginnings: its header counts them too.
+                    Some(relative) => next = next.or_else(|| Some(record.message_index(relative))),
+                    None => {}
+                }
+            }
+            next = next.or(Some(record.header.next_message_index));
+            Ok(())
+        })?;
+        next.ok_or_else(|| Error::NotFound { what: format!("seq {at_seq}") })
+    }
+}
+
+fn exists_already(conversation: ConversationId, actual: u64) -> Error {
+    let detail = format!("it exists already, its last seq is {actual}: a fork needs a new name");
+    Error::Conflict { conversation, actual, detail }
+}

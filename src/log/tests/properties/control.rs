@@ -1,0 +1,144 @@
+//! What is said of a conversation, and what is hidden or erased in it.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+
+use super::super::model::{Conversation, Kept, What, hidden};
+use super::{World, name};
+use crate::error::Error;
+
+impl World {
+    /// The index of a message that is counted from the end.
+    fn counted_back(&self, at: usize, message: u64) -> u64 {
+        self.conversations[at].as_ref().map_or(0, Conversation::next_message).wrapping_sub(message)
+    }
+
+    pub(super) fn rewind(&mut self, at: usize, to: u64) -> Result<(), TestCaseError> {
+        let to = self.counted_back(at, to);
+        let result = self.log().core().rewind(&name(at), to);
+        self.settle(at);
+        let visible = |conversation: &Conversation| {
+            to < conversation.next_message() && !hidden(&conversation.lines).contains(&to)
+        };
+        if !self.conversations[at].as_ref().is_some_and(visible) {
+            prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
+            return self.check(at);
+        }
+        let end = self.conversations[at].as_ref().map_or(0, Conversation::next_message);
+        let (first_seq, last_seq) = self.add(at, vec![(None, What::Rewind { to, end })]);
+        self.publish();
+        let receipt = result.unwrap();
+        prop_assert_eq!((receipt.first_seq, receipt.last_seq), (first_seq, last_seq));
+        for (_, writer) in &mut self.writers {
+            writer.closed |= writer.conversation == at && writer.message >= to;
+        }
+        self.check(at)
+    }
+
+    pub(super) fn compact(&mut self, at: usize, through: u64) -> Result<(), TestCaseError> {
+        let through = self.counted_back(at, through);
+        let summary = format!("summary {}", self.records);
+        let result = self.log().core().compact(&name(at), through, &summary);
+        self.settle(at);
+        let visible = |conversation: &Conversation| {
+            through < conversation.next_message() && !hidden(&conversation.lines).contains(&through)
+        };
+        if !self.conversations[at].as_ref().is_some_and(visible) {
+            prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
+            return self.check(at);
+        }
+        let mut live = self.writers.iter().map(|(_, writer)| writer);
+        if live.any(|writer| writer.conversation == at && writer.message <= through && !writer.closed) {
+            prop_assert!(matches!(result, Err(Error::InvalidInput(_))), "{result:?}");
+            return self.check(at);
+        }
+        let (first_seq, last_seq) = self.add(at, vec![(None, What::Compaction { through, summary })]);
+        self.publish();
+        let receipt = result.unwrap();
+        prop_assert_eq!((receipt.first_seq, receipt.last_seq), (first_seq, last_seq));
+        self.check(at)
+    }
+
+    pub(super) fn title(&mut self, at: usize) -> Result<(), TestCaseError> {
+        let result = self.log().core().set_title(&name(at), Some("a title"));
+        self.settle(at);
+        if self.conversations[at].is_none() {
+            prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
+            return Ok(());
+        }
+        let (_, last_seq) = self.add(at, vec![(None, What::Title)]);
+        self.publish();
+        prop_assert_eq!(result.unwrap().last_seq, last_seq);
+        prop_assert_eq!(self.log().core().describe(name(at).id()).unwrap().unwrap().title.unwrap(), "a title");
+        self.check(at)
+    }
+
+    pub(super) fn tag(&mut self, at: usize, tag: u8, remove: bool) -> Result<(), TestCaseError> {
+        let tag = format!("tag {tag}");
+        let (gone, new) = if remove { (vec![tag.as_str()], vec![]) } else { (vec![], vec![tag.as_str()]) };
+        let result = self.log().core().change_tags(&name(at), &gone, &new);
+        self.settle(at);
+        let Some(known) = &mut self.conversations[at] else {
+            prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
+            return Ok(());
+        };
+        let had = known.tags.contains(&tag);
+        known.tags.retain(|known| !remove || *known != tag);
+        if !remove && !had {
+            known.tags.push(tag);
+        }
+        prop_assert_eq!(result.unwrap(), known.tags.clone());
+        if had == remove {
+            self.add(at, vec![(None, What::Tags)]);
+            self.publish();
+        }
+        self.check(at)
+    }
+
+    pub(super) fn redact(&mut self, at: usize, message: u64, chunk: Option<u32>) -> Result<(), TestCaseError> {
+        let message = self.counted_back(at, message);
+        let result = self.log().core().redact(&name(at), message, chunk);
+        self.settle(at);
+        let mut live = self.writers.iter().map(|(_, writer)| writer);
+        if live.any(|writer| writer.conversation == at && writer.message == message && !writer.closed) {
+            prop_assert!(matches!(result, Err(Error::InvalidInput(_))), "{result:?}");
+            return self.check(at);
+        }
+        let lines = self.conversations[at].as_ref().map_or(&[][..], |conversation| &conversation.lines);
+        let found: BTreeSet<usize> =
+            lines.iter().filter(|line| line.is_of(message, chunk)).map(|line| line.record).collect();
+        let Some(last) = lines.iter().rposition(|line| found.contains(&line.record)) else {
+            prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
+            return self.check(at);
+        };
+        // The appends are known by their keys alone now, to the conversation that they were made to.
+        let owner = self.owner(at, last + 1);
+        if let Some(owner) = &mut self.conversations[owner] {
+            let lines = &owner.lines;
+            let seqs = |kept: &Kept| kept.first_seq as usize - 1..kept.last_seq as usize;
+            for kept in owner.keys.values_mut() {
+                if lines[seqs(kept)].iter().any(|line| found.contains(&line.record)) {
+                    kept.content = None;
+                }
+            }
+        }
+        // All that share the records are affected.
+        for conversation in self.conversations.iter_mut().flatten() {
+            let mut seen = BTreeSet::new();
+            for line in &mut conversation.lines {
+                if found.contains(&line.record) && line.is_of(message, chunk) {
+                    line.forget(&mut seen);
+                }
+            }
+        }
+        let quoting =
+            self.conversations[at].as_ref().map_or_else(Vec::new, |conversation| conversation.quoting(message));
+        let (_, last_seq) = self.add(at, vec![(None, What::Redact { message, chunk })]);
+        self.publish();
+        let redaction = result.unwrap();
+        prop_assert_eq!((redaction.seq, redaction.summaries), (last_seq, quoting));
+        self.check(at)
+    }
+}

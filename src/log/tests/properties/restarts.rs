@@ -1,0 +1,46 @@
+//! What is left when the log is opened anew: all of it, or, after a power cut, all that was durable.
+
+use std::sync::Arc;
+
+use proptest::test_runner::TestCaseError;
+
+use super::super::forgetful::Forgetful;
+use super::{Place, World};
+
+impl World {
+    pub(super) fn reopen(&mut self) -> Result<(), TestCaseError> {
+        self.log().close().unwrap();
+        self.flush_buffers();
+        self.publish();
+        self.restart(None)
+    }
+
+    pub(super) fn power_cut(&mut self) -> Result<(), TestCaseError> {
+        let Place::Memory(engine) = &self.place else { return self.reopen() };
+        let left = engine.cut();
+        self.buffering.clear();
+        for conversation in &mut self.conversations {
+            let Some(known) = conversation else { continue };
+            let Some(published) = known.published else {
+                *conversation = None;
+                continue;
+            };
+            known.lines.truncate(published);
+            known.activity = known.published_activity;
+            known.keys.retain(|_, kept| kept.last_seq <= published as u64);
+        }
+        self.restart(Some(left))
+    }
+
+    fn restart(&mut self, left: Option<Arc<Forgetful>>) -> Result<(), TestCaseError> {
+        if let Some(log) = self.log.take() {
+            let handles = self.writers.drain(..).map(|(handle, _)| handle);
+            handles.for_each(|handle| log.core().abandon(&handle));
+        }
+        if let Some(left) = left {
+            self.place = Place::Memory(left);
+        }
+        self.open();
+        self.check_all()
+    }
+}

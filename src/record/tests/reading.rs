@@ -1,0 +1,136 @@
+//! What was written is read back.
+
+use std::borrow::Cow;
+
+use proptest::prelude::*;
+
+use super::super::v1;
+use super::super::{Body, Header, Line, PART_BYTES, Record, key, parts, role, seal_record};
+use super::{ID, SEQ, entries, extra, header, is_corrupt, joined, origin, read};
+use crate::error::Result;
+use crate::model::{ConversationId, Message, arbitrary};
+
+#[test]
+fn keys_read_back() {
+    let other = ConversationId::from_bytes([255; 16]);
+    for id in [ID, other] {
+        for number in [0, 1, u64::MAX] {
+            assert_eq!(key::parse_record(&key::record(id, number)), Some((id, number)));
+            assert_eq!(key::parse_index(&key::index(number, id)), Some((number, id)));
+        }
+        assert_eq!(key::parse_id(&key::head(id)), Some(id));
+        assert_eq!(key::parse_fork(&key::fork(ID, id)), Some(id));
+    }
+    assert_eq!(key::parse_record(b"c0123"), None);
+    assert_eq!(key::parse_index(b"i0123"), None);
+    assert_eq!(key::after(b"a\xff\xff"), b"b");
+    assert!(key::after(&[255]).is_empty());
+}
+
+#[test]
+fn every_entry_reads_back() {
+    for (name, body) in entries() {
+        let count = body.entries();
+        let bytes = joined(&header(Some(origin())), body);
+        let said = read(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(said.iter().map(|(seq, _)| *seq).eq(SEQ..SEQ + count), "{name}");
+        let record = Record::open(ID, SEQ, &bytes).unwrap();
+        assert_eq!(record.len(), count, "{name}");
+        let Header { time, base, next_message_index, origin: Some(origin), cut: _ } = record.header else {
+            panic!("{name}")
+        };
+        assert_eq!((time, base, next_message_index), (1_700_000_000_000_001, 7, 9));
+        assert_eq!(format!("{origin:?}"), format!("{:?}", super::origin()));
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_message_reads_back(message in arbitrary::message()) {
+        let bytes = joined(&header(None), Body::messages(std::slice::from_ref(&message), 0).unwrap());
+        let record = Record::open(ID, SEQ, &bytes).unwrap();
+        let mut chunks = Vec::new();
+        for line in record.lines() {
+            let (_, line) = line.unwrap();
+            let header = match &line {
+                Line::Chunk(chunk) => {
+                    prop_assert_eq!(chunk.header.is_some(), chunks.is_empty());
+                    prop_assert_eq!(role(chunk.role).unwrap(), message.role);
+                    chunks.push(chunk.chunk().unwrap());
+                    chunk.header.as_ref()
+                }
+                Line::Begin(begin) => {
+                    prop_assert_eq!(begin.epoch, None);
+                    Some(&begin.header)
+                }
+                other => panic!("{other:?}"),
+            };
+            if let Some(header) = header {
+                prop_assert_eq!(&header.metadata().unwrap(), &message.metadata);
+                prop_assert_eq!(header.finish_reason(), message.finish_reason.clone());
+                prop_assert_eq!(&header.usage().unwrap(), &message.usage);
+            }
+        }
+        prop_assert_eq!(chunks, message.chunks);
+    }
+}
+
+#[test]
+fn an_unknown_kind_is_kept_and_skipped() {
+    let body = Body::messages(&[Message::user("a")], 0).unwrap();
+    let body = body.with_entry(200, &"from the future").with_entry(v1::REDACT, &v1::Redact { message: 7, chunk: None });
+    let bytes = joined(&header(None), body);
+    let record = Record::open(ID, SEQ, &bytes).unwrap();
+    assert_eq!(record.len(), 3);
+    let lines: Vec<_> = record.lines().collect::<Result<_>>().unwrap();
+    assert!(matches!(
+        lines.as_slice(),
+        [(41, Line::Chunk(_)), (42, Line::Unknown(200)), (43, Line::Redact(v1::Redact { message: 7, chunk: None }))]
+    ));
+}
+
+#[test]
+fn a_large_record_is_split() {
+    for (length, count) in [(1, 1), (PART_BYTES - 100, 1), (PART_BYTES, 2), (5 * PART_BYTES, 6)] {
+        let message = Message::user("x".repeat(length));
+        let body = Body::messages(std::slice::from_ref(&message), 0).unwrap();
+        let values = seal_record(ID, SEQ, &header(Some(origin())), body).unwrap();
+        assert_eq!(values.len(), count);
+        assert_eq!(parts(&values[0].1).unwrap() as usize, count - 1);
+        assert!(values.iter().all(|(_, value)| value.len() <= PART_BYTES));
+        let keys: Vec<_> = (0..).zip(&values).map(|(at, (key, _))| (at, key)).collect();
+        for (at, key) in keys {
+            let expected = if at == 0 { key::record(ID, SEQ) } else { key::part(ID, SEQ, at - 1) };
+            assert_eq!(*key, expected);
+        }
+        let bytes: Vec<u8> = values.iter().flat_map(|(_, value)| value.clone()).collect();
+        let record = Record::open(ID, SEQ, &bytes).unwrap();
+        let Some(Ok((SEQ, Line::Chunk(chunk)))) = record.lines().next() else { panic!("a chunk") };
+        assert_eq!(chunk.chunk().unwrap(), message.chunks[0]);
+        // A part that is missing, doubled or exchanged is found.
+        if count > 2 {
+            let of = |order: &[usize]| order.iter().flat_map(|at| values[*at].1.clone()).collect::<Vec<u8>>();
+            assert!(is_corrupt(&read(&of(&[0, 1, 2, 3, 4]))));
+            assert!(is_corrupt(&read(&of(&[0, 1, 2, 3, 5, 4]))));
+            assert!(is_corrupt(&read(&of(&[0, 1, 2, 3, 4, 5, 5]))));
+        }
+    }
+}
+
+#[test]
+fn unknown_fields_are_kept_as_one_object() {
+    let line = v1::ChunkLine {
+        message: 0,
+        chunk: 0,
+        role: 1,
+        header: None,
+        id: None,
+        native: None,
+        extra: Some(Cow::Borrowed("{\"x\":1.0,\"y\\\"\":null}")),
+        content: v1::Content::Refusal { text: "a" },
+    };
+    let bytes = joined(&header(None), Body::new().with_entry(v1::CHUNK, &line));
+    let record = Record::open(ID, SEQ, &bytes).unwrap();
+    let Some(Ok((_, Line::Chunk(chunk)))) = record.lines().next() else { panic!("a chunk") };
+    assert_eq!(chunk.chunk().unwrap().extra, extra());
+}

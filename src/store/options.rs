@@ -1,0 +1,108 @@
+//! How a store is opened.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Store;
+use crate::engine;
+use crate::error::{Error, Result};
+use crate::log::{Clock, Log, Opening};
+use crate::model::Timestamp;
+
+/// How a store is opened.
+///
+/// ```
+/// use std::time::Duration;
+/// use conversation_store::StoreOptions;
+///
+/// let store = StoreOptions::new().with_window(Duration::from_millis(50)).open("memory:")?;
+/// # let _ = store;
+/// # Ok::<(), conversation_store::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct StoreOptions {
+    window: Duration,
+    opening: Opening,
+    clock: Clock,
+    create: bool,
+}
+
+impl fmt::Debug for StoreOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreOptions")
+            .field("window", &self.window)
+            .field("create", &self.create)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl StoreOptions {
+    /// A window of 25 ms, the system's clock; a store that is not there is created.
+    #[must_use]
+    pub fn new() -> Self {
+        let (window, opening) = (Duration::from_millis(25), Opening::default());
+        Self { window, opening, clock: Arc::new(Timestamp::now), create: true }
+    }
+
+    /// Sets how long a buffered append, or a writer's delta, may wait before it is made durable: what a crash may take.
+    #[must_use]
+    pub const fn with_window(mut self, window: Duration) -> Self {
+        self.window = window;
+        self
+    }
+
+    /// Sets whether a store that is not there is created. `memory:` always is.
+    ///
+    /// ```
+    /// use conversation_store::{Error, StoreOptions};
+    ///
+    /// let opened = StoreOptions::new().with_create(false).open("sled:no/such/directory");
+    /// assert!(matches!(opened, Err(Error::NotFound { .. })));
+    /// ```
+    #[must_use]
+    pub const fn with_create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// Opens for reading only: nothing is written, not even that the store was opened. What a crash left half deleted is
+    /// not finished.
+    #[must_use]
+    pub const fn with_read_only(mut self, read_only: bool) -> Self {
+        self.opening.read_only = read_only;
+        self
+    }
+
+    /// Goes on writing a store that lost acknowledged data ([`Error::WentBack`]): what is there is made consistent.
+    #[must_use]
+    pub const fn with_accept_loss(mut self, accept_loss: bool) -> Self {
+        self.opening.accept_loss = accept_loss;
+        self
+    }
+
+    /// Sets where the store's times come from.
+    #[must_use]
+    pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Opens a store, creating it if there is none, unless that is switched off.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; `NotFound` if there is none and it is not to be created.
+    pub fn open(&self, url: &str) -> Result<Store> {
+        if !self.create && engine::is_vacant(url)? {
+            return Err(Error::NotFound { what: format!("a store at {url}") });
+        }
+        let engine = engine::open(url)?;
+        Ok(Store { log: Arc::new(Log::open(engine, Arc::clone(&self.clock), self.window, self.opening)?) })
+    }
+}
