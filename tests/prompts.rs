@@ -13,7 +13,7 @@ use common::hostile::for_hostile_logs;
 use common::prompts::{self, assert_prefixes};
 use common::reported::{self, Case};
 use conversation_store::model::Json;
-use conversation_store::provider::{FinishedTools, NoContent, PromptOptions, Target, Thinking, Tool};
+use conversation_store::provider::{FinishedTools, Images, NoContent, PromptOptions, Target, Thinking, Tool};
 use serde_json::{Value, json};
 
 /// Writes requests for the oracle, if it is asked for.
@@ -46,7 +46,7 @@ fn options() -> Vec<PromptOptions> {
     let tools = ["read_file", "9 odd names"].map(|name| Tool::new(name, schema.clone()).with_description("Reads."));
     let flattened = PromptOptions::new().with_finished_tools(FinishedTools::Flatten).with_tools(tools);
     let dropped = PromptOptions::new().with_finished_tools(FinishedTools::Drop).with_thinking(Thinking::Tagged);
-    let empty = PromptOptions::new().with_no_content(NoContent::Empty);
+    let empty = PromptOptions::new().with_no_content(NoContent::Empty).with_images(Images::Omit);
     let thinking = thinking.map(|thinking| PromptOptions::new().with_thinking(thinking));
     thinking.into_iter().chain([prefill, flattened, dropped, empty]).collect()
 }

@@ -1,8 +1,9 @@
 //! The failures that this crate was written against, as they were seen in the field, each with its cure.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-use conversation_store::model::{Body, Chunk, FinishReason, Message, Output, Role};
+use conversation_store::model::{Body, Chunk, FinishReason, Line, Message, Output, Role};
+use conversation_store::provider::{PromptOptions, Target, WIRES, render};
 use conversation_store::{Conversation, MessageState, NextStep, Rule, Store, next_step};
 
 fn store_of(messages: &[Message]) -> Store {
@@ -201,5 +202,86 @@ fn a_pending_call_is_no_damage() {
         let conversation = load(&messages);
         assert_eq!(conversation.messages().len(), messages.len());
         assert_eq!(conversation.report(), []);
+    }
+}
+
+/// Chat front ends keep all steps of a turn in one message: the answer was told before the results that it rests on, and
+/// the prompt ended with them, as if there were none.
+#[test]
+fn what_stands_behind_a_result_is_said_after_it() {
+    let step = |id: &str, server: bool, result: &str| -> [Chunk; 2] {
+        let (id, name, arguments) = (id.to_owned(), "read".to_owned(), "{}".to_owned());
+        let call = Body::ToolCall { id: id.clone(), name, arguments, signature: None, server };
+        [call.into(), Chunk::tool_result(id, result)]
+    };
+    for server in [false, true] {
+        let [first, second] = [step("a", server, "RESULT 1"), step("b", server, "RESULT 2")];
+        let [one, two, three] = ["TEXT 1", "TEXT 2", "TEXT 3"].map(|text| vec![Chunk::text(text)]);
+        let chunks = [one, first.to_vec(), two, second.to_vec(), three].concat();
+        let conversation = load(&[Message::user("q"), Message::assistant(chunks), Message::user("thanks")]);
+        for wire in WIRES {
+            let target: Target = wire.name.parse().unwrap();
+            let prompt = render(target, &conversation, &PromptOptions::new()).unwrap();
+            let mut rest = prompt.request.get();
+            for said in ["TEXT 1", "RESULT 1", "TEXT 2", "RESULT 2", "TEXT 3", "thanks"] {
+                let (before, behind) = rest.split_once(said).unwrap_or_else(|| panic!("{said}: {}", prompt.request));
+                assert!(!before.contains("outcome is unknown"), "{}", prompt.request);
+                rest = behind;
+            }
+        }
+    }
+}
+
+/// And each step thinks for itself.
+#[test]
+fn the_steps_of_a_message_keep_their_thinking() {
+    let signed = |text: &str| -> Chunk {
+        Body::Thinking { text: text.to_owned(), signature: Some("c2ln".to_owned()), redacted: None }.into()
+    };
+    let chunks = [signed("FIRST"), call("a"), Chunk::tool_result("a", "x"), signed("SECOND"), Chunk::text("b")];
+    let conversation = load(&[Message::user("q"), Message::assistant(chunks), Message::user("thanks")]);
+    let prompt = render(Target::ANTHROPIC, &conversation, &PromptOptions::new()).unwrap();
+    for thought in ["FIRST", "SECOND"] {
+        let block = format!(r#"{{"type":"thinking","thinking":"{thought}","signature":"c2ln"}}"#);
+        assert!(prompt.request.get().contains(&block), "{}", prompt.request);
+    }
+}
+
+/// Of several calls without an id, the first got the result of the second, although it named its tool.
+#[test]
+fn results_of_one_id_go_to_the_tool_that_they_name() {
+    let named = |name: &str, text: &str| -> Message {
+        let output = Output::Text(text.to_owned());
+        let result =
+            Body::ToolResult { tool_call_id: String::new(), name: Some(name.to_owned()), output, is_error: None };
+        Message::new(Role::Tool, [result.into()])
+    };
+    let calls = || Message::assistant([Chunk::tool_call("", "list", "{}"), Chunk::tool_call("", "read", "{}")]);
+    let text = |conversation: &Conversation| -> Vec<String> {
+        results(conversation).into_iter().map(|(_, text, _)| text.to_owned()).collect()
+    };
+    let late = load(&[Message::user("a"), calls(), named("read", "y"), Message::user("b")]);
+    assert_eq!(text(&late)[1], "y");
+    assert!(text(&late)[0].contains("outcome is unknown"));
+    let swapped = load(&[Message::user("a"), calls(), named("read", "y"), named("list", "x"), Message::user("b")]);
+    assert_eq!(text(&swapped), ["x", "y"]);
+    let early = load(&[Message::user("a"), named("read", "y"), named("list", "x"), calls(), Message::user("b")]);
+    assert_eq!(text(&early), ["x", "y"]);
+    // A name that no call has decides nothing.
+    let other = load(&[Message::user("a"), calls(), named("write", "x"), named("read", "y"), Message::user("b")]);
+    assert_eq!(text(&other), ["x", "y"]);
+}
+
+/// A tool's output of a kind that this crate does not know reached the model as an empty one.
+#[test]
+fn an_output_of_an_unknown_kind_is_shown() {
+    let line = r#"{"role": "tool", "chunks": [{"type": "tool_result", "tool_call_id": "1", "content": [{"type": "resource_link", "uri": "file:///a", "size": 1.0}]}]}"#;
+    let result = Line::from_json(line).unwrap().message;
+    let conversation = load(&[Message::user("a"), Message::assistant([call("1")]), result]);
+    for wire in WIRES {
+        let prompt = render(wire.name.parse().unwrap(), &conversation, &PromptOptions::new()).unwrap();
+        let shown = r#"{\"type\":\"resource_link\",\"uri\":\"file:///a\",\"size\":1.0}"#;
+        assert!(prompt.request.get().contains(shown), "{}", prompt.request);
+        assert!(prompt.report.iter().any(|line| line.rule == Rule::Altered && line.message_index == Some(2)));
     }
 }

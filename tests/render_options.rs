@@ -1,4 +1,4 @@
-//! What the options of a prompt do: rounds of tools that are over, and tools that the caller declares.
+//! What the options of a prompt do: images, rounds of tools that are over, and tools that the caller declares.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -7,7 +7,9 @@ mod common;
 use common::chat::rendered;
 use common::prompts;
 use conversation_store::model::{Body, Chunk, Image, Json, Message, Output, PartBody, Role};
-use conversation_store::provider::{FinishedTools, NoContent, PromptOptions, Target, Thinking, Tool, check, render};
+use conversation_store::provider::{
+    FinishedTools, Images, NoContent, PromptOptions, Target, Thinking, Tool, check, render,
+};
 use conversation_store::{Error, Rule, Store};
 use serde_json::{Value, json};
 
@@ -34,6 +36,34 @@ fn two_turns() -> Vec<Message> {
 
 fn told(finished_tools: FinishedTools) -> (Vec<String>, Vec<Rule>) {
     rendered(Target::OPENAI_CHAT, &two_turns(), &PromptOptions::new().with_finished_tools(finished_tools))
+}
+
+/// What a model that sees no images is sent in their place, on each wire.
+#[test]
+fn images_are_left_out_on_request() {
+    let image = Image { url: "data:image/png;base64,iVBORw0KGgo=".to_owned(), mime_type: None };
+    let part = PartBody::Image(image.clone());
+    let output = Output::Parts(vec![PartBody::Text { text: "done".to_owned() }.into(), part.into()]);
+    let shot = Body::ToolResult { tool_call_id: "1".to_owned(), name: None, output, is_error: None };
+    let messages = [
+        Message::new(Role::User, [Chunk::text("draw"), Body::Image(image.clone()).into()]),
+        Message::assistant([Body::Image(image).into(), Chunk::tool_call("1", "shot", "{}")]),
+        Message::new(Role::Tool, [shot.into()]),
+        Message::user("and?"),
+    ];
+    let store = Store::open("memory:").unwrap();
+    store.append("chat", &messages).unwrap();
+    let conversation = store.load("chat").unwrap();
+    for target in prompts::targets() {
+        let prompt = render(target, &conversation, &PromptOptions::new().with_images(Images::Omit)).unwrap();
+        prompts::assert_accepted(target, &prompt);
+        let request = prompt.request.get();
+        assert!(!request.contains("iVBORw0KGgo"), "{request}");
+        assert_eq!(request.matches("[image left out: the model takes none]").count(), 3, "{request}");
+        let left_out = prompt.report.iter().filter(|line| line.rule == Rule::LeftOut);
+        let sites: Vec<_> = left_out.map(|line| (line.message_index, line.chunk_index)).collect();
+        assert_eq!(sites, [(Some(0), Some(1)), (Some(1), Some(0)), (Some(2), Some(0))], "{target}");
+    }
 }
 
 #[test]

@@ -2,7 +2,9 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use conversation_store::model::Name;
-use conversation_store::provider::{self, DIALECTS, FinishedTools, NoContent, PromptOptions, Target, Thinking, WIRES};
+use conversation_store::provider::{
+    self, DIALECTS, FinishedTools, Images, NoContent, PromptOptions, Target, Thinking, WIRES,
+};
 use conversation_store::{Error, ReportLine, Store};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -45,6 +47,9 @@ pub(super) struct Rendering {
     /// What becomes of thinking: the target's own form, text in `<think>` tags, or nothing
     #[arg(long, default_value = "native", value_parser = thinking())]
     thinking: Thinking,
+    /// What becomes of images: sent where the target takes them, or words in their place, for models that refuse them
+    #[arg(long, default_value = "send", value_parser = images())]
+    images: Images,
     /// What becomes of calls and answers behind which the user has spoken: as they are, told as text, or left out
     #[arg(long, default_value = "keep", value_name = "HOW", value_parser = finished_tools())]
     finished_tools: FinishedTools,
@@ -123,6 +128,13 @@ fn thinking() -> impl TypedValueParser<Value = Thinking> {
     })
 }
 
+fn images() -> impl TypedValueParser<Value = Images> {
+    PossibleValuesParser::new(["send", "omit"]).map(|name| match name.as_str() {
+        "omit" => Images::Omit,
+        _ => Images::Send,
+    })
+}
+
 fn finished_tools() -> impl TypedValueParser<Value = FinishedTools> {
     PossibleValuesParser::new(["keep", "flatten", "drop"]).map(|name| match name.as_str() {
         "flatten" => FinishedTools::Flatten,
@@ -153,7 +165,7 @@ impl Rendering {
     pub(super) fn prepare(&self) -> Result<Renderer, Failure> {
         let target = self.aim.target()?;
         let mut options = PromptOptions::new().with_thinking(self.thinking).with_finished_tools(self.finished_tools);
-        options.no_content = self.no_content;
+        (options.images, options.no_content) = (self.images, self.no_content);
         (options.last_messages, options.last_turns) = (self.last, self.last_turns);
         options.max_tokens = self.max_tokens;
         if let Some(model) = &self.model {

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 use super::text::is_blank;
 use crate::group::StoredMessage;
-use crate::model::{Audio, Body, File, Image, Output, PartBody};
+use crate::model::{Audio, Body, Extra, File, Image, Output, PartBody};
 use crate::reconcile::{ReportLine, Rule};
 
 /// Told where a tool gave back nothing but what has to follow.
@@ -94,20 +96,30 @@ pub(super) fn pieces<'a, A: Attach<'a>>(
         Output::Text(text) => return vec![Piece::Text(Cow::Borrowed(text))],
         Output::Parts(parts) => parts,
     };
-    let pieces = parts.iter().filter_map(|part| {
+    let pieces = parts.iter().map(|part| {
         let attachment = match &part.body {
-            PartBody::Text { text } => return Some(Piece::Text(Cow::Borrowed(text.as_str()))),
-            PartBody::Json { json } => return Some(Piece::Text(Cow::Borrowed(json.as_str()))),
+            PartBody::Text { text } => return Piece::Text(Cow::Borrowed(text.as_str())),
+            PartBody::Json { json } => return Piece::Text(Cow::Borrowed(json.as_str())),
             PartBody::Image(image) => Attachment::Image(image),
             PartBody::Audio(audio) => Attachment::Audio(audio),
             PartBody::File(file) => Attachment::File(file),
             PartBody::Unknown { kind } => {
-                let detail = format!("a part of the unknown kind {kind:?}");
-                report.push(ReportLine::chunk(Rule::LeftOut, stored, chunk, detail));
-                return None;
+                let detail = format!("a part of the unknown kind {kind:?}: its JSON is text in this prompt");
+                report.push(ReportLine::chunk(Rule::Altered, stored, chunk, detail));
+                return Piece::Text(Cow::Owned(unknown(kind, &part.extra)));
             }
         };
-        Some(attachment.place(attach, stored, chunk, report).map_or_else(Piece::Text, Piece::Part))
+        attachment.place(attach, stored, chunk, report).map_or_else(Piece::Text, Piece::Part)
     });
     pieces.collect()
+}
+
+/// The JSON of a part that is of no kind that this crate knows: what a tool gave back is for the model to read.
+fn unknown(kind: &str, extra: &Extra) -> String {
+    let mut json = format!("{{\"type\":{}", Value::from(kind));
+    for (name, value) in extra.iter() {
+        json.push_str(&format!(",{}:{}", Value::from(name), value.as_str()));
+    }
+    json.push('}');
+    json
 }

@@ -12,6 +12,7 @@ mod declarations;
 mod dialect;
 mod finding;
 pub mod gemini;
+mod imageless;
 mod ingest;
 mod kept;
 mod measure;
@@ -40,7 +41,7 @@ pub use dialect::{DIALECTS, Dialect, bedrock, databricks, deepseek, gemini3, gro
 pub use finding::{Finding, Level};
 pub use ingest::{Decoder, Event, decode};
 pub use parse::{Parsed, parse};
-pub use prompt::{FinishedTools, NoContent, Prompt, PromptOptions, Thinking, render};
+pub use prompt::{FinishedTools, Images, NoContent, Prompt, PromptOptions, Thinking, render};
 pub use repair::repair;
 pub use rule::Rule;
 pub use target::{Target, UnknownTarget};

@@ -28,15 +28,14 @@ impl<'a> Picture<'a> {
         if is_web_address(&image.url) {
             return Ok(Self::Address(&image.url));
         }
-        let Some(data) = DataUrl::parse(&image.url) else {
+        let Some(data) = DataUrl::parse(&image.url).or_else(|| bare(&image.url)) else {
             return Err("its address is neither http(s) nor a data URL".to_owned());
         };
         if !data.base64 {
             return Err("its data URL is not base64".to_owned());
         }
         let base64 = normalize_base64(data.payload).ok_or("its data is not base64")?;
-        let start = base64.get(..SNIFF_CHARS.min(base64.len())).unwrap_or_default();
-        let shown = decode_base64(start).and_then(|bytes| sniff(&bytes));
+        let shown = shown(&base64);
         let label = [data.media_type, image.mime_type.as_deref().unwrap_or_default()];
         let labelled = label.into_iter().find(|label| IMAGE_TYPES.contains(label));
         let media_type = match (shown, labelled) {
@@ -48,6 +47,9 @@ impl<'a> Picture<'a> {
         let mended = match (media_type == data.media_type, matches!(base64, Cow::Borrowed(_))) {
             (true, true) => None,
             (true, false) => Some("its base64 was made canonical".to_owned()),
+            (false, _) if data.payload.len() == image.url.len() => {
+                Some(format!("its address is bare base64; it is a data URL of {media_type} in this prompt"))
+            }
             (false, _) => Some(format!("it is labelled {:?}, its bytes are {media_type}", data.media_type)),
         };
         Ok(Self::Data { media_type, base64, mended })
@@ -60,6 +62,18 @@ impl<'a> Picture<'a> {
             Self::Data { media_type, base64, mended } => (format!("data:{media_type};base64,{base64}"), mended),
         }
     }
+}
+
+/// The type that the first bytes show.
+fn shown(base64: &str) -> Option<&'static str> {
+    let start = base64.get(..SNIFF_CHARS.min(base64.len())).unwrap_or_default();
+    decode_base64(start).and_then(|bytes| sniff(&bytes))
+}
+
+/// The data of an image without a data URL's head, known by its first bytes.
+fn bare(url: &str) -> Option<DataUrl<'_>> {
+    let is_image = shown(url.trim_ascii_start()).is_some_and(|shown| IMAGE_TYPES.contains(&shown));
+    is_image.then_some(DataUrl { media_type: "", base64: true, payload: url })
 }
 
 #[cfg(test)]
@@ -80,6 +94,9 @@ mod tests {
             ("https://x.test/a.png", Ok(("https://x.test/a.png", false))),
             ("data:image/png;base64,iVBORw0KGgo=", Ok(("image/png iVBORw0KGgo=", false))),
             ("data:image/png;base64,iVBORw0", Ok(("image/png iVBORw0=", true))),
+            // Stored without the head of a data URL.
+            ("iVBORw0KGgo=", Ok(("image/png iVBORw0KGgo=", true))),
+            ("/9j/4AAQ", Ok(("image/jpeg /9j/4AAQ", true))),
             ("data:image/png;base64,/9j/4AAQ", Ok(("image/jpeg /9j/4AAQ", true))),
             ("data:image/jpg;base64,/9j/4AAQ", Ok(("image/jpeg /9j/4AAQ", true))),
             ("data:image/png;base64,JVBERi0x", Err(())),

@@ -7,10 +7,11 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::tools::Tool;
-use super::{Target, rounds, summary, windowed};
+use super::{Target, Wire, anthropic, imageless, rounds, summary, windowed};
 use crate::conversation::Conversation;
 use crate::error::{Error, Result};
-use crate::reconcile::ReportLine;
+use crate::group::StoredMessage;
+use crate::reconcile::{ReportLine, parted};
 
 /// A conversation as a provider takes it.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub struct PromptOptions {
     pub model: Option<String>,
     /// What becomes of thinking.
     pub thinking: Thinking,
+    /// What becomes of images.
+    pub images: Images,
     /// What becomes of calls and answers that are over.
     pub finished_tools: FinishedTools,
     /// What an assistant's message of calls only has for content, on `openai-chat`.
@@ -86,6 +89,16 @@ pub enum Thinking {
     Omit,
 }
 
+/// What becomes of images: no request tells whether the model behind a target sees any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Images {
+    /// They are sent where the target takes them.
+    #[default]
+    Send,
+    /// Words stand in their place, for models that refuse them.
+    Omit,
+}
+
 /// What becomes of the rounds of tools that are over: calls and their answers, behind which the user has spoken.
 ///
 /// Unless they are kept, a prompt changes from the first of them on when the user speaks, and a prompt cache holds up to
@@ -119,7 +132,7 @@ impl Thinking {
 }
 
 impl PromptOptions {
-    /// No model, native thinking, all tools' rounds kept, no window, no tools declared.
+    /// No model, native thinking, images sent, all tools' rounds kept, no window, no tools declared.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -136,6 +149,13 @@ impl PromptOptions {
     #[must_use]
     pub fn with_thinking(mut self, thinking: Thinking) -> Self {
         self.thinking = thinking;
+        self
+    }
+
+    /// Sets what becomes of images.
+    #[must_use]
+    pub fn with_images(mut self, images: Images) -> Self {
+        self.images = images;
         self
     }
 
@@ -214,13 +234,15 @@ pub(super) fn nothing_to_send(target: Target) -> Error {
 /// `InvalidInput` if the declared tools have one name twice, or parameters that are no object.
 pub fn render(target: Target, conversation: &Conversation, options: &PromptOptions) -> Result<Prompt> {
     let mut report = conversation.report().to_vec();
+    let mut lines = Vec::new();
     let messages = summary::summarized(conversation, &mut report);
-    let (told, mut lines) = match options.finished_tools {
-        FinishedTools::Keep => (Cow::Borrowed(&*messages), Vec::new()),
-        FinishedTools::Flatten | FinishedTools::Drop => {
-            let mut lines = Vec::new();
-            (Cow::Owned(rounds::told(&messages, options, &mut lines)), lines)
-        }
+    let messages = match options.images {
+        Images::Send => messages,
+        Images::Omit => imageless::told(messages, &mut lines),
+    };
+    let told = match options.finished_tools {
+        FinishedTools::Keep => Cow::Borrowed(&*messages),
+        FinishedTools::Flatten | FinishedTools::Drop => Cow::Owned(rounds::told(&messages, options, &mut lines)),
     };
     let begin = windowed::begin(target, &messages, &told, options, &mut report);
     if begin > 0 {
@@ -228,7 +250,17 @@ pub fn render(target: Target, conversation: &Conversation, options: &PromptOptio
         lines.retain(|line| line.message_index.is_none_or(|index| held.contains(&index)));
     }
     report.append(&mut lines);
-    let (request, mut lines) = (target.wire().render)(target, &windowed::held(told, begin), options)?;
+    let held = windowed::held(told, begin);
+    let (request, mut lines) = (target.wire().render)(target, &steps(target.wire(), &held), options)?;
     report.append(&mut lines);
     Ok(Prompt { request, report })
+}
+
+/// The steps of messages in which a provider ran tools itself, apart: what it says behind their results, it says after them.
+/// On its own wire they stay together, and Anthropic's renderer parts what it cannot give back as it came.
+fn steps<'a>(wire: &Wire, messages: &'a [StoredMessage]) -> Cow<'a, [StoredMessage]> {
+    if wire.name == anthropic::WIRE.name {
+        return Cow::Borrowed(messages);
+    }
+    parted(messages, |call| call.native.as_ref().is_none_or(|native| native.wire != wire.name))
 }

@@ -15,6 +15,8 @@ use crate::reconcile::{Calls, NOT_RUN, OUTCOME_UNKNOWN, ReportLine, Rule, Site, 
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     pub(super) stored: &'a StoredMessage,
+    /// The index of the chunk that it begins with, if none was taken out before: 0, or behind the step before it.
+    pub(super) begins: u32,
     /// Never [`Role::Tool`]: what a tool message holds beside results is said by the user.
     pub(super) role: Role,
     /// Of an assistant message.
@@ -112,6 +114,8 @@ pub(super) fn signed_turns<'a>(
     let paired = Calls::pair(messages);
     let mut ids = Ids::new(ids);
     let mut turns = Vec::new();
+    // Which message of the assistant was told last, and up to where: its steps are messages of their own.
+    let mut told = (None, 0);
     for (position, stored) in messages.iter().enumerate() {
         note_mended(stored, report);
         if stored.state == MessageState::Streaming {
@@ -140,7 +144,12 @@ pub(super) fn signed_turns<'a>(
             calls.push(call);
         }
         let role = if stored.message.role == Role::Tool { Role::User } else { stored.message.role };
-        let turn = Turn { stored, role, calls };
+        let begins = if told.0 == Some(stored.index) { told.1 } else { 0 };
+        if begins > 0 || role == Role::Assistant {
+            let end = stored.chunk_indexes.iter().max().map_or(0, |last| last.saturating_add(1));
+            told = (Some(stored.index), begins.max(end));
+        }
+        let turn = Turn { stored, begins, role, calls };
         if stored.message.role == Role::Tool {
             for (chunk, _) in turn.said() {
                 let detail = "a tool message holds results only; this was said by the user instead";

@@ -8,18 +8,20 @@ mod error_chunks;
 mod pairing;
 mod placement;
 mod report;
+mod steps;
 
 use crate::group::StoredMessage;
 
 pub(crate) use pairing::{Calls, Site};
 pub(crate) use placement::{NOT_RUN, OUTCOME_UNKNOWN, is_cut_off, is_pending};
 pub use report::{ReportLine, Rule};
+pub(crate) use steps::parted;
 
 type Reconcile = fn(Vec<StoredMessage>, &mut Vec<ReportLine>) -> Vec<StoredMessage>;
 
 /// The rules, each seeing what those before it left. When results have left their messages, nothing may be left of some.
 const RULES: &[Reconcile] =
-    &[error_chunks::remove, empty_messages::remove, placement::place_results, empty_messages::remove];
+    &[error_chunks::remove, empty_messages::remove, steps::part, placement::place_results, empty_messages::remove];
 
 /// Reconciles messages that are in order of their index.
 pub(crate) fn reconcile(messages: Vec<StoredMessage>) -> (Vec<StoredMessage>, Vec<ReportLine>) {

@@ -43,20 +43,20 @@ impl Calls {
             for (chunk, content) in stored.message.chunks.iter().enumerate() {
                 let site = Site { message, chunk };
                 match &content.body {
-                    Body::ToolCall { id, .. } if stored.message.role == Role::Assistant => {
+                    Body::ToolCall { id, name, .. } if stored.message.role == Role::Assistant => {
                         let known = ids.entry(id).or_default();
                         known.called = true;
-                        match known.early.pop_front() {
+                        match take_early(&mut known.early, messages, name) {
                             Some(result) => _ = calls.answers.insert(site, result),
                             None => known.open.push(site),
                         }
                     }
-                    Body::ToolResult { tool_call_id, .. } => {
+                    Body::ToolResult { tool_call_id, name, .. } => {
                         let known = ids.entry(tool_call_id).or_default();
                         let call = match stored.state {
                             MessageState::Synthetic => take_own(&mut known.open, messages, stored),
                             _ => take_inline(&mut known.open, messages, message)
-                                .or_else(|| take_nearest(&mut known.open)),
+                                .or_else(|| take_nearest(&mut known.open, messages, name.as_deref())),
                         };
                         match call {
                             Some(call) => _ = calls.answers.insert(call, site),
@@ -106,9 +106,27 @@ fn take_inline(open: &mut Vec<Site>, messages: &[StoredMessage], message: usize)
     inline.map(|at| open.remove(at))
 }
 
-/// The nearest message's first open call: one message may hold several calls of one id, answered in order.
-fn take_nearest(open: &mut Vec<Site>) -> Option<Site> {
+/// The nearest message's first open call: one message may hold several calls of one id, answered in order, unless the
+/// result names the tool of one of them.
+fn take_nearest(open: &mut Vec<Site>, messages: &[StoredMessage], name: Option<&str>) -> Option<Site> {
     let nearest = open.last()?.message;
     let first = open.iter().rposition(|call| call.message != nearest).map_or(0, |before| before + 1);
-    Some(open.remove(first))
+    let is_named = |call: &Site| name.is_some_and(|name| name_at(messages, *call) == Some(name));
+    let named = open.iter().skip(first).position(is_named).unwrap_or_default();
+    Some(open.remove(first + named))
+}
+
+/// The first result that came before its call, unless another names the call's tool.
+fn take_early(early: &mut VecDeque<Site>, messages: &[StoredMessage], name: &str) -> Option<Site> {
+    let named = early.iter().position(|result| name_at(messages, *result) == Some(name));
+    early.remove(named.unwrap_or_default())
+}
+
+/// The tool that a call or a result names.
+fn name_at(messages: &[StoredMessage], site: Site) -> Option<&str> {
+    match &messages.get(site.message)?.message.chunks.get(site.chunk)?.body {
+        Body::ToolCall { name, .. } => Some(name),
+        Body::ToolResult { name, .. } => name.as_deref(),
+        _ => None,
+    }
 }

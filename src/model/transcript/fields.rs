@@ -54,18 +54,28 @@ impl<'a> Fields<'a> {
 
     /// The first byte of a field's value, if it is there and not `null`.
     pub(super) fn peek(&self, field: &str) -> Option<u8> {
+        self.peek_raw(field).and_then(|raw| raw.bytes().next())
+    }
+
+    /// A field's raw text, which stays, if it is there and not `null`.
+    pub(super) fn peek_raw(&self, field: &str) -> Option<&'a str> {
         let (_, raw) = self.rest.get(self.find(field)?)?;
-        raw.get().bytes().next().filter(|_| raw.get() != "null")
+        Some(raw.get()).filter(|raw| *raw != "null")
     }
 
     /// Takes a field; `null` counts as absent.
     fn take(&mut self, field: &str) -> Result<Option<&'a RawValue>, Expected> {
+        Ok(self.take_any(field)?.filter(|raw| raw.get() != "null"))
+    }
+
+    /// Takes a field, `null` too.
+    fn take_any(&mut self, field: &str) -> Result<Option<&'a RawValue>, Expected> {
         let Some(at) = self.find(field) else { return Ok(None) };
         let (_, raw) = self.rest.remove(at);
         if self.find(field).is_some() {
             return Err(self.error_at(raw, field, "stands twice in one object"));
         }
-        Ok(Some(raw).filter(|raw| raw.get() != "null"))
+        Ok(Some(raw))
     }
 
     /// A string, if it is there.
@@ -112,6 +122,12 @@ impl<'a> Fields<'a> {
     pub(super) fn json(&mut self, field: &str) -> Result<Option<Json>, Expected> {
         let Some(raw) = self.take(field)? else { return Ok(None) };
         Json::from_raw(raw.to_owned()).map(Some).map_err(|error| self.error_at(raw, field, error))
+    }
+
+    /// Any JSON that must be there; `null` is a value like any other.
+    pub(super) fn value(&mut self, field: &str) -> Result<Json, Expected> {
+        let raw = self.take_any(field)?.ok_or_else(|| self.error(field, "missing; expected a JSON value"))?;
+        Json::from_raw(raw.to_owned()).map_err(|error| self.error_at(raw, field, error))
     }
 
     /// A field's raw text, if it is there.

@@ -98,12 +98,23 @@ fn output(fields: &mut Fields<'_>) -> Result<Output, Expected> {
     };
     match first {
         b'"' => Ok(Output::Text(fields.string(FIELD)?.unwrap_or_default())),
-        b'[' => {
+        b'[' if fields.peek_raw(FIELD).is_none_or(are_parts) => {
             let parts = fields.objects(FIELD)?.unwrap_or_default();
             parts.into_iter().map(part).collect::<Result<_, _>>().map(Output::Parts)
         }
         _ => Ok(Output::Parts(fields.json(FIELD)?.map(|json| PartBody::Json { json }.into()).into_iter().collect())),
     }
+}
+
+/// Whether an array is one of parts: they have types. A list of anything else is what a tool gave back as JSON.
+fn are_parts(array: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Typed<'a> {
+        #[serde(borrow, rename = "type")]
+        _kind: Cow<'a, str>,
+    }
+    let items = serde_json::from_str::<Vec<&RawValue>>(array).unwrap_or_default();
+    items.is_empty() || items.iter().any(|item| serde_json::from_str::<Typed<'_>>(item.get()).is_ok())
 }
 
 fn part(mut fields: Fields<'_>) -> Result<Part, Expected> {
@@ -113,9 +124,7 @@ fn part(mut fields: Fields<'_>) -> Result<Part, Expected> {
         "image" => PartBody::Image(image(&mut fields)?),
         "audio" => PartBody::Audio(audio(&mut fields)?),
         "file" => PartBody::File(file(&mut fields)?),
-        "json" => PartBody::Json {
-            json: fields.json("json")?.ok_or_else(|| fields.error("json", "missing; expected a JSON value"))?,
-        },
+        "json" => PartBody::Json { json: fields.value("json")? },
         _ => PartBody::Unknown { kind },
     };
     Ok(Part { body, extra: fields.extra()? })

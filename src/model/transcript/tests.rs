@@ -92,6 +92,11 @@ fn what_is_lenient() {
     assert_eq!(content(r#"{"a": 1.0}"#), json(r#"{"a": 1.0}"#));
     assert_eq!(content("42"), json("42"));
     assert_eq!(content("[]"), Output::Parts(Vec::new()));
+    // A list is one value too, unless it is one of parts.
+    assert_eq!(content(r#"["a", 1]"#), json(r#"["a", 1]"#));
+    assert_eq!(content(r#"[{"id": 1}, {"id": 2}]"#), json(r#"[{"id": 1}, {"id": 2}]"#));
+    // Nothing is a value: a tool may give it back.
+    assert_eq!(content(r#"[{"type": "json", "json": null}]"#), json("null"));
     assert_eq!(only_chunk(r#"{"type":"tool_result"}"#), Chunk::tool_result("", ""));
 
     assert_eq!(only_chunk(r#"{"type":"thinking"}"#), Chunk::thinking(""));

@@ -72,7 +72,7 @@ impl<'a> Renderer<'a> {
         let mut hosted = self.hosted(turn, &calls);
         let mut calls = calls.into_iter().peekable();
         let mut plan = Plan::default();
-        let mut expected = 0;
+        let mut expected = turn.begins;
         for (at, chunk) in turn.stored.message.chunks.iter().enumerate() {
             // What was taken out of the message left a gap in its indexes.
             if turn.stored.chunk_index(at) != expected {

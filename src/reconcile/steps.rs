@@ -1,0 +1,74 @@
+//! An assistant's message that holds the results of its own calls tells several steps at once: what stands behind a result
+//! was said after it, by a model that had read it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::ReportLine;
+use super::empty_messages::is_content;
+use crate::group::{MessageState, StoredMessage};
+use crate::model::{Body, Chunk, Role};
+
+/// Each step is a message of its own. What a provider ran itself stays within its message, as the provider told it.
+pub(super) fn part(messages: Vec<StoredMessage>, _: &mut Vec<ReportLine>) -> Vec<StoredMessage> {
+    match parted(&messages, |call| matches!(call.body, Body::ToolCall { server: false, .. })) {
+        Cow::Borrowed(_) => messages,
+        Cow::Owned(parted) => parted,
+    }
+}
+
+/// The messages with their steps apart, as far as `parts` of a call says that its result ends one.
+pub(crate) fn parted(messages: &[StoredMessage], parts: impl Fn(&Chunk) -> bool) -> Cow<'_, [StoredMessage]> {
+    let steps: Vec<Vec<Range<usize>>> = messages.iter().map(|stored| steps(stored, &parts)).collect();
+    if steps.iter().all(Vec::is_empty) {
+        return Cow::Borrowed(messages);
+    }
+    let mut out = Vec::with_capacity(messages.len());
+    for (stored, steps) in messages.iter().zip(steps) {
+        let Some((last, before)) = steps.split_last() else {
+            out.push(stored.clone());
+            continue;
+        };
+        out.extend(before.iter().map(|step| {
+            let mut ended = stored.select(|chunk| step.contains(&chunk));
+            // How the message ended, and what it cost, is told by its last step.
+            ended.state = MessageState::Complete;
+            ended.message.finish_reason = None;
+            ended.message.usage = None;
+            ended
+        }));
+        out.push(stored.select(|chunk| last.contains(&chunk)));
+    }
+    Cow::Owned(out)
+}
+
+/// The chunks of each step; none where there is but one. A step ends behind the results of its calls, where the assistant says or asks something more.
+fn steps(stored: &StoredMessage, parts: impl Fn(&Chunk) -> bool) -> Vec<Range<usize>> {
+    let chunks = &stored.message.chunks;
+    let mut steps = Vec::new();
+    let holds_results = || chunks.iter().any(|chunk| matches!(chunk.body, Body::ToolResult { .. }));
+    if stored.message.role != Role::Assistant || !holds_results() {
+        return steps;
+    }
+    let (mut start, mut open, mut answered): (_, Vec<(&str, bool)>, _) = (0, Vec::new(), false);
+    for (at, chunk) in chunks.iter().enumerate() {
+        if let Body::ToolResult { tool_call_id, .. } = &chunk.body {
+            if let Some(call) = open.iter().position(|(id, _)| id == tool_call_id) {
+                answered |= open.remove(call).1;
+            }
+            continue;
+        }
+        if answered && is_content(chunk) {
+            steps.push(start..at);
+            (start, answered) = (at, false);
+            open.clear();
+        }
+        if let Body::ToolCall { id, .. } = &chunk.body {
+            open.push((id, parts(chunk)));
+        }
+    }
+    if !steps.is_empty() {
+        steps.push(start..chunks.len());
+    }
+    steps
+}
