@@ -42,7 +42,8 @@ pub(crate) fn parted(messages: &[StoredMessage], parts: impl Fn(&Chunk) -> bool)
     Cow::Owned(out)
 }
 
-/// The chunks of each step; none where there is but one. A step ends behind the results of its calls, where the assistant says or asks something more.
+/// The chunks of each step; none where there is but one. A step ends behind the results of its calls, where the assistant
+/// says or asks something more.
 fn steps(stored: &StoredMessage, parts: impl Fn(&Chunk) -> bool) -> Vec<Range<usize>> {
     let chunks = &stored.message.chunks;
     let mut steps = Vec::new();
