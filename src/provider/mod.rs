@@ -69,6 +69,8 @@ pub struct Wire {
     check: fn(&Value, &mut Vec<Finding>),
     /// Renders reconciled messages.
     render: Render,
+    /// Whether it tells the steps of the tools that a provider ran itself in one message. Else they are parted before.
+    joins_steps: bool,
     /// Makes a decoder of a target's answers.
     decode: fn(Target) -> Box<dyn ingest::Decode>,
     /// Takes the messages out of a request's fields. What it leaves there is no part of the conversation.

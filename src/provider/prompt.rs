@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::tools::Tool;
-use super::{Target, Wire, anthropic, imageless, rounds, summary, windowed};
+use super::{Target, Wire, imageless, rounds, summary, windowed};
 use crate::conversation::Conversation;
 use crate::error::{Error, Result};
 use crate::group::StoredMessage;
@@ -256,10 +256,10 @@ pub fn render(target: Target, conversation: &Conversation, options: &PromptOptio
     Ok(Prompt { request, report })
 }
 
-/// The steps of messages in which a provider ran tools itself, apart: what it says behind their results, it says after them.
-/// On its own wire they stay together, and Anthropic's renderer parts what it cannot give back as it came.
+/// The steps of messages in which a provider ran tools itself, apart unless the wire tells them together: what is said
+/// behind their results is said after them. What came from the wire itself goes back as it came.
 fn steps<'a>(wire: &Wire, messages: &'a [StoredMessage]) -> Cow<'a, [StoredMessage]> {
-    if wire.name == anthropic::WIRE.name {
+    if wire.joins_steps {
         return Cow::Borrowed(messages);
     }
     parted(messages, |call| call.native.as_ref().is_none_or(|native| native.wire != wire.name))

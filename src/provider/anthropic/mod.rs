@@ -36,6 +36,7 @@ pub(super) static WIRE: Wire = Wire {
     surrogates: &rules::AN_39,
     check: check::check,
     render: render::render,
+    joins_steps: true,
     decode: ingest::decoder,
     parse: parse::parse,
 };

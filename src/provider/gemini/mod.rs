@@ -40,6 +40,7 @@ pub(super) static WIRE: Wire = Wire {
     surrogates: &rules::GM_27,
     check: check::check,
     render: render::render,
+    joins_steps: false,
     decode: ingest::decoder,
     parse: parse::parse,
 };

@@ -28,6 +28,7 @@ pub(super) static WIRE: Wire = Wire {
     surrogates: &rules::OC_32,
     check: check::check,
     render: render::render,
+    joins_steps: false,
     decode: ingest::decoder,
     parse: parse::parse,
 };

@@ -27,6 +27,7 @@ pub(super) static WIRE: Wire = Wire {
     surrogates: &rules::OR_28,
     check: check::check,
     render: render::render,
+    joins_steps: false,
     decode: ingest::decoder,
     parse: parse::parse,
 };
