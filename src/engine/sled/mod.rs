@@ -17,6 +17,9 @@ use handle::Handle;
 const NAME: &str = "sled";
 const LOG: &str = "db";
 const DEFAULT_CACHE_BYTES: u64 = 64 * 1024 * 1024;
+/// sled's cache notes accesses in 256 queues and evicts nothing before a queue has 64 of them, however large the pages are
+/// (`lru.rs`). So a value is accessed once for each so many of its bytes: else large ones would fill the memory.
+const BYTES_OF_AN_ACCESS: usize = 16 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Sled {
@@ -46,11 +49,18 @@ impl Sled {
     fn call<T>(&self, action: &str, call: impl FnOnce(&sled::Tree) -> sled::Result<T>) -> Result<T> {
         self.handle.call(self.directory.path(), action, call)
     }
+
+    /// Lets the cache know how large a value is that was read or written.
+    fn weigh(&self, key: &[u8], bytes: usize) -> Result<()> {
+        (0..bytes / BYTES_OF_AN_ACCESS).try_for_each(|_| self.call("read", |tree| tree.contains_key(key)).map(|_| ()))
+    }
 }
 
 impl Engine for Sled {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.call("read", |tree| tree.get(key)).map(|value| value.map(|value| value.to_vec()))
+        let Some(value) = self.call("read", |tree| tree.get(key))? else { return Ok(None) };
+        self.weigh(key, value.len())?;
+        Ok(Some(value.to_vec()))
     }
 
     fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
@@ -64,6 +74,7 @@ impl Engine for Sled {
                 Order::Descending => pairs.next_back().transpose(),
             })?;
             let Some((key, value)) = pair else { return Ok(()) };
+            self.weigh(&key, value.len())?;
             if visit(&key, &value) == ControlFlow::Break(()) {
                 return Ok(());
             }
@@ -71,14 +82,20 @@ impl Engine for Sled {
     }
 
     fn write(&self, batch: Batch) -> Result<()> {
-        let mut sleds = sled::Batch::default();
+        let (mut sleds, mut large) = (sled::Batch::default(), Vec::new());
         for (key, value) in batch.ops {
             match value {
-                Some(value) => sleds.insert(key, value),
+                Some(value) => {
+                    if value.len() >= BYTES_OF_AN_ACCESS {
+                        large.push((key.clone(), value.len()));
+                    }
+                    sleds.insert(key, value);
+                }
                 None => sleds.remove(key),
             }
         }
-        self.call("write", |tree| tree.apply_batch(sleds))
+        self.call("write", |tree| tree.apply_batch(sleds))?;
+        large.iter().try_for_each(|(key, bytes)| self.weigh(key, *bytes))
     }
 
     fn sync(&self) -> Result<()> {
