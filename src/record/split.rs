@@ -9,8 +9,8 @@ use super::{MAX_NUMBER, VERSION, check_number, key};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 
-/// The most bytes in one value. sled keeps up to 17 values in a leaf, and a leaf has to stay below 2 MB.
-pub(crate) const PART_BYTES: usize = 64 * 1024;
+/// The most bytes in one value. sled keeps up to 17 values in a leaf; its cache keeps at least 256 leaves.
+pub(crate) const PART_BYTES: usize = 16 * 1024;
 
 /// version, flags, checksum(4), time(8), base(8), next message index(8), parts(4)
 pub(super) const HEADER_BYTES: usize = 34;
