@@ -10,24 +10,13 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 /// Every module of src/, with the modules that it may import, besides itself. A module stands behind all that it
 /// imports, so the order of the rows is the direction.
 const LAYERS: &[(&str, &[&str])] = &[
-    ("json", &[]),
-    ("model", &["json"]),
+    ("model", &[]),
     ("error", &["model"]),
     ("record", &["error", "model"]),
-    ("archive", &["error"]),
-    // Ordered bytes: of the record it knows the format's version, and how large a value can be.
-    ("engine", &["archive", "error", "record"]),
-    ("entry", &["error", "model", "record"]),
-    ("group", &["error", "model", "record"]),
-    ("log", &["archive", "engine", "entry", "error", "group", "model", "record"]),
-    ("reconcile", &["group", "json", "model"]),
-    ("conversation", &["group", "model", "reconcile"]),
-    ("next_step", &["conversation", "group", "model", "reconcile"]),
-    ("window", &["conversation", "group", "model", "reconcile"]),
-    ("provider", &["conversation", "error", "group", "json", "model", "reconcile", "window"]),
-    ("tail", &["engine", "entry", "error", "log", "model"]),
-    ("writer", &["error", "log", "model", "provider"]),
-    ("store", &["conversation", "engine", "entry", "error", "group", "log", "model", "tail", "writer"]),
+    ("history", &["error", "model", "record"]),
+    ("log", &["error", "history", "model", "record"]),
+    ("provider", &["error", "history", "model"]),
+    ("store", &["error", "history", "log", "model", "provider"]),
     // The program is a user of the library, by its public interface.
     ("cli", &[]),
 ];

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::core::{COMMIT, Core, EPOCH, RESTORING, STORE};
-use crate::archive;
-use crate::engine::{Batch, Engine, Order};
 use crate::error::{Error, Result};
+use crate::log::archive;
+use crate::log::engine::{Batch, Engine, Order};
 use crate::model::{ConversationId, Timestamp};
 use crate::record::{self, Commit, Head, key};
 
@@ -171,7 +171,7 @@ pub(crate) fn restore(
         is_empty = false;
         ControlFlow::Break(())
     })?;
-    if !is_empty || engine.directory().is_some_and(crate::engine::Directory::established) {
+    if !is_empty || engine.directory().is_some_and(crate::log::engine::Directory::established) {
         return Err(Error::InvalidInput(
             "a backup is restored into a new store only: name one that is not there yet".to_owned(),
         ));

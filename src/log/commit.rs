@@ -9,8 +9,8 @@ use super::core::{COMMIT, Core};
 use super::options::{Durability, Receipt};
 use super::place::Placed;
 use super::state::{CLOSED, Pending, Signal, State, Unsealed, Waiter};
-use crate::engine::{Batch, Directory};
 use crate::error::{Error, Result};
+use crate::log::engine::{Batch, Directory};
 use crate::model::ConversationId;
 use crate::record::{self, Commit, Head, key};
 

@@ -8,8 +8,8 @@ use super::health::Health;
 use super::state::State;
 use super::ticker::Ticker;
 use super::writer::Writer;
-use crate::engine::Engine;
 use crate::error::Result;
+use crate::log::engine::Engine;
 use crate::model::{ConversationId, Timestamp};
 use crate::record::{Head, Tombstone, key};
 

@@ -6,8 +6,8 @@ use super::core::Core;
 use super::segments::Segment;
 use super::state::Pending;
 use super::writer::Closed;
-use crate::engine::{Batch, Order};
 use crate::error::Result;
+use crate::log::engine::{Batch, Order};
 use crate::model::{ConversationId, Name, Timestamp};
 use crate::record::{self, Record, Tombstone, key};
 

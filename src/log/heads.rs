@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use super::core::Core;
-use crate::engine::Order;
 use crate::error::{Error, Result};
+use crate::log::engine::Order;
 use crate::model::ConversationId;
 use crate::record::{Head, Record, key};
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::engine::{Directory, Engine};
+use crate::log::engine::{Directory, Engine};
 
 /// What opening a store found, and what happened since. All of it is absent from a store that is well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

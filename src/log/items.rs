@@ -7,9 +7,9 @@ use super::core::Core;
 use super::digest::digest;
 use super::read;
 use super::segments::Segment;
-use crate::engine::Order;
-use crate::entry::{Entry, EntryKind};
 use crate::error::Result;
+use crate::history::{Entry, EntryKind};
+use crate::log::engine::Order;
 use crate::model::{ConversationId, Name};
 use crate::record::{Body, Head, Line, Record, Replacement, key};
 

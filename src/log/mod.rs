@@ -5,12 +5,14 @@
 //! `read` and `list` see what is published.
 
 mod append;
+mod archive;
 mod backup;
 mod commit;
 mod compact;
 mod core;
 mod delete;
 mod digest;
+pub(crate) mod engine;
 mod fork;
 mod frozen;
 mod heads;
@@ -41,8 +43,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::log::engine::Engine;
 
 pub(crate) use self::core::{Clock, Core};
 pub use backup::BackupSummary;

@@ -9,8 +9,8 @@ use super::core::{COMMIT, Clock, Core, EPOCH, RESTORING, STORE};
 use super::health;
 use super::state::{Blocked, State};
 use super::ticker::Ticker;
-use crate::engine::{Batch, Directory, Engine, MARKER, Order};
 use crate::error::{Error, Result};
+use crate::log::engine::{Batch, Directory, Engine, MARKER, Order};
 use crate::model::ConversationId;
 use crate::record::{self, Commit, StoreInfo, key};
 

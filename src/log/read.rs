@@ -5,10 +5,10 @@ use std::ops::{ControlFlow, RangeInclusive};
 
 use super::core::Core;
 use super::segments::Segment;
-use crate::engine::Order;
-use crate::entry::Entry;
 use crate::error::{Error, Result};
-use crate::group::{Grouped, Grouper};
+use crate::history::Entry;
+use crate::history::{Grouped, Grouper};
+use crate::log::engine::Order;
 use crate::model::ConversationId;
 use crate::record::{self, Head, Record, key};
 

@@ -7,9 +7,9 @@ use super::core::{COMMIT, Core};
 use super::read::Item;
 use super::segments::Segment;
 use super::title::first_title;
-use crate::engine::{Batch, Directory, Order};
 use crate::error::{Error, Result};
-use crate::group::Grouper;
+use crate::history::Grouper;
+use crate::log::engine::{Batch, Directory, Order};
 use crate::model::{ConversationId, Timestamp};
 use crate::record::{self, Commit, Head, Line, Record, TitleSource, key};
 

@@ -9,8 +9,8 @@ use super::digest::FORGOTTEN;
 use super::read::Item;
 use super::segments::owner;
 use super::state::Pending;
-use crate::engine::Order;
 use crate::error::{Error, Result};
+use crate::log::engine::Order;
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Head, Line, Redact, Replacement, TitleSource, key};
 

@@ -1,6 +1,6 @@
 //! Titles that messages give.
 
-use crate::group::StoredMessage;
+use crate::history::StoredMessage;
 use crate::model::{Body, Message, Role};
 
 /// Characters of a title that is made from the first user text.

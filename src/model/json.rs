@@ -29,12 +29,12 @@ impl Json {
     }
 
     pub(crate) fn from_raw(raw: Box<RawValue>) -> Result<Self, JsonError> {
-        let depth = crate::json::depth(raw.get());
+        let depth = super::json_text::depth(raw.get());
         if depth > Self::MAX_DEPTH {
             return Err(JsonError(format!("nested {depth} deep; at most {} are accepted", Self::MAX_DEPTH)));
         }
         if raw.get().contains(['\n', '\r']) {
-            let line = RawValue::from_string(crate::json::compact(raw.get()));
+            let line = RawValue::from_string(super::json_text::compact(raw.get()));
             return line.map(Self).map_err(|error| JsonError(error.to_string()));
         }
         Ok(Self(raw))

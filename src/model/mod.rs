@@ -10,6 +10,7 @@ mod chunk;
 mod finish;
 mod id;
 mod json;
+pub(crate) mod json_text;
 mod merge;
 mod message;
 mod time;

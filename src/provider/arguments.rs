@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::json;
 use crate::model::Json;
+use crate::model::json_text;
 
 /// The key under which arguments that are no JSON object are told.
 const MALFORMED: &str = "malformed_arguments";
@@ -14,7 +14,7 @@ const MALFORMED: &str = "malformed_arguments";
 /// The arguments as they are, if they are the JSON text of an object. Nothing, `null` and an empty array become an empty
 /// object; anything else is told as text within one, so that the model sees what it wrote.
 pub(super) fn object(arguments: &str) -> Cow<'_, str> {
-    if json::is_object(arguments) && json::depth(arguments) < Json::MAX_DEPTH {
+    if json_text::is_object(arguments) && json_text::depth(arguments) < Json::MAX_DEPTH {
         return Cow::Borrowed(arguments);
     }
     let without_space: String = arguments.chars().filter(|character| !character.is_whitespace()).collect();
@@ -55,17 +55,17 @@ pub(super) const EMBEDDED_DEPTH: usize = 100;
 /// embedded.
 pub(super) fn embedded_object(json: &Json) -> Option<Map<String, Value>> {
     let text = json.as_str();
-    if json::depth(text) > EMBEDDED_DEPTH { None } else { serde_json::from_str(text).ok() }
+    if json_text::depth(text) > EMBEDDED_DEPTH { None } else { serde_json::from_str(text).ok() }
 }
 
 /// The text of a JSON object, as [`object`] gives it, for embedding.
 pub(super) fn embedded(object: &str) -> Embedded {
-    if json::depth(object) > EMBEDDED_DEPTH {
+    if json_text::depth(object) > EMBEDDED_DEPTH {
         return Embedded { json: raw(&malformed(object)), mended: Some(Mended::Depth) };
     }
-    let text = json::replace_lone_surrogates(object);
+    let text = json_text::replace_lone_surrogates(object);
     let mended = matches!(text, Cow::Owned(_)).then_some(Mended::Surrogates);
-    Embedded { json: raw(&json::one_line(&text)), mended }
+    Embedded { json: raw(&json_text::one_line(&text)), mended }
 }
 
 /// `object` gives JSON text only.
@@ -93,7 +93,7 @@ mod tests {
         ];
         for (given, wanted) in table {
             assert_eq!(object(given), wanted);
-            assert!(json::is_object(&object(given)));
+            assert!(json_text::is_object(&object(given)));
         }
         let deep = format!("{}1{}", "{\"a\":".repeat(200), "}".repeat(200));
         assert!(object(&deep).starts_with("{\"malformed_arguments\":"));

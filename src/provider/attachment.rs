@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::text::is_blank;
-use crate::group::StoredMessage;
+use crate::history::StoredMessage;
+use crate::history::{ReportLine, Rule};
 use crate::model::{Audio, Body, Extra, File, Image, Output, PartBody};
-use crate::reconcile::{ReportLine, Rule};
 
 /// Told where a tool gave back nothing but what has to follow.
 pub(super) const OUTPUT_FOLLOWS: &str = "The output follows in the next user message.";

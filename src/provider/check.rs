@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::finding::Finding;
 use super::rule::Rule;
 use super::target::Target;
-use crate::json;
+use crate::model::json_text;
 
 /// The text is not JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,7 +43,7 @@ pub struct NotJson {
 /// ```
 pub fn check(target: Target, json: &str) -> Result<Vec<Finding>, NotJson> {
     let wire = target.wire();
-    let (text, mark) = json::mark_lone_surrogates(json);
+    let (text, mark) = json_text::mark_lone_surrogates(json);
     let request = match serde_json::from_str(&text)? {
         messages @ Value::Array(_) => Value::Object(Map::from_iter([(wire.messages.to_owned(), messages)])),
         request => request,

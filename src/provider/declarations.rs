@@ -6,8 +6,8 @@ use super::arguments::EMBEDDED_DEPTH;
 use super::ingest::fields::{Fields, array};
 use super::tools::Tool;
 use crate::error::{Error, Result};
-use crate::json;
 use crate::model::Json;
+use crate::model::json_text;
 
 /// Where a schema stands: OpenAI's and Gemini's name, Gemini's other one, Anthropic's.
 const SCHEMAS: &[&str] = &["parameters", "parametersJsonSchema", "input_schema"];
@@ -69,7 +69,7 @@ fn tool(mut fields: Fields<'_>) -> Found {
     if kind.is_some_and(|kind| kind != "object") {
         return Err("its schema is none of JSON Schema");
     }
-    let parameters = Json::new(schema.get()).ok().filter(|schema| json::depth(schema.as_str()) <= EMBEDDED_DEPTH);
+    let parameters = Json::new(schema.get()).ok().filter(|schema| json_text::depth(schema.as_str()) <= EMBEDDED_DEPTH);
     let parameters = parameters.ok_or("its JSON Schema is nested too deep")?;
     let tool = Tool::new(name, parameters);
     Ok(fields.string("description").into_iter().fold(tool, Tool::with_description))

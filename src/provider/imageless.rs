@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::group::StoredMessage;
+use crate::history::StoredMessage;
+use crate::history::{ReportLine, Rule};
 use crate::model::{Body, Output, PartBody};
-use crate::reconcile::{ReportLine, Rule};
 
 /// Told in the place of an image.
 const LEFT_OUT: &str = "[image left out: the model takes none]";

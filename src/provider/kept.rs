@@ -10,7 +10,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::ingest::fields::{Fields, array, is_empty};
 use super::{Finding, Level, Target, check};
 use crate::error::{Error, Result};
-use crate::reconcile::{ReportLine, Rule};
+use crate::history::{ReportLine, Rule};
 
 /// The fields of the request that is made.
 #[derive(Debug)]

@@ -7,10 +7,10 @@ use std::collections::HashSet;
 
 use super::tokens::tokens;
 use super::{PromptOptions, Target};
-use crate::group::StoredMessage;
+use crate::history::StoredMessage;
+use crate::history::{Calls, OUTCOME_UNKNOWN, Rule, Site};
 use crate::model::{Audio, Body, Chunk, File, Output, PartBody};
-use crate::reconcile::{Calls, OUTCOME_UNKNOWN, Rule, Site};
-use crate::window::is_kept;
+use crate::provider::window::is_kept;
 
 /// Of a message: its role and its limits.
 const MESSAGE: u64 = 8;

@@ -34,6 +34,7 @@ mod tokens;
 mod tool_id;
 mod tools;
 mod turns;
+mod window;
 mod windowed;
 
 pub use check::{NotJson, check};
@@ -50,7 +51,7 @@ pub use tools::Tool;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::group::StoredMessage;
+use crate::history::StoredMessage;
 
 /// A request format: its name, its rules, its functions.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use super::Target;
 use super::check::NotJson;
 use super::ingest::fields::{Fields, json, string};
 use crate::error::{Error, Result};
+use crate::history::{ReportLine, Rule};
 use crate::model::{Body, Chunk, Message, Role};
-use crate::reconcile::{ReportLine, Rule};
 
 /// The messages of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,7 +52,7 @@ pub(super) struct Readable<'a>(Cow<'a, str>);
 
 impl<'a> Readable<'a> {
     pub(super) fn of(request: &'a str) -> Self {
-        Self(crate::json::replace_lone_surrogates(request.trim_start_matches('\u{feff}')))
+        Self(crate::model::json_text::replace_lone_surrogates(request.trim_start_matches('\u{feff}')))
     }
 }
 

@@ -8,10 +8,10 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::tools::Tool;
 use super::{Target, Wire, imageless, rounds, summary, windowed};
-use crate::conversation::Conversation;
 use crate::error::{Error, Result};
-use crate::group::StoredMessage;
-use crate::reconcile::{ReportLine, parted};
+use crate::history::Conversation;
+use crate::history::StoredMessage;
+use crate::history::{ReportLine, parted};
 
 /// A conversation as a provider takes it.
 #[derive(Clone, Debug)]

@@ -10,12 +10,12 @@ use super::ingest::fields::{Fields, array};
 use super::kept::Kept;
 use super::parse::{Readable, Request};
 use super::{Prompt, PromptOptions, Target, Tool, render};
-use crate::conversation::Conversation;
 use crate::error::Result;
-use crate::group::{MessageState, StoredMessage};
-use crate::json;
+use crate::history::Conversation;
+use crate::history::{MessageState, StoredMessage};
+use crate::history::{ReportLine, Rule};
 use crate::model::Message;
-use crate::reconcile::{ReportLine, Rule};
+use crate::model::json_text;
 
 /// Reads a request of one wire, and writes it as a target takes it: the messages in it are reconciled and rendered as if
 /// they came from a store.
@@ -68,7 +68,7 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
     let request = kept.accepted(target, &mut report)?;
     // What is kept may be indented; a prompt is one line.
     let is_line = !request.get().contains(['\n', '\r']);
-    let line = if is_line { None } else { RawValue::from_string(json::compact(request.get())).ok() };
+    let line = if is_line { None } else { RawValue::from_string(json_text::compact(request.get())).ok() };
     Ok(Prompt { request: line.unwrap_or(request), report })
 }
 

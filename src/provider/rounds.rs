@@ -8,9 +8,9 @@ use std::collections::{HashMap, HashSet};
 use super::PromptOptions;
 use super::prompt::{FinishedTools, Thinking};
 use super::text::is_blank;
-use crate::group::StoredMessage;
+use crate::history::StoredMessage;
+use crate::history::{Calls, ReportLine, Rule, Site};
 use crate::model::{Body, Chunk, Output, Part, PartBody, Role};
-use crate::reconcile::{Calls, ReportLine, Rule, Site};
 
 /// The messages with their finished rounds as the options want them, each in its place: of some nothing is left.
 pub(super) fn told(

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::conversation::Conversation;
-use crate::group::{Compaction, MessageState, StoredMessage};
+use crate::history::Conversation;
+use crate::history::{Calls, ReportLine, Rule, Site};
+use crate::history::{Compaction, MessageState, StoredMessage};
 use crate::model::{Message, Role};
-use crate::reconcile::{Calls, ReportLine, Rule, Site};
 
 /// What stands before a summary in a prompt.
 const HEADING: &str = "Summary of the conversation up to here:";

@@ -9,9 +9,9 @@ use super::arguments::EMBEDDED_DEPTH;
 use super::text::is_blank;
 use super::tool_id::NameRule;
 use crate::error::{Error, Result};
-use crate::json;
+use crate::history::{ReportLine, Rule};
 use crate::model::Json;
-use crate::reconcile::{ReportLine, Rule};
+use crate::model::json_text;
 
 /// A tool that the model may call.
 ///
@@ -87,11 +87,11 @@ pub(super) fn declared<'a>(
 
 fn schema(tool: &Tool) -> Result<Box<RawValue>> {
     let text = tool.parameters.as_str();
-    if !json::is_object(text) || json::depth(text) > EMBEDDED_DEPTH {
+    if !json_text::is_object(text) || json_text::depth(text) > EMBEDDED_DEPTH {
         let detail = format!("the parameters of the tool {:?} are no JSON object, or nested too deep", tool.name);
         return Err(Error::InvalidInput(detail));
     }
-    let text = json::one_line(&json::replace_lone_surrogates(text)).into_owned();
+    let text = json_text::one_line(&json_text::replace_lone_surrogates(text)).into_owned();
     RawValue::from_string(text).map_err(|error| Error::InvalidInput(format!("the tool {:?}: {error}", tool.name)))
 }
 

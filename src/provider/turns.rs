@@ -7,9 +7,9 @@ use std::borrow::Cow;
 
 use super::arguments;
 use super::tool_id::{IdRule, Ids, NameRule};
-use crate::group::{MessageState, StoredMessage};
+use crate::history::{Calls, NOT_RUN, OUTCOME_UNKNOWN, ReportLine, Rule, Site, is_cut_off};
+use crate::history::{MessageState, StoredMessage};
 use crate::model::{Body, Chunk, Output, Role, was_mended};
-use crate::reconcile::{Calls, NOT_RUN, OUTCOME_UNKNOWN, ReportLine, Rule, Site, is_cut_off};
 
 /// A message to be said, and the answers to its calls that have to follow it.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use super::measure::Measure;
 use super::{PromptOptions, Target};
-use crate::group::StoredMessage;
-use crate::reconcile::{ReportLine, Rule};
-use crate::window::{Turns, is_kept, start};
+use crate::history::StoredMessage;
+use crate::history::{ReportLine, Rule};
+use crate::provider::window::{Turns, is_kept, start};
 
 /// Where the window begins: the position of its first message. `told` are the messages as the options want them, place
 /// by place: they are what is measured.

@@ -1,26 +1,28 @@
 //! What a user opens.
 
 mod options;
+mod tail;
+mod writer;
 
 use std::fmt;
 use std::ops::{Bound, RangeBounds, RangeInclusive};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::conversation::Conversation;
-use crate::engine::{self, Order};
-use crate::entry::Entry;
 use crate::error::{Error, Result};
-use crate::group::StoredMessage;
+use crate::history::Conversation;
+use crate::history::Entry;
+use crate::history::StoredMessage;
+use crate::log::engine::{self, Order};
 use crate::log::{
     self, AppendOptions, BackupSummary, Health, Item, ListItem, ListPage, ListQuery, Log, Receipt, Redaction,
     Verification,
 };
 use crate::model::{ConversationId, Message, Metadata, Name, Role};
-use crate::tail::Tail;
-use crate::writer::MessageWriter;
 
 pub use options::StoreOptions;
+pub use tail::{StopHandle, Tail};
+pub use writer::MessageWriter;
 
 /// Conversations, kept.
 ///

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Store;
-use crate::engine;
 use crate::error::{Error, Result};
+use crate::log::engine;
 use crate::log::{Clock, Log, Opening};
 use crate::model::Timestamp;
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use super::super::{AppendOptions, Durability, Log, Opening};
-use crate::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::error::{Error, Result};
+use crate::log::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::model::{Chunk, Message, Metadata, Name, Role, Timestamp};
 use crate::record::{self, Tombstone, key};
 

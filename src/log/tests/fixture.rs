@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::super::{AppendOptions, ListQuery, Log, Opening};
 use super::forgetful::{Forgetful, all};
-use crate::engine::{Batch, Engine, Order};
+use crate::log::engine::{Batch, Engine, Order};
 use crate::model::{Chunk, FinishReason, Message, Metadata, Name, Role, Timestamp};
 use crate::record::{self, Tombstone, key};
 

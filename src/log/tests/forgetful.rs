@@ -3,8 +3,8 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex};
 
-use crate::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::error::Result;
+use crate::log::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 
 type Op = (Vec<u8>, Option<Vec<u8>>);
 

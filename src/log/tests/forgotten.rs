@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::{AppendOptions, Log, Opening};
-use crate::engine::{Batch, Engine, Memory, Order};
+use crate::log::engine::{Batch, Engine, Memory, Order};
 use crate::model::{Body, Chunk, Message, Metadata, Name, Role, Timestamp};
 use crate::record::key;
 
@@ -200,12 +200,12 @@ fn damage_that_an_opening_for_reading_noted_is_repaired_by_the_next_one() {
     let url = format!("sled:{}", dir.path().join("db").display());
     let open = |read_only| {
         let opening = Opening { read_only, ..Opening::default() };
-        let engine = crate::engine::open(&url).unwrap();
+        let engine = crate::log::engine::open(&url).unwrap();
         Log::open(engine, Arc::new(Timestamp::now), Duration::from_millis(1), opening).unwrap()
     };
     let listed = |log: &Log| log.core().list(&crate::ListQuery::new()).unwrap().items.len();
     append(&open(false), "a", &[Message::user("one")]);
-    let engine = crate::engine::open(&url).unwrap();
+    let engine = crate::log::engine::open(&url).unwrap();
     let mut batch = Batch::default();
     engine
         .scan(&[key::INDEX]..&[key::INDEX + 1], Order::Ascending, &mut |key, _| {

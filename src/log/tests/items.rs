@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::{AppendOptions, Log, Opening};
-use crate::engine::{Batch, Engine, Memory};
+use crate::log::engine::{Batch, Engine, Memory};
 use crate::model::{Chunk, Message, Name, Timestamp};
 use crate::record::key;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::super::{AppendOptions, Core, Log, Opening};
 use super::forgetful::{Forgetful, all};
-use crate::engine::{Batch, Engine, Memory};
 use crate::error::Error;
+use crate::log::engine::{Batch, Engine, Memory};
 use crate::model::{Message, Name, Timestamp};
 use crate::record::{self, Head, key};
 

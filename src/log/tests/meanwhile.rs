@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::super::{AppendOptions, Core, Log, Opening};
-use crate::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::error::Result;
+use crate::log::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::model::{Chunk, Message, Name, Timestamp};
 use crate::record::key;
 

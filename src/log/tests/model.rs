@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::group::{Compaction, MessageState, StoredMessage};
+use crate::history::{Compaction, MessageState, StoredMessage};
 use crate::model::{Body, Chunk, FinishReason, Message, Metadata, Output, Role, Timestamp};
 
 /// One entry of the log.

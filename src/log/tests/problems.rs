@@ -1,7 +1,7 @@
 //! What `verify` finds: a row for everything that may not fit together.
 
 use super::lost::{change_head, open, problems, store, take};
-use crate::engine::{Batch, Engine, Memory};
+use crate::log::engine::{Batch, Engine, Memory};
 use crate::model::{Message, Name};
 use crate::record::{self, key};
 

@@ -8,8 +8,8 @@ use super::super::items;
 use super::super::read::Item;
 use super::super::segments::Segment;
 use super::{Problem, Verification};
-use crate::engine::Order;
 use crate::error::{Error, Result};
+use crate::log::engine::Order;
 use crate::model::{ConversationId, Timestamp};
 use crate::record::{self, Head, Line, Record, key};
 
@@ -134,7 +134,7 @@ fn verify_record(id: ConversationId, record: &Record<'_>, mut expected: Option<u
                 is_gap |= expected.is_some_and(|expected| expected != begins);
                 expected = Some(begins + 1);
             }
-            crate::entry::Entry::read(record, seq, &line)
+            crate::history::Entry::read(record, seq, &line)
         });
         found.problems.extend(read.err().map(|error| Problem::from_error(id, &error)));
     }

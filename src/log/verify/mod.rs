@@ -11,8 +11,8 @@ use serde::ser::{SerializeMap, Serializer};
 
 use super::core::Core;
 use super::state::UNMARKED;
-use crate::engine::Order;
 use crate::error::{Error, Result};
+use crate::log::engine::Order;
 use crate::model::ConversationId;
 use crate::record::{Commit, key};
 

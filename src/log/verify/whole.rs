@@ -7,8 +7,8 @@ use super::super::core::Core;
 use super::super::segments::Segment;
 use super::conversation::told;
 use super::{Problem, Verification};
-use crate::engine::Order;
 use crate::error::{Error, Result};
+use crate::log::engine::Order;
 use crate::model::{ConversationId, Timestamp};
 use crate::record::key;
 

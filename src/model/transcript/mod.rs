@@ -44,7 +44,7 @@ impl Line {
     /// [`Expected`], with the column and the field.
     pub fn from_json(text: &str) -> Result<Self, Expected> {
         let whole = read::line(text);
-        match crate::json::replace_lone_surrogates(text) {
+        match super::json_text::replace_lone_surrogates(text) {
             // Those that stand in JSON which is kept as it is need not be replaced.
             Cow::Owned(readable) if whole.is_err() => {
                 let mut line = read::line(&readable)?;

@@ -7,7 +7,7 @@ use super::message::check_message;
 use super::rules::{AN_01, AN_02, AN_07, AN_17, AN_33, AN_36, AN_42};
 use super::turns::check_turns;
 use super::types::TEXT;
-use crate::json;
+use crate::model::json_text;
 use crate::provider::finding::{Finding, Level};
 use crate::provider::shape::{Fault, kind};
 use crate::provider::text::{is_blank, is_word};
@@ -81,7 +81,7 @@ pub(super) fn check(request: &Value, out: &mut Vec<Finding>) {
     if let Some(messages) = messages(request) {
         check_turns(object, &messages, out);
     }
-    let bytes = json::size(request);
+    let bytes = json_text::size(request);
     if bytes > BYTES {
         out.push(AN_42.at("", format!("{bytes} bytes, at most {BYTES}")));
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::{Dialect, Manner};
-use crate::json::is_object;
+use crate::model::json_text::is_object;
 use crate::provider::finding::Finding;
 use crate::provider::openai_chat::{self, Images, OPENAI, Order, Texts, UserContent, call_ids, calls, messages, role};
 use crate::provider::rule::rules;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Dialect, Manner};
-use crate::json::is_object;
+use crate::model::json_text::is_object;
 use crate::provider::finding::Finding;
 use crate::provider::openai_chat::{self, OPENAI, Order, System, UserContent, calls, messages, role};
 use crate::provider::rule::rules;

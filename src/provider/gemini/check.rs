@@ -6,7 +6,7 @@ use super::content::check_content;
 use super::rules::{GM_01, GM_02, GM_16, GM_21, GM_25};
 use super::sequence::{check_sequence, turns};
 use super::signature::check_signatures;
-use crate::json;
+use crate::model::json_text;
 use crate::provider::finding::{Finding, Level};
 use crate::provider::shape::{entry, kind};
 use crate::provider::text::{is_spelling_of, is_word_with};
@@ -51,7 +51,7 @@ pub(super) fn check(request: &Value, out: &mut Vec<Finding>) {
     for (i, content) in contents.iter().enumerate() {
         inline |= check_content(content, &format!("contents[{i}]"), out);
     }
-    let bytes = if inline { json::size(request) } else { 0 };
+    let bytes = if inline { json_text::size(request) } else { 0 };
     if bytes > BYTES {
         out.push(GM_21.at("", format!("{bytes} bytes with inline data, at most {BYTES}")));
     }

@@ -201,7 +201,7 @@ pub(in crate::provider) fn json(raw: &RawValue) -> Option<Json> {
 /// A value as [`json`] keeps it, without white space between its tokens.
 pub(in crate::provider) fn compact(raw: &RawValue) -> Option<Json> {
     let kept = json(raw)?;
-    Some(Json::new(crate::json::compact(kept.as_str())).unwrap_or(kept))
+    Some(Json::new(crate::model::json_text::compact(kept.as_str())).unwrap_or(kept))
 }
 
 impl<'de> Deserialize<'de> for Fields<'de> {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::fields::{Fields, array};
-use crate::json::{ESCAPE, begins_with_second_half, first_half_at_end, replace_lone_surrogates};
+use crate::model::json_text::{ESCAPE, begins_with_second_half, first_half_at_end, replace_lone_surrogates};
 
 /// What tells texts apart that grow under the same names.
 const IDENTITY: &[&str] = &["index", "output_index", "content_index", "summary_index", "item_id", "thought"];

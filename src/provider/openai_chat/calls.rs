@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::rules::{OC_10, OC_12, OC_13, OC_14, OC_15, OC_16, OC_17};
-use crate::json::is_object;
+use crate::model::json_text::is_object;
 use crate::provider::finding::Finding;
 use crate::provider::rule::Rule;
 use crate::provider::shape::kind;

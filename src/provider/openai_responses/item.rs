@@ -8,7 +8,7 @@ use super::rules::{
     OR_03, OR_10, OR_11, OR_12, OR_13, OR_14, OR_15, OR_16, OR_19, OR_20, OR_21, OR_22, OR_25, OR_26, OR_27, OR_29,
 };
 use super::types::{EASY_MESSAGE, INPUT_MESSAGE, ITEMS, Item, OUTPUT_MESSAGE};
-use crate::json::is_object;
+use crate::model::json_text::is_object;
 use crate::provider::finding::{Finding, Level};
 use crate::provider::shape::{Fault, Misfit, Shape, is_filled, kind};
 use crate::provider::text::is_word;

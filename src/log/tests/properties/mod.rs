@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use super::super::{Log, Opening, Writer as Handle};
 use super::forgetful::Forgetful;
 use super::model::{Conversation, Line, What, Writer};
-use crate::engine::{self, Engine};
+use crate::log::engine::{self, Engine};
 use crate::model::{Name, Timestamp};
 use op::Op;
 

@@ -9,8 +9,8 @@ use super::super::super::ListQuery;
 use super::super::model::{What, next_message};
 use super::op::ITEMS;
 use super::{World, name};
-use crate::engine;
 use crate::error::Error;
+use crate::log::engine;
 use crate::model::Timestamp;
 
 impl World {

@@ -9,12 +9,12 @@ use super::hosted::Hosted;
 use super::native::Given;
 use super::thinking::Thought;
 use super::wire::{Block, OwnKind, Speaker};
-use crate::group::StoredMessage;
+use crate::history::Rule;
+use crate::history::StoredMessage;
 use crate::model::{Body, Chunk, Json};
 use crate::provider::arguments::{Mended, embedded};
 use crate::provider::attachment::Attachment;
 use crate::provider::turns::{Call, Turn};
-use crate::reconcile::Rule;
 
 /// A message as it is going to be said, in order.
 #[derive(Default)]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::wire::{Block, Content, Message, Origin, OwnKind};
-use crate::reconcile::{ReportLine, Rule};
+use crate::history::{ReportLine, Rule};
 
 /// Images in a request (AN-31).
 const IMAGES: usize = 100;

@@ -22,7 +22,8 @@ use serde_json::value::RawValue;
 use super::NAME;
 use super::model::refuses_prefill;
 use crate::error::{Error, Result};
-use crate::group::StoredMessage;
+use crate::history::StoredMessage;
+use crate::history::{ReportLine, Rule};
 use crate::model::Role;
 use crate::provider::prompt::{nothing_to_send, written};
 use crate::provider::text::without_end;
@@ -30,7 +31,6 @@ use crate::provider::tool_id::{IdRule, NameRule};
 use crate::provider::tools::declared;
 use crate::provider::turns::{BEGINNING, BRIDGE, turns};
 use crate::provider::{PromptOptions, Target, dialect};
-use crate::reconcile::{ReportLine, Rule};
 use wire::{Block, Message, Origin, Request, Speaker};
 
 /// How a server speaks this wire.

@@ -12,7 +12,7 @@ use super::fields::{
     is_stored_image,
 };
 use super::wire::{Block, Origin, Own, OwnKind};
-use crate::json;
+use crate::model::json_text;
 use crate::model::{Json, Native};
 use crate::provider::arguments::embedded_object;
 
@@ -55,7 +55,7 @@ impl<'a> Given<'a> {
     /// The block as it came.
     pub(super) fn block(&self, kind: OwnKind, origin: Option<Origin<'a>>) -> Block<'a> {
         // It was read a moment ago.
-        let json = RawValue::from_string(json::one_line(self.json.as_str()).into_owned()).unwrap_or_default();
+        let json = RawValue::from_string(json_text::one_line(self.json.as_str()).into_owned()).unwrap_or_default();
         Block::Own(Own { json, kind, origin })
     }
 

@@ -7,12 +7,12 @@ use super::Renderer;
 use super::media::Blocks;
 use super::native::Given;
 use super::wire::{Block, Content, Origin, OwnKind};
-use crate::group::StoredMessage;
+use crate::history::Rule;
+use crate::history::StoredMessage;
 use crate::model::Output;
 use crate::provider::attachment::{Piece, pieces};
 use crate::provider::text::is_blank;
 use crate::provider::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
-use crate::reconcile::Rule;
 
 impl<'a> Renderer<'a> {
     /// The results of calls, and what has to follow them.

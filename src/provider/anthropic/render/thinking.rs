@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use super::assistant::{Plan, Step};
 use super::wire::Block;
 use super::{NAME, Renderer};
-use crate::group::StoredMessage;
+use crate::history::Rule;
+use crate::history::StoredMessage;
 use crate::model::{Body, Chunk};
 use crate::provider::Thinking;
 use crate::provider::text::is_blank;
 use crate::provider::turns::Turn;
-use crate::reconcile::Rule;
 
 /// A thinking chunk.
 #[derive(Clone, Copy)]

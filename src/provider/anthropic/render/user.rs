@@ -6,12 +6,12 @@ use super::Renderer;
 use super::media::Blocks;
 use super::native::Given;
 use super::wire::{Block, Origin, Speaker};
-use crate::group::StoredMessage;
+use crate::history::Rule;
+use crate::history::StoredMessage;
 use crate::model::{Body, Chunk, Role};
 use crate::provider::attachment::Attachment;
 use crate::provider::text::is_blank;
 use crate::provider::turns::Turn;
-use crate::reconcile::Rule;
 
 impl<'a> Renderer<'a> {
     /// A message of the user, or of the system: what it says at the beginning has a place of its own, what it says later is

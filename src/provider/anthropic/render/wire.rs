@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::group::StoredMessage;
+use crate::history::StoredMessage;
 use crate::provider::tools::Declared;
 
 #[derive(Debug, Serialize)]

@@ -7,11 +7,11 @@ use serde_json::value::RawValue;
 
 use super::provider;
 use crate::error::Result;
+use crate::history::Rule;
 use crate::model::{Body, Chunk, Message, Role};
 use crate::provider::Target;
 use crate::provider::ingest::fields::{Fields, Owner, array, string};
 use crate::provider::parse::{Notes, Parsed, RoleNames, no_messages, stranger};
-use crate::reconcile::Rule;
 
 pub(super) use part::{Names, Origin, part, take};
 

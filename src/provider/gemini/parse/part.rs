@@ -60,7 +60,7 @@ pub(in super::super) fn part(raw: &RawValue, origin: Origin, provider: &str, nam
         && origin == Origin::Answer
     {
         // Answers are indented: what is kept of them is not.
-        *arguments = crate::json::compact(arguments);
+        *arguments = crate::model::json_text::compact(arguments);
     }
     Some(chunk)
 }

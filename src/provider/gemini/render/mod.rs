@@ -18,7 +18,8 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 
 use crate::error::Result;
-use crate::group::StoredMessage;
+use crate::history::StoredMessage;
+use crate::history::{ReportLine, Rule};
 use crate::model::{Body, Chunk, Role};
 use crate::provider::attachment::Attachment;
 use crate::provider::prompt::{nothing_to_send, written};
@@ -27,7 +28,6 @@ use crate::provider::tool_id::{IdRule, NameRule};
 use crate::provider::tools::declared;
 use crate::provider::turns::{BEGINNING, BRIDGE, Turn, signed_turns};
 use crate::provider::{PromptOptions, Target, dialect};
-use crate::reconcile::{ReportLine, Rule};
 use media::Parts;
 use native::Given;
 pub(super) use object::plain;

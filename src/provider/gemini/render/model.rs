@@ -6,12 +6,12 @@ use super::responses::Asked;
 use super::thinking::{Slot, Thought};
 use super::wire::{FunctionCall, Part, Speaker};
 use super::{Renderer, is_blank};
+use crate::history::Rule;
 use crate::model::{Body, Chunk};
 use crate::provider::Thinking;
 use crate::provider::gemini::model::wants_signatures;
 use crate::provider::gemini::{NAME, NO_SIGNATURE};
 use crate::provider::turns::{Call, Turn};
-use crate::reconcile::Rule;
 
 impl<'a> Renderer<'a> {
     pub(super) fn model(&mut self, mut turn: Turn<'a>) {

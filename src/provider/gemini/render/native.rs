@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::json;
+use crate::model::json_text;
 use crate::model::{Chunk, Json};
 use crate::provider::arguments::embedded_object;
 use crate::provider::gemini::NAME;
@@ -38,7 +38,7 @@ impl<'a> Given<'a> {
 
     /// As it came.
     pub(super) fn whole(&self) -> Box<RawValue> {
-        RawValue::from_string(json::compact(self.json.as_str())).unwrap_or_default()
+        RawValue::from_string(json_text::compact(self.json.as_str())).unwrap_or_default()
     }
 
     fn text(&self) -> Option<&str> {

@@ -8,13 +8,13 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::json;
+use crate::model::json_text;
 use crate::provider::arguments::{EMBEDDED_DEPTH, embedded, malformed};
 
 /// Arguments, of the text of an object; and what was mended.
 pub(super) fn arguments(object: &str) -> (Box<RawValue>, Option<&'static str>) {
     // The service's parser stops at 100 levels, the request's own among them.
-    let deep = json::depth(object) > DEPTH;
+    let deep = json_text::depth(object) > DEPTH;
     let told: Cow<'_, str> = if deep { Cow::Owned(malformed(object)) } else { Cow::Borrowed(object) };
     let json = embedded(&told).json;
     if deep {
@@ -30,16 +30,16 @@ pub(super) fn arguments(object: &str) -> (Box<RawValue>, Option<&'static str>) {
             Err(_) => (embedded(&malformed(object)).json, Some("a number in the arguments is out of every range")),
         };
     }
-    let mended = json.get() != json::one_line(object);
+    let mended = json.get() != json_text::one_line(object);
     (json, mended.then_some("a lone surrogate escape is no character; U+FFFD stands in its place"))
 }
 
 /// The object that a text is, if the service takes it as it stands.
 pub(in super::super) fn plain(text: &str) -> Option<Box<RawValue>> {
-    if !json::is_object(text) || json::depth(text) > DEPTH || has_repeated_keys(text) {
+    if !json_text::is_object(text) || json_text::depth(text) > DEPTH || has_repeated_keys(text) {
         return None;
     }
-    RawValue::from_string(json::one_line(text.trim()).into_owned()).ok()
+    RawValue::from_string(json_text::one_line(text.trim()).into_owned()).ok()
 }
 
 const DEPTH: usize = if EMBEDDED_DEPTH < 90 { EMBEDDED_DEPTH } else { 90 };

@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use super::media::Parts;
 use super::wire::{Content, FunctionResponse, Part, Response, Speaker, Texts};
 use super::{Renderer, object};
-use crate::group::MessageState;
+use crate::history::MessageState;
+use crate::history::Rule;
 use crate::model::{Output, PartBody};
 use crate::provider::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
 use crate::provider::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
-use crate::reconcile::Rule;
 
 /// A call that was made, and its id where the service gave it one.
 #[derive(Debug)]

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use super::Renderer;
 use super::wire::Part;
+use crate::history::Rule;
 use crate::provider::Thinking;
 use crate::provider::turns::Turn;
-use crate::reconcile::Rule;
 
 /// A chunk of the model's message.
 #[derive(Debug)]

@@ -123,7 +123,7 @@ impl Call {
         if self.name.is_empty() || piece.name.is_empty() {
             return false;
         }
-        let is_whole = crate::json::is_object(&self.arguments);
+        let is_whole = crate::model::json_text::is_object(&self.arguments);
         let other_name = piece.name != self.name;
         match (self.id.as_str(), piece.id.as_str()) {
             (known, said) if !known.is_empty() && !said.is_empty() => {

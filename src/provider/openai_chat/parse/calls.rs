@@ -2,10 +2,10 @@
 
 use serde_json::value::RawValue;
 
+use crate::history::Rule;
 use crate::model::{Chunk, Extra, Json, Native};
 use crate::provider::ingest::fields::{Fields, Owner, string};
 use crate::provider::parse::{Notes, opaque};
-use crate::reconcile::Rule;
 
 /// A call as it is written, whole or in pieces.
 #[derive(Debug)]

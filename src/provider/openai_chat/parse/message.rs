@@ -5,10 +5,10 @@ use serde_json::value::RawValue;
 use super::calls::{Call, call, tool_call};
 use super::part::part;
 use super::thinking;
+use crate::history::Rule;
 use crate::model::{Audio, Body, Chunk, Message, Output, Part, PartBody, Role};
 use crate::provider::ingest::fields::{Fields, Owner, is_empty, json, string, text};
 use crate::provider::parse::{Notes, ROLES, RoleNames, opaque, stranger, words};
-use crate::reconcile::Rule;
 
 const ROLE_NAMES: RoleNames =
     RoleNames { known: ROLES, same: &["system", "developer", "user", "assistant", "tool", "function"] };

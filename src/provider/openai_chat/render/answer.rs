@@ -6,11 +6,11 @@ use super::Renderer;
 use super::manner::Texts;
 use super::media::Parts;
 use super::wire::{Content, Message, Part};
-use crate::group::{MessageState, StoredMessage};
+use crate::history::Rule;
+use crate::history::{MessageState, StoredMessage};
 use crate::model::Output;
 use crate::provider::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
 use crate::provider::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
-use crate::reconcile::Rule;
 
 /// Told where a tool gave nothing, and the target wants a word.
 const NO_OUTPUT: &str = "The tool gave no output.";

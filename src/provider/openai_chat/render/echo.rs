@@ -3,7 +3,7 @@
 
 use super::Renderer;
 use super::wire::{Held, Message, Part};
-use crate::group::StoredMessage;
+use crate::history::StoredMessage;
 use crate::model::{Chunk, Role};
 use crate::provider::ingest::fields::Fields;
 use crate::provider::openai_chat::WIRE;

@@ -15,14 +15,14 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 
 use crate::error::Result;
-use crate::group::StoredMessage;
+use crate::history::StoredMessage;
+use crate::history::{ReportLine, Rule};
 use crate::model::Role;
 use crate::provider::prompt::{nothing_to_send, written};
 use crate::provider::tool_id::NameRule;
 use crate::provider::tools::declared;
 use crate::provider::turns::{Call, Turn, turns};
 use crate::provider::{PromptOptions, Target};
-use crate::reconcile::{ReportLine, Rule};
 pub(in crate::provider) use manner::{Images, Manner, OPENAI, Order, System, Texts, UserContent};
 use said::Said;
 use wire::{Content, Function, Message, Part, Request, SEPARATOR, Tool, ToolCall};

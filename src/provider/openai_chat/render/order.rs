@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use super::Renderer;
 use super::manner::{System, Texts, UserContent};
 use super::wire::{Content, Message, Part, ToolCall};
-use crate::group::StoredMessage;
+use crate::history::StoredMessage;
+use crate::history::{ReportLine, Rule};
 use crate::provider::NoContent;
 use crate::provider::turns::{BEGINNING, BRIDGE, Turn};
-use crate::reconcile::{ReportLine, Rule};
 
 /// Said by nobody, where the assistant has to speak between tools and the user.
 const BETWEEN: &str = "I have the results.";

@@ -7,11 +7,11 @@ use super::manner::Texts;
 use super::media::Parts;
 use super::thinking::{Thought, Thoughts};
 use super::wire::Part;
+use crate::history::Rule;
 use crate::model::{Body, Role};
 use crate::provider::attachment::Attachment;
 use crate::provider::text::is_blank;
 use crate::provider::turns::Turn;
-use crate::reconcile::Rule;
 
 #[derive(Debug, Default)]
 pub(super) struct Said<'a> {

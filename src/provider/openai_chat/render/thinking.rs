@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use super::Renderer;
 use super::wire::{Part, SEPARATOR};
+use crate::history::Rule;
 use crate::provider::Thinking;
 use crate::provider::text::is_blank;
 use crate::provider::turns::Turn;
-use crate::reconcile::Rule;
 
 /// A thinking chunk of an assistant message.
 #[derive(Debug)]

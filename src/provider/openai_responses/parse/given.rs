@@ -3,10 +3,10 @@
 use serde_json::value::RawValue;
 
 use super::said::{Origin, kind, native, opaque, says_more};
+use crate::history::Rule;
 use crate::model::{Audio, Body, Chunk, File, Image, Message, Output, Part, PartBody, Role};
 use crate::provider::ingest::fields::{Fields, Owner, json, string, text};
 use crate::provider::parse::{Notes, ROLES, RoleNames, words};
-use crate::reconcile::Rule;
 
 const ROLE_NAMES: RoleNames = RoleNames { known: ROLES, same: &["system", "developer", "user", "assistant"] };
 /// Outputs that calls of functions have.

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::NAME;
 use crate::error::Result;
-use crate::json;
+use crate::model::json_text;
 use crate::model::{Body, Chunk, Json, Message, Native, Role};
 use crate::provider::Target;
 use crate::provider::ingest::fields::{Fields, string};
@@ -47,7 +47,7 @@ pub(super) fn parse(_: Target, request: &mut Fields<'_>) -> Result<Parsed> {
 #[derive(Debug, Default)]
 struct Items {
     messages: Vec<Message>,
-    notes: Vec<crate::reconcile::ReportLine>,
+    notes: Vec<crate::history::ReportLine>,
     last: Last,
 }
 
@@ -79,7 +79,7 @@ impl Items {
         }
         let chunks = said(raw, Origin::Request);
         let is_kept = |chunk: &Chunk| {
-            chunk.native.as_ref().is_some_and(|native| native.json.as_str() == json::compact(raw.get()))
+            chunk.native.as_ref().is_some_and(|native| native.json.as_str() == json_text::compact(raw.get()))
         };
         let is_plain = kind(&fields) == "message" && !chunks.iter().any(is_kept);
         let calls = chunks.iter().any(|chunk| matches!(chunk.body, Body::ToolCall { .. }));

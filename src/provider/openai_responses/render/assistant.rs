@@ -6,11 +6,11 @@ use super::Renderer;
 use super::native::Given;
 use super::wire::{Content, Entry, Item, Part, Summary};
 use crate::error::Result;
+use crate::history::{ReportLine, Rule};
 use crate::model::{Body, Chunk};
 use crate::provider::Thinking;
 use crate::provider::openai_responses::{NAME, PROVIDER};
 use crate::provider::turns::{Call, Turn};
-use crate::reconcile::{ReportLine, Rule};
 
 /// A chunk, made ready.
 #[derive(Debug)]

@@ -16,7 +16,8 @@ use serde_json::value::RawValue;
 
 use super::PROVIDER;
 use crate::error::{Error, Result};
-use crate::group::StoredMessage;
+use crate::history::StoredMessage;
+use crate::history::{ReportLine, Rule};
 use crate::model::{Body, Chunk, Role};
 use crate::provider::attachment::{Attachment, Piece, pieces};
 use crate::provider::prompt::{nothing_to_send, written};
@@ -24,7 +25,6 @@ use crate::provider::tool_id::{IdRule, NameRule};
 use crate::provider::tools::declared;
 use crate::provider::turns::{Answer, FAILED_WITHOUT_OUTPUT, Turn, turns};
 use crate::provider::{PromptOptions, Target};
-use crate::reconcile::{ReportLine, Rule};
 use media::Parts;
 use native::Given;
 use wire::{Content, Entry, Item, Output, Part, Request};

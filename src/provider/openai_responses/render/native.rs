@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::json;
+use crate::model::json_text;
 use crate::model::{Chunk, Extra, Json};
 use crate::provider::arguments::embedded_object;
 use crate::provider::finding::{Finding, Level};
@@ -136,5 +136,5 @@ fn is_valid(item: &Map<String, Value>) -> bool {
 
 /// Of JSON text.
 fn raw(text: &str) -> Box<RawValue> {
-    RawValue::from_string(json::compact(text)).unwrap_or_default()
+    RawValue::from_string(json_text::compact(text)).unwrap_or_default()
 }

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use super::Renderer;
 use super::assistant::{Place, Reasoning, Slot, Thought};
 use super::wire::Part;
+use crate::history::Rule;
 use crate::provider::Thinking;
 use crate::provider::turns::Turn;
-use crate::reconcile::Rule;
 
 impl<'a> Renderer<'a> {
     /// Keeps the reasoning that an item of the same message follows (OR-08). Says whether all of it is kept: only then do

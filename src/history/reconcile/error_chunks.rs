@@ -1,5 +1,5 @@
+use super::super::group::StoredMessage;
 use super::{ReportLine, Rule};
-use crate::group::StoredMessage;
 use crate::model::Body;
 
 /// A failed generation is visible to people who look at the log, never to a provider.

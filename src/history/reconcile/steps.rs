@@ -4,9 +4,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::super::group::{MessageState, StoredMessage};
 use super::ReportLine;
 use super::empty_messages::is_content;
-use crate::group::{MessageState, StoredMessage};
 use crate::model::{Body, Chunk, Role};
 
 /// Each step is a message of its own. What a provider ran itself stays within its message, as the provider told it.

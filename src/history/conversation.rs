@@ -1,8 +1,8 @@
 //! A loaded conversation.
 
-use crate::group::{Compaction, Grouped, MessageState, StoredMessage};
+use super::group::{Compaction, Grouped, MessageState, StoredMessage};
+use super::reconcile::{self, Calls, ReportLine, Rule, Site, is_cut_off, is_pending};
 use crate::model::{Body, Role};
-use crate::reconcile::{self, Calls, ReportLine, Rule, Site, is_cut_off, is_pending};
 
 /// Messages in the order of their index, reconciled, the summary that prompts use in place of the first of them, and the
 /// report of what was done to the messages.

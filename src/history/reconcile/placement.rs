@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
+use super::super::group::{MessageState, StoredMessage};
 use super::empty_messages::is_content;
 use super::pairing::{Calls, Site};
 use super::{ReportLine, Rule};
-use crate::group::{MessageState, StoredMessage};
 use crate::model::{Body, Chunk, Message, Output, Role};
 
 /// What a call without a result is answered. The same whether it is still pending or not: prompts that were sent stay
@@ -265,5 +265,5 @@ pub(crate) fn is_cut_off(stored: &StoredMessage, chunk: usize) -> bool {
     let Some(Body::ToolCall { arguments, .. }) = stored.message.chunks.get(chunk).map(|chunk| &chunk.body) else {
         return false;
     };
-    ended_early && is_last && !crate::json::is_object(arguments)
+    ended_early && is_last && !crate::model::json_text::is_object(arguments)
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::group::{MessageState, StoredMessage};
+use super::super::group::{MessageState, StoredMessage};
 use crate::model::{Body, Chunk, Role};
 
 /// A chunk's place: position of its message, position in the message.

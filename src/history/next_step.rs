@@ -1,9 +1,9 @@
 //! What an agent loop must do now.
 
-use crate::conversation::Conversation;
-use crate::group::{MessageState, StoredMessage};
+use super::conversation::Conversation;
+use super::group::{MessageState, StoredMessage};
+use super::reconcile::{Calls, Site, is_cut_off, is_pending};
 use crate::model::{Body, Chunk, FinishReason, Role};
-use crate::reconcile::{Calls, Site, is_cut_off, is_pending};
 
 /// What an agent loop must do now.
 #[derive(Clone, Debug, PartialEq, Eq)]

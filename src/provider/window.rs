@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::group::{MessageState, StoredMessage};
+use crate::history::{MessageState, StoredMessage};
 use crate::model::{Body, Chunk, Role};
 
 /// The turns of a reconciled conversation, by the positions of their messages. The first one holds what stands before

@@ -1,5 +1,5 @@
+use super::super::group::StoredMessage;
 use super::{ReportLine, Rule};
-use crate::group::StoredMessage;
 use crate::model::{Body, Chunk};
 
 /// A message without any content says nothing. Thinking is content.

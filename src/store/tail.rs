@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::entry::Entry;
 use crate::error::Result;
+use crate::history::Entry;
 use crate::log::Log;
 use crate::model::Name;
 
@@ -61,7 +61,8 @@ impl Tail {
             return Ok(Vec::new());
         }
         let range = self.cursor + 1..=u64::MAX - 1;
-        let entries = core.entries(self.name.id(), &self.name, range, crate::engine::Order::Ascending, usize::MAX)?;
+        let entries =
+            core.entries(self.name.id(), &self.name, range, crate::log::engine::Order::Ascending, usize::MAX)?;
         self.cursor = entries.last().map_or(self.cursor, |entry| entry.seq);
         Ok(entries)
     }

@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use crate::group::StoredMessage;
+use super::super::group::StoredMessage;
 
 /// What was done to a conversation on the way out, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

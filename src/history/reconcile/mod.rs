@@ -10,7 +10,7 @@ mod placement;
 mod report;
 mod steps;
 
-use crate::group::StoredMessage;
+use super::group::StoredMessage;
 
 pub(crate) use pairing::{Calls, Site};
 pub(crate) use placement::{NOT_RUN, OUTCOME_UNKNOWN, is_cut_off, is_pending};

@@ -1,0 +1,16 @@
+//! What a log means: entries to messages ([`group`]), messages to a [`Conversation`] that makes sense ([`reconcile`]), and
+//! what an agent loop must do next ([`next_step`]). Pure: nothing here reads or writes.
+
+mod conversation;
+mod entry;
+mod group;
+mod next_step;
+mod reconcile;
+
+pub use conversation::Conversation;
+pub use entry::{Entry, EntryHeader, EntryKind};
+pub use group::{Compaction, MessageState, StoredMessage};
+pub(crate) use group::{Grouped, Grouper};
+pub use next_step::{NextStep, PendingCall, next_step};
+pub(crate) use reconcile::{Calls, NOT_RUN, OUTCOME_UNKNOWN, Site, is_cut_off, parted};
+pub use reconcile::{ReportLine, Rule};
