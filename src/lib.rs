@@ -28,11 +28,11 @@ mod store;
 
 pub use error::{Error, Result};
 pub use history::{
-    Compaction, Conversation, Entry, EntryHeader, EntryKind, MessageState, NextStep, PendingCall, ReportLine, Rule,
-    StoredMessage, next_step,
+    Conversation, Entry, EntryHeader, EntryKind, Interruption, MessageState, NextStep, PendingCall, ReportLine, Rule,
+    StoredMessage, Summary, next_step,
 };
 pub use log::{
-    AppendOptions, BackupSummary, Cursor, Durability, ExpectedHead, Health, Item, Limits, ListItem, ListPage,
+    AppendOptions, BackupSummary, Cursor, Durability, ExpectedHead, Fork, Health, Item, Limits, ListItem, ListPage,
     ListQuery, Problem, Receipt, Redaction, Verification,
 };
 pub use store::{MessageWriter, StopHandle, Store, StoreOptions, Tail};

@@ -84,7 +84,7 @@ fn content(kind: &EntryKind) -> String {
         }
         EntryKind::Meta { title: Some(Some(title)), .. } => format!("title: {title}"),
         EntryKind::Rewind { end } => format!("hides messages below {end}"),
-        EntryKind::Compaction { summary } => summary.clone(),
+        EntryKind::Summary { text } => text.clone(),
         EntryKind::Unknown { kind } => format!("kind byte {kind}"),
         _ => String::new(),
     };

@@ -1,4 +1,4 @@
-use conversation_store::{Cursor, ListItem, ListPage, ListQuery};
+use conversation_store::{Cursor, ListItem, ListQuery};
 use serde::Serialize;
 
 use super::failure::{Exit, Outcome};
@@ -19,6 +19,9 @@ Newest activity first. Where there are more, the cursor for --after is told on s
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
+    /// Whose conversations: those that were made with this owner [default: those without an owner]
+    #[arg(long, default_value = "", hide_default_value = true)]
+    owner: String,
     /// Conversations at most
     #[arg(long, default_value_t = 50)]
     limit: usize,
@@ -34,41 +37,19 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
-    conversation: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    tags: &'a [String],
-    created_at: String,
-    last_activity: String,
-    last_seq: u64,
-    messages: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent: Option<Parent>,
-}
-
-#[derive(Serialize)]
-struct Parent {
-    conversation: String,
-    at_seq: u64,
-}
-
-#[derive(Serialize)]
 struct Next {
     next: String,
 }
 
 pub(super) fn run(args: Args, location: &Location, output: &mut Output) -> Outcome {
-    let query = ListQuery { limit: args.limit, after: args.after, title: args.title, tags: args.tag };
+    let mut query = ListQuery::new().with_owner(args.owner).with_limit(args.limit);
+    (query.after, query.title, query.tags) = (args.after, args.title, args.tag);
     let page = location.read()?.list(&query)?;
     if output.is_text() {
-        output.text(&text(&page))?;
+        output.text(&text(&page.items))?;
     } else {
         for item in &page.items {
-            output.json(&Shown::from(item))?;
+            output.json(item)?;
         }
     }
     if let Some(next) = page.next {
@@ -81,28 +62,8 @@ pub(super) fn run(args: Args, location: &Location, output: &mut Output) -> Outco
     Ok(Exit::Done)
 }
 
-impl<'a> From<&'a ListItem> for Shown<'a> {
-    fn from(item: &'a ListItem) -> Self {
-        let parent = |(id, at_seq): (conversation_store::model::ConversationId, u64)| Parent {
-            conversation: id.to_string(),
-            at_seq,
-        };
-        Self {
-            conversation: item.id.to_string(),
-            key: item.key.as_deref(),
-            title: item.title.as_deref(),
-            tags: &item.tags,
-            created_at: item.created_at.to_string(),
-            last_activity: item.last_activity.to_string(),
-            last_seq: item.last_seq,
-            messages: item.messages,
-            parent: item.parent.map(parent),
-        }
-    }
-}
-
-fn text(page: &ListPage) -> String {
-    if page.items.is_empty() {
+fn text(items: &[ListItem]) -> String {
+    if items.is_empty() {
         return "no conversations".to_owned();
     }
     let heads = ["CONVERSATION", "LAST ACTIVITY (UTC)", "MESSAGES", "LAST SEQ", "TITLE"].map(str::to_owned);
@@ -116,7 +77,7 @@ fn text(page: &ListPage) -> String {
             titled(item),
         ]
     };
-    text::table(&std::iter::once(heads).chain(page.items.iter().map(row)).collect::<Vec<_>>())
+    text::table(&std::iter::once(heads).chain(items.iter().map(row)).collect::<Vec<_>>())
 }
 
 /// The title, and behind it the tags.
@@ -128,30 +89,24 @@ fn titled(item: &ListItem) -> String {
 
 #[cfg(test)]
 mod tests {
-    use conversation_store::model::{ConversationId, Timestamp};
+    use conversation_store::model::{ConversationId, Message, Name, Timestamp};
+    use conversation_store::{Store, StoreOptions};
 
     use super::*;
 
     #[test]
     fn people_read_keys_where_there_are_some() {
-        let item = |key: Option<&str>, title: Option<&str>| ListItem {
-            id: ConversationId::from_bytes([7; 16]),
-            key: key.map(str::to_owned),
-            title: title.map(str::to_owned),
-            tags: if title.is_some() { vec!["work".to_owned()] } else { Vec::new() },
-            created_at: Timestamp::from_micros(0),
-            last_activity: Timestamp::from_micros(0),
-            last_seq: 14,
-            messages: 9,
-            parent: None,
-        };
+        let store = StoreOptions::new().with_clock(|| Timestamp::from_micros(0)).open("memory:").unwrap();
+        assert_eq!(text(&store.list(&ListQuery::new()).unwrap().items), "no conversations");
+        let append = |store: &Store, name: Name, text: &str| store.append(name, &[Message::user(text)]).unwrap();
+        append(&store, "chat-42".into(), "hello");
+        store.tag("chat-42", &["work"]).unwrap();
+        append(&store, ConversationId::from_bytes([7; 16]).into(), " ");
         let wanted = "\
 CONVERSATION                          LAST ACTIVITY (UTC)  MESSAGES  LAST SEQ  TITLE
-chat-42                               1970-01-01 00:00:00  9         14        hello  #work
-07070707-0707-0707-0707-070707070707  1970-01-01 00:00:00  9         14
+chat-42                               1970-01-01 00:00:00  1         2         hello  #work
+07070707-0707-0707-0707-070707070707  1970-01-01 00:00:00  1         1
 ";
-        let items = vec![item(Some("chat-42"), Some("hello")), item(None, None)];
-        assert_eq!(text(&ListPage { items, next: None }), wanted);
-        assert_eq!(text(&ListPage { items: Vec::new(), next: None }), "no conversations");
+        assert_eq!(text(&store.list(&ListQuery::new()).unwrap().items), wanted);
     }
 }

@@ -6,7 +6,6 @@ mod append;
 mod backup;
 mod bench;
 mod check;
-mod compact;
 mod confirm;
 mod delete;
 mod entries;
@@ -28,6 +27,7 @@ mod request;
 mod restore;
 mod rewind;
 mod show;
+mod summarize;
 mod tag;
 mod text;
 mod tools;
@@ -95,7 +95,7 @@ enum Command {
     Find(find::Args),
     Fork(fork::Args),
     Rewind(rewind::Args),
-    Compact(compact::Args),
+    Summarize(summarize::Args),
     Tag(tag::Args),
     Redact(redact::Args),
     Delete(delete::Args),
@@ -149,7 +149,7 @@ impl Command {
             Self::List(args) => list::run(args, location, output),
             Self::Fork(args) => fork::run(&args, location, output),
             Self::Rewind(args) => rewind::run(&args, location, output),
-            Self::Compact(args) => compact::run(&args, location, output),
+            Self::Summarize(args) => summarize::run(&args, location, output),
             Self::Tag(args) => tag::run(&args, location, output),
             Self::Find(args) => find::run(&args, location, output),
             Self::Redact(args) => redact::run(&args, location, output),

@@ -41,7 +41,7 @@ struct Shown<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     chunk_index: Option<u32>,
     seq: u64,
-    /// Compactions whose summaries may quote it.
+    /// Summaries that may quote it.
     summaries: Vec<u64>,
 }
 

@@ -1,6 +1,6 @@
 //! A loaded conversation.
 
-use super::group::{Compaction, Grouped, MessageState, StoredMessage};
+use super::group::{Grouped, MessageState, StoredMessage, Summary};
 use super::reconcile::{self, Calls, ReportLine, Rule, Site, is_cut_off, is_pending};
 use crate::model::{Body, Role};
 
@@ -9,7 +9,7 @@ use crate::model::{Body, Role};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conversation {
     messages: Vec<StoredMessage>,
-    compaction: Option<Compaction>,
+    summary: Option<Summary>,
     report: Vec<ReportLine>,
     /// Whether an answer is being written, also one of which nothing is there yet.
     is_being_answered: bool,
@@ -25,7 +25,7 @@ impl Conversation {
         let mut report: Vec<ReportLine> =
             grouped.damage.iter().map(|error| ReportLine::new(Rule::DamagedRecord, error.to_string())).collect();
         report.append(&mut lines);
-        Self { messages, compaction: grouped.compaction, report, is_being_answered }
+        Self { messages, summary: grouped.summary, report, is_being_answered }
     }
 
     /// Reconciles messages that come from elsewhere, or were changed.
@@ -36,8 +36,8 @@ impl Conversation {
 
     /// Sets the summary that prompts use in place of the messages that it covers.
     #[must_use]
-    pub fn with_compaction(mut self, compaction: Option<Compaction>) -> Self {
-        self.compaction = compaction;
+    pub fn with_summary(mut self, summary: Option<Summary>) -> Self {
+        self.summary = summary;
         self
     }
 
@@ -47,10 +47,10 @@ impl Conversation {
         &self.messages
     }
 
-    /// The newest summary of [`crate::Store::compact`], if no rewind has hidden what it covers.
+    /// The newest summary of [`crate::Store::summarize`], if no rewind has hidden what it covers.
     #[must_use]
-    pub fn compaction(&self) -> Option<&Compaction> {
-        self.compaction.as_ref()
+    pub fn summary(&self) -> Option<&Summary> {
+        self.summary.as_ref()
     }
 
     /// The first message up to `through` with a call whose result comes behind `through`, or may still come.

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use crate::error::Result;
 use crate::model::{Chunk, FinishReason, Json, Metadata, Role, Timestamp};
-use crate::record::{self, Line, MessageHeader, Record};
+use crate::record::{self, InterruptCause, Line, MessageHeader, Record};
 
 /// One line of the log.
 ///
@@ -54,6 +54,8 @@ pub enum EntryKind {
         title: Option<Option<String>>,
         /// The new tags.
         tags: Option<Vec<String>>,
+        /// The new metadata: a JSON object that replaces the one before it.
+        metadata: Option<Json>,
     },
     /// Messages from [`Entry::message_index`] on, below `end`, are hidden.
     Rewind {
@@ -61,17 +63,45 @@ pub enum EntryKind {
         end: u64,
     },
     /// Prompts use the summary in place of the messages up to and including [`Entry::message_index`].
-    Compaction {
+    Summary {
         /// The summary.
-        summary: String,
+        text: String,
     },
     /// Content was erased: of the chunk, or of the whole message.
     Redact,
+    /// The chunk, or the whole message, is hidden.
+    Remove,
+    /// The message was begun and takes no more: it stays as it is.
+    Interrupt {
+        /// Why.
+        cause: Interruption,
+    },
     /// A kind that this version of the crate does not know.
     Unknown {
         /// Its kind byte.
         kind: u8,
     },
+}
+
+/// Why a message that was begun takes no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Interruption {
+    /// Its writer was dropped.
+    Dropped,
+    /// The store was opened anew: the program that wrote the message had ended without finishing it.
+    Reopened,
+}
+
+impl Interruption {
+    /// The cause's name in JSON: `dropped` or `reopened`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Dropped => "dropped",
+            Self::Reopened => "reopened",
+        }
+    }
 }
 
 /// What an entry knows about its message.
@@ -110,16 +140,28 @@ impl Entry {
             Line::Meta(meta) => bare(EntryKind::Meta {
                 title: meta.title.map(|title| title.map(str::to_owned)),
                 tags: meta.tags.as_ref().map(|tags| tags.iter().map(|tag| (*tag).to_owned()).collect()),
+                metadata: meta.metadata()?,
             }),
             Line::Rewind(rewind) => {
                 Self { message_index: Some(rewind.to), ..bare(EntryKind::Rewind { end: rewind.end }) }
             }
-            Line::Compaction(compaction) => {
-                let kind = EntryKind::Compaction { summary: compaction.summary.to_owned() };
-                Self { message_index: Some(compaction.through), ..bare(kind) }
+            Line::Summary(summary) => {
+                let kind = EntryKind::Summary { text: summary.text.to_owned() };
+                Self { message_index: Some(summary.through), ..bare(kind) }
             }
             Line::Redact(redact) => {
                 Self { message_index: Some(redact.message), chunk_index: redact.chunk, ..bare(EntryKind::Redact) }
+            }
+            Line::Remove(remove) => {
+                Self { message_index: Some(remove.message), chunk_index: remove.chunk, ..bare(EntryKind::Remove) }
+            }
+            Line::Interrupt(interrupt) => {
+                let cause = match interrupt.cause {
+                    InterruptCause::Dropped => Interruption::Dropped,
+                    InterruptCause::Reopened => Interruption::Reopened,
+                };
+                let message_index = Some(record.message_index(interrupt.message));
+                Self { message_index, ..bare(EntryKind::Interrupt { cause }) }
             }
             Line::Unknown(kind) => bare(EntryKind::Unknown { kind: *kind }),
         };
@@ -147,7 +189,8 @@ fn header(header: &MessageHeader<'_>) -> Result<Box<EntryHeader>> {
 }
 
 impl EntryKind {
-    /// The kind's name: `chunk`, `begin`, `finish`, `meta`, `rewind`, `compaction`, `redact` or `unknown`.
+    /// The kind's name: `chunk`, `begin`, `finish`, `meta`, `rewind`, `summary`, `redact`, `remove`, `interrupt` or
+    /// `unknown`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -156,8 +199,10 @@ impl EntryKind {
             Self::Finish { .. } => "finish",
             Self::Meta { .. } => "meta",
             Self::Rewind { .. } => "rewind",
-            Self::Compaction { .. } => "compaction",
+            Self::Summary { .. } => "summary",
             Self::Redact => "redact",
+            Self::Remove => "remove",
+            Self::Interrupt { .. } => "interrupt",
             Self::Unknown { .. } => "unknown",
         }
     }
@@ -179,18 +224,22 @@ impl Serialize for Entry {
         }
         match &self.kind {
             EntryKind::Chunk { chunk, .. } => map.serialize_entry("chunk", chunk)?,
-            EntryKind::Meta { title, tags } => {
+            EntryKind::Meta { title, tags, metadata } => {
                 if let Some(title) = title {
                     map.serialize_entry("title", title)?;
                 }
                 if let Some(tags) = tags {
                     map.serialize_entry("tags", tags)?;
                 }
+                if let Some(metadata) = metadata {
+                    map.serialize_entry("metadata", metadata)?;
+                }
             }
             EntryKind::Rewind { end } => map.serialize_entry("end", end)?,
-            EntryKind::Compaction { summary } => map.serialize_entry("summary", summary)?,
+            EntryKind::Summary { text } => map.serialize_entry("summary", text)?,
             EntryKind::Unknown { kind } => map.serialize_entry("kind_byte", kind)?,
-            EntryKind::Begin { .. } | EntryKind::Finish { .. } | EntryKind::Redact => {}
+            EntryKind::Interrupt { cause } => map.serialize_entry("cause", cause.as_str())?,
+            EntryKind::Begin { .. } | EntryKind::Finish { .. } | EntryKind::Redact | EntryKind::Remove => {}
         }
         if let Some(header) = self.header() {
             if let Some(finish_reason) = &header.finish_reason {

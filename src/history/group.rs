@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::error::{Error, Result};
 use crate::model::{Chunk, FinishReason, Message, Metadata, Role, Timestamp};
-use crate::record::{self, Line, MessageHeader, Record, Rewind};
+use crate::record::{self, Line, MessageHeader, Record, Remove, Rewind};
 
 /// A message in its place.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,13 +114,13 @@ impl StoredMessage {
 
 /// A summary that prompts use in place of the messages that it covers. The messages stay.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compaction {
+pub struct Summary {
     /// The seq of its entry.
     pub seq: u64,
     /// The index of the last message that it covers.
     pub through: u64,
     /// What was said up to there.
-    pub summary: String,
+    pub text: String,
 }
 
 /// Whether a message is complete.
@@ -153,7 +153,7 @@ impl MessageState {
 #[derive(Debug, Default)]
 pub(crate) struct Grouped {
     pub(crate) messages: Vec<StoredMessage>,
-    pub(crate) compaction: Option<Compaction>,
+    pub(crate) summary: Option<Summary>,
     pub(crate) damage: Vec<Error>,
 }
 
@@ -171,7 +171,8 @@ pub(crate) struct Grouper {
     /// The messages whose beginning was not read: their state is not known.
     headless: Vec<u64>,
     rewinds: Vec<Rewind>,
-    compactions: Vec<Compaction>,
+    removals: Vec<Remove>,
+    summaries: Vec<Summary>,
     damage: Vec<Error>,
 }
 
@@ -179,8 +180,16 @@ impl Grouper {
     /// With room for about so many messages.
     pub(crate) fn new(epoch: u64, live: Vec<u64>, messages: usize) -> Self {
         let messages = Vec::with_capacity(messages.min(RESERVED_MESSAGES));
-        let (headless, rewinds, compactions, damage) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { epoch, live, messages, headless, rewinds, compactions, damage }
+        Self {
+            epoch,
+            live,
+            messages,
+            headless: Vec::new(),
+            rewinds: Vec::new(),
+            removals: Vec::new(),
+            summaries: Vec::new(),
+            damage: Vec::new(),
+        }
     }
 
     /// Takes a record; entries above `last` do not belong to the conversation. `own` unless it is an ancestor's.
@@ -245,9 +254,17 @@ impl Grouper {
                 self.rewinds.push(*rewind);
                 Ok(())
             }
-            Line::Compaction(compaction) => {
-                let (through, summary) = (compaction.through, compaction.summary.to_owned());
-                self.compactions.push(Compaction { seq, through, summary });
+            Line::Summary(summary) => {
+                let (through, text) = (summary.through, summary.text.to_owned());
+                self.summaries.push(Summary { seq, through, text });
+                Ok(())
+            }
+            Line::Remove(remove) => {
+                self.removals.push(*remove);
+                Ok(())
+            }
+            Line::Interrupt(interrupt) => {
+                self.interrupt(record.message_index(interrupt.message));
                 Ok(())
             }
             Line::Meta(_) | Line::Redact(_) | Line::Unknown(_) => Ok(()),
@@ -304,15 +321,26 @@ impl Grouper {
     }
 
     pub(crate) fn finish(self) -> Grouped {
-        let Self { mut messages, headless, rewinds, mut compactions, mut damage, .. } = self;
+        let Self { mut messages, headless, rewinds, removals, mut summaries, mut damage, .. } = self;
         let hidden = |index: u64| rewinds.iter().any(|rewind| (rewind.to..rewind.end).contains(&index));
         // The newest whose messages are all visible: a rewind into them hides the last one, too.
-        compactions.retain(|compaction| {
-            let is_there = messages.binary_search_by_key(&compaction.through, |message| message.index).is_ok();
-            is_there && !hidden(compaction.through)
+        summaries.retain(|summary| {
+            let is_there = messages.binary_search_by_key(&summary.through, |message| message.index).is_ok();
+            is_there && !hidden(summary.through)
         });
         if !rewinds.is_empty() {
             messages.retain(|message| !hidden(message.index));
+        }
+        for remove in removals {
+            let Ok(at) = messages.binary_search_by_key(&remove.message, |message| message.index) else { continue };
+            match remove.chunk {
+                None => drop(messages.remove(at)),
+                Some(chunk) => {
+                    if let Some(stored) = messages.get_mut(at) {
+                        *stored = stored.select(|position| stored.chunk_index(position) != chunk);
+                    }
+                }
+            }
         }
         for stored in messages.iter_mut().filter(|stored| stored.state == MessageState::Interrupted) {
             stored.message.finish_reason.get_or_insert(FinishReason::Interrupted);
@@ -325,6 +353,6 @@ impl Grouper {
                 detail: format!("message {} has no beginning", stored.index),
             });
         }
-        Grouped { messages, compaction: compactions.pop(), damage }
+        Grouped { messages, summary: summaries.pop(), damage }
     }
 }

@@ -8,9 +8,9 @@ mod next_step;
 mod reconcile;
 
 pub use conversation::Conversation;
-pub use entry::{Entry, EntryHeader, EntryKind};
-pub use group::{Compaction, MessageState, StoredMessage};
+pub use entry::{Entry, EntryHeader, EntryKind, Interruption};
 pub(crate) use group::{Grouped, Grouper};
+pub use group::{MessageState, StoredMessage, Summary};
 pub use next_step::{NextStep, PendingCall, next_step};
 pub(crate) use reconcile::{Calls, NOT_RUN, OUTCOME_UNKNOWN, Site, is_cut_off, parted};
 pub use reconcile::{ReportLine, Rule};

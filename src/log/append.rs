@@ -3,7 +3,6 @@
 use std::sync::MutexGuard;
 
 use super::core::Core;
-use super::digest::{FORGOTTEN, digest};
 use super::limits::{check_key, check_messages, check_name};
 use super::options::{AppendOptions, Durability, ExpectedHead, Receipt};
 use super::place::Draft;
@@ -19,7 +18,7 @@ impl Core {
         let body = Body::messages(messages, content)?;
         let idempotency = options.idempotency_key.as_deref().map(|key| {
             check_name("an idempotency key", key)?;
-            Ok::<_, Error>((key, digest(key.as_bytes()), digest(body.content())))
+            Ok::<_, Error>((key, record::digest(key.as_bytes()), record::digest(body.content())))
         });
         let idempotency = idempotency.transpose()?;
         let id = name.id();
@@ -29,7 +28,7 @@ impl Core {
             let (receipt, locked) = self.find_receipt(id, key_digest, state)?;
             state = locked;
             if let Some(receipt) = receipt {
-                if ![*content_digest, FORGOTTEN].contains(&receipt.content_digest) {
+                if ![*content_digest, record::FORGOTTEN].contains(&receipt.content_digest) {
                     return Err(Error::KeyReused { conversation: id, key: (*key).to_owned() });
                 }
                 let durable = state.slot(id).published.as_ref().is_some_and(|head| head.next_seq > receipt.last_seq);
@@ -41,7 +40,7 @@ impl Core {
                     conversation: id,
                     first_seq: receipt.first_seq,
                     last_seq: receipt.last_seq,
-                    message_indexes: receipt.message_indexes,
+                    message_indexes: receipt.message_indexes(),
                     durable: durable || wait,
                     duplicate: true,
                 });
@@ -53,9 +52,9 @@ impl Core {
         let draft = Draft { key: name.key(), body, messages: messages.len() as u64, base: None, said: messages };
         let mut placed = self.place(&mut state, id, draft, |_| ());
         if let Some((_, key_digest, content_digest)) = idempotency {
-            let Receipt { first_seq, last_seq, ref message_indexes, .. } = placed.receipt;
-            let receipt =
-                record::Receipt { first_seq, last_seq, message_indexes: message_indexes.clone(), content_digest };
+            let Receipt { first_seq, last_seq, .. } = placed.receipt;
+            let (first_message_index, messages) = (placed.base, messages.len() as u64);
+            let receipt = record::Receipt { first_seq, last_seq, first_message_index, messages, content_digest };
             let key = key::receipt(id, &key_digest);
             let value = record::seal(&key, &receipt)?;
             placed.pending.ops.push((key, Some(value)));

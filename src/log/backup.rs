@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::core::{COMMIT, Core, EPOCH, RESTORING, STORE};
+use super::place::index_keys;
 use crate::error::{Error, Result};
 use crate::log::archive;
 use crate::log::engine::{Batch, Engine, Order};
-use crate::model::{ConversationId, Timestamp};
+use crate::model::ConversationId;
 use crate::record::{self, Commit, Head, key};
 
 /// Bytes of pairs that a restore writes in one batch.
@@ -98,7 +99,9 @@ impl Core {
         if let Some(head) = head {
             let key = key::head(id);
             out.pair(&key, &record::seal(&key, head)?).map_err(io)?;
-            out.pair(&key::index(Timestamp::from_micros(head.last_activity).minute(), id), &[]).map_err(io)?;
+            for key in index_keys(id, head) {
+                out.pair(&key, &[]).map_err(io)?;
+            }
         }
         // An origin without entries stands at the next seq itself.
         let records = (key::prefix(key::RECORD, id), key::record(id, next_seq.saturating_add(1)));

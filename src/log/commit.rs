@@ -187,7 +187,8 @@ impl Core {
         let mut batch = Batch::default();
         let mut heads: HashMap<ConversationId, Option<Arc<Head>>> = HashMap::new();
         for pending in pending {
-            if let Some(Unsealed { conversation, first_seq, header, body }) = pending.record.take() {
+            if let Some(Unsealed { conversation, first_seq, mut header, body }) = pending.record.take() {
+                header.commit = commit.number;
                 let values = record::seal_record(conversation, first_seq, &header, body)?;
                 batch.ops.extend(values.into_iter().map(|(key, value)| (key, Some(value))));
             }

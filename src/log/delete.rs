@@ -3,13 +3,14 @@
 use std::ops::ControlFlow;
 
 use super::core::Core;
+use super::place::index_ops;
 use super::segments::Segment;
 use super::state::Pending;
 use super::writer::Closed;
 use crate::error::Result;
 use crate::log::engine::{Batch, Order};
-use crate::model::{ConversationId, Name, Timestamp};
-use crate::record::{self, Record, Tombstone, key};
+use crate::model::{ConversationId, Name};
+use crate::record::{self, ForkPoint, Record, Tombstone, key};
 
 /// Keys that are erased in one batch.
 const ERASE_KEYS: usize = 256;
@@ -25,12 +26,12 @@ impl Core {
         let frozen = self.freeze(id)?;
         let head = frozen.head(name)?;
         let tombstone = key::tombstone(id);
-        let value = record::seal(&tombstone, &Tombstone { parent: head.parent })?;
+        let value = record::seal(&tombstone, &Tombstone { parent: head.parent, incarnation: head.incarnation })?;
         frozen.close_writers(0, Closed::Deleted);
         let state = self.lock();
         state.check_writable()?;
         let mut pending = Pending { head: Some((id, None)), ..Pending::default() };
-        pending.ops.push((key::index(Timestamp::from_micros(head.last_activity).minute(), id), None));
+        index_ops(id, Some(&head), None, &mut pending.ops);
         pending.ops.push((tombstone, Some(value)));
         self.queue_durable(state, pending)?;
         self.settle(id, &mut |batch| {
@@ -58,8 +59,7 @@ impl Core {
                 self.erase(prefix.clone(), &key::after(&prefix), write)?;
             }
             let mut batch = Batch::default();
-            if let Some((parent, _)) = tombstone.parent {
-                let parent = ConversationId::from_bytes(parent);
+            if let Some(parent) = tombstone.parent.map(|parent| parent.id()) {
                 batch.remove(key::fork(parent, id));
                 next = Some(parent);
             }
@@ -74,7 +74,7 @@ impl Core {
 
     /// Erases the entries of a deleted conversation above `keep_to`, its idempotency records, and nothing else.
     fn erase_behind(&self, id: ConversationId, tombstone: &Tombstone, keep_to: u64, write: Write<'_>) -> Result<()> {
-        let first = tombstone.parent.map_or(1, |(_, at_seq)| at_seq + 1);
+        let first = tombstone.first_seq();
         let segment = Segment { conversation: id, first, last: keep_to };
         let next_message_index = self.next_message_index_at(&[segment], keep_to)?;
         let mut cut = Ok(Vec::new());
@@ -118,8 +118,7 @@ impl Core {
         let prefix = key::prefix(key::FORK, id);
         let mut forks = Ok(Vec::new());
         self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, value| {
-            let at_seq = record::open("a fork", key, value);
-            let at_seq = at_seq.and_then(|at_seq| record::check_number("a fork", at_seq).map(|()| at_seq));
+            let at_seq = ForkPoint::open(key, value).map(|point| point.at_seq);
             match (at_seq, key::parse_fork(key), &mut forks) {
                 (Ok(at_seq), Some(child), Ok(forks)) => forks.push((child, at_seq)),
                 (Err(error), _, forks) => *forks = Err(error),

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::core::Core;
 use super::limits::check_key;
 use super::options::Durability;
-use super::place::index_ops;
+use super::place::{incarnation, index_ops};
 use super::segments::{Segment, owner};
 use super::state::{Pending, Unsealed};
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Name};
-use crate::record::{self, Body, Head, Header, Line, Origin, TitleSource, key};
+use crate::record::{self, Body, ForkPoint, Head, Header, Line, Origin, Parent, TitleSource, key};
 
 impl Core {
     /// Makes a conversation that shares the entries up to `at_seq`.
@@ -33,27 +33,33 @@ impl Core {
         }
         let segments = self.segments(parent_id, &parent_head)?;
         let owner = owner(&segments, at_seq).unwrap_or(parent_id);
-        let (next_message_index, last_rewind) = if at_seq == last {
-            (parent_head.next_message_index, parent_head.last_rewind)
+        let (next_message_index, last_hide) = if at_seq == last {
+            (parent_head.next_message_index, parent_head.last_hide)
         } else {
-            (self.next_message_index_at(&segments, at_seq)?, self.last_rewind_at(&segments, &parent_head, at_seq)?)
+            (self.next_message_index_at(&segments, at_seq)?, self.last_hide_at(&segments, &parent_head, at_seq)?)
         };
+        let shared = self.parent_at(&segments, owner, at_seq)?;
         let keeps_title = match parent_head.title_source {
-            TitleSource::Message(index) => index < next_message_index && last_rewind == parent_head.last_rewind,
+            TitleSource::Message(index) => index < next_message_index && last_hide == parent_head.last_hide,
             TitleSource::Caller | TitleSource::Pending => true,
         };
         let now = self.now();
         let head = Head {
             next_seq: at_seq + 1,
             next_message_index,
-            last_rewind,
+            last_hide,
+            last_meta: parent_head.last_meta,
             created: now,
             last_activity: now,
+            incarnation: incarnation(),
+            owner: parent_head.owner.clone(),
             key: child.key().map(str::to_owned),
-            parent: Some((*owner.as_bytes(), at_seq)),
+            parent: Some(shared),
             title: parent_head.title.clone().filter(|_| keeps_title),
             title_source: if keeps_title { parent_head.title_source } else { TitleSource::Pending },
             tags: parent_head.tags.clone(),
+            open: Vec::new(),
+            interrupted: Vec::new(),
         };
         let id = child.id();
         let _pin = self.pin(id)?;
@@ -63,22 +69,46 @@ impl Core {
         }
         state.slot(id).check_free(id)?;
         let origin = Origin {
+            owner: head.owner.clone(),
             key: head.key.clone(),
+            incarnation: head.incarnation,
             created: now,
             parent: head.parent,
-            last_rewind,
+            last_hide,
+            last_meta: head.last_meta,
             first_message_index: next_message_index,
         };
         let base = next_message_index;
-        let header = Header { time: now, base, next_message_index, cut: false, origin: Some(origin) };
+        let header =
+            Header { time: now, base, next_message_index, commit: 0, cut: false, deleted: false, origin: Some(origin) };
         let record = Unsealed { conversation: id, first_seq: at_seq + 1, header, body: Body::new() };
         let mut pending = Pending { record: Some(record), ..Pending::default() };
         let fork = key::fork(owner, id);
-        let value = record::seal(&fork, &at_seq)?;
+        let point = ForkPoint { at_seq, parent: shared.incarnation, child: head.incarnation };
+        let value = record::seal(&fork, &point)?;
         pending.ops.push((fork, Some(value)));
-        index_ops(id, None, &head, &mut pending);
+        index_ops(id, None, Some(&head), &mut pending.ops);
         pending.head = Some((id, Some(Arc::new(head))));
         self.queue_durable(state, pending)
+    }
+
+    /// What a fork at `at_seq`, which stands in the log of `owner`, is bound to.
+    fn parent_at(&self, segments: &[Segment], owner: ConversationId, at_seq: u64) -> Result<Parent> {
+        let mut commit = 0;
+        self.record_at(segments, at_seq, &mut |record| {
+            commit = record.header.commit;
+            Ok(())
+        })?;
+        let incarnation = self.incarnation(owner)?;
+        Ok(Parent { conversation: *owner.as_bytes(), at_seq, incarnation, commit })
+    }
+
+    /// The incarnation of a conversation, or of what is left of one that was deleted.
+    fn incarnation(&self, id: ConversationId) -> Result<u64> {
+        if let Some(head) = self.stored_head_or(id, Self::own_head)? {
+            return Ok(head.incarnation);
+        }
+        self.tombstone(id)?.map(|tombstone| tombstone.incarnation).ok_or_else(|| Error::no_conversation(id))
     }
 
     /// The index of the next message as it was right after `at_seq`.

@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::core::Core;
-use super::digest::digest;
 use super::read;
 use super::segments::Segment;
 use crate::error::Result;
 use crate::history::{Entry, EntryKind};
 use crate::log::engine::Order;
 use crate::model::{ConversationId, Name};
-use crate::record::{Body, Head, Line, Record, Replacement, key};
+use crate::record::{self, Body, Head, Line, Record, Replacement, key};
 
 /// Where an item id of a provider stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +30,9 @@ pub struct Item {
 /// What a record of these entries adds to the index.
 pub(super) fn ops(id: ConversationId, first_seq: u64, body: &Body) -> Replacement {
     let items = body.items().iter();
-    items.map(|(at, item)| (key::item(id, &digest(item.as_bytes()), first_seq + at), Some(Vec::new()))).collect()
+    items
+        .map(|(at, item)| (key::item(id, &record::digest(item.as_bytes()), first_seq + at), Some(Vec::new())))
+        .collect()
 }
 
 /// The keys that the index has for a record, up to `last`.
@@ -44,7 +45,7 @@ pub(super) fn keys_of(id: ConversationId, record: &Record<'_>, last: u64, keys: 
             _ => (None, None),
         };
         let items = of_chunk.into_iter().chain(header.and_then(|header| header.id));
-        keys.extend(items.map(|item| key::item(id, &digest(item.as_bytes()), seq)));
+        keys.extend(items.map(|item| key::item(id, &record::digest(item.as_bytes()), seq)));
     }
 }
 
@@ -84,7 +85,7 @@ impl Core {
 
     /// The seqs under which the index has an item id, in order.
     fn item_seqs(&self, segment: Segment, item: &str) -> Result<Vec<u64>> {
-        let prefix = key::items(segment.conversation, &digest(item.as_bytes()));
+        let prefix = key::items(segment.conversation, &record::digest(item.as_bytes()));
         let mut seqs = Vec::new();
         self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
             seqs.extend(key::parse_item(key).filter(|seq| (segment.first..=segment.last).contains(seq)));

@@ -2,44 +2,59 @@
 
 use std::ops::ControlFlow;
 
+use serde::Serialize;
+
 use super::core::Core;
+use super::limits::check_name;
 use crate::error::{Error, Result};
 use crate::log::engine::Order;
 use crate::model::{ConversationId, Timestamp};
-use crate::record::{Head, key};
+use crate::record::{self, Head, key};
 
 /// Which page of the list, and how long it is.
 ///
 /// ```
 /// use conversation_store::ListQuery;
 ///
-/// let query = ListQuery::new().with_limit(10);
+/// let query = ListQuery::new().with_owner("ada").with_limit(10);
 /// # let _ = query;
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ListQuery {
-    /// Items at most.
+    /// Whose conversations. Empty: those that were made without an owner.
+    pub owner: String,
+    /// Items at most; at least 1.
     pub limit: usize,
     /// Where the page before ended.
     pub after: Option<Cursor>,
-    /// Only conversations whose title holds this text, whatever its case. The list is scanned for it: a rare title costs
-    /// the time of the whole list.
+    /// Only conversations whose title holds this text, whatever its case. The owner's list is scanned for it: a rare title
+    /// costs the time of the whole list.
     pub title: Option<String>,
-    /// Only conversations that have all these tags. The list is scanned, as for titles.
+    /// Only conversations that have all these tags. Cost: one read for each conversation that has the first of them.
     pub tags: Vec<String>,
 }
 
 /// Where a page ended. As text it can be kept and read back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    minute: u64,
+    /// The second under which the index has the last item.
+    second: u64,
+    place: Place,
+}
+
+/// The order within the list: microseconds of last activity, then the id; the highest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    micros: i64,
     conversation: ConversationId,
 }
 
 /// A page of the list.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ListPage {
-    /// By minute of last activity, newest first; within a minute by id, highest first.
+    /// By time of last activity, newest first; of the same microsecond by id, highest first.
     pub items: Vec<ListItem>,
     /// Where the next page begins; absent on the last one. A conversation that moves while one pages may be missed or
     /// repeated.
@@ -47,15 +62,23 @@ pub struct ListPage {
 }
 
 /// A conversation in the list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ListItem {
     /// Its id.
+    #[serde(rename = "conversation")]
     pub id: ConversationId,
+    /// Its owner; empty if it was made without one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub owner: String,
     /// Its key, if it was named by one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Its title: the caller's, else the first user text's first line.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Its tags.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// When it was made.
     pub created_at: Timestamp,
@@ -65,15 +88,33 @@ pub struct ListItem {
     pub last_seq: u64,
     /// How many messages were appended, hidden ones too.
     pub messages: u64,
-    /// The conversation that it was forked from, and at which seq.
-    pub parent: Option<(ConversationId, u64)>,
+    /// The conversation that it was forked from, and where.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Fork>,
+}
+
+/// Where a conversation was forked from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Fork {
+    /// The conversation that it was forked from.
+    pub conversation: ConversationId,
+    /// The last seq that both share; 0 if they share none.
+    pub at_seq: u64,
 }
 
 impl ListQuery {
-    /// The 50 newest.
+    /// The 50 newest that have no owner.
     #[must_use]
     pub const fn new() -> Self {
-        Self { limit: 50, after: None, title: None, tags: Vec::new() }
+        Self { owner: String::new(), limit: 50, after: None, title: None, tags: Vec::new() }
+    }
+
+    /// Sets whose conversations are listed.
+    #[must_use]
+    pub fn with_owner(mut self, owner: impl Into<String>) -> Self {
+        self.owner = owner.into();
+        self
     }
 
     /// Sets the length of the page.
@@ -83,7 +124,7 @@ impl ListQuery {
         self
     }
 
-    /// Continues behind a page.
+    /// Continues after a page.
     #[must_use]
     pub const fn with_after(mut self, cursor: Cursor) -> Self {
         self.after = Some(cursor);
@@ -113,7 +154,7 @@ impl Default for ListQuery {
 
 impl std::fmt::Display for Cursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}_{}", self.minute, self.conversation)
+        write!(f, "{}_{}_{}", self.second, self.place.micros, self.place.conversation)
     }
 }
 
@@ -122,10 +163,14 @@ impl std::str::FromStr for Cursor {
 
     fn from_str(text: &str) -> Result<Self> {
         let parse = || {
-            let (minute, id) = text.split_once('_')?;
-            Some(Self { minute: minute.parse().ok()?, conversation: id.parse().ok()? })
+            let mut fields = text.splitn(3, '_');
+            let second = fields.next()?.parse().ok()?;
+            let place = Place { micros: fields.next()?.parse().ok()?, conversation: fields.next()?.parse().ok()? };
+            Some(Self { second, place })
         };
-        parse().ok_or_else(|| Error::InvalidInput(format!("{text:?} is no cursor: give the `next` of a page as it is")))
+        parse().ok_or_else(|| {
+            Error::InvalidInput(format!("{text:?} is not a cursor: give the `next` of a page unchanged"))
+        })
     }
 }
 
@@ -133,6 +178,7 @@ impl ListItem {
     pub(super) fn new(id: ConversationId, head: &Head) -> Self {
         Self {
             id,
+            owner: head.owner.clone(),
             key: head.key.clone(),
             title: head.title.clone(),
             tags: head.tags.clone(),
@@ -140,8 +186,14 @@ impl ListItem {
             last_activity: Timestamp::from_micros(head.last_activity),
             last_seq: head.next_seq - 1,
             messages: head.next_message_index,
-            parent: head.parent.map(|(parent, at_seq)| (ConversationId::from_bytes(parent), at_seq)),
+            parent: head.parent.map(|parent| Fork { conversation: parent.id(), at_seq: parent.at_seq }),
         }
+    }
+}
+
+impl ListItem {
+    fn place(&self) -> Place {
+        Place { micros: self.last_activity.as_micros(), conversation: self.id }
     }
 }
 
@@ -152,40 +204,63 @@ impl Core {
     }
 
     pub(crate) fn list(&self, query: &ListQuery) -> Result<ListPage> {
-        let mut page = ListPage { items: Vec::new(), next: None };
-        let wanted = query.title.as_ref().map(|text| text.to_lowercase());
-        let start = match query.after {
-            // The first key behind the cursor's.
-            Some(cursor) => [key::index(cursor.minute, cursor.conversation), vec![0]].concat(),
-            None => vec![key::INDEX],
+        if query.limit == 0 {
+            return Err(Error::InvalidInput("a page of the list needs a limit of at least 1".to_owned()));
+        }
+        check_name("an owner", &query.owner)?;
+        let mut pager =
+            Pager { query, title: query.title.as_ref().map(|title| title.to_lowercase()), items: Vec::new() };
+        match query.tags.first() {
+            Some(tag) => self.list_tagged(tag, &mut pager)?,
+            None => self.list_all(&mut pager)?,
+        }
+        Ok(pager.page())
+    }
+
+    /// Reads the owner's index second by second: within one, the heads tell the order.
+    fn list_all(&self, pager: &mut Pager<'_>) -> Result<()> {
+        let all = key::index_of(&record::digest(pager.query.owner.as_bytes()));
+        let start = match pager.query.after {
+            Some(cursor) => [all.as_slice(), &(!cursor.second).to_be_bytes()].concat(),
+            None => all.clone(),
         };
-        let (mut result, mut last) = (Ok(()), query.after);
-        self.engine.scan(&start..&key::after(&[key::INDEX]), Order::Ascending, &mut |key, _| {
-            let Some((minute, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
-            let head = match self.head_for_list(id) {
-                Ok(head) => head,
-                Err(error) => {
-                    result = Err(error);
+        let (mut result, mut current, mut found) = (Ok(()), None, Vec::new());
+        self.engine.scan(&start..&key::after(&all), Order::Ascending, &mut |key, _| {
+            let Some((_, second, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
+            if current != Some(second) {
+                pager.add(current.unwrap_or(second), &mut found);
+                current = Some(second);
+                if pager.is_full() {
                     return ControlFlow::Break(());
                 }
-            };
-            // No head: it is new and not durable yet, or it is being deleted.
-            let Some(item) = head.map(|head| ListItem::new(id, &head)) else { return ControlFlow::Continue(()) };
-            let title = item.title.as_deref().unwrap_or_default();
-            let is_tagged = query.tags.iter().all(|tag| item.tags.contains(tag));
-            if !is_tagged || wanted.as_ref().is_some_and(|wanted| !title.to_lowercase().contains(wanted)) {
-                return ControlFlow::Continue(());
             }
-            if page.items.len() == query.limit {
-                page.next = last;
-                return ControlFlow::Break(());
+            match self.head_for_list(id) {
+                // No head: it is new and not durable yet, or it is being deleted.
+                Ok(head) => found.extend(head.map(|head| ListItem::new(id, &head))),
+                Err(error) => result = Err(error),
             }
-            page.items.push(item);
-            last = Some(Cursor { minute, conversation: id });
+            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        pager.add(current.unwrap_or_default(), &mut found);
+        result
+    }
+
+    fn list_tagged(&self, tag: &str, pager: &mut Pager<'_>) -> Result<()> {
+        let prefix = key::tagged(&record::digest(pager.query.owner.as_bytes()), &record::digest(tag.as_bytes()));
+        let mut ids = Vec::new();
+        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
+            ids.extend(key::parse_tag(key));
             ControlFlow::Continue(())
         })?;
-        result?;
-        Ok(page)
+        let mut found = Vec::new();
+        for id in ids {
+            found.extend(self.head_for_list(id)?.map(|head| ListItem::new(id, &head)));
+        }
+        found.sort_unstable_by_key(|item| std::cmp::Reverse(item.place()));
+        for item in found {
+            pager.add(item.last_activity.second(), &mut vec![item]);
+        }
+        Ok(())
     }
 
     /// The head that readers see, without making it one of those in use.
@@ -203,5 +278,43 @@ impl Core {
                 return Ok(head);
             }
         }
+    }
+}
+
+/// Collects a page, and one item more, which tells that there is a next one.
+struct Pager<'a> {
+    query: &'a ListQuery,
+    title: Option<String>,
+    items: Vec<(u64, ListItem)>,
+}
+
+impl Pager<'_> {
+    fn is_full(&self) -> bool {
+        self.items.len() > self.query.limit
+    }
+
+    /// Adds what the index has under one second.
+    fn add(&mut self, second: u64, found: &mut Vec<ListItem>) {
+        found.retain(|item| self.is_wanted(second, item));
+        found.sort_unstable_by_key(|item| std::cmp::Reverse(item.place()));
+        let room = (self.query.limit + 1).saturating_sub(self.items.len());
+        self.items.extend(found.drain(..).take(room).map(|item| (second, item)));
+    }
+
+    fn is_wanted(&self, second: u64, item: &ListItem) -> bool {
+        let is_after = self.query.after.is_none_or(|cursor| (second, item.place()) < (cursor.second, cursor.place));
+        let title = item.title.as_deref().unwrap_or_default();
+        is_after
+            && self.query.tags.iter().all(|tag| item.tags.contains(tag))
+            && self.title.as_ref().is_none_or(|wanted| title.to_lowercase().contains(wanted))
+            && item.owner == self.query.owner
+    }
+
+    fn page(mut self) -> ListPage {
+        let has_more = self.is_full();
+        self.items.truncate(self.query.limit);
+        let last = self.items.last().filter(|_| has_more);
+        let next = last.map(|(second, item)| Cursor { second: *second, place: item.place() });
+        ListPage { items: self.items.into_iter().map(|(_, item)| item).collect(), next }
     }
 }

@@ -25,8 +25,16 @@ impl Core {
         if tags == head.tags {
             return Ok(tags);
         }
-        let meta = Meta { title: None, tags: Some(tags.iter().map(String::as_str).collect()) };
-        self.write_control(&frozen, Body::meta(&meta)?, Replacement::new(), |head| head.tags.clone_from(&tags))?;
+        let meta = Meta {
+            title: None,
+            tags: Some(tags.iter().map(String::as_str).collect()),
+            metadata: None,
+            previous: head.last_meta,
+        };
+        self.write_control(&frozen, Body::meta(&meta)?, Replacement::new(), |after| {
+            after.tags.clone_from(&tags);
+            after.last_meta = head.next_seq;
+        })?;
         Ok(tags)
     }
 
@@ -39,9 +47,10 @@ impl Core {
         let frozen = self.freeze(id)?;
         let head = frozen.head(name)?;
         let derived = if new.is_none() { self.derived_title(id, &head)? } else { None };
-        let body = Body::meta(&Meta { title: Some(new), tags: None })?;
-        self.write_control(&frozen, body, Replacement::new(), |head| {
-            (head.title, head.title_source) = match (new, derived) {
+        let body = Body::meta(&Meta { title: Some(new), tags: None, metadata: None, previous: head.last_meta })?;
+        self.write_control(&frozen, body, Replacement::new(), |after| {
+            after.last_meta = head.next_seq;
+            (after.title, after.title_source) = match (new, derived) {
                 (Some(new), _) => (Some(new.to_owned()), TitleSource::Caller),
                 (None, Some((index, title))) => (Some(title), TitleSource::Message(index)),
                 (None, None) => (None, TitleSource::Pending),

@@ -83,6 +83,7 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
         if let Some(directory) = core.engine.directory().filter(|_| marked != Some(commit.number)) {
             directory.watermark().reset(commit.number)?;
         }
+        core.interrupt_left_open()?;
     }
     Ok(core)
 }

@@ -8,7 +8,7 @@ use super::options::Receipt;
 use super::state::{Pending, State, Unsealed};
 use super::title::title;
 use crate::model::{ConversationId, Message, Timestamp};
-use crate::record::{Body, Head, Header, Origin, TitleSource, key};
+use crate::record::{self, Body, Head, Header, Origin, Replacement, TitleSource, key};
 
 /// A write of one record, before it has a place.
 pub(super) struct Draft<'a> {
@@ -47,7 +47,10 @@ impl Core {
         let mut head = current.as_deref().cloned().unwrap_or_else(|| Head {
             next_seq: 1,
             next_message_index: 0,
-            last_rewind: 0,
+            last_hide: 0,
+            last_meta: 0,
+            incarnation: incarnation(),
+            owner: String::new(),
             created: now,
             last_activity: now,
             key: draft.key.map(str::to_owned),
@@ -55,11 +58,17 @@ impl Core {
             title: None,
             title_source: TitleSource::Pending,
             tags: Vec::new(),
+            open: Vec::new(),
+            interrupted: Vec::new(),
         });
         let first_seq = head.next_seq;
         let base = draft.base.unwrap_or(head.next_message_index);
         head.next_seq += draft.body.entries();
         head.next_message_index += draft.messages;
+        if draft.messages > 0 {
+            // A later message follows them now.
+            head.interrupted.clear();
+        }
         head.last_activity = head.last_activity.max(now);
         if head.title_source == TitleSource::Pending
             && let Some((relative, title)) = title(draft.said)
@@ -67,21 +76,23 @@ impl Core {
             head.title = Some(title);
             head.title_source = TitleSource::Message(base + relative);
         }
-        let is_first = first_seq == head.parent.map_or(1, |(_, at_seq)| at_seq + 1);
+        let is_first = first_seq == head.first_seq();
         let origin = is_first.then(|| Origin {
+            owner: head.owner.clone(),
             key: head.key.clone(),
+            incarnation: head.incarnation,
             created: head.created,
             parent: head.parent,
-            last_rewind: if head.parent.is_some() { head.last_rewind } else { 0 },
+            last_hide: if head.parent.is_some() { head.last_hide } else { 0 },
+            last_meta: if head.parent.is_some() { head.last_meta } else { 0 },
             first_message_index: head.next_message_index - draft.messages,
         });
         let next_message_index = head.next_message_index;
-        let header = Header { time: now, base, next_message_index, cut: false, origin };
+        let header = Header { time: now, base, next_message_index, commit: 0, cut: false, deleted: false, origin };
         let bytes = draft.body.len();
         let items = items::ops(id, first_seq, &draft.body);
         let record = Unsealed { conversation: id, first_seq, header, body: draft.body };
         let mut pending = Pending { record: Some(record), ops: items, bytes, ..Pending::default() };
-        index_ops(id, current.as_deref(), &head, &mut pending);
         let receipt = Receipt {
             conversation: id,
             first_seq,
@@ -91,20 +102,35 @@ impl Core {
             duplicate: false,
         };
         change(&mut head);
+        index_ops(id, current.as_deref(), Some(&head), &mut pending.ops);
         pending.head = Some((id, Some(Arc::new(head))));
         Placed { pending, base, receipt }
     }
 }
 
-/// Moves a conversation in the listing index, if its minute of last activity changed.
-pub(super) fn index_ops(id: ConversationId, before: Option<&Head>, after: &Head, pending: &mut Pending) {
-    let minute = |head: &Head| Timestamp::from_micros(head.last_activity).minute();
-    let (old, new) = (before.map(minute), minute(after));
-    if old == Some(new) {
-        return;
+/// Where the indexes of conversations have one: in the list of its owner, under its tags, among those with unfinished
+/// messages.
+pub(super) fn index_keys(id: ConversationId, head: &Head) -> Vec<Vec<u8>> {
+    let owner = head.owner_digest();
+    let mut keys = vec![key::index(&owner, Timestamp::from_micros(head.last_activity).second(), id)];
+    keys.extend(head.tags.iter().map(|tag| key::tag(&owner, &record::digest(tag.as_bytes()), id)));
+    if !head.open.is_empty() || !head.interrupted.is_empty() {
+        keys.push(key::unfinished(id));
     }
-    if let Some(old) = old {
-        pending.ops.push((key::index(old, id), None));
-    }
-    pending.ops.push((key::index(new, id), Some(Vec::new())));
+    keys
+}
+
+/// Moves a conversation in the indexes of conversations.
+pub(super) fn index_ops(id: ConversationId, before: Option<&Head>, after: Option<&Head>, ops: &mut Replacement) {
+    let keys = |head: Option<&Head>| head.map(|head| index_keys(id, head)).unwrap_or_default();
+    let (old, new) = (keys(before), keys(after));
+    ops.extend(old.iter().filter(|key| !new.contains(key)).map(|key| (key.clone(), None)));
+    ops.extend(new.iter().filter(|key| !old.contains(key)).map(|key| (key.clone(), Some(Vec::new()))));
+}
+
+/// A number that tells a conversation from others of its id.
+pub(super) fn incarnation() -> u64 {
+    // Half of the sixteen bytes are random but for two bits.
+    let [.., a, b, c, d, e, f, g, h] = *ConversationId::new().as_bytes();
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::core::{COMMIT, Core};
+use super::place::index_keys;
 use super::read::Item;
 use super::segments::Segment;
 use super::title::first_title;
 use crate::error::{Error, Result};
 use crate::history::Grouper;
 use crate::log::engine::{Batch, Directory, Order};
-use crate::model::{ConversationId, Timestamp};
-use crate::record::{self, Commit, Head, Line, Record, TitleSource, key};
+use crate::model::ConversationId;
+use crate::record::{self, Commit, ForkPoint, Head, Line, Record, TitleSource, key};
 
 /// Title and tags as they are read from entries, in order of seq.
 struct Names {
@@ -53,6 +54,33 @@ impl Names {
     }
 }
 
+/// What an entry does to the head, beside moving it.
+fn replay(head: &mut Head, record: &Record<'_>, seq: u64, line: &Line<'_>) {
+    match line {
+        Line::Chunk(chunk) if chunk.header.is_some() => head.interrupted.clear(),
+        Line::Begin(begin) => {
+            head.interrupted.clear();
+            if begin.epoch.is_some() {
+                head.open.push(record.message_index(begin.message));
+            }
+        }
+        Line::Finish(finish) => head.close(record.message_index(finish.message)),
+        Line::Interrupt(interrupt) => head.interrupt(record.message_index(interrupt.message)),
+        Line::Rewind(rewind) => {
+            head.last_hide = seq;
+            head.forget_unfinished(rewind.to..);
+        }
+        Line::Remove(remove) => {
+            head.last_hide = seq;
+            if remove.chunk.is_none() {
+                head.forget_unfinished(remove.message..=remove.message);
+            }
+        }
+        Line::Meta(_) => head.last_meta = seq,
+        Line::Chunk(_) | Line::Summary(_) | Line::Redact(_) | Line::Unknown(_) => {}
+    }
+}
+
 /// Conversations that are rebuilt in one batch.
 const REBUILD_BATCH: usize = 256;
 
@@ -79,7 +107,10 @@ impl Core {
                 Head {
                     next_seq: record.first_seq,
                     next_message_index: record.header.next_message_index,
-                    last_rewind: origin.map_or(0, |origin| origin.last_rewind),
+                    last_hide: origin.map_or(0, |origin| origin.last_hide),
+                    last_meta: origin.map_or(0, |origin| origin.last_meta),
+                    incarnation: origin.map_or(0, |origin| origin.incarnation),
+                    owner: origin.map(|origin| origin.owner.clone()).unwrap_or_default(),
                     created: origin.map_or(record.header.time, |origin| origin.created),
                     last_activity: record.header.time,
                     key: origin.and_then(|origin| origin.key.clone()),
@@ -87,15 +118,15 @@ impl Core {
                     title: None,
                     title_source: TitleSource::Pending,
                     tags: Vec::new(),
+                    open: Vec::new(),
+                    interrupted: Vec::new(),
                 }
             });
             head.next_seq = record.first_seq + record.len();
             head.next_message_index = record.header.next_message_index;
             head.last_activity = head.last_activity.max(record.header.time);
             for (seq, line) in record.lines().filter_map(Result::ok) {
-                if matches!(line, Line::Rewind(_)) {
-                    head.last_rewind = seq;
-                }
+                replay(head, record, seq, &line);
             }
             names.read(record, last, own);
             ControlFlow::Continue(())
@@ -188,8 +219,8 @@ impl Core {
         let agrees = match (&stored, &derived) {
             _ if end(&stored) > end(&derived) => !accept_loss,
             (Some(stored), Some(derived)) => {
-                (stored.next_seq, stored.next_message_index, stored.last_rewind, &stored.key, stored.parent)
-                    == (derived.next_seq, derived.next_message_index, derived.last_rewind, &derived.key, derived.parent)
+                (stored.next_seq, stored.next_message_index, stored.last_hide, &stored.key, stored.parent)
+                    == (derived.next_seq, derived.next_message_index, derived.last_hide, &derived.key, derived.parent)
             }
             _ => false,
         };
@@ -204,16 +235,18 @@ impl Core {
             let value = record::seal(&head_key, &head)?;
             batch.put(head_key, value);
         }
-        if let Some((parent, at_seq)) = head.parent {
-            let fork = key::fork(ConversationId::from_bytes(parent), id);
-            let value = record::seal(&fork, &at_seq)?;
+        if let Some(parent) = head.parent {
+            let fork = key::fork(parent.id(), id);
+            let point = ForkPoint { at_seq: parent.at_seq, parent: parent.incarnation, child: head.incarnation };
+            let value = record::seal(&fork, &point)?;
             if self.engine.get(&fork)?.as_ref() != Some(&value) {
                 batch.put(fork, value);
             }
         }
-        let index = key::index(Timestamp::from_micros(head.last_activity).minute(), id);
-        if self.engine.get(&index)?.is_none() {
-            batch.put(index, Vec::new());
+        for index in index_keys(id, &head) {
+            if self.engine.get(&index)?.is_none() {
+                batch.put(index, Vec::new());
+            }
         }
         Ok(())
     }
@@ -229,12 +262,12 @@ impl Core {
         let prefix = [key::INDEX];
         let mut failed = Ok(());
         self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
-            let Some((minute, id)) = key::parse_index(key) else {
+            let Some((_, _, id)) = key::parse_index(key) else {
                 batch.remove(key.to_vec());
                 return ControlFlow::Continue(());
             };
             match self.stored_head(id) {
-                Ok(Some(head)) if Timestamp::from_micros(head.last_activity).minute() == minute => {}
+                Ok(Some(head)) if index_keys(id, &head).iter().any(|index| *index == *key) => {}
                 Ok(_) => batch.remove(key.to_vec()),
                 Err(error) => failed = Err(error),
             }

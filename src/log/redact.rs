@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::core::Core;
-use super::digest::FORGOTTEN;
 use super::read::Item;
 use super::segments::owner;
 use super::state::Pending;
@@ -19,7 +18,7 @@ use crate::record::{self, Body, Head, Line, Redact, Replacement, TitleSource, ke
 pub struct Redaction {
     /// The seq of the entry that notes it.
     pub seq: u64,
-    /// The seqs of compactions whose summaries may quote what was redacted: they stay as they are.
+    /// The seqs of summaries whose summaries may quote what was redacted: they stay as they are.
     pub summaries: Vec<u64>,
 }
 
@@ -73,7 +72,7 @@ impl Core {
                 }
             }
             for (seq, line) in record.lines().filter_map(Result::ok) {
-                if matches!(line, Line::Compaction(compaction) if compaction.through >= message) {
+                if matches!(line, Line::Summary(summary) if summary.through >= message) {
                     found.summaries.push(seq);
                 }
             }
@@ -116,7 +115,7 @@ impl Core {
                 if !concerned {
                     return Ok(());
                 }
-                let value = record::seal(key, &record::Receipt { content_digest: FORGOTTEN, ..receipt })?;
+                let value = record::seal(key, &record::Receipt { content_digest: record::FORGOTTEN, ..receipt })?;
                 ops.push((key.to_vec(), Some(value)));
                 Ok(())
             });

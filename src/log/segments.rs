@@ -3,7 +3,7 @@
 use super::core::Core;
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
-use crate::record::Head;
+use crate::record::{Head, Parent};
 
 /// The entries that a conversation reads from one log: its own, or an ancestor's.
 #[derive(Clone, Copy, Debug)]
@@ -18,9 +18,9 @@ impl Core {
     pub(super) fn segments(&self, id: ConversationId, head: &Head) -> Result<Vec<Segment>> {
         let mut segments = Vec::new();
         let (mut conversation, mut last, mut parent) = (id, head.next_seq - 1, head.parent);
-        while let Some((parent_id, at_seq)) = parent {
+        while let Some(Parent { at_seq, .. }) = parent {
             segments.push(Segment { conversation, first: at_seq + 1, last });
-            (conversation, last) = (ConversationId::from_bytes(parent_id), at_seq);
+            (conversation, last) = (parent.map_or(conversation, |parent| parent.id()), at_seq);
             // Its own records tell the parent: to ask its ancestors too would not end where forks name each other.
             let grandparent = match self.stored_head_or(conversation, Self::own_head)? {
                 Some(head) => head.parent,
@@ -34,7 +34,7 @@ impl Core {
                 }
             };
             // A fork point lies before all later ones, so a chain of parents ends.
-            parent = grandparent.filter(|(_, parent_at)| *parent_at < at_seq);
+            parent = grandparent.filter(|grandparent| grandparent.at_seq < at_seq);
         }
         segments.push(Segment { conversation, first: 1, last });
         segments.reverse();

@@ -27,7 +27,7 @@ impl Core {
         let mut state = self.writable(id, Durability::Durable)?;
         state.slot(id).check_free(id)?;
         let draft = Draft { key: name.key(), body, messages: 1, base: None, said: &[] };
-        let placed = self.place(&mut state, id, draft, |_| ());
+        let placed = self.place(&mut state, id, draft, |head| head.open.extend(head.next_message_index.checked_sub(1)));
         let writer = Arc::new(Writer::new(name.clone(), placed.base, role));
         state.slot(id).writers.insert(placed.base, Arc::clone(&writer));
         let receipt = self.queue(state, placed, Durability::Durable)?;
@@ -109,8 +109,13 @@ impl Core {
         writer.check_open()?;
         let (key, index) = (writer.name.key(), writer.message_index);
         let draft = Draft { key, body, messages: 0, base: Some(index), said: &[] };
-        let mut placed = self.place(&mut state, id, draft, |_| ());
-        placed.pending.finishes = (durability == Durability::Durable).then_some(index);
+        let finishes = durability == Durability::Durable;
+        let mut placed = self.place(&mut state, id, draft, |head| {
+            if finishes {
+                head.close(index)
+            }
+        });
+        placed.pending.finishes = finishes.then_some(index);
         placed.receipt.message_indexes = vec![index];
         self.queue(state, placed, durability)
     }

@@ -43,6 +43,12 @@ impl From<ConversationId> for Uuid {
     }
 }
 
+impl serde::Serialize for ConversationId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 impl FromStr for ConversationId {
     type Err = uuid::Error;
 

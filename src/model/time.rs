@@ -46,9 +46,9 @@ impl Timestamp {
         Self::from_micros(micros)
     }
 
-    /// Whole minutes since 1970-01-01T00:00:00Z, the unit of the listing index; 0 before.
-    pub(crate) fn minute(self) -> u64 {
-        u64::try_from(self.0.div_euclid(60_000_000)).unwrap_or(0)
+    /// Whole seconds since 1970-01-01T00:00:00Z, the unit of the listing index; 0 before.
+    pub(crate) fn second(self) -> u64 {
+        u64::try_from(self.0.div_euclid(1_000_000)).unwrap_or(0)
     }
 }
 
@@ -56,6 +56,12 @@ impl Timestamp {
 #[derive(Debug, thiserror::Error)]
 #[error("expected a moment in RFC 3339, such as 2026-01-02T03:04:05Z")]
 pub struct NotATimestamp;
+
+impl serde::Serialize for Timestamp {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
 
 impl FromStr for Timestamp {
     type Err = NotATimestamp;

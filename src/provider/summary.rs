@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::history::Conversation;
 use crate::history::{Calls, ReportLine, Rule, Site};
-use crate::history::{Compaction, MessageState, StoredMessage};
+use crate::history::{MessageState, StoredMessage, Summary};
 use crate::model::{Message, Role};
 
 /// What stands before a summary in a prompt.
@@ -14,11 +14,11 @@ const HEADING: &str = "Summary of the conversation up to here:";
 /// stay, and a result goes where its call goes.
 pub(super) fn summarized<'a>(conversation: &'a Conversation, report: &mut Vec<ReportLine>) -> Cow<'a, [StoredMessage]> {
     let messages = conversation.messages();
-    let Some(compaction) = conversation.compaction() else { return Cow::Borrowed(messages) };
-    let through = compaction.through;
+    let Some(summary) = conversation.summary() else { return Cow::Borrowed(messages) };
+    let through = summary.through;
     let calls = Calls::pair(messages).into_calls();
     let is_covered = |stored: &StoredMessage| stored.index <= through && stored.message.role != Role::System;
-    let mut summary = Some(told(compaction));
+    let mut standing = Some(told(summary));
     let mut out = Vec::new();
     for (message, stored) in messages.iter().enumerate() {
         let goes = |chunk: usize| {
@@ -27,7 +27,7 @@ pub(super) fn summarized<'a>(conversation: &'a Conversation, report: &mut Vec<Re
         };
         let left = stored.select(|chunk| !goes(chunk));
         if left.message.chunks.len() < stored.message.chunks.len() || stored.index > through {
-            out.extend(summary.take());
+            out.extend(standing.take());
         }
         if stored.index > through {
             for chunk in (0..stored.message.chunks.len()).filter(|chunk| goes(*chunk)) {
@@ -39,20 +39,20 @@ pub(super) fn summarized<'a>(conversation: &'a Conversation, report: &mut Vec<Re
             out.push(left);
         }
     }
-    out.extend(summary);
-    let detail = format!("the messages up to this one are told by the summary of seq {}", compaction.seq);
+    out.extend(standing);
+    let detail = format!("the messages up to this one are told by the summary of seq {}", summary.seq);
     report.push(ReportLine { message_index: Some(through), ..ReportLine::new(Rule::Summarized, detail) });
     Cow::Owned(out)
 }
 
-fn told(compaction: &Compaction) -> StoredMessage {
-    let Compaction { seq, through, summary } = compaction;
+fn told(summary: &Summary) -> StoredMessage {
+    let Summary { seq, through, text } = summary;
     StoredMessage {
         index: *through,
         state: MessageState::Synthetic,
         first_seq: *seq,
         last_seq: *seq,
         chunk_indexes: vec![0],
-        message: Message::user(format!("{HEADING}\n\n{summary}")),
+        message: Message::user(format!("{HEADING}\n\n{text}")),
     }
 }

@@ -98,10 +98,22 @@ impl Body {
         Ok(body)
     }
 
-    /// A summary.
-    pub(crate) fn compaction(compaction: &v1::Compaction<'_>) -> Result<Self> {
+    /// The removal of a message or a chunk.
+    pub(crate) fn removal(remove: v1::Remove) -> Result<Self> {
         let mut body = Self::new();
-        body.entry(v1::COMPACTION, compaction)?;
+        body.entry(v1::REMOVE, &remove)?;
+        Ok(body)
+    }
+
+    /// That the message at the record's base takes no more.
+    pub(crate) fn interrupt(&mut self, cause: v1::InterruptCause) -> Result<()> {
+        self.entry(v1::INTERRUPT, &v1::Interrupt { message: 0, cause })
+    }
+
+    /// A summary.
+    pub(crate) fn summary(summary: &v1::Summary<'_>) -> Result<Self> {
+        let mut body = Self::new();
+        body.entry(v1::SUMMARY, summary)?;
         Ok(body)
     }
 

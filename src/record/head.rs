@@ -1,9 +1,12 @@
 //! Small values of version 1: heads, receipts, and the store's own data.
 
+use std::ops::RangeBounds;
+
 use bincode::{Decode, Encode};
 
-use super::{check_number, envelope};
+use super::{check_number, digest, envelope};
 use crate::error::Result;
+use crate::model::ConversationId;
 
 /// The state of a conversation. All of it can be rebuilt from the records.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
@@ -12,18 +15,64 @@ pub(crate) struct Head {
     pub(crate) next_seq: u64,
     /// The index of the next message.
     pub(crate) next_message_index: u64,
-    /// The seq of the last rewind; 0 if there is none.
-    pub(crate) last_rewind: u64,
+    /// The seq of the last rewind or removal; 0 if there is none.
+    pub(crate) last_hide: u64,
+    /// The seq of the last meta entry; 0 if there is none.
+    pub(crate) last_meta: u64,
     /// Microseconds since 1970.
     pub(crate) created: i64,
     /// Microseconds since 1970; never goes back.
     pub(crate) last_activity: i64,
+    /// Chosen at random when the conversation was made: it tells this conversation from one of the same id before or after it.
+    pub(crate) incarnation: u64,
+    pub(crate) owner: String,
     pub(crate) key: Option<String>,
-    /// The conversation that this one was forked from, and the last seq that is read through it.
-    pub(crate) parent: Option<([u8; 16], u64)>,
+    pub(crate) parent: Option<Parent>,
     pub(crate) title: Option<String>,
     pub(crate) title_source: TitleSource,
     pub(crate) tags: Vec<String>,
+    /// Messages that were begun, and neither finished nor interrupted, in order of their index.
+    pub(crate) open: Vec<u64>,
+    /// Messages that were interrupted and that no later message follows yet, in order of their index.
+    pub(crate) interrupted: Vec<u64>,
+}
+
+/// The conversation that another one was forked from, and what stood there: the fork reads these entries and no others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub(crate) struct Parent {
+    pub(crate) conversation: [u8; 16],
+    /// The last seq that is read through it; 0 if nothing is.
+    pub(crate) at_seq: u64,
+    /// Its incarnation.
+    pub(crate) incarnation: u64,
+    /// The commit of the record that holds `at_seq`; 0 if nothing is read.
+    pub(crate) commit: u64,
+}
+
+impl Parent {
+    pub(crate) const fn id(&self) -> ConversationId {
+        ConversationId::from_bytes(self.conversation)
+    }
+}
+
+/// What a parent keeps of a fork.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub(crate) struct ForkPoint {
+    /// The last seq that the fork reads through the parent.
+    pub(crate) at_seq: u64,
+    /// The parent's incarnation.
+    pub(crate) parent: u64,
+    /// The fork's incarnation.
+    pub(crate) child: u64,
+}
+
+impl ForkPoint {
+    /// The fork point in the bytes under `key`.
+    pub(crate) fn open(key: &[u8], bytes: &[u8]) -> Result<Self> {
+        let what = "a fork point";
+        let point: Self = envelope::open(what, key, bytes)?;
+        check_number(what, point.at_seq).map(|()| point)
+    }
 }
 
 impl Head {
@@ -33,7 +82,7 @@ impl Head {
         let head: Self = envelope::open(what, key, bytes)?;
         check_number(what, head.next_seq)?;
         check_number(what, head.next_message_index)?;
-        let first = head.parent.map_or(1, |(_, at_seq)| at_seq.saturating_add(1));
+        let first = head.first_seq();
         if head.next_seq < first {
             return Err(envelope::corrupt(format!(
                 "{what}: its next seq {} lies before its first {first}",
@@ -43,10 +92,41 @@ impl Head {
         Ok(head)
     }
 
+    /// Notes that a message which was begun is finished.
+    pub(crate) fn close(&mut self, message: u64) {
+        self.open.retain(|open| *open != message);
+    }
+
+    /// Notes that a message which was begun takes no more.
+    pub(crate) fn interrupt(&mut self, message: u64) {
+        if self.open.contains(&message) {
+            self.close(message);
+            // A later message may follow it already.
+            if message + 1 == self.next_message_index {
+                self.interrupted.push(message);
+            }
+        }
+    }
+
+    /// Forgets unfinished messages that are hidden now.
+    pub(crate) fn forget_unfinished(&mut self, messages: impl RangeBounds<u64>) {
+        self.open.retain(|open| !messages.contains(open));
+        self.interrupted.retain(|interrupted| !messages.contains(interrupted));
+    }
+
+    /// The digest of its owner, as keys have it.
+    pub(crate) fn owner_digest(&self) -> [u8; 16] {
+        digest(self.owner.as_bytes())
+    }
+
     /// Entries of its own: without those that it reads through its parent.
     pub(crate) fn entries(&self) -> u64 {
-        let shared = self.parent.map_or(0, |(_, at_seq)| at_seq);
-        self.next_seq.saturating_sub(shared.saturating_add(1))
+        self.next_seq.saturating_sub(self.first_seq())
+    }
+
+    /// The seq of its first entry: without those that it reads through its parent.
+    pub(crate) fn first_seq(&self) -> u64 {
+        first_seq(self.parent)
     }
 }
 
@@ -86,8 +166,18 @@ pub(crate) enum TitleSource {
 pub(crate) struct Receipt {
     pub(crate) first_seq: u64,
     pub(crate) last_seq: u64,
-    pub(crate) message_indexes: Vec<u64>,
+    /// The index of its first message.
+    pub(crate) first_message_index: u64,
+    /// How many messages it has.
+    pub(crate) messages: u64,
     pub(crate) content_digest: [u8; 16],
+}
+
+impl Receipt {
+    /// The index of each message, in order.
+    pub(crate) fn message_indexes(&self) -> Vec<u64> {
+        (self.first_message_index..self.first_message_index.saturating_add(self.messages)).collect()
+    }
 }
 
 /// The marker of a store.
@@ -100,8 +190,13 @@ pub(crate) struct StoreInfo {
 /// A conversation that was deleted: its head is gone, its records are being erased, or wait for the forks that read them.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct Tombstone {
-    /// The conversation that it was forked from, and the last seq that was read through it.
-    pub(crate) parent: Option<([u8; 16], u64)>,
+    pub(crate) parent: Option<Parent>,
+    pub(crate) incarnation: u64,
+}
+
+/// The seq of the first entry of a conversation with this parent.
+fn first_seq(parent: Option<Parent>) -> u64 {
+    parent.map_or(0, |parent| parent.at_seq).saturating_add(1)
 }
 
 impl Tombstone {
@@ -109,7 +204,12 @@ impl Tombstone {
     pub(crate) fn open(key: &[u8], bytes: &[u8]) -> Result<Self> {
         let what = "a tombstone";
         let tombstone: Self = envelope::open(what, key, bytes)?;
-        check_number(what, tombstone.parent.map_or(0, |(_, at_seq)| at_seq))?;
+        check_number(what, tombstone.first_seq())?;
         Ok(tombstone)
+    }
+
+    /// The seq of the first entry that was its own.
+    pub(crate) fn first_seq(&self) -> u64 {
+        first_seq(self.parent)
     }
 }

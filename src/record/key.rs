@@ -10,6 +10,8 @@ pub(crate) const RECEIPT: u8 = b'k';
 pub(crate) const FORK: u8 = b'f';
 pub(crate) const TOMBSTONE: u8 = b'd';
 pub(crate) const ITEM: u8 = b'x';
+pub(crate) const TAG: u8 = b't';
+pub(crate) const UNFINISHED: u8 = b'u';
 pub(crate) const META: u8 = b'm';
 
 const ID_BYTES: usize = 16;
@@ -77,20 +79,55 @@ pub(crate) fn parse_item(key: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(seq))
 }
 
-/// The listing index: newest minute first, and within a minute the highest id first.
-pub(crate) fn index(minute: u64, id: ConversationId) -> Vec<u8> {
-    let mut key = Vec::with_capacity(1 + 8 + ID_BYTES);
-    key.push(INDEX);
-    key.extend_from_slice(&(!minute).to_be_bytes());
+/// The listing index of an owner, given by its digest: newest second first, and within a second the highest id first.
+pub(crate) fn index(owner: &[u8; 16], second: u64, id: ConversationId) -> Vec<u8> {
+    let mut key = index_of(owner);
+    key.extend_from_slice(&(!second).to_be_bytes());
     key.extend(id.as_bytes().iter().map(|byte| !byte));
     key
 }
 
-/// Minute and conversation of a key of the listing index.
-pub(crate) fn parse_index(key: &[u8]) -> Option<(u64, ConversationId)> {
-    let (minute, id) = key.strip_prefix(&[INDEX])?.split_first_chunk::<8>()?;
+/// All of an owner's conversations in the listing index.
+pub(crate) fn index_of(owner: &[u8; 16]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(1 + 2 * ID_BYTES + 8);
+    key.push(INDEX);
+    key.extend_from_slice(owner);
+    key
+}
+
+/// Owner, second and conversation of a key of the listing index.
+pub(crate) fn parse_index(key: &[u8]) -> Option<([u8; 16], u64, ConversationId)> {
+    let (owner, rest) = key.strip_prefix(&[INDEX])?.split_first_chunk::<16>()?;
+    let (second, id) = rest.split_first_chunk::<8>()?;
     let id: [u8; ID_BYTES] = id.try_into().ok()?;
-    Some((!u64::from_be_bytes(*minute), ConversationId::from_bytes(id.map(|byte| !byte))))
+    Some((*owner, !u64::from_be_bytes(*second), ConversationId::from_bytes(id.map(|byte| !byte))))
+}
+
+/// A conversation of an owner that has a tag, both given by their digests.
+pub(crate) fn tag(owner: &[u8; 16], tag: &[u8; 16], id: ConversationId) -> Vec<u8> {
+    let mut key = tagged(owner, tag);
+    key.extend_from_slice(id.as_bytes());
+    key
+}
+
+/// All of an owner's conversations that have a tag.
+pub(crate) fn tagged(owner: &[u8; 16], tag: &[u8; 16]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(1 + 3 * ID_BYTES);
+    key.push(TAG);
+    key.extend_from_slice(owner);
+    key.extend_from_slice(tag);
+    key
+}
+
+/// The conversation of a key of the index of tags.
+pub(crate) fn parse_tag(key: &[u8]) -> Option<ConversationId> {
+    let id: [u8; ID_BYTES] = key.get(1 + 2 * ID_BYTES..)?.try_into().ok()?;
+    Some(ConversationId::from_bytes(id))
+}
+
+/// The conversation has messages that are not finished.
+pub(crate) fn unfinished(id: ConversationId) -> Vec<u8> {
+    of(UNFINISHED, id, &[])
 }
 
 /// The conversation of a key that has the kind byte and an id first.

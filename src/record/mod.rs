@@ -3,6 +3,7 @@
 //! To add a kind of entry: a constant and a struct in `v1.rs`, a variant of [`Line`], its row in [`Line::decode`]. A new
 //! version of the format: a file beside `v1.rs`, which stays as it is.
 
+mod digest;
 mod encode;
 mod envelope;
 mod head;
@@ -16,15 +17,16 @@ mod v1;
 
 use crate::error::Result;
 
+pub(crate) use digest::{FORGOTTEN, digest};
 pub(crate) use encode::{Body, Fragment};
 pub(crate) use envelope::{open, seal};
-pub(crate) use head::{Commit, Head, Receipt, StoreInfo, TitleSource, Tombstone};
+pub(crate) use head::{Commit, ForkPoint, Head, Parent, Receipt, StoreInfo, TitleSource, Tombstone};
 pub(crate) use read::role;
 pub(crate) use rewrite::{Replacement, redact, truncate};
 #[cfg(test)]
 pub(crate) use split::PART_BYTES;
 pub(crate) use split::{Header, Line, Origin, Record, parts, seal_record};
-pub(crate) use v1::{Compaction, Header as MessageHeader, Meta, Redact, Rewind};
+pub(crate) use v1::{Header as MessageHeader, InterruptCause, Meta, Redact, Remove, Rewind, Summary};
 
 /// The version of all values that this crate writes.
 pub(crate) const VERSION: u8 = 1;

@@ -44,6 +44,13 @@ impl v1::Header<'_> {
     }
 }
 
+impl v1::Meta<'_> {
+    /// The new metadata.
+    pub(crate) fn metadata(&self) -> Result<Option<Json>> {
+        self.metadata.map(json).transpose()
+    }
+}
+
 /// The role of a stored byte.
 pub(crate) fn role(byte: u8) -> Result<Role> {
     Role::ALL.get(usize::from(byte)).copied().ok_or_else(|| corrupt(format!("role {byte} does not exist")))

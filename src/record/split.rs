@@ -4,7 +4,8 @@ use bincode::{Decode, Encode};
 
 use super::encode::Body;
 use super::envelope::{CONFIG, check_version, checksum, corrupt, decode, short};
-use super::v1::{self, Begin, ChunkLine, Compaction, Finish, Meta, Redact, Rewind};
+use super::head::Parent;
+use super::v1::{self, Begin, ChunkLine, Finish, Interrupt, Meta, Redact, Remove, Rewind, Summary};
 use super::{MAX_NUMBER, VERSION, check_number, key};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
@@ -12,10 +13,11 @@ use crate::model::ConversationId;
 /// The most bytes in one value. sled keeps up to 17 values in a leaf; its cache keeps at least 256 leaves.
 pub(crate) const PART_BYTES: usize = 16 * 1024;
 
-/// version, flags, checksum(4), time(8), base(8), next message index(8), parts(4)
-pub(super) const HEADER_BYTES: usize = 34;
+/// version, flags, checksum(4), time(8), base(8), next message index(8), parts(4), commit(8)
+pub(super) const HEADER_BYTES: usize = 42;
 const FLAG_ORIGIN: u8 = 1;
 const FLAG_CUT: u8 = 2;
+const FLAG_DELETED: u8 = 4;
 const LENGTH_BYTES: usize = 4;
 
 /// What all entries of a record share.
@@ -27,8 +29,12 @@ pub(crate) struct Header {
     pub(crate) base: u64,
     /// The index of the next message after this append.
     pub(crate) next_message_index: u64,
-    /// Whether entries behind the last one were erased that belonged to its message.
+    /// The number of the commit that wrote it first. Of two records of one place it tells which is meant.
+    pub(crate) commit: u64,
+    /// Whether entries after the last one were erased that belonged to its message.
     pub(crate) cut: bool,
+    /// Whether its conversation was deleted, and it stays for the forks that read it. In the first record only.
+    pub(crate) deleted: bool,
     /// Present in a conversation's first record.
     pub(crate) origin: Option<Origin>,
 }
@@ -36,13 +42,16 @@ pub(crate) struct Header {
 /// Where a conversation comes from.
 #[derive(Debug, Clone, Encode, Decode)]
 pub(crate) struct Origin {
+    pub(crate) owner: String,
     pub(crate) key: Option<String>,
+    pub(crate) incarnation: u64,
     /// Microseconds since 1970.
     pub(crate) created: i64,
-    /// The conversation that this one was forked from, and the last seq that is read through it.
-    pub(crate) parent: Option<([u8; 16], u64)>,
-    /// The seq of the last rewind in the parent that counts here; 0 if there is none.
-    pub(crate) last_rewind: u64,
+    pub(crate) parent: Option<Parent>,
+    /// The seq of the last rewind or removal in the parent that counts here; 0 if there is none.
+    pub(crate) last_hide: u64,
+    /// The seq of the last meta entry in the parent that counts here; 0 if there is none.
+    pub(crate) last_meta: u64,
     /// The index of the first message of its own.
     pub(crate) first_message_index: u64,
 }
@@ -55,7 +64,7 @@ pub(crate) fn seal_record(
     body: Body,
 ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut bytes = body.into_bytes();
-    let mut flags = if header.cut { FLAG_CUT } else { 0 };
+    let mut flags = if header.cut { FLAG_CUT } else { 0 } | if header.deleted { FLAG_DELETED } else { 0 };
     if let Some(origin) = &header.origin {
         flags |= FLAG_ORIGIN;
         let encoded = bincode::encode_to_vec(origin, CONFIG)
@@ -71,6 +80,7 @@ pub(crate) fn seal_record(
     start.extend_from_slice(&header.base.to_be_bytes());
     start.extend_from_slice(&header.next_message_index.to_be_bytes());
     start.extend_from_slice(&parts.to_be_bytes());
+    start.extend_from_slice(&header.commit.to_be_bytes());
     // A body always has the room for its header in front.
     bytes.iter_mut().zip(start).for_each(|(place, byte)| *place = byte);
     let record_key = key::record(conversation, first_seq);
@@ -119,8 +129,10 @@ pub(crate) enum Line<'a> {
     Finish(Finish<'a>),
     Meta(Meta<'a>),
     Rewind(Rewind),
-    Compaction(Compaction<'a>),
+    Summary(Summary<'a>),
     Redact(Redact),
+    Interrupt(Interrupt),
+    Remove(Remove),
     /// A kind that this version does not know: it has a seq, and nothing else is known.
     Unknown(u8),
 }
@@ -144,7 +156,8 @@ impl<'a> Record<'a> {
             u64::from_be_bytes(bytes)
         };
         let (time, base, next_message_index) = (number(0).cast_signed(), number(8), number(16));
-        [first_seq, base, next_message_index].into_iter().try_for_each(|number| check_number(WHAT, number))?;
+        let commit = number(28);
+        [first_seq, base, next_message_index, commit].into_iter().try_for_each(|number| check_number(WHAT, number))?;
         let mut origin: Option<Origin> = None;
         if flags & FLAG_ORIGIN != 0 {
             let (encoded, behind) = length_prefixed(rest).ok_or_else(|| short(WHAT))?;
@@ -152,12 +165,20 @@ impl<'a> Record<'a> {
             rest = behind;
         }
         let parent = origin.as_ref().and_then(|origin| origin.parent);
-        if first_seq == 0 || parent.is_some_and(|(_, at_seq)| at_seq >= first_seq) {
+        if first_seq == 0 || parent.is_some_and(|parent| parent.at_seq >= first_seq) {
             return Err(corrupt(format!("{WHAT}: its first seq {first_seq} lies before its conversation's")));
         }
         Ok(Self {
             first_seq,
-            header: Header { time, base, next_message_index, cut: flags & FLAG_CUT != 0, origin },
+            header: Header {
+                time,
+                base,
+                next_message_index,
+                commit,
+                cut: flags & FLAG_CUT != 0,
+                deleted: flags & FLAG_DELETED != 0,
+                origin,
+            },
             entries: rest,
         })
     }
@@ -218,8 +239,10 @@ impl<'a> Line<'a> {
             v1::FINISH => Self::Finish(decode("a finish entry", body)?),
             v1::META => Self::Meta(decode("a meta entry", body)?),
             v1::REWIND => Self::Rewind(decode("a rewind entry", body)?),
-            v1::COMPACTION => Self::Compaction(decode("a compaction entry", body)?),
+            v1::SUMMARY => Self::Summary(decode("a summary entry", body)?),
             v1::REDACT => Self::Redact(decode("a redact entry", body)?),
+            v1::INTERRUPT => Self::Interrupt(decode("an interrupt entry", body)?),
+            v1::REMOVE => Self::Remove(decode("a remove entry", body)?),
             kind => Self::Unknown(kind),
         })
     }

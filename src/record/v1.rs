@@ -10,8 +10,10 @@ pub(super) const BEGIN: u8 = 2;
 pub(super) const FINISH: u8 = 3;
 pub(super) const META: u8 = 4;
 pub(super) const REWIND: u8 = 5;
-pub(super) const COMPACTION: u8 = 6;
+pub(super) const SUMMARY: u8 = 6;
 pub(super) const REDACT: u8 = 7;
+pub(super) const INTERRUPT: u8 = 8;
+pub(super) const REMOVE: u8 = 9;
 
 /// What is known about a message: rides on the first entry of an appended message, on `begin`, and on `finish`.
 #[derive(Debug, Clone, Default, Encode, BorrowDecode)]
@@ -139,6 +141,10 @@ pub(crate) struct Meta<'a> {
     /// `Some(None)` gives the title back to the first user text.
     pub(crate) title: Option<Option<&'a str>>,
     pub(crate) tags: Option<Vec<&'a str>>,
+    /// A JSON object, which replaces the one before it.
+    pub(crate) metadata: Option<&'a str>,
+    /// The seq of the meta entry before this one; 0 if there is none.
+    pub(crate) previous: u64,
 }
 
 /// Messages `to..end` are hidden.
@@ -147,15 +153,41 @@ pub(crate) struct Rewind {
     pub(crate) to: u64,
     /// The next message index at that time.
     pub(crate) end: u64,
-    /// The seq of the rewind before this one; 0 if there is none.
+    /// The seq of the rewind or removal before this one; 0 if there is none.
     pub(crate) previous: u64,
+}
+
+/// One message, or one chunk of it, is hidden.
+#[derive(Debug, Clone, Copy, Encode, BorrowDecode)]
+pub(crate) struct Remove {
+    pub(crate) message: u64,
+    pub(crate) chunk: Option<u32>,
+    /// The seq of the rewind or removal before this one; 0 if there is none.
+    pub(crate) previous: u64,
+}
+
+/// A message that was begun is not finished and takes no more.
+#[derive(Debug, Clone, Copy, Encode, BorrowDecode)]
+pub(crate) struct Interrupt {
+    /// Relative to the record's first message index.
+    pub(crate) message: u64,
+    pub(crate) cause: InterruptCause,
+}
+
+/// Why a message was interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, BorrowDecode)]
+pub(crate) enum InterruptCause {
+    /// Its writer was dropped.
+    Dropped,
+    /// The store was opened anew: the program that wrote the message had ended without finishing it.
+    Reopened,
 }
 
 /// Prompts use the summary in place of the messages up to and including `through`.
 #[derive(Debug, Encode, BorrowDecode)]
-pub(crate) struct Compaction<'a> {
+pub(crate) struct Summary<'a> {
     pub(crate) through: u64,
-    pub(crate) summary: &'a str,
+    pub(crate) text: &'a str,
     /// Estimated tokens before and after, if the caller knows them.
     pub(crate) tokens: Option<(u64, u64)>,
 }

@@ -298,8 +298,31 @@ impl Store {
         self.log.core().rewind(&name.into(), to)
     }
 
+    /// Hides one message, or one chunk of it, from [`Store::load`], prompts and item look-ups. Durable. The log keeps it until
+    /// [`Store::redact`] erases it.
+    ///
+    /// ```
+    /// use conversation_store::Store;
+    /// use conversation_store::model::Message;
+    ///
+    /// let store = Store::open("memory:")?;
+    /// store.append("chat", &[Message::user("one"), Message::user("two")])?;
+    /// store.remove("chat", 0, None)?;
+    /// assert_eq!(store.load("chat")?.messages()[0].index, 1);
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// Cost: reading the conversation, and one durable append.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such conversation, or no such visible message or chunk; `InvalidInput` while the message is
+    /// being written; `Poisoned`.
+    pub fn remove(&self, name: impl Into<Name>, message_index: u64, chunk_index: Option<u32>) -> Result<Receipt> {
+        self.log.core().remove(&name.into(), message_index, chunk_index)
+    }
+
     /// Lets prompts use a summary in place of all messages up to `through`; system messages stay beside it. Durable. The
-    /// messages stay too: [`Store::load`] gives them, and the summary as [`Conversation::compaction`].
+    /// messages stay too: [`Store::load`] gives them, and the summary as [`Conversation::summary`].
     ///
     /// The newest summary counts. A rewind into what it covers undoes it, and the one before counts again. Where the
     /// summary comes from is the caller's matter; this crate calls no model.
@@ -311,7 +334,7 @@ impl Store {
     ///
     /// let store = Store::open("memory:")?;
     /// store.append("chat", &[Message::user("My name is Ada."), Message::user("What is my name?")])?;
-    /// store.compact("chat", 0, "The user's name is Ada.")?;
+    /// store.summarize("chat", 0, "The user's name is Ada.")?;
     /// let prompt = render(Target::OPENAI_CHAT, &store.load("chat")?, &PromptOptions::new())?;
     /// assert!(prompt.request.get().contains("The user's name is Ada."));
     /// assert!(!prompt.request.get().contains("My name is Ada."));
@@ -324,7 +347,7 @@ impl Store {
     /// `NotFound` if there is no such conversation, or no visible message `through`; `InvalidInput` for a blank summary,
     /// while a message that it would cover is being written, and if it would part a tool call from its result, or cover
     /// one that is still to be answered; `LimitExceeded`; `Poisoned`.
-    pub fn compact(&self, name: impl Into<Name>, through: u64, summary: &str) -> Result<Receipt> {
+    pub fn summarize(&self, name: impl Into<Name>, through: u64, summary: &str) -> Result<Receipt> {
         let name = name.into();
         if let Some(message) = self.load(&name)?.parted_call(through) {
             let detail = format!(
@@ -333,7 +356,7 @@ impl Store {
             );
             return Err(Error::InvalidInput(detail));
         }
-        self.log.core().compact(&name, through, summary)
+        self.log.core().summarize(&name, through, summary)
     }
 
     /// Makes a new conversation that shares this one's entries up to `at_seq` (all, if it is `None`), and gives its id.

@@ -96,10 +96,10 @@ fn of_a_deleted_conversation_its_forks_keep_what_they_share() {
 }
 
 #[test]
-fn compact_lets_prompts_use_a_summary() {
+fn summarize_lets_prompts_use_a_summary() {
     let place = Place::new();
     place.append("c", &[HELLO, ANSWER, HELLO]);
-    let run = place.run_with(&["compact", "c", "--through", "1", "--summary", "-"], "They greeted each other.\n");
+    let run = place.run_with(&["summarize", "c", "--through", "1", "--summary", "-"], "They greeted each other.\n");
     assert_eq!((run.exit, run.json()[0]["first_seq"].clone()), (0, json!(4)));
     let prompt = place.run(&["prompt", "c", "--for", "openai-chat"]);
     assert!(prompt.stdout.contains("up to here:\\n\\nThey greeted each other.\"") && !prompt.stdout.contains("Hi!"));
@@ -108,8 +108,8 @@ fn compact_lets_prompts_use_a_summary() {
     assert_eq!(show.json().len(), 3);
     assert_eq!(show.stderr, "prompts use the summary of seq 4 in place of the messages up to 1\n");
     assert_eq!(place.ok(&["show", "c", "--raw"]).json(), show.json());
-    assert_eq!(place.ok(&["entries", "c"]).json()[3]["kind"], "compaction");
-    let refused = place.run_with(&["compact", "c", "--through", "9", "--summary", "-"], "x");
+    assert_eq!(place.ok(&["entries", "c"]).json()[3]["kind"], "summary");
+    let refused = place.run_with(&["summarize", "c", "--through", "9", "--summary", "-"], "x");
     assert_eq!(refused.exit, 1);
 }
 

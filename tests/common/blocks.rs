@@ -20,7 +20,7 @@ const BLOCKS: &[&str] = &[
     r#"{"type":"image","source":{"type":"file","file_id":"file_1"}}"#,
     r#"{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"%%%"}}"#,
     r#"{"type":"container_upload","file_id":"file_1"}"#,
-    r#"{"type":"compaction","content":"summary"}"#,
+    r#"{"type":"summary","content":"summary"}"#,
     r#"{"type":"thinking","thinking":"t","signature":"s"}"#,
     r#"{"type":"server_tool_use","id":"a b","name":"advisor","input":[]}"#,
     "[1]",

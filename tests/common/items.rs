@@ -16,7 +16,7 @@ const ITEMS: &[&str] = &[
     r#"{"type":"function_call","call_id":"ID","name":"read_file","arguments":"{}"}"#,
     r#"{"type":"function_call_output","call_id":"ID","output":"x"}"#,
     r#"{"type":"item_reference","id":"msg_ID"}"#,
-    r#"{"type":"compaction","id":"cmp_ID","encrypted_content":"AA"}"#,
+    r#"{"type":"summary","id":"cmp_ID","encrypted_content":"AA"}"#,
     r#"{"type":"input_image","file_id":"file-ID","detail":"auto"}"#,
     r#"{"type":"input_file","file_id":"file-ID"}"#,
     r#"{"type":"input_text","text":"x"}"#,

@@ -3,7 +3,7 @@
 mod chunk;
 
 use conversation_store::model::Name;
-use conversation_store::{Compaction, MessageState, StoredMessage};
+use conversation_store::{MessageState, StoredMessage, Summary};
 use serde::Serialize;
 
 use super::failure::{Exit, Outcome};
@@ -42,12 +42,12 @@ struct Shown<'a> {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let (store, name) = (location.read()?, Name::from(&args.conversation));
-    let (messages, report, compaction) = if args.raw {
+    let (messages, report, summary) = if args.raw {
         (store.load_raw(&name)?, Vec::new(), None)
     } else {
         let conversation = store.load(&name)?;
-        let (report, compaction) = (conversation.report().to_vec(), conversation.compaction().cloned());
-        (conversation.into_messages(), report, compaction)
+        let (report, summary) = (conversation.report().to_vec(), conversation.summary().cloned());
+        (conversation.into_messages(), report, summary)
     };
     let lines = if args.raw { usize::MAX } else { text::LINES };
     for stored in &messages {
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     }
     output.flush()?;
     output.report(None, &report);
-    if let Some(Compaction { seq, through, .. }) = compaction {
+    if let Some(Summary { seq, through, .. }) = summary {
         output::note(&format!("prompts use the summary of seq {seq} in place of the messages up to {through}"));
     }
     Ok(Exit::Done)

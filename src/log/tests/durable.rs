@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+use super::super::place::index_keys;
 use super::super::{AppendOptions, Durability, Log, Opening};
 use crate::error::{Error, Result};
 use crate::log::engine::{Batch, Directory, Engine, Memory, Order, Visit};
@@ -250,16 +251,18 @@ fn a_deletion_that_was_cut_off_is_finished() {
     append(&log, "last", Durability::Durable).unwrap();
     log.core().append(&Name::from("other"), &[Message::user("stays")], &AppendOptions::new()).unwrap();
     let head = log.core().published_head(chat().id()).unwrap().unwrap();
-    let minute = Timestamp::from_micros(head.last_activity).minute();
     let mut commit = log.core().lock().commit;
     commit.count(Some(&head), None);
     drop(log);
     // What the first batch of a deletion writes: the head goes, the tombstone comes.
     let tombstone = key::tombstone(chat().id());
     let mut batch = Batch::default();
-    batch.put(tombstone.clone(), record::seal(&tombstone, &Tombstone { parent: None }).unwrap());
+    batch.put(
+        tombstone.clone(),
+        record::seal(&tombstone, &Tombstone { parent: None, incarnation: head.incarnation }).unwrap(),
+    );
     batch.remove(key::head(chat().id()));
-    batch.remove(key::index(minute, chat().id()));
+    index_keys(chat().id(), &head).into_iter().for_each(|index| batch.remove(index));
     let commit_key = key::meta("commit");
     batch.put(commit_key.clone(), record::seal(&commit_key, &commit).unwrap());
     memory.write(batch).unwrap();

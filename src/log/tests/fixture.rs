@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use super::super::place::index_keys;
 use super::super::{AppendOptions, ListQuery, Log, Opening};
 use super::forgetful::{Forgetful, all};
 use crate::log::engine::{Batch, Engine, Order};
@@ -64,7 +65,7 @@ fn write(engine: &Arc<Forgetful>) {
     core.rewind(&long, 15).unwrap();
     core.set_title(&long, Some("a title")).unwrap();
     core.change_tags(&long, &[], &["work", "later"]).unwrap();
-    core.compact(&long, 8, "a summary").unwrap();
+    core.summarize(&long, 8, "a summary").unwrap();
     // In the middle of a message; a fork of a fork without entries of its own; one that goes on.
     core.fork(&long, Some(3), &fork).unwrap();
     core.fork(&fork, None, &Name::from("fork of the fork")).unwrap();
@@ -76,14 +77,16 @@ fn write(engine: &Arc<Forgetful>) {
     log.flush().unwrap();
     let deleted = Name::from("half deleted").id();
     let head = core.published_head(deleted).unwrap().unwrap();
-    let minute = Timestamp::from_micros(head.last_activity).minute();
     let mut commit = core.lock().commit;
     commit.count(Some(&head), None);
     let mut batch = Batch::default();
     batch.remove(key::head(deleted));
-    batch.remove(key::index(minute, deleted));
+    index_keys(deleted, &head).into_iter().for_each(|index| batch.remove(index));
     let tombstone = key::tombstone(deleted);
-    batch.put(tombstone.clone(), record::seal(&tombstone, &Tombstone { parent: None }).unwrap());
+    batch.put(
+        tombstone.clone(),
+        record::seal(&tombstone, &Tombstone { parent: None, incarnation: head.incarnation }).unwrap(),
+    );
     let commit_key = key::meta("commit");
     batch.put(commit_key.clone(), record::seal(&commit_key, &commit).unwrap());
     engine.write(batch).unwrap();
@@ -147,7 +150,7 @@ fn a_store_of_version_1_is_read() {
         writeln!(shown, "{name}: {item:?}").unwrap();
         let grouped = core.load(item.id, &name).unwrap();
         assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
-        writeln!(shown, "  {:?}", grouped.compaction).unwrap();
+        writeln!(shown, "  {:?}", grouped.summary).unwrap();
         for stored in grouped.messages {
             let (index, state) = (stored.index, stored.state.as_str());
             let seqs = (stored.first_seq, stored.last_seq);

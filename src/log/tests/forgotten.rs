@@ -156,7 +156,7 @@ fn a_deletion_that_was_cut_off_is_finished_on_opening() {
     let id = Name::from("a").id();
     let mut batch = Batch::default();
     let tombstone = key::tombstone(id);
-    let value = crate::record::seal(&tombstone, &crate::record::Tombstone { parent: None }).unwrap();
+    let value = crate::record::seal(&tombstone, &crate::record::Tombstone { parent: None, incarnation: 1 }).unwrap();
     batch.put(tombstone, value);
     batch.remove(key::head(id));
     engine.write(batch).unwrap();

@@ -54,7 +54,7 @@ pub(super) fn store() -> Arc<Memory> {
 pub(super) fn take(engine: &dyn Engine, kind: u8, name: &str) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let id = Name::from(name).id();
     let is_meant = |key: &[u8]| match key.first() {
-        Some(&key::INDEX) => kind == key::INDEX && key::parse_index(key).is_some_and(|(_, of)| of == id),
+        Some(&key::INDEX) => kind == key::INDEX && key::parse_index(key).is_some_and(|(_, _, of)| of == id),
         _ => key.starts_with(&key::prefix(kind, id)),
     };
     let taken: Vec<_> = all(engine).into_iter().filter(|(key, _)| is_meant(key)).collect();
@@ -201,9 +201,27 @@ fn a_fork_that_lost_its_head_and_its_parent_is_still_found() {
 fn forks_of_each_other_end() {
     let engine = Arc::new(Memory::default());
     for (child, parent, at_seq) in [("a", "b", 4), ("b", "a", 7), ("c", "c", 5)] {
-        let parent = Some((*Name::from(parent).id().as_bytes(), at_seq));
-        let origin = record::Origin { key: None, created: 1, parent, last_rewind: 0, first_message_index: 0 };
-        let header = record::Header { time: 1, base: 0, next_message_index: 0, cut: false, origin: Some(origin) };
+        let conversation = *Name::from(parent).id().as_bytes();
+        let parent = Some(record::Parent { conversation, at_seq, incarnation: 1, commit: 1 });
+        let origin = record::Origin {
+            owner: String::new(),
+            key: None,
+            incarnation: 1,
+            created: 1,
+            parent,
+            last_hide: 0,
+            last_meta: 0,
+            first_message_index: 0,
+        };
+        let header = record::Header {
+            time: 1,
+            base: 0,
+            next_message_index: 0,
+            commit: 1,
+            cut: false,
+            deleted: false,
+            origin: Some(origin),
+        };
         let values = record::seal_record(Name::from(child).id(), at_seq + 1, &header, record::Body::new()).unwrap();
         engine.write(Batch { ops: values.into_iter().map(|(key, value)| (key, Some(value))).collect() }).unwrap();
     }

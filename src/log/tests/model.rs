@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::history::{Compaction, MessageState, StoredMessage};
+use crate::history::{MessageState, StoredMessage, Summary};
 use crate::model::{Body, Chunk, FinishReason, Message, Metadata, Output, Role, Timestamp};
 
 /// One entry of the log.
@@ -33,7 +33,7 @@ pub(super) enum What {
     },
     Title,
     Tags,
-    Compaction {
+    Summary {
         through: u64,
         summary: String,
     },
@@ -183,7 +183,7 @@ impl Conversation {
                     building.state = MessageState::Complete;
                     building.message.finish_reason = Some(reason.clone());
                 }
-                What::Rewind { .. } | What::Title | What::Tags | What::Compaction { .. } | What::Redact { .. } => {}
+                What::Rewind { .. } | What::Title | What::Tags | What::Summary { .. } | What::Redact { .. } => {}
             }
             if building.message.metadata.created_at.is_none() {
                 building.message.metadata.created_at = Some(Timestamp::from_micros(lines[first(lines, index)].time));
@@ -200,11 +200,11 @@ impl Conversation {
 
 impl Conversation {
     /// The summary that prompts use.
-    pub(super) fn compaction(&self) -> Option<Compaction> {
+    pub(super) fn summary(&self) -> Option<Summary> {
         let hidden = hidden(self.visible());
         let summaries = (1..).zip(self.visible()).filter_map(|(seq, line)| match &line.what {
-            What::Compaction { through, summary } if !hidden.contains(through) => {
-                Some(Compaction { seq, through: *through, summary: summary.clone() })
+            What::Summary { through, summary } if !hidden.contains(through) => {
+                Some(Summary { seq, through: *through, text: summary.clone() })
             }
             _ => None,
         });
@@ -231,7 +231,7 @@ impl Conversation {
 
     /// The seqs of summaries that may quote a message.
     pub(super) fn quoting(&self, message: u64) -> Vec<u64> {
-        let quotes = |line: &Line| matches!(line.what, What::Compaction { through, .. } if through >= message);
+        let quotes = |line: &Line| matches!(line.what, What::Summary { through, .. } if through >= message);
         (1..).zip(&self.lines).filter(|(_, line)| quotes(line)).map(|(seq, _)| seq).collect()
     }
 }

@@ -100,7 +100,8 @@ fn a_record_under_another_index_is_told() {
     let id = Name::from("a").id();
     // What would be there if the index had begun anew with the second append.
     let body = record::Body::messages(&[Message::user("three")], 5).unwrap();
-    let header = record::Header { time: 1, base: 0, next_message_index: 3, cut: false, origin: None };
+    let header =
+        record::Header { time: 1, base: 0, next_message_index: 3, commit: 1, cut: false, deleted: false, origin: None };
     let values = record::seal_record(id, 3, &header, body).unwrap();
     engine.write(Batch { ops: values.into_iter().map(|(key, value)| (key, Some(value))).collect() }).unwrap();
     let found = open(&engine).core().verify(&mut |_, _| ()).unwrap().problems;

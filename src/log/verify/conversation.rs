@@ -5,13 +5,14 @@ use std::ops::ControlFlow;
 
 use super::super::core::Core;
 use super::super::items;
+use super::super::place::index_keys;
 use super::super::read::Item;
 use super::super::segments::Segment;
 use super::{Problem, Verification};
 use crate::error::{Error, Result};
 use crate::log::engine::Order;
-use crate::model::{ConversationId, Timestamp};
-use crate::record::{self, Head, Line, Record, key};
+use crate::model::ConversationId;
+use crate::record::{self, ForkPoint, Head, Line, Record, key};
 
 impl Core {
     /// Gives the head, if there still is one.
@@ -41,14 +42,16 @@ impl Core {
         if self.has_entries_from(id, head.next_seq)? {
             found.problems.push(Problem::of(id, "the head ends before the last record"));
         }
-        let minute = Timestamp::from_micros(head.last_activity).minute();
-        if self.engine.get(&key::index(minute, id))?.is_none() {
-            found.problems.push(Problem::of(id, "it is missing in the listing index"));
+        for index in index_keys(id, &head) {
+            if self.engine.get(&index)?.is_none() {
+                found.problems.push(Problem::of(id, "it is missing in an index of conversations"));
+            }
         }
-        if let Some((parent, at_seq)) = head.parent {
-            let key = key::fork(ConversationId::from_bytes(parent), id);
-            let noted = self.engine.get(&key)?.and_then(|value| record::open::<u64>("a fork point", &key, &value).ok());
-            if noted != Some(at_seq) {
+        if let Some(parent) = head.parent {
+            let key = key::fork(parent.id(), id);
+            let noted = self.engine.get(&key)?.and_then(|value| ForkPoint::open(&key, &value).ok());
+            let expected = ForkPoint { at_seq: parent.at_seq, parent: parent.incarnation, child: head.incarnation };
+            if noted != Some(expected) {
                 found.problems.push(Problem::of(id, "the conversation that it was forked from does not know of it"));
             }
         }

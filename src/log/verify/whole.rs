@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::super::core::Core;
+use super::super::place::index_keys;
 use super::super::segments::Segment;
 use super::conversation::told;
 use super::{Problem, Verification};
 use crate::error::{Error, Result};
 use crate::log::engine::Order;
-use crate::model::{ConversationId, Timestamp};
+use crate::model::ConversationId;
 use crate::record::key;
 
 /// What hangs on a conversation's records.
@@ -37,7 +38,7 @@ impl Core {
         let Some(tombstone) = told(id, self.tombstone(id), found)?.flatten() else { return Ok(()) };
         let forks = told(id, self.forks(id), found)?.unwrap_or_default();
         let Some(last) = forks.into_iter().map(|(_, at_seq)| at_seq).max() else { return Ok(()) };
-        let first = tombstone.parent.map_or(1, |(_, at_seq)| at_seq + 1);
+        let first = tombstone.first_seq();
         self.verify_records(Segment { conversation: id, first, last }, None, found).map(|_| ())
     }
 
@@ -46,13 +47,13 @@ impl Core {
         let mut result = Ok(());
         let prefix = [key::INDEX];
         self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
-            let Some((minute, id)) = key::parse_index(key) else {
+            let Some((_, _, id)) = key::parse_index(key) else {
                 found.problems.push(Problem::of_store("a key of the listing index cannot be read"));
                 return ControlFlow::Continue(());
             };
             match self.head_for_list(id) {
-                Ok(Some(head)) if Timestamp::from_micros(head.last_activity).minute() == minute => {}
-                Ok(_) => odd.push((minute, id)),
+                Ok(Some(head)) if index_keys(id, &head).iter().any(|index| *index == *key) => {}
+                Ok(_) => odd.push((key.to_vec(), id)),
                 Err(Error::Corrupt { .. } | Error::UnsupportedVersion { .. }) => {}
                 Err(error) => {
                     result = Err(error);
@@ -62,13 +63,13 @@ impl Core {
             ControlFlow::Continue(())
         })?;
         result?;
-        for (minute, id) in odd {
+        for (key, id) in odd {
             self.settled(id, || {
                 let Some(head) = told(id, self.stored_head(id), found)? else { return Ok(()) };
-                let detail = match (self.engine.get(&key::index(minute, id))?, head) {
+                let detail = match (self.engine.get(&key)?, head) {
                     (None, _) => return Ok(()),
-                    (_, Some(head)) if Timestamp::from_micros(head.last_activity).minute() == minute => return Ok(()),
-                    (_, Some(_)) => "it stands in the listing index under a wrong minute",
+                    (_, Some(head)) if index_keys(id, &head).contains(&key) => return Ok(()),
+                    (_, Some(_)) => "it stands in the listing index at a wrong place",
                     (_, None) => "it stands in the listing index, but has no head",
                 };
                 found.problems.push(Problem::of(id, detail));

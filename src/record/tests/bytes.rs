@@ -75,12 +75,23 @@ fn bytes_of_records() {
 
 #[test]
 fn bytes_of_origins() {
-    let first = Origin { key: None, created: 0, parent: None, last_rewind: 0, first_message_index: 0 };
+    let first = Origin {
+        owner: String::new(),
+        key: None,
+        incarnation: 0,
+        created: 0,
+        parent: None,
+        last_hide: 0,
+        last_meta: 0,
+        first_message_index: 0,
+    };
     let fork = header(Some(origin()));
     let cut = Header { cut: true, ..header(None) };
+    let deleted = Header { deleted: true, ..header(Some(origin())) };
     let dumps = [
         ("of the first record", joined(&header(Some(first)), Body::messages(&[Message::user("a")], 0).unwrap())),
         ("of a fork without entries", joined(&fork, Body::new())),
+        ("of a conversation that was deleted", joined(&deleted, Body::new())),
         ("none, and the last message is cut", joined(&cut, Body::messages(&[Message::user("a")], 0).unwrap())),
     ];
     let dumps = dumps.map(|(name, bytes)| format!("{name}\n{}", dump(&bytes)));
@@ -100,10 +111,12 @@ fn bytes_of_keys() {
         ("record", key::record(ID, SEQ)),
         ("part", key::part(ID, SEQ, 2)),
         ("head", key::head(ID)),
-        ("index", key::index(28_333_333, ID)),
+        ("index", key::index(b"0wner-digest-16b", 1_700_000_000, ID)),
         ("receipt", key::receipt(ID, b"fedcba9876543210")),
         ("fork", key::fork(ID, other)),
         ("tombstone", key::tombstone(ID)),
+        ("tag", key::tag(b"0wner-digest-16b", b"fedcba9876543210", ID)),
+        ("unfinished", key::unfinished(ID)),
         ("meta", key::meta("commit")),
     ];
     let dumps = keys.map(|(name, key)| format!("{name}\n{}", dump(&key)));

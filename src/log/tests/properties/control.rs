@@ -37,10 +37,10 @@ impl World {
         self.check(at)
     }
 
-    pub(super) fn compact(&mut self, at: usize, through: u64) -> Result<(), TestCaseError> {
+    pub(super) fn summarize(&mut self, at: usize, through: u64) -> Result<(), TestCaseError> {
         let through = self.counted_back(at, through);
         let summary = format!("summary {}", self.records);
-        let result = self.log().core().compact(&name(at), through, &summary);
+        let result = self.log().core().summarize(&name(at), through, &summary);
         self.settle(at);
         let visible = |conversation: &Conversation| {
             through < conversation.next_message() && !hidden(&conversation.lines).contains(&through)
@@ -54,7 +54,7 @@ impl World {
             prop_assert!(matches!(result, Err(Error::InvalidInput(_))), "{result:?}");
             return self.check(at);
         }
-        let (first_seq, last_seq) = self.add(at, vec![(None, What::Compaction { through, summary })]);
+        let (first_seq, last_seq) = self.add(at, vec![(None, What::Summary { through, summary })]);
         self.publish();
         let receipt = result.unwrap();
         prop_assert_eq!((receipt.first_seq, receipt.last_seq), (first_seq, last_seq));

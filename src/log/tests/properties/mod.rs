@@ -102,7 +102,7 @@ impl World {
             Op::Finish { writer } => self.finish(writer),
             Op::Abandon { writer } => self.abandon(writer),
             Op::Rewind { at, to } => self.rewind(at, to),
-            Op::Compact { at, through } => self.compact(at, through),
+            Op::Summarize { at, through } => self.summarize(at, through),
             Op::Fork { at, seq, child } => self.fork(at, seq, child),
             Op::Title { at } => self.title(at),
             Op::Tag { at, tag, remove } => self.tag(at, tag, remove),

@@ -42,7 +42,7 @@ pub(super) enum Op {
         at: usize,
         to: u64,
     },
-    Compact {
+    Summarize {
         at: usize,
         through: u64,
     },
@@ -128,7 +128,7 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
         2 => writer.clone().prop_map(|writer| Op::Finish { writer }),
         2 => writer.prop_map(|writer| Op::Abandon { writer }),
         3 => (at.clone(), 0..6_u64).prop_map(|(at, to)| Op::Rewind { at, to }),
-        2 => (at.clone(), 0..8_u64).prop_map(|(at, through)| Op::Compact { at, through }),
+        2 => (at.clone(), 0..8_u64).prop_map(|(at, through)| Op::Summarize { at, through }),
         3 => (at.clone(), prop::option::of(0..8_usize), 0..NAMES).prop_map(|(at, seq, child)| Op::Fork { at, seq, child }),
         1 => at.clone().prop_map(|at| Op::Title { at }),
         2 => (at.clone(), 0..3_u8, any::<bool>()).prop_map(|(at, tag, remove)| Op::Tag { at, tag, remove }),

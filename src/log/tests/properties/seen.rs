@@ -11,7 +11,6 @@ use super::op::ITEMS;
 use super::{World, name};
 use crate::error::Error;
 use crate::log::engine;
-use crate::model::Timestamp;
 
 impl World {
     /// Whether readers see what the model says.
@@ -27,7 +26,7 @@ impl World {
         let live: BTreeSet<u64> = live.map(|(_, writer)| writer.message).collect();
         let grouped = core.load(id, &name).unwrap();
         prop_assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
-        prop_assert_eq!(grouped.compaction, known.compaction());
+        prop_assert_eq!(grouped.summary, known.summary());
         prop_assert_eq!(grouped.messages, known.messages(&live));
         let item = core.describe(id).unwrap().unwrap();
         let lines = known.visible();
@@ -41,7 +40,7 @@ impl World {
         prop_assert_eq!(item.created_at.as_micros(), known.created);
         prop_assert_eq!(item.last_activity.as_micros(), known.published_activity);
         let parent = known.parent.map(|(parent, last)| (self::name(parent).id(), last as u64));
-        prop_assert_eq!(item.parent, parent);
+        prop_assert_eq!(item.parent.map(|fork| (fork.conversation, fork.at_seq)), parent);
         Ok(())
     }
 
@@ -51,8 +50,7 @@ impl World {
         for (at, known) in self.conversations.iter().enumerate() {
             self.check(at)?;
             let Some(known) = known.as_ref().filter(|known| known.published.is_some()) else { continue };
-            let minute = Timestamp::from_micros(known.published_activity).minute();
-            listed.push((minute, name(at).id()));
+            listed.push((known.published_activity, name(at).id()));
             let entries =
                 core.entries(name(at).id(), &"", 1..=u64::MAX - 1, engine::Order::Ascending, usize::MAX).unwrap();
             prop_assert_eq!(entries.len(), known.visible().len());
@@ -65,12 +63,12 @@ impl World {
                     What::Finish(_) => ("finish", None),
                     What::Rewind { .. } => ("rewind", None),
                     What::Title | What::Tags => ("meta", None),
-                    What::Compaction { .. } => ("compaction", None),
+                    What::Summary { .. } => ("summary", None),
                 };
                 let message = match line.what {
                     What::Rewind { to, .. } => Some(to),
                     What::Redact { message, .. } => Some(message),
-                    What::Compaction { through, .. } => Some(through),
+                    What::Summary { through, .. } => Some(through),
                     _ => line.message,
                 };
                 prop_assert_eq!((entry.seq, entry.kind.name(), entry.chunk_index), (seq, kind, chunk_index));

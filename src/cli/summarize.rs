@@ -9,8 +9,8 @@ use super::{Location, receipt};
 
 const EXAMPLES: &str = "\
 Examples:
-  convo compact chat-42 --through 57 --summary summary.txt
-  summarize chat-42 | convo compact chat-42 --through 57 --summary -
+  convo summarize chat-42 --through 57 --summary summary.txt
+  my-summarizer chat-42 | convo summarize chat-42 --through 57 --summary -
 
 Prompts use the summary in place of messages 0 to 57, system messages apart. The messages stay: `convo show` and
 `convo entries` print them. The newest summary counts; a rewind into what it covers undoes it.";
@@ -32,7 +32,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let name = Name::from(&args.conversation);
     let summary = Input::open(&args.summary)?.read_text()?;
-    let receipt = location.open()?.compact(&name, args.through, summary.trim_end())?;
+    let receipt = location.open()?.summarize(&name, args.through, summary.trim_end())?;
     receipt::print(&name, &receipt, output)?;
     Ok(Exit::Done)
 }

@@ -5,12 +5,12 @@ use super::limits::check_summary;
 use super::options::Receipt;
 use crate::error::{Error, Result};
 use crate::model::Name;
-use crate::record::{Body, Compaction, Replacement};
+use crate::record::{Body, Replacement, Summary};
 
 impl Core {
     /// Lets a summary stand for all messages up to `through`.
-    pub(crate) fn compact(&self, name: &Name, through: u64, summary: &str) -> Result<Receipt> {
-        check_summary(summary)?;
+    pub(crate) fn summarize(&self, name: &Name, through: u64, text: &str) -> Result<Receipt> {
+        check_summary(text)?;
         let id = name.id();
         let frozen = self.freeze(id)?;
         let head = frozen.head(name)?;
@@ -18,7 +18,7 @@ impl Core {
             return Err(Error::NotFound { what: format!("a visible message {through} in conversation {name}") });
         }
         frozen.check_written(0..=through)?;
-        let body = Body::compaction(&Compaction { through, summary, tokens: None })?;
+        let body = Body::summary(&Summary { through, text, tokens: None })?;
         self.write_control(&frozen, body, Replacement::new(), |_| ())
     }
 }

@@ -8,7 +8,7 @@ use common::chat::shape;
 use common::{cases, config, hostile, prompts};
 use conversation_store::model::{Body, Chunk, Message, Metadata, Role};
 use conversation_store::provider::{FinishedTools, PromptOptions, Target, render};
-use conversation_store::{Compaction, Conversation, EntryKind, Error, Rule, Store, StoredMessage};
+use conversation_store::{Conversation, EntryKind, Error, Rule, Store, StoredMessage, Summary};
 use proptest::test_runner::{TestError, TestRunner};
 
 const SUMMARY: &str = "They spoke of files.";
@@ -45,12 +45,12 @@ fn prompt(store: &Store, name: &str) -> Vec<String> {
 fn a_summary_stands_for_messages_in_prompts_and_nowhere_else() {
     let store = store();
     let (before, raw) = (store.load("chat").unwrap(), store.load_raw("chat").unwrap());
-    let receipt = store.compact("chat", 4, SUMMARY).unwrap();
+    let receipt = store.summarize("chat", 4, SUMMARY).unwrap();
     assert_eq!((receipt.first_seq, receipt.message_indexes), (10, vec![]));
     let conversation = store.load("chat").unwrap();
     assert_eq!((conversation.messages(), store.load_raw("chat").unwrap()), (before.messages(), raw));
-    let wanted = Compaction { seq: 10, through: 4, summary: SUMMARY.to_owned() };
-    assert_eq!(conversation.compaction(), Some(&wanted));
+    let wanted = Summary { seq: 10, through: 4, text: SUMMARY.to_owned() };
+    assert_eq!(conversation.summary(), Some(&wanted));
     let shape = prompt(&store, "chat");
     assert_eq!(shape[..3], ["system Be brief.", &told(SUMMARY), "user Question 1"]);
     assert_eq!(shape.len(), 7);
@@ -58,30 +58,30 @@ fn a_summary_stands_for_messages_in_prompts_and_nowhere_else() {
     let report: Vec<String> = report.iter().map(ToString::to_string).collect();
     assert_eq!(report, ["message 4: the messages up to this one are told by the summary of seq 10 (summarized)"]);
     let entry = store.newest_entries("chat", 1).unwrap().remove(0);
-    assert_eq!((entry.message_index, entry.kind), (Some(4), EntryKind::Compaction { summary: SUMMARY.to_owned() }));
+    assert_eq!((entry.message_index, entry.kind), (Some(4), EntryKind::Summary { text: SUMMARY.to_owned() }));
     assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
 }
 
 #[test]
 fn the_newest_summary_counts_until_a_rewind_reaches_into_it() {
     let store = store();
-    store.compact("chat", 4, "first").unwrap();
-    store.compact("chat", 8, "second").unwrap();
+    store.summarize("chat", 4, "first").unwrap();
+    store.summarize("chat", 8, "second").unwrap();
     assert_eq!(prompt(&store, "chat"), ["system Be brief.".to_owned(), told("second")]);
     // Behind what it covers: it stays.
     store.append("chat", &turn(2)).unwrap();
     store.rewind("chat", 9).unwrap();
-    assert_eq!(store.load("chat").unwrap().compaction().unwrap().summary, "second");
+    assert_eq!(store.load("chat").unwrap().summary().unwrap().text, "second");
     // Into it: the one before counts.
     store.rewind("chat", 8).unwrap();
-    assert_eq!(store.load("chat").unwrap().compaction().unwrap().summary, "first");
+    assert_eq!(store.load("chat").unwrap().summary().unwrap().text, "first");
     assert_eq!(prompt(&store, "chat")[1], told("first"));
     store.rewind("chat", 3).unwrap();
-    assert_eq!(store.load("chat").unwrap().compaction(), None);
+    assert_eq!(store.load("chat").unwrap().summary(), None);
     store.append("chat", &[Message::user("again")]).unwrap();
     // What was rewound before the summary is no matter.
-    store.compact("chat", 2, "third").unwrap();
-    store.compact("chat", 13, "fourth").unwrap();
+    store.summarize("chat", 2, "third").unwrap();
+    store.summarize("chat", 13, "fourth").unwrap();
     assert_eq!(prompt(&store, "chat"), ["system Be brief.".to_owned(), told("fourth")]);
 }
 
@@ -89,14 +89,14 @@ fn the_newest_summary_counts_until_a_rewind_reaches_into_it() {
 fn a_fork_has_the_summaries_before_it() {
     let store = store();
     store.fork_to("chat", None, "before").unwrap();
-    let seq = store.compact("chat", 4, SUMMARY).unwrap().last_seq;
+    let seq = store.summarize("chat", 4, SUMMARY).unwrap().last_seq;
     store.fork_to("chat", Some(seq), "after").unwrap();
     store.rewind("chat", 2).unwrap();
-    let summary = |name: &str| store.load(name).unwrap().compaction().map(|compaction| compaction.seq);
+    let summary = |name: &str| store.load(name).unwrap().summary().map(|summary| summary.seq);
     assert_eq!([summary("before"), summary("chat"), summary("after")], [None, None, Some(seq)]);
     store.rewind("after", 7).unwrap();
     assert_eq!(summary("after"), Some(seq));
-    store.compact("before", 8, "its own").unwrap();
+    store.summarize("before", 8, "its own").unwrap();
     assert_eq!(prompt(&store, "before")[1], told("its own"));
     store.delete("chat").unwrap();
     assert_eq!(summary("after"), Some(seq));
@@ -105,9 +105,9 @@ fn a_fork_has_the_summaries_before_it() {
 #[test]
 fn a_redaction_names_the_summaries_that_may_quote_it() {
     let store = store();
-    let first = store.compact("chat", 2, "first").unwrap_err();
+    let first = store.summarize("chat", 2, "first").unwrap_err();
     assert!(matches!(first, Error::InvalidInput(_)));
-    let seq = store.compact("chat", 4, SUMMARY).unwrap().last_seq;
+    let seq = store.summarize("chat", 4, SUMMARY).unwrap().last_seq;
     assert_eq!(store.redact("chat", 1, None).unwrap().summaries, [seq]);
     assert_eq!(store.redact("chat", 5, None).unwrap().summaries, Vec::<u64>::new());
     assert_eq!(prompt(&store, "chat")[1..3], [told(SUMMARY), "user [redacted]".to_owned()]);
@@ -117,23 +117,23 @@ fn a_redaction_names_the_summaries_that_may_quote_it() {
 fn what_cannot_be_covered_is_refused() {
     let store = store();
     let refused = |result: Result<_, Error>| result.map(|_: conversation_store::Receipt| ()).unwrap_err();
-    assert!(matches!(refused(store.compact("nobody", 0, SUMMARY)), Error::NotFound { .. }));
-    assert!(matches!(refused(store.compact("chat", 9, SUMMARY)), Error::NotFound { .. }));
-    assert!(matches!(refused(store.compact("chat", 4, " \n")), Error::InvalidInput(_)));
+    assert!(matches!(refused(store.summarize("nobody", 0, SUMMARY)), Error::NotFound { .. }));
+    assert!(matches!(refused(store.summarize("chat", 9, SUMMARY)), Error::NotFound { .. }));
+    assert!(matches!(refused(store.summarize("chat", 4, " \n")), Error::InvalidInput(_)));
     // Its result comes behind.
-    assert!(matches!(refused(store.compact("chat", 2, SUMMARY)), Error::InvalidInput(_)));
+    assert!(matches!(refused(store.summarize("chat", 2, SUMMARY)), Error::InvalidInput(_)));
     // Its result may still come.
     store.append("chat", &[Message::assistant([Chunk::tool_call("late", "ls", "{}")])]).unwrap();
-    assert!(matches!(refused(store.compact("chat", 9, SUMMARY)), Error::InvalidInput(_)));
-    store.compact("chat", 8, SUMMARY).unwrap();
+    assert!(matches!(refused(store.summarize("chat", 9, SUMMARY)), Error::InvalidInput(_)));
+    store.summarize("chat", 8, SUMMARY).unwrap();
     let writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
     writer.finish(None, None).unwrap();
     store.append("chat", &[Message::user("go on")]).unwrap();
     let writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
     let index = writer.message_index();
-    assert!(matches!(refused(store.compact("chat", index, SUMMARY)), Error::InvalidInput(_)));
+    assert!(matches!(refused(store.summarize("chat", index, SUMMARY)), Error::InvalidInput(_)));
     // Nobody waits for the result any more. Should it come, it goes where its call went.
-    store.compact("chat", index - 1, SUMMARY).unwrap();
+    store.summarize("chat", index - 1, SUMMARY).unwrap();
     drop(writer);
     store.append("chat", &[Message::tool("late", "too late"), Message::user("and now?")]).unwrap();
     let prompt = render(Target::OPENAI_CHAT, &store.load("chat").unwrap(), &PromptOptions::new()).unwrap();
@@ -145,7 +145,7 @@ fn what_cannot_be_covered_is_refused() {
 #[test]
 fn a_window_keeps_the_summary() {
     let store = store();
-    store.compact("chat", 4, SUMMARY).unwrap();
+    store.summarize("chat", 4, SUMMARY).unwrap();
     store.append("chat", &turn(2)).unwrap();
     store.append("chat", &turn(3)).unwrap();
     let options = PromptOptions::new().with_last_turns(1);
@@ -154,7 +154,7 @@ fn a_window_keeps_the_summary() {
     assert_eq!(shape[..3], ["system Be brief.", &told(SUMMARY), "user Question 3"]);
     assert_eq!(prompts::window(&prompt), Some(13));
     let summary = "word ".repeat(300);
-    store.compact("chat", 4, &summary).unwrap();
+    store.summarize("chat", 4, &summary).unwrap();
     let options = PromptOptions::new().with_max_tokens(200);
     let prompt = render(Target::OPENAI_CHAT, &store.load("chat").unwrap(), &options).unwrap();
     assert!(prompt.report.iter().any(|line| line.rule == Rule::WindowExceeded));
@@ -162,12 +162,12 @@ fn a_window_keeps_the_summary() {
 
 /// The conversation with a summary of its messages up to the one at this place.
 fn compacted(messages: &[StoredMessage], at: usize) -> Conversation {
-    let summary = messages.get(at % messages.len().max(1)).map(|last| Compaction {
+    let summary = messages.get(at % messages.len().max(1)).map(|last| Summary {
         seq: 100,
         through: last.index,
-        summary: SUMMARY.to_owned(),
+        text: SUMMARY.to_owned(),
     });
-    Conversation::new(messages.to_vec()).with_compaction(summary)
+    Conversation::new(messages.to_vec()).with_summary(summary)
 }
 
 fn options() -> Vec<PromptOptions> {
@@ -183,7 +183,7 @@ fn options() -> Vec<PromptOptions> {
 
 /// Whether nothing of what the user said up to the summary's end stands in the request. Each text is its own.
 fn is_told_once(conversation: &Conversation, request: &str) -> bool {
-    let through = conversation.compaction().unwrap().through;
+    let through = conversation.summary().unwrap().through;
     let covered = conversation.messages().iter().filter(|stored| stored.index <= through);
     let mut users = covered.filter(|stored| stored.message.role == Role::User);
     users.all(|stored| {
@@ -207,7 +207,7 @@ fn summaries_of_hostile_logs_are_accepted_and_conserved_and_keep_the_prefix() {
             let conversation = compacted(&messages, at);
             let Some(prompt) = prompts::prompt_of(*target, &conversation, &options) else { continue };
             prompts::assert_accepted(*target, &prompt);
-            if conversation.compaction().is_none() {
+            if conversation.summary().is_none() {
                 continue;
             }
             prompts::assert_conserved(*target, &messages, &prompt);
