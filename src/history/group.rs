@@ -264,7 +264,10 @@ impl Grouper {
                 Ok(())
             }
             Line::Interrupt(interrupt) => {
-                self.interrupt(record.message_index(interrupt.message));
+                let index = record.message_index(interrupt.message);
+                if let Some(stored) = self.find(index).ok().and_then(|at| self.messages.get_mut(at)) {
+                    (stored.state, stored.last_seq) = (MessageState::Interrupted, seq);
+                }
                 Ok(())
             }
             Line::Meta(_) | Line::Redact(_) | Line::Unknown(_) => Ok(()),

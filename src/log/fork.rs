@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::core::Core;
 use super::limits::check_key;
 use super::options::Durability;
-use super::place::{incarnation, index_ops};
+use super::place::index_ops;
 use super::segments::{Segment, owner};
 use super::state::{Pending, Unsealed};
 use crate::error::{Error, Result};
@@ -44,14 +44,14 @@ impl Core {
             TitleSource::Caller | TitleSource::Pending => true,
         };
         let now = self.now();
-        let head = Head {
+        let mut head = Head {
             next_seq: at_seq + 1,
             next_message_index,
             last_hide,
             last_meta: parent_head.last_meta,
             created: now,
             last_activity: now,
-            incarnation: incarnation(),
+            incarnation: 0,
             owner: parent_head.owner.clone(),
             key: child.key().map(str::to_owned),
             parent: Some(shared),
@@ -68,6 +68,7 @@ impl Core {
             return Err(exists_already(id, existing.next_seq - 1));
         }
         state.slot(id).check_free(id)?;
+        head.incarnation = self.incarnation(&mut state, id, now);
         let origin = Origin {
             owner: head.owner.clone(),
             key: head.key.clone(),
@@ -99,12 +100,12 @@ impl Core {
             commit = record.header.commit;
             Ok(())
         })?;
-        let incarnation = self.incarnation(owner)?;
+        let incarnation = self.incarnation_of(owner)?;
         Ok(Parent { conversation: *owner.as_bytes(), at_seq, incarnation, commit })
     }
 
     /// The incarnation of a conversation, or of what is left of one that was deleted.
-    fn incarnation(&self, id: ConversationId) -> Result<u64> {
+    fn incarnation_of(&self, id: ConversationId) -> Result<u64> {
         if let Some(head) = self.stored_head_or(id, Self::own_head)? {
             return Ok(head.incarnation);
         }

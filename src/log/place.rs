@@ -33,6 +33,15 @@ pub(super) struct Placed {
 }
 
 impl Core {
+    /// A number that tells a conversation that is made now from others of its id, before and after it: made of what no two
+    /// of one store share.
+    pub(super) fn incarnation(&self, state: &mut State, id: ConversationId, now: i64) -> u64 {
+        state.made += 1;
+        let made = [self.epoch.to_be_bytes(), state.made.to_be_bytes(), now.to_be_bytes()].concat();
+        let [a, b, c, d, e, f, g, h, ..] = record::digest(&[&made, id.as_bytes().as_slice()].concat());
+        u64::from_be_bytes([a, b, c, d, e, f, g, h])
+    }
+
     /// Gives a draft its seqs and message indexes behind the queued head. `change`: what it does to the head beside moving
     /// it.
     pub(super) fn place(
@@ -44,12 +53,13 @@ impl Core {
     ) -> Placed {
         let now = self.now();
         let current = state.slot(id).queued.clone();
+        let made = if current.is_none() { self.incarnation(state, id, now) } else { 0 };
         let mut head = current.as_deref().cloned().unwrap_or_else(|| Head {
             next_seq: 1,
             next_message_index: 0,
             last_hide: 0,
             last_meta: 0,
-            incarnation: incarnation(),
+            incarnation: made,
             owner: String::new(),
             created: now,
             last_activity: now,
@@ -126,11 +136,4 @@ pub(super) fn index_ops(id: ConversationId, before: Option<&Head>, after: Option
     let (old, new) = (keys(before), keys(after));
     ops.extend(old.iter().filter(|key| !new.contains(key)).map(|key| (key.clone(), None)));
     ops.extend(new.iter().filter(|key| !old.contains(key)).map(|key| (key.clone(), Some(Vec::new()))));
-}
-
-/// A number that tells a conversation from others of its id.
-pub(super) fn incarnation() -> u64 {
-    // Half of the sixteen bytes are random but for two bits.
-    let [.., a, b, c, d, e, f, g, h] = *ConversationId::new().as_bytes();
-    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }

@@ -33,6 +33,8 @@ pub(super) struct State {
     pub(super) closed: bool,
     /// The last one that is published.
     pub(super) commit: Commit,
+    /// How many conversations were made since the store was opened.
+    pub(super) made: u64,
     /// How many wait for something to be published.
     pub(super) tailing: usize,
 }

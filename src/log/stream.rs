@@ -10,7 +10,7 @@ use super::place::Draft;
 use super::writer::{Buffer, Closed, Writer};
 use crate::error::Result;
 use crate::model::{Chunk, FinishReason, Json, Message, Metadata, Name, Role};
-use crate::record::Body;
+use crate::record::{Body, Head, InterruptCause};
 
 /// Bytes of collected deltas from which they are queued at once.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -66,7 +66,7 @@ impl Core {
         if fragments.is_empty() {
             return Ok(());
         }
-        self.write(writer, Body::fragments(writer.role, &fragments)?, Durability::Buffered).map(|_| ())
+        self.write(writer, Body::fragments(writer.role, &fragments)?, Durability::Buffered, |_| ()).map(|_| ())
     }
 
     /// Writes what is collected and closes the message. `metadata`: what is known since it began.
@@ -81,7 +81,7 @@ impl Core {
         let mut buffer = writer.lock();
         let mut body = Body::fragments(writer.role, &buffer.take())?;
         body.finish(&Message { finish_reason, usage, metadata, ..Message::new(writer.role, []) })?;
-        let receipt = self.write(writer, body, Durability::Durable)?;
+        let receipt = self.write(writer, body, Durability::Durable, |head| head.close(writer.message_index))?;
         writer.close(Closed::Finished);
         Ok(receipt)
     }
@@ -89,8 +89,8 @@ impl Core {
     /// The writer is gone: the message is interrupted, with what was pushed.
     pub(crate) fn abandon(&self, writer: &Writer) {
         let mut buffer = writer.lock();
-        // The writer is dropped, so nobody is there to be told; the message has what was durable.
-        let _ = self.queue_fragments(writer, &mut buffer);
+        // The writer is dropped, so nobody is there to get an error; the message has what was durable.
+        let _ = self.queue_interruption(writer, &mut buffer);
         writer.close(Closed::Dropped);
         drop(buffer);
         if let Some(slot) = self.lock().slots.get_mut(&writer.name.id())
@@ -100,7 +100,22 @@ impl Core {
         }
     }
 
-    fn write(&self, writer: &Writer, body: Body, durability: Durability) -> Result<Receipt> {
+    /// Queues what is collected, and that nothing follows it, unless the message is closed.
+    fn queue_interruption(&self, writer: &Writer, buffer: &mut Buffer) -> Result<()> {
+        writer.check_open()?;
+        let mut body = Body::fragments(writer.role, &buffer.take())?;
+        body.interrupt(InterruptCause::Dropped)?;
+        self.write(writer, body, Durability::Buffered, |head| head.interrupt(writer.message_index)).map(|_| ())
+    }
+
+    /// Writes entries of an open message. `change`: what they do to the head beside moving it.
+    fn write(
+        &self,
+        writer: &Writer,
+        body: Body,
+        durability: Durability,
+        change: impl FnOnce(&mut Head),
+    ) -> Result<Receipt> {
         // A deleted conversation is frozen while it is erased: its writers must not wait for that.
         writer.check_open()?;
         let id = writer.name.id();
@@ -109,13 +124,8 @@ impl Core {
         writer.check_open()?;
         let (key, index) = (writer.name.key(), writer.message_index);
         let draft = Draft { key, body, messages: 0, base: Some(index), said: &[] };
-        let finishes = durability == Durability::Durable;
-        let mut placed = self.place(&mut state, id, draft, |head| {
-            if finishes {
-                head.close(index)
-            }
-        });
-        placed.pending.finishes = finishes.then_some(index);
+        let mut placed = self.place(&mut state, id, draft, change);
+        placed.pending.finishes = (durability == Durability::Durable).then_some(index);
         placed.receipt.message_indexes = vec![index];
         self.queue(state, placed, durability)
     }

@@ -27,6 +27,7 @@ pub(super) enum What {
     Begin(Role),
     Fragment(u32, Chunk),
     Finish(FinishReason),
+    Interrupt,
     Rewind {
         to: u64,
         end: u64,
@@ -183,6 +184,7 @@ impl Conversation {
                     building.state = MessageState::Complete;
                     building.message.finish_reason = Some(reason.clone());
                 }
+                What::Interrupt => building.state = MessageState::Interrupted,
                 What::Rewind { .. } | What::Title | What::Tags | What::Summary { .. } | What::Redact { .. } => {}
             }
             if building.message.metadata.created_at.is_none() {
@@ -227,6 +229,21 @@ impl Conversation {
             }
             _ => None,
         })
+    }
+
+    /// Messages of its own that were begun and are neither closed nor hidden.
+    pub(super) fn open(&self) -> Vec<u64> {
+        let hidden = hidden(&self.lines);
+        let own = self.lines.iter().skip(self.parent.map_or(0, |(_, at)| at));
+        let mut open: Vec<u64> = Vec::new();
+        for (line, message) in own.filter_map(|line| Some((line, line.message?))) {
+            match line.what {
+                What::Begin(_) if !hidden.contains(&message) => open.push(message),
+                What::Finish(_) | What::Interrupt => open.retain(|known| *known != message),
+                _ => {}
+            }
+        }
+        open
     }
 
     /// The seqs of summaries that may quote a message.

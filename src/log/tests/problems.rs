@@ -20,7 +20,7 @@ fn verify_tells_what_does_not_fit_together() {
     type Damage = fn(&Memory);
     let table: &[(Damage, &str, &str)] = &[
         (|engine| drop(take(engine, key::HEAD, "a")), "a", "it has records, but no head"),
-        (|engine| drop(take(engine, key::INDEX, "a")), "a", "it is missing in the listing index"),
+        (|engine| drop(take(engine, key::INDEX, "a")), "a", "it is missing in an index of conversations"),
         (
             |engine| drop(take(engine, key::FORK, "a")),
             "fork",

@@ -94,7 +94,7 @@ fn an_unknown_kind_is_kept_and_skipped() {
 
 #[test]
 fn a_large_record_is_split() {
-    for (length, count) in [(1, 1), (PART_BYTES - 100, 1), (PART_BYTES, 2), (5 * PART_BYTES, 6)] {
+    for (length, count) in [(1, 1), (PART_BYTES - 200, 1), (PART_BYTES, 2), (5 * PART_BYTES, 6)] {
         let message = Message::user("x".repeat(length));
         let body = Body::messages(std::slice::from_ref(&message), 0).unwrap();
         let values = seal_record(ID, SEQ, &header(Some(origin())), body).unwrap();

@@ -168,9 +168,15 @@ impl World {
     pub(super) fn abandon(&mut self, writer: usize) -> Result<(), TestCaseError> {
         let Some(writer) = self.writer(writer) else { return Ok(()) };
         self.log().core().abandon(&self.writers[writer].0);
-        self.flush_writer(writer);
+        let Writer { conversation: at, message, closed, .. } = self.writers[writer].1;
+        if !closed {
+            // What was collected and the interruption are one record.
+            let pending = std::mem::take(&mut self.writers[writer].1.pending);
+            let fragments = pending.into_iter().map(|(chunk, delta)| What::Fragment(chunk, delta));
+            let lines = fragments.chain([What::Interrupt]).map(|what| (Some(message), what)).collect();
+            self.add(at, lines);
+        }
         self.writers[writer].1.closed = true;
-        let at = self.writers[writer].1.conversation;
         self.check(at)
     }
 }

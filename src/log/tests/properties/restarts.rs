@@ -5,7 +5,8 @@ use std::sync::Arc;
 use proptest::test_runner::TestCaseError;
 
 use super::super::forgetful::Forgetful;
-use super::{Place, World};
+use super::super::model::{Conversation, What};
+use super::{NAMES, Place, World};
 
 impl World {
     pub(super) fn reopen(&mut self) -> Result<(), TestCaseError> {
@@ -41,6 +42,13 @@ impl World {
             self.place = Place::Memory(left);
         }
         self.open();
+        for at in 0..NAMES {
+            let open = self.conversations[at].as_ref().map(Conversation::open).unwrap_or_default();
+            for message in open {
+                self.add(at, vec![(Some(message), What::Interrupt)]);
+            }
+        }
+        self.publish();
         self.check_all()
     }
 }

@@ -61,6 +61,7 @@ impl World {
                     What::Redact { chunk, .. } => ("redact", *chunk),
                     What::Begin(_) | What::Empty(_) => ("begin", None),
                     What::Finish(_) => ("finish", None),
+                    What::Interrupt => ("interrupt", None),
                     What::Rewind { .. } => ("rewind", None),
                     What::Title | What::Tags => ("meta", None),
                     What::Summary { .. } => ("summary", None),
