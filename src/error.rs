@@ -1,4 +1,4 @@
-use crate::model::ConversationId;
+use crate::model::{ConversationId, Name};
 
 /// What went wrong, by what to do about it. The texts are for people and may change; the kinds are the interface.
 #[derive(Debug, thiserror::Error)]
@@ -10,21 +10,52 @@ pub enum Error {
         /// What was looked for.
         what: String,
     },
-    /// The conversation is not as the caller expected it. Load it again, then decide.
-    #[error("conversation {conversation} is not as expected: {detail}")]
-    Conflict {
+    /// Somebody else wrote first: the conversation does not end where the caller expected. Read what is new, then decide.
+    #[error("conversation {conversation} ends at seq {actual}, not at {expected}")]
+    StaleHead {
         /// The conversation.
-        conversation: ConversationId,
-        /// Its last seq now; 0 if it does not exist.
+        conversation: Name,
+        /// The last seq that the caller expected.
+        expected: u64,
+        /// Its last seq; 0 if it does not exist.
         actual: u64,
-        /// What was expected and what is there.
-        detail: String,
+    },
+    /// A new conversation was asked for, and there is one of that name. Use it, or another name.
+    #[error("conversation {conversation} exists already; its last seq is {actual}")]
+    NameTaken {
+        /// The conversation.
+        conversation: Name,
+        /// Its last seq.
+        actual: u64,
+    },
+    /// The conversation was deleted, but forks still read its first entries, so that its name is not free. Use another name,
+    /// or delete the forks.
+    #[error("conversation {conversation} was deleted, but forks still read its first entries: use another name")]
+    SharedByForks {
+        /// The conversation.
+        conversation: Name,
+    },
+    /// The cursor is past the last seq. It is not of this conversation: read from the beginning.
+    #[error("cursor {cursor} is past the last seq {last_seq} of conversation {conversation}")]
+    CursorOutOfRange {
+        /// The conversation.
+        conversation: Name,
+        /// The seq of the cursor.
+        cursor: u64,
+        /// The conversation's last seq.
+        last_seq: u64,
+    },
+    /// The cursor belongs to an earlier conversation of this name, which was deleted. Read from the beginning.
+    #[error("the cursor belongs to an earlier conversation of the name {conversation}, which was deleted")]
+    StaleCursor {
+        /// The conversation.
+        conversation: Name,
     },
     /// The idempotency key was used before, with other content. A caller's mistake: use a new key for new content.
     #[error("idempotency key {key:?} of conversation {conversation} was used before with other content")]
     KeyReused {
         /// The conversation.
-        conversation: ConversationId,
+        conversation: Name,
         /// The key.
         key: String,
     },
@@ -32,11 +63,19 @@ pub enum Error {
     #[error("message {message_index} of conversation {conversation} is closed: {reason}")]
     MessageClosed {
         /// The conversation.
-        conversation: ConversationId,
+        conversation: Name,
         /// The message.
         message_index: u64,
         /// What closed it.
         reason: &'static str,
+    },
+    /// The message is still being written. Finish it, or drop its writer, first.
+    #[error("message {message_index} of conversation {conversation} is still being written: finish it first")]
+    BeingWritten {
+        /// The conversation.
+        conversation: Name,
+        /// The message.
+        message_index: u64,
     },
     /// The caller's input cannot be taken as it is.
     #[error("{0}")]
@@ -84,10 +123,23 @@ pub enum Error {
         /// The newest commit that was acknowledged.
         to: u64,
     },
-    /// An earlier write failed, or the store was closed, so it takes no more. Reads go on. Open it again.
+    /// An earlier write failed, so that the store takes no more. Reads go on. Open it again.
     #[error("the store takes no more writes: {cause}; open it again")]
     Poisoned {
-        /// The first failure, or that it was closed.
+        /// The first failure.
+        cause: String,
+    },
+    /// The store was opened for reading only. Open it for writing.
+    #[error("the store was opened for reading only")]
+    ReadOnly,
+    /// The store was closed. Open it again.
+    #[error("the store was closed")]
+    Closed,
+    /// The write was cut off before its outcome was known: it may be there or not. Open the store again and repeat the call
+    /// with the same idempotency key: it is then answered once.
+    #[error("whether the write succeeded is not known: {cause}")]
+    OutcomeUnknown {
+        /// What went wrong.
         cause: String,
     },
     /// The operating system failed.

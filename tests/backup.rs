@@ -89,7 +89,7 @@ fn a_backup_becomes_a_store_of_any_engine() {
         let key = AppendOptions::new().with_idempotency_key("once");
         let again = store.append_with("a", &[Message::user("one"), Message::user("two")], &key).unwrap();
         assert!(again.duplicate);
-        assert!(matches!(store.append("gone", &[Message::user("x")]), Err(Error::Conflict { .. })));
+        assert!(matches!(store.append("gone", &[Message::user("x")]), Err(Error::SharedByForks { .. })));
         file = path(&format!("{}.backup", step + 1));
         store.backup(&file, |_, _| ()).unwrap();
         let receipt = store.append("b", &[Message::user("next")]).unwrap();

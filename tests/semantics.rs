@@ -107,7 +107,7 @@ fn an_append_is_taken_as_expected_or_not_at_all() {
         let result = store.append_with("chat", &[user("a")], &AppendOptions::new().with_expected(expected));
         match result {
             Ok(receipt) => Ok(receipt.last_seq),
-            Err(Error::Conflict { actual, .. }) => Err(actual),
+            Err(Error::StaleHead { actual, .. } | Error::NameTaken { actual, .. }) => Err(actual),
             Err(other) => panic!("{other}"),
         }
     };
@@ -128,7 +128,7 @@ fn what_is_expected_is_compared_with_what_is_queued() {
     let buffered = AppendOptions::new().with_durability(Durability::Buffered);
     let append = |expected| store.append_with("chat", &[user("a")], &buffered.clone().with_expected(expected));
     assert_eq!(append(ExpectedHead::NewConversation).unwrap().last_seq, 1);
-    assert!(matches!(append(ExpectedHead::NewConversation), Err(Error::Conflict { actual: 1, .. })));
+    assert!(matches!(append(ExpectedHead::NewConversation), Err(Error::NameTaken { actual: 1, .. })));
     assert_eq!(append(ExpectedHead::At(1)).unwrap().message_indexes, [1]);
     // Nothing of it is durable, so nothing of it is seen.
     assert!(matches!(store.load("chat"), Err(Error::NotFound { .. })));
@@ -220,7 +220,7 @@ fn a_fork_needs_a_free_name() {
     let store = five_seqs();
     store.append("other", &[user("a")]).unwrap();
     for child in ["other", "chat"] {
-        assert!(matches!(store.fork_to("chat", None, child), Err(Error::Conflict { .. })));
+        assert!(matches!(store.fork_to("chat", None, child), Err(Error::NameTaken { .. })));
     }
     assert!(matches!(store.fork_to("nobody", None, "child"), Err(Error::NotFound { .. })));
 }
@@ -361,7 +361,7 @@ fn a_live_stream_has_the_same_seqs_on_replay() {
     assert!(live.iter().map(|entry| entry.seq).eq(1..=live.len() as u64));
     assert_eq!(live[5..], store.entries_since("chat", 5).unwrap());
     assert_eq!(live[live.len() - 3..], store.newest_entries("chat", 3).unwrap());
-    assert!(matches!(store.entries_since("chat", 10_000), Err(Error::Conflict { .. })));
+    assert!(matches!(store.entries_since("chat", 10_000), Err(Error::CursorOutOfRange { .. })));
 }
 
 /// The end of an answer says of its id and model what the beginning could not; of all else the caller's word counts. What

@@ -142,8 +142,13 @@ fn text(dice: &mut Dice) -> String {
 /// Whether an error is what two threads that meet at one conversation may expect.
 fn is_of_meeting(error: &Error) -> bool {
     match error {
-        Error::NotFound { .. } | Error::MessageClosed { .. } | Error::Conflict { .. } => true,
-        Error::InvalidInput(text) => text.contains("still being written"),
+        Error::NotFound { .. }
+        | Error::MessageClosed { .. }
+        | Error::StaleHead { .. }
+        | Error::NameTaken { .. }
+        | Error::SharedByForks { .. }
+        | Error::CursorOutOfRange { .. }
+        | Error::BeingWritten { .. } => true,
         _ => false,
     }
 }

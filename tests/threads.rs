@@ -213,7 +213,7 @@ fn of_appends_that_expect_one_head_one_is_taken() {
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1);
-    let conflicts = results.iter().filter(|result| matches!(result, Err(Error::Conflict { actual: 2, .. })));
+    let conflicts = results.iter().filter(|result| matches!(result, Err(Error::StaleHead { actual: 2, .. })));
     assert_eq!(conflicts.count(), THREADS - 1);
 }
 

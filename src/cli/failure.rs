@@ -94,7 +94,9 @@ impl From<Error> for Failure {
 const fn hint(error: &Error) -> Option<&'static str> {
     match error {
         Error::NotFound { .. } => Some("`convo list` shows the conversations, `convo show CONVERSATION` the messages"),
-        Error::Conflict { .. } => Some("`convo show CONVERSATION` shows what is stored; look, then decide"),
+        Error::StaleHead { .. } | Error::NameTaken { .. } => {
+            Some("`convo show CONVERSATION` shows what is stored; look, then decide")
+        }
         Error::KeyReused { .. } => Some("a repeated append needs the same content; give new content a new key"),
         Error::MessageClosed { .. } => Some("append a new message"),
         Error::Corrupt { .. } => Some("`convo verify` shows what else is damaged; the rest can still be read"),

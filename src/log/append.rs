@@ -29,7 +29,7 @@ impl Core {
             state = locked;
             if let Some(receipt) = receipt {
                 if ![*content_digest, record::FORGOTTEN].contains(&receipt.content_digest) {
-                    return Err(Error::KeyReused { conversation: id, key: (*key).to_owned() });
+                    return Err(Error::KeyReused { conversation: name.clone(), key: (*key).to_owned() });
                 }
                 let durable = state.slot(id).published.as_ref().is_some_and(|head| head.next_seq > receipt.last_seq);
                 let wait = !durable && options.durability == Durability::Durable;
@@ -47,8 +47,8 @@ impl Core {
             }
         }
         let slot = state.slot(id);
-        slot.check_free(id)?;
-        check_expected(id, options.expected, slot.queued.as_deref())?;
+        slot.check_free(name)?;
+        check_expected(name, options.expected, slot.queued.as_deref())?;
         let draft = Draft { key: name.key(), body, messages: messages.len() as u64, base: None, said: messages };
         let mut placed = self.place(&mut state, id, draft, |_| ());
         if let Some((_, key_digest, content_digest)) = idempotency {
@@ -95,16 +95,16 @@ impl Core {
     }
 }
 
-fn check_expected(id: ConversationId, expected: ExpectedHead, head: Option<&Head>) -> Result<()> {
+fn check_expected(name: &Name, expected: ExpectedHead, head: Option<&Head>) -> Result<()> {
     let actual = head.map_or(0, |head| head.next_seq - 1);
-    let detail = match expected {
-        ExpectedHead::Any => return Ok(()),
-        ExpectedHead::NewConversation if head.is_none() => return Ok(()),
-        ExpectedHead::NewConversation => format!("it exists already, its last seq is {actual}"),
-        ExpectedHead::At(seq) if head.is_some() && seq == actual => return Ok(()),
-        ExpectedHead::At(0) if head.is_none() => return Ok(()),
-        ExpectedHead::At(seq) if head.is_none() => format!("last seq {seq} was expected, but it does not exist"),
-        ExpectedHead::At(seq) => format!("last seq {seq} was expected, it is {actual}"),
-    };
-    Err(Error::Conflict { conversation: id, actual, detail })
+    let conversation = || name.clone();
+    match expected {
+        ExpectedHead::NewConversation if head.is_some() => {
+            Err(Error::NameTaken { conversation: conversation(), actual })
+        }
+        ExpectedHead::At(seq) if seq != actual => {
+            Err(Error::StaleHead { conversation: conversation(), expected: seq, actual })
+        }
+        ExpectedHead::Any | ExpectedHead::NewConversation | ExpectedHead::At(_) => Ok(()),
+    }
 }

@@ -29,7 +29,7 @@ impl Core {
         }
         if child.id() == parent_id {
             // It is frozen here: to wait for it would never end.
-            return Err(exists_already(parent_id, last));
+            return Err(Error::NameTaken { conversation: child.clone(), actual: last });
         }
         let segments = self.segments(parent_id, &parent_head)?;
         let owner = owner(&segments, at_seq).unwrap_or(parent_id);
@@ -65,9 +65,9 @@ impl Core {
         let _pin = self.pin(id)?;
         let mut state = self.writable(id, Durability::Durable)?;
         if let Some(existing) = &state.slot(id).queued {
-            return Err(exists_already(id, existing.next_seq - 1));
+            return Err(Error::NameTaken { conversation: child.clone(), actual: existing.next_seq - 1 });
         }
-        state.slot(id).check_free(id)?;
+        state.slot(id).check_free(child)?;
         head.incarnation = self.incarnation(&mut state, id, now);
         let origin = Origin {
             owner: head.owner.clone(),
@@ -135,9 +135,4 @@ impl Core {
         })?;
         next.ok_or_else(|| Error::NotFound { what: format!("seq {at_seq}") })
     }
-}
-
-fn exists_already(conversation: ConversationId, actual: u64) -> Error {
-    let detail = format!("it exists already, its last seq is {actual}: a fork needs a new name");
-    Error::Conflict { conversation, actual, detail }
 }

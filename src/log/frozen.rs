@@ -25,11 +25,11 @@ impl Frozen<'_> {
     }
 
     /// Fails while one of these messages is being written.
-    pub(super) fn check_written(&self, messages: RangeInclusive<u64>) -> Result<()> {
+    pub(super) fn check_written(&self, name: &Name, messages: RangeInclusive<u64>) -> Result<()> {
         let mut state = self.pin.core.lock();
         let writers = &state.slot(self.pin.id).writers;
         match writers.keys().filter(|index| messages.contains(index)).min() {
-            Some(index) => Err(Error::InvalidInput(format!("message {index} is still being written: finish it first"))),
+            Some(index) => Err(Error::BeingWritten { conversation: name.clone(), message_index: *index }),
             None => Ok(()),
         }
     }

@@ -41,7 +41,7 @@ impl Core {
             return Err(Error::NotFound { what: format!("{what}a visible message {message} in conversation {name}") });
         }
         if chunk.is_none() {
-            frozen.check_written(message..=message)?;
+            frozen.check_written(name, message..=message)?;
         }
         let body = Body::removal(Remove { message, chunk, previous: head.last_hide })?;
         self.write_control(&frozen, body, Replacement::new(), |after| {

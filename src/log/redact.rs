@@ -29,7 +29,7 @@ impl Core {
         let id = name.id();
         let frozen = self.freeze(id)?;
         let head = frozen.head(name)?;
-        frozen.check_written(message..=message)?;
+        frozen.check_written(name, message..=message)?;
         let Found { mut ops, seqs, owners, summaries } = self.rewrite(id, &head, message, chunk)?;
         if ops.is_empty() {
             let what = chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::writer::Writer;
 use crate::error::{Error, Result};
-use crate::model::ConversationId;
+use crate::model::{ConversationId, Name};
 use crate::record::{self, Commit, Head};
 
 /// Everything behind the log's one lock. No I/O happens while it is held.
@@ -62,7 +62,7 @@ pub(super) enum Blocked {
 impl Blocked {
     pub(super) fn error(&self) -> Error {
         match self {
-            Self::ReadOnly => Error::InvalidInput("the store was opened for reading only".to_owned()),
+            Self::ReadOnly => Error::ReadOnly,
             Self::DiskFull => Error::Io {
                 action: "the disk was full when the store was opened: make room, then open it again to write"
                     .to_owned(),
@@ -99,12 +99,11 @@ pub(super) struct Slot {
 
 impl Slot {
     /// Fails if a new conversation cannot be made here.
-    pub(super) fn check_free(&self, conversation: ConversationId) -> Result<()> {
+    pub(super) fn check_free(&self, conversation: &Name) -> Result<()> {
         if !self.reserved || self.queued.is_some() {
             return Ok(());
         }
-        let detail = "it was deleted, but forks still read its first entries: use another name, or delete them first";
-        Err(Error::Conflict { conversation, actual: 0, detail: detail.to_owned() })
+        Err(Error::SharedByForks { conversation: conversation.clone() })
     }
 
     fn is_idle(&self) -> bool {
@@ -201,7 +200,7 @@ impl State {
     pub(super) fn check_writable(&self) -> Result<()> {
         match &self.poisoned {
             Some(cause) => Err(Error::Poisoned { cause: cause.clone() }),
-            None if self.closed => Err(Error::Poisoned { cause: CLOSED.to_owned() }),
+            None if self.closed => Err(Error::Closed),
             None => self.blocked.as_ref().map_or(Ok(()), |blocked| Err(blocked.error())),
         }
     }

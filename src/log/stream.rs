@@ -25,7 +25,7 @@ impl Core {
         let id = name.id();
         let _pin = self.pin(id)?;
         let mut state = self.writable(id, Durability::Durable)?;
-        state.slot(id).check_free(id)?;
+        state.slot(id).check_free(name)?;
         let draft = Draft { key: name.key(), body, messages: 1, base: None, said: &[] };
         let placed = self.place(&mut state, id, draft, |head| head.open.extend(head.next_message_index.checked_sub(1)));
         let writer = Arc::new(Writer::new(name.clone(), placed.base, role));

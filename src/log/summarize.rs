@@ -17,7 +17,7 @@ impl Core {
         if !self.is_visible(id, &head, through)? {
             return Err(Error::NotFound { what: format!("a visible message {through} in conversation {name}") });
         }
-        frozen.check_written(0..=through)?;
+        frozen.check_written(name, 0..=through)?;
         let body = Body::summary(&Summary { through, text, tokens: None })?;
         self.write_control(&frozen, body, Replacement::new(), |_| ())
     }

@@ -67,7 +67,7 @@ impl Writer {
             DELETED => "the conversation was deleted",
             _ => "its writer was dropped",
         };
-        let (conversation, message_index) = (self.name.id(), self.message_index);
+        let (conversation, message_index) = (self.name.clone(), self.message_index);
         Err(Error::MessageClosed { conversation, message_index, reason })
     }
 

@@ -199,8 +199,7 @@ impl Store {
         if seq <= item.last_seq {
             return Ok(());
         }
-        let detail = format!("cursor {seq} lies behind its last seq {}", item.last_seq);
-        Err(Error::Conflict { conversation: item.id, actual: item.last_seq, detail })
+        Err(Error::CursorOutOfRange { conversation: name.clone(), cursor: seq, last_seq: item.last_seq })
     }
 
     /// What the list says of one conversation: title, key, times, last seq, parent.

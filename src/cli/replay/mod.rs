@@ -83,7 +83,7 @@ impl Replay {
             let replayed = replay.conversation(store, name)?;
             match replayed.take(store, &line.message, &place) {
                 Ok(()) => {}
-                Err(error @ (Error::Conflict { .. } | Error::Corrupt { .. })) => {
+                Err(error @ (Error::StaleHead { .. } | Error::NameTaken { .. } | Error::Corrupt { .. })) => {
                     replayed.conflict = Some(Failure::from(error).at(&place));
                 }
                 Err(error) => return Err(Failure::from(error).at(&place)),

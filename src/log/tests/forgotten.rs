@@ -129,7 +129,7 @@ fn a_deleted_conversation_leaves_what_its_forks_read_and_no_more() {
     assert_eq!(texts(&log, "c"), ["one"]);
     verified(&log);
     let again = log.core().append(&"a".into(), &[Message::user("again")], &AppendOptions::new());
-    assert!(matches!(again, Err(crate::Error::Conflict { .. })), "{again:?}");
+    assert!(matches!(again, Err(crate::Error::SharedByForks { .. })), "{again:?}");
     drop(log);
 
     let log = open(&engine);

@@ -41,7 +41,7 @@ fn verify_tells_what_does_not_fit_together() {
         (
             |engine| change_head(engine, "a", |head| head.last_activity += 120_000_000),
             "a",
-            "it stands in the listing index under a wrong minute",
+            "it stands in the listing index at a wrong place",
         ),
         (
             |engine| change_head(engine, "a", |head| head.next_seq = 3),

@@ -26,12 +26,12 @@ impl World {
             return Ok(());
         }
         if let Some(existing) = &self.conversations[child] {
-            let Err(Error::Conflict { actual, .. }) = result else { panic!("a conflict is expected: {result:?}") };
+            let Err(Error::NameTaken { actual, .. }) = result else { panic!("a conflict is expected: {result:?}") };
             prop_assert_eq!(actual, existing.lines.len() as u64);
             return Ok(());
         }
         if self.reserved.contains_key(&child) {
-            prop_assert!(matches!(result, Err(Error::Conflict { actual: 0, .. })), "{result:?}");
+            prop_assert!(matches!(result, Err(Error::SharedByForks { .. })), "{result:?}");
             return Ok(());
         }
         prop_assert!(result.is_ok(), "{result:?}");

@@ -60,10 +60,12 @@ impl World {
             }
             Some(_) => prop_assert!(matches!(result, Err(Error::KeyReused { .. })), "{result:?}"),
             None if known.is_none() && self.reserved.contains_key(&at) => {
-                prop_assert!(matches!(result, Err(Error::Conflict { actual: 0, .. })), "{result:?}");
+                prop_assert!(matches!(result, Err(Error::SharedByForks { .. })), "{result:?}");
             }
             None if !fits => {
-                let Err(Error::Conflict { actual, .. }) = result else { panic!("a conflict is expected: {result:?}") };
+                let Err(Error::StaleHead { actual, .. } | Error::NameTaken { actual, .. }) = result else {
+                    panic!("a conflict is expected: {result:?}")
+                };
                 prop_assert_eq!(actual, last);
             }
             None => {
@@ -98,7 +100,7 @@ impl World {
     pub(super) fn begin(&mut self, at: usize, role: Role) -> Result<(), TestCaseError> {
         let result = self.log().core().begin(&name(at), role, Metadata::default());
         if self.conversations[at].is_none() && self.reserved.contains_key(&at) {
-            prop_assert!(matches!(result, Err(Error::Conflict { actual: 0, .. })), "{result:?}");
+            prop_assert!(matches!(result, Err(Error::SharedByForks { .. })), "{result:?}");
             return Ok(());
         }
         let (handle, receipt) = result.unwrap();
