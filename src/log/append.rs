@@ -47,9 +47,10 @@ impl Core {
             }
         }
         let slot = state.slot(id);
+        slot.check_owner(name)?;
         slot.check_free(name)?;
         check_expected(name, options.expected, slot.queued.as_deref())?;
-        let draft = Draft { key: name.key(), body, messages: messages.len() as u64, base: None, said: messages };
+        let draft = Draft { name, body, messages: messages.len() as u64, base: None, said: messages };
         let mut placed = self.place(&mut state, id, draft, |_| ());
         if let Some((_, key_digest, content_digest)) = idempotency {
             let Receipt { first_seq, last_seq, .. } = placed.receipt;

@@ -20,6 +20,11 @@ impl Core {
         let parent_id = parent.id();
         let frozen = self.freeze(parent_id)?;
         let parent_head = frozen.head(parent)?;
+        // A fork has the owner of its parent, unless its name says otherwise.
+        let child = &match child.owner() {
+            Some(_) => child.clone(),
+            None => child.clone().with_owner(parent_head.owner.as_str()),
+        };
         let last = parent_head.next_seq - 1;
         let at_seq = at_seq.unwrap_or(last);
         if at_seq == 0 || at_seq > last {
@@ -52,7 +57,7 @@ impl Core {
             created: now,
             last_activity: now,
             incarnation: 0,
-            owner: parent_head.owner.clone(),
+            owner: child.owner().unwrap_or_default().to_owned(),
             key: child.key().map(str::to_owned),
             parent: Some(shared),
             title: parent_head.title.clone().filter(|_| keeps_title),

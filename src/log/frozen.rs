@@ -21,7 +21,8 @@ pub(super) struct Frozen<'a> {
 impl Frozen<'_> {
     /// Its head, if there is such a conversation.
     pub(super) fn head(&self, name: &Name) -> Result<Arc<Head>> {
-        self.head.clone().ok_or_else(|| Error::no_conversation(name))
+        let head = self.head.clone().filter(|head| name.allows(&head.owner));
+        head.ok_or_else(|| Error::no_conversation(name))
     }
 
     /// Fails while one of these messages is being written.
@@ -75,13 +76,14 @@ impl Core {
     pub(super) fn write_control(
         &self,
         frozen: &Frozen<'_>,
+        name: &Name,
         body: Body,
         ops: Replacement,
         change: impl FnOnce(&mut Head),
     ) -> Result<Receipt> {
         let mut state = self.lock();
         state.check_writable()?;
-        let draft = Draft { key: None, body, messages: 0, base: None, said: &[] };
+        let draft = Draft { name, body, messages: 0, base: None, said: &[] };
         let mut placed = self.place(&mut state, frozen.pin.id, draft, change);
         placed.pending.ops.extend(ops);
         self.queue(state, placed, Durability::Durable)

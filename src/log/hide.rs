@@ -19,7 +19,7 @@ impl Core {
         }
         let body = Body::rewind(Rewind { to, end: head.next_message_index, previous: head.last_hide })?;
         frozen.close_writers(to, Closed::Rewound);
-        self.write_control(&frozen, body, Replacement::new(), |after| {
+        self.write_control(&frozen, name, body, Replacement::new(), |after| {
             after.last_hide = head.next_seq;
             after.forget_unfinished(to..);
             if matches!(after.title_source, TitleSource::Message(index) if index >= to) {
@@ -44,7 +44,7 @@ impl Core {
             frozen.check_written(name, message..=message)?;
         }
         let body = Body::removal(Remove { message, chunk, previous: head.last_hide })?;
-        self.write_control(&frozen, body, Replacement::new(), |after| {
+        self.write_control(&frozen, name, body, Replacement::new(), |after| {
             after.last_hide = head.next_seq;
             if chunk.is_none() {
                 after.forget_unfinished(message..=message);

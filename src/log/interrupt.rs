@@ -34,7 +34,7 @@ impl Core {
         if !state.slot(id).queued.as_ref().is_some_and(|head| head.open.contains(&message)) {
             return Ok(());
         }
-        let draft = Draft { key: None, body, messages: 0, base: Some(message), said: &[] };
+        let draft = Draft { name: &id.into(), body, messages: 0, base: Some(message), said: &[] };
         let placed = self.place(&mut state, id, draft, |head| head.interrupt(message));
         self.queue(state, placed, durability).map(|_| ())
     }

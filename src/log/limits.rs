@@ -27,7 +27,8 @@ pub(super) fn check_name(what: &'static str, name: &str) -> Result<()> {
 }
 
 pub(super) fn check_key(name: &Name) -> Result<()> {
-    name.key().map_or(Ok(()), |key| check_name("a conversation's key", key))
+    name.key().map_or(Ok(()), |key| check_name("a conversation's key", key))?;
+    name.owner().map_or(Ok(()), |owner| check_name("an owner", owner))
 }
 
 /// The bytes of the messages' chunks, if all is within the limits.

@@ -31,7 +31,7 @@ impl Core {
             metadata: None,
             previous: head.last_meta,
         };
-        self.write_control(&frozen, Body::meta(&meta)?, Replacement::new(), |after| {
+        self.write_control(&frozen, name, Body::meta(&meta)?, Replacement::new(), |after| {
             after.tags.clone_from(&tags);
             after.last_meta = head.next_seq;
         })?;
@@ -48,7 +48,7 @@ impl Core {
         let head = frozen.head(name)?;
         let derived = if new.is_none() { self.derived_title(id, &head)? } else { None };
         let body = Body::meta(&Meta { title: Some(new), tags: None, metadata: None, previous: head.last_meta })?;
-        self.write_control(&frozen, body, Replacement::new(), |after| {
+        self.write_control(&frozen, name, body, Replacement::new(), |after| {
             after.last_meta = head.next_seq;
             (after.title, after.title_source) = match (new, derived) {
                 (Some(new), _) => (Some(new.to_owned()), TitleSource::Caller),

@@ -7,13 +7,13 @@ use super::items;
 use super::options::Receipt;
 use super::state::{Pending, State, Unsealed};
 use super::title::title;
-use crate::model::{ConversationId, Message, Timestamp};
+use crate::model::{ConversationId, Message, Name, Timestamp};
 use crate::record::{self, Body, Head, Header, Origin, Replacement, TitleSource, key};
 
 /// A write of one record, before it has a place.
 pub(super) struct Draft<'a> {
-    /// The caller's name for the conversation, if this may be its first record.
-    pub(super) key: Option<&'a str>,
+    /// The caller's name for the conversation.
+    pub(super) name: &'a Name,
     pub(super) body: Body,
     /// How many messages begin in it.
     pub(super) messages: u64,
@@ -60,10 +60,10 @@ impl Core {
             last_hide: 0,
             last_meta: 0,
             incarnation: made,
-            owner: String::new(),
+            owner: draft.name.owner().unwrap_or_default().to_owned(),
             created: now,
             last_activity: now,
-            key: draft.key.map(str::to_owned),
+            key: draft.name.key().map(str::to_owned),
             parent: None,
             title: None,
             title_source: TitleSource::Pending,

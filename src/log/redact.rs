@@ -39,7 +39,7 @@ impl Core {
             self.forget_digests(*owner, &seqs, &mut ops)?;
         }
         let body = Body::redaction(Redact { message, chunk })?;
-        let receipt = self.write_control(&frozen, body, ops, |head| forget_title(head, message))?;
+        let receipt = self.write_control(&frozen, name, body, ops, |head| forget_title(head, message))?;
         let first_seq_of_message = seqs.first().map_or(0, |(first, _)| *first);
         for owner in owners {
             self.forget_titles(owner, id, message, first_seq_of_message)?;

@@ -98,6 +98,14 @@ pub(super) struct Slot {
 }
 
 impl Slot {
+    /// Fails if the conversation belongs to another owner than the name says.
+    pub(super) fn check_owner(&self, name: &Name) -> Result<()> {
+        match &self.queued {
+            Some(head) if !name.allows(&head.owner) => Err(Error::no_conversation(name)),
+            _ => Ok(()),
+        }
+    }
+
     /// Fails if a new conversation cannot be made here.
     pub(super) fn check_free(&self, conversation: &Name) -> Result<()> {
         if !self.reserved || self.queued.is_some() {

@@ -25,8 +25,9 @@ impl Core {
         let id = name.id();
         let _pin = self.pin(id)?;
         let mut state = self.writable(id, Durability::Durable)?;
+        state.slot(id).check_owner(name)?;
         state.slot(id).check_free(name)?;
-        let draft = Draft { key: name.key(), body, messages: 1, base: None, said: &[] };
+        let draft = Draft { name, body, messages: 1, base: None, said: &[] };
         let placed = self.place(&mut state, id, draft, |head| head.open.extend(head.next_message_index.checked_sub(1)));
         let writer = Arc::new(Writer::new(name.clone(), placed.base, role));
         state.slot(id).writers.insert(placed.base, Arc::clone(&writer));
@@ -122,8 +123,8 @@ impl Core {
         let _pin = self.pin(id)?;
         let mut state = self.writable(id, durability)?;
         writer.check_open()?;
-        let (key, index) = (writer.name.key(), writer.message_index);
-        let draft = Draft { key, body, messages: 0, base: Some(index), said: &[] };
+        let index = writer.message_index;
+        let draft = Draft { name: &writer.name, body, messages: 0, base: Some(index), said: &[] };
         let mut placed = self.place(&mut state, id, draft, change);
         placed.pending.finishes = (durability == Durability::Durable).then_some(index);
         placed.receipt.message_indexes = vec![index];

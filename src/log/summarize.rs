@@ -19,6 +19,6 @@ impl Core {
         }
         frozen.check_written(name, 0..=through)?;
         let body = Body::summary(&Summary { through, text, tokens: None })?;
-        self.write_control(&frozen, body, Replacement::new(), |_| ())
+        self.write_control(&frozen, name, body, Replacement::new(), |_| ())
     }
 }

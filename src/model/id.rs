@@ -6,6 +6,10 @@ use uuid::Uuid;
 /// The namespace of conversation keys: a key's id is the UUID v5 of the key in it. Frozen with format version 1.
 const KEY_NAMESPACE: Uuid = Uuid::from_u128(0x2f6d_3c0e_9b0a_5c51_8e1d_6b1f_0c3a_77d4);
 
+/// The namespace of owners: the keys of an owner have the UUID v5 of the owner in it as their namespace. Frozen with format
+/// version 1.
+const OWNER_NAMESPACE: Uuid = Uuid::from_u128(0x5b1c_9a52_7d0e_5f43_a2c4_08f9_6c1e_3b90);
+
 /// The identity of a conversation: a UUID. New ones are version 7, so they sort by time of creation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConversationId(Uuid);
@@ -69,10 +73,15 @@ impl fmt::Debug for ConversationId {
     }
 }
 
-/// How a caller names a conversation: by its id, or by a key of its own, such as `"chat-42"`.
+/// How a caller names a conversation: by its id, or by a key of its own, such as `"chat-42"`; and by its owner, if it has
+/// one.
 ///
 /// A string of the form `8-4-4-4-12` hexadecimal digits is an id; any other string is a key. The id of a key is a UUID
-/// v5 of it, so one key always means one conversation; the key is stored with the conversation.
+/// v5 of it and of the owner, so one key of one owner always means one conversation; key and owner are stored with the
+/// conversation.
+///
+/// A name with an owner means only what belongs to that owner: a conversation of another is not found. A key without an
+/// owner means a conversation that was made without one; an id without an owner means that conversation, whoever owns it.
 ///
 /// ```
 /// use conversation_store::model::Name;
@@ -80,11 +89,16 @@ impl fmt::Debug for ConversationId {
 /// assert_eq!(Name::from("chat-42").id(), Name::from("chat-42").id());
 /// assert_eq!(Name::from("chat-42").key(), Some("chat-42"));
 /// assert_eq!(Name::from("1a997b08-09c2-412c-b296-48703c8aaf58").key(), None);
+///
+/// let ada = Name::from("chat-42").with_owner("ada");
+/// assert_eq!((ada.owner(), ada.key()), (Some("ada"), Some("chat-42")));
+/// assert_ne!(ada.id(), Name::from("chat-42").with_owner("grace").id());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Name {
     id: ConversationId,
     key: Option<String>,
+    owner: Option<String>,
 }
 
 impl Name {
@@ -99,14 +113,47 @@ impl Name {
     pub fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }
+
+    /// The owner, if one was given.
+    #[must_use]
+    pub fn owner(&self) -> Option<&str> {
+        self.owner.as_deref()
+    }
+
+    /// The same key, or the same id, as a conversation of this owner. The empty owner is the one of conversations that were
+    /// made without an owner.
+    #[must_use]
+    pub fn with_owner(mut self, owner: impl Into<String>) -> Self {
+        let owner = owner.into();
+        if let Some(key) = &self.key {
+            self.id = id_of(&owner, key);
+        }
+        self.owner = Some(owner);
+        self
+    }
+
+    /// Whether a conversation of this owner is meant.
+    pub(crate) fn allows(&self, owner: &str) -> bool {
+        match (&self.owner, &self.key) {
+            (Some(wanted), _) => wanted == owner,
+            (None, Some(_)) => owner.is_empty(),
+            (None, None) => true,
+        }
+    }
+}
+
+/// The id of an owner's key.
+fn id_of(owner: &str, key: &str) -> ConversationId {
+    let namespace = if owner.is_empty() { KEY_NAMESPACE } else { Uuid::new_v5(&OWNER_NAMESPACE, owner.as_bytes()) };
+    ConversationId(Uuid::new_v5(&namespace, key.as_bytes()))
 }
 
 impl From<&str> for Name {
     fn from(text: &str) -> Self {
         const HYPHENATED: usize = 36;
         match Uuid::try_parse(text) {
-            Ok(uuid) if text.len() == HYPHENATED => Self { id: ConversationId(uuid), key: None },
-            _ => Self { id: ConversationId(Uuid::new_v5(&KEY_NAMESPACE, text.as_bytes())), key: Some(text.to_owned()) },
+            Ok(uuid) if text.len() == HYPHENATED => Self::from(ConversationId(uuid)),
+            _ => Self { id: id_of("", text), key: Some(text.to_owned()), owner: None },
         }
     }
 }
@@ -125,7 +172,7 @@ impl From<String> for Name {
 
 impl From<ConversationId> for Name {
     fn from(id: ConversationId) -> Self {
-        Self { id, key: None }
+        Self { id, key: None, owner: None }
     }
 }
 
