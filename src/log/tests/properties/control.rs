@@ -51,7 +51,7 @@ impl World {
         }
         let mut live = self.writers.iter().map(|(_, writer)| writer);
         if live.any(|writer| writer.conversation == at && writer.message <= through && !writer.closed) {
-            prop_assert!(matches!(result, Err(Error::InvalidInput(_))), "{result:?}");
+            prop_assert!(matches!(result, Err(Error::BeingWritten { .. })), "{result:?}");
             return self.check(at);
         }
         let (first_seq, last_seq) = self.add(at, vec![(None, What::Summary { through, summary })]);
@@ -103,7 +103,7 @@ impl World {
         self.settle(at);
         let mut live = self.writers.iter().map(|(_, writer)| writer);
         if live.any(|writer| writer.conversation == at && writer.message == message && !writer.closed) {
-            prop_assert!(matches!(result, Err(Error::InvalidInput(_))), "{result:?}");
+            prop_assert!(matches!(result, Err(Error::BeingWritten { .. })), "{result:?}");
             return self.check(at);
         }
         let lines = self.conversations[at].as_ref().map_or(&[][..], |conversation| &conversation.lines);
