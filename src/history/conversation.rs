@@ -2,7 +2,7 @@
 
 use super::group::{Grouped, MessageState, StoredMessage, Summary};
 use super::reconcile::{self, Calls, ReportLine, Rule, Site, is_cut_off, is_pending};
-use crate::model::{Body, Role};
+use crate::model::{Body, Chunk, ConversationId, Role};
 
 /// Messages in the order of their index, reconciled, the summary that prompts use in place of the first of them, and the
 /// report of what was done to the messages.
@@ -13,6 +13,23 @@ pub struct Conversation {
     report: Vec<ReportLine>,
     /// Whether an answer is being written, also one of which nothing is there yet.
     is_being_answered: bool,
+    /// Where it was loaded from, if it was.
+    source: Option<Source>,
+}
+
+/// Where a conversation was loaded from, and how far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) id: ConversationId,
+    pub(crate) incarnation: u64,
+    /// The last seq that was read.
+    pub(crate) seq: u64,
+    /// The index of the message that comes next.
+    pub(crate) next_message: u64,
+    /// Index and first seq of the first message that is still open: what comes later may change it.
+    pub(crate) open: Option<(u64, u64)>,
+    /// Messages before this one are settled: what comes later does not change them, unless it names them.
+    pub(crate) settled: u64,
 }
 
 impl Conversation {
@@ -25,7 +42,72 @@ impl Conversation {
         let mut report: Vec<ReportLine> =
             grouped.damage.iter().map(|error| ReportLine::new(Rule::DamagedRecord, error.to_string())).collect();
         report.append(&mut lines);
-        Self { messages, summary: grouped.summary, report, is_being_answered }
+        Self { messages, summary: grouped.summary, report, is_being_answered, source: None }
+    }
+
+    /// As [`Conversation::from_grouped`], and knows where more of it can be read.
+    pub(crate) fn loaded(grouped: Grouped, source: Source) -> Self {
+        Self { source: Some(source), ..Self::from_grouped(grouped) }
+    }
+
+    pub(crate) const fn source(&self) -> Option<Source> {
+        self.source
+    }
+
+    /// The first message that what comes later may change, and the seq of its first entry: one that is open, or one whose
+    /// call has no real result. `None` if it must be loaded whole: it is damaged, or a result waits for its call.
+    pub(crate) fn unsettled(&self) -> Option<(u64, u64)> {
+        let source = self.source?;
+        let needs_all = |line: &ReportLine| {
+            let is_late = line.message_index.is_none_or(|index| index >= source.settled);
+            line.rule == Rule::DamagedRecord || line.rule == Rule::OrphanResultRemoved && is_late
+        };
+        if self.report.iter().any(needs_all) {
+            return None;
+        }
+        let start = self.messages.partition_point(|stored| stored.index < source.settled);
+        let later = self.messages.get(start..).unwrap_or_default();
+        let open = source.open.map(|(index, _)| index);
+        let Some(first) = open.into_iter().chain(first_unanswered(later)).min() else {
+            return Some((source.next_message, source.seq + 1));
+        };
+        // A result that stands before it, and came after it, takes its call along.
+        let (mut at, mut from) = (first, 0);
+        while let Some(before) = later.iter().position(|stored| stored.index >= at) {
+            from = before;
+            let lowest = later.iter().skip(before).map(|stored| stored.index).min().unwrap_or(at);
+            if lowest >= at {
+                break;
+            }
+            at = lowest;
+        }
+        let listed = later.iter().skip(from).filter(|stored| stored.index >= at).map(|stored| stored.first_seq);
+        let seq = listed.chain(source.open.map(|(_, seq)| seq)).min().unwrap_or(source.seq + 1);
+        Some((at, seq))
+    }
+
+    /// Takes what was read anew from the first message on that was not settled. False, and nothing is changed: it must be
+    /// loaded whole.
+    pub(crate) fn renew(&mut self, news: Grouped, source: Source) -> bool {
+        if news.reaches_back || !news.damage.is_empty() {
+            return false;
+        }
+        let summary = news.summary.clone();
+        let news = Self::from_grouped(news);
+        // Whether there was a call in what is settled is not known here.
+        if news.report.iter().any(|line| line.rule == Rule::OrphanResultRemoved) {
+            return false;
+        }
+        self.messages.truncate(self.messages.partition_point(|stored| stored.index < source.settled));
+        self.messages.extend(news.messages);
+        self.report.retain(|line| line.message_index.is_some_and(|index| index < source.settled));
+        self.report.extend(news.report);
+        if summary.is_some() {
+            self.summary = summary;
+        }
+        self.is_being_answered = news.is_being_answered;
+        self.source = Some(source);
+        true
     }
 
     /// Reconciles messages that come from elsewhere, or were changed.
@@ -88,4 +170,21 @@ impl Conversation {
     pub fn into_messages(self) -> Vec<StoredMessage> {
         self.messages
     }
+}
+
+/// The first message with a call that has no real result.
+fn first_unanswered(messages: &[StoredMessage]) -> Option<u64> {
+    let calls = Calls::pair(messages);
+    let is_answered = |message: usize, chunk: usize| {
+        let result = calls.result(Site { message, chunk }).and_then(|result| messages.get(result.message));
+        result.is_some_and(|result| result.state != MessageState::Synthetic)
+    };
+    let asks = messages.iter().enumerate().filter(|(message, stored)| {
+        let mut chunks = stored.message.chunks.iter().enumerate();
+        let is_open = |(chunk, content): (usize, &Chunk)| {
+            matches!(content.body, Body::ToolCall { .. }) && !is_answered(*message, chunk)
+        };
+        stored.message.role == Role::Assistant && chunks.any(is_open)
+    });
+    asks.map(|(_, stored)| stored.index).min()
 }

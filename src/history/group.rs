@@ -155,6 +155,8 @@ pub(crate) struct Grouped {
     pub(crate) messages: Vec<StoredMessage>,
     pub(crate) summary: Option<Summary>,
     pub(crate) damage: Vec<Error>,
+    /// An entry after [`Grouper::after`]'s seq hides or changes a message that was left out.
+    pub(crate) reaches_back: bool,
 }
 
 /// The most messages that room is made for before they are read.
@@ -164,6 +166,11 @@ const RESERVED_MESSAGES: usize = 16_384;
 #[derive(Debug)]
 pub(crate) struct Grouper {
     epoch: u64,
+    /// The first message that is wanted: earlier ones are left out.
+    from: u64,
+    /// Entries after this seq are news.
+    after: u64,
+    reaches_back: bool,
     /// The messages whose writers live.
     live: Vec<u64>,
     /// In order of their index.
@@ -182,6 +189,9 @@ impl Grouper {
         let messages = Vec::with_capacity(messages.min(RESERVED_MESSAGES));
         Self {
             epoch,
+            from: 0,
+            after: 0,
+            reaches_back: false,
             live,
             messages,
             headless: Vec::new(),
@@ -190,6 +200,23 @@ impl Grouper {
             summaries: Vec::new(),
             damage: Vec::new(),
         }
+    }
+
+    /// Leaves messages before this one out.
+    pub(crate) fn from(mut self, message: u64) -> Self {
+        self.from = message;
+        self
+    }
+
+    /// Notes whether an entry after this seq hides or changes a message that is left out.
+    pub(crate) fn after(mut self, seq: u64) -> Self {
+        self.after = seq;
+        self
+    }
+
+    /// The messages that have begun and of which nothing more can come.
+    pub(crate) fn whole(&self) -> usize {
+        self.messages.iter().take_while(|stored| stored.state == MessageState::Complete).count()
     }
 
     /// Takes a record; entries above `last` do not belong to the conversation. `own` unless it is an ancestor's.
@@ -221,7 +248,20 @@ impl Grouper {
     }
 
     fn line(&mut self, record: &Record<'_>, seq: u64, line: &Line<'_>, own: bool) -> Result<()> {
+        let concerned = match line {
+            Line::Chunk(chunk) => record.message_index(chunk.message),
+            Line::Begin(begin) => record.message_index(begin.message),
+            Line::Finish(finish) => record.message_index(finish.message),
+            Line::Interrupt(interrupt) => record.message_index(interrupt.message),
+            Line::Rewind(rewind) => rewind.to,
+            Line::Remove(remove) => remove.message,
+            Line::Redact(redact) => redact.message,
+            Line::Meta(_) | Line::Summary(_) | Line::Unknown(_) => u64::MAX,
+        };
+        let is_back = concerned < self.from;
+        self.reaches_back |= is_back && seq > self.after;
         match line {
+            Line::Chunk(_) | Line::Begin(_) | Line::Finish(_) | Line::Interrupt(_) if is_back => Ok(()),
             Line::Chunk(line) => {
                 let (header, index) = (line.header.as_ref(), line.message);
                 self.change(record, seq, index, line.role, header.is_some(), |stored| {
@@ -324,12 +364,13 @@ impl Grouper {
     }
 
     pub(crate) fn finish(self) -> Grouped {
-        let Self { mut messages, headless, rewinds, removals, mut summaries, mut damage, .. } = self;
+        let Self { from, reaches_back, mut messages, headless, rewinds, removals, mut summaries, mut damage, .. } =
+            self;
         let hidden = |index: u64| rewinds.iter().any(|rewind| (rewind.to..rewind.end).contains(&index));
         // The newest whose messages are all visible: a rewind into them hides the last one, too.
         summaries.retain(|summary| {
             let is_there = messages.binary_search_by_key(&summary.through, |message| message.index).is_ok();
-            is_there && !hidden(summary.through)
+            (is_there || summary.through < from) && !hidden(summary.through)
         });
         if !rewinds.is_empty() {
             messages.retain(|message| !hidden(message.index));
@@ -356,6 +397,6 @@ impl Grouper {
                 detail: format!("message {} has no beginning", stored.index),
             });
         }
-        Grouped { messages, summary: summaries.pop(), damage }
+        Grouped { messages, summary: summaries.pop(), damage, reaches_back }
     }
 }

@@ -8,6 +8,7 @@ mod next_step;
 mod reconcile;
 
 pub use conversation::Conversation;
+pub(crate) use conversation::Source;
 pub use entry::{Entry, EntryHeader, EntryKind, Interruption};
 pub(crate) use group::{Grouped, Grouper};
 pub use group::{MessageState, StoredMessage, Summary};
