@@ -54,10 +54,11 @@ impl Tail {
     /// Waits for new entries, up to the timeout. Empty: there were none, or the tail was stopped.
     ///
     /// # Errors
-    /// `NotFound` if the conversation was deleted; `Corrupt`; `Io`.
+    /// `NotFound` if the conversation was deleted; `Closed` if the store is closed, and all of it was given; `Corrupt`;
+    /// `Io`.
     pub fn next(&mut self, timeout: Duration) -> Result<Vec<Entry>> {
         let core = self.log.core();
-        if !core.wait_for(self.name.id(), self.cursor, timeout, &self.stopped)? {
+        if !core.wait_for(&self.name, self.cursor, timeout, &self.stopped)? {
             return Ok(Vec::new());
         }
         let range = self.cursor + 1..=u64::MAX - 1;
