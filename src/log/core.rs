@@ -88,23 +88,30 @@ impl Core {
         self.published.notify_all();
     }
 
-    /// Waits until the published head is past a seq. False: the timeout passed, or it was stopped.
+    /// Waits until the published head of a conversation's incarnation is past a seq. False: the timeout passed, or it was
+    /// stopped.
     ///
     /// # Errors
-    /// `NotFound` if the conversation was deleted meanwhile, whatever was made under its name since; `Closed` if the store
-    /// is, and there is nothing new.
-    pub(crate) fn wait_for(&self, name: &Name, seq: u64, timeout: Duration, stopped: &AtomicBool) -> Result<bool> {
+    /// `NotFound` if the conversation was deleted, whatever was made under its name since; `Closed` if the store is, and
+    /// there is nothing new.
+    pub(crate) fn wait_for(
+        &self,
+        name: &Name,
+        incarnation: u64,
+        seq: u64,
+        timeout: Duration,
+        stopped: &AtomicBool,
+    ) -> Result<bool> {
         let id = name.id();
         let _pin = self.pin(id)?;
         let mut state = self.lock();
         state.tailing += 1;
-        let deletions = state.slot(id).deletions;
         let (mut is_gone, mut news, mut closed) = (false, false, false);
         let waited = self.published.wait_timeout_while(state, timeout, |state| {
             closed = state.phase == Phase::Closed;
-            let slot = state.slot(id);
-            is_gone = slot.deletions != deletions || slot.published.is_none();
-            news = slot.published.as_ref().is_some_and(|head| head.next_seq > seq.saturating_add(1));
+            let head = state.slot(id).published.as_ref().filter(|head| head.incarnation == incarnation);
+            is_gone = head.is_none();
+            news = head.is_some_and(|head| head.next_seq > seq.saturating_add(1));
             !is_gone && !news && !closed && !stopped.load(Ordering::Acquire)
         });
         (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -175,7 +182,7 @@ impl Core {
     }
 
     /// The head that readers see.
-    pub(super) fn published_head(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
+    pub(crate) fn published_head(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
         let _pin = self.pin(id)?;
         Ok(self.lock().slot(id).published.clone())
     }

@@ -128,8 +128,6 @@ pub(super) struct Slot {
     pub(super) pins: usize,
     /// How many commits were published.
     pub(super) published_count: u64,
-    /// How often the conversation was deleted while the slot was in memory.
-    pub(super) deletions: u64,
     /// Receipts that are queued and not published yet, by digest of their idempotency key.
     pub(super) receipts: HashMap<[u8; 16], record::Receipt>,
     /// Writers that live, by message index.
@@ -364,7 +362,6 @@ impl State {
         for pending in batch {
             let Some((id, head)) = pending.head.take() else { continue };
             let slot = self.slot(id);
-            slot.deletions += u64::from(head.is_none());
             slot.published = head;
             slot.pending = slot.pending.saturating_sub(1);
             slot.published_count += 1;

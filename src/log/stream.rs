@@ -108,7 +108,11 @@ impl Core {
             if !state.may_queue(writer, room) {
                 return Ok(false);
             }
-            let interrupt = |head: &mut Head| if is_dropped { head.interrupt(writer.message_index) };
+            let interrupt = |head: &mut Head| {
+                if is_dropped {
+                    head.interrupt(writer.message_index)
+                }
+            };
             let pending = self.place_of(&mut state, writer, body, interrupt).pending;
             state.push(pending);
         }

@@ -211,7 +211,7 @@ fn a_name_that_is_freed_while_its_slot_is_loaded_is_free() {
     let (parent, fork) = (Name::from("parent"), Name::from("fork"));
     log.core().fork(&parent, None, &fork).unwrap();
     log.core().delete(&parent).unwrap();
-    assert!(matches!(append(&log, "parent", "b", Durability::Durable), Err(Error::Conflict { .. })));
+    assert!(matches!(append(&log, "parent", "b", Durability::Durable), Err(Error::SharedByForks { .. })));
     log.core().lock().evict(0);
     let event: Event = Box::new({
         let log = Arc::clone(&log);

@@ -80,7 +80,7 @@ fn a_closed_store_says_so() {
     log.close().unwrap();
     assert_eq!(seen(&log), 1);
     let told = append(&log, "b", Durability::Durable).unwrap_err().to_string();
-    assert_eq!(told, "the store is closed");
+    assert_eq!(told, "the store was closed");
 }
 
 #[test]
