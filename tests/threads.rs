@@ -198,6 +198,101 @@ fn of_appends_with_one_key_one_is_written() {
     }
 }
 
+/// The URL of a new store on each engine, and what it is in.
+fn engines() -> Vec<(String, Option<tempfile::TempDir>)> {
+    let mut stores = vec![("memory:".to_owned(), None)];
+    for engine in [
+        "sled",
+        #[cfg(feature = "fjall")]
+        "fjall",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let url = format!("{engine}:{}", dir.path().join("db").display());
+        stores.push((url, Some(dir)));
+    }
+    stores
+}
+
+/// What becomes of appends that threads make at once with one key: `said` by each thread.
+fn at_once(
+    store: &Store,
+    name: &str,
+    key: &str,
+    threads: usize,
+    said: impl Fn(usize) -> String + Sync,
+) -> Vec<Result<Receipt, Error>> {
+    let start = Barrier::new(threads);
+    thread::scope(|scope| {
+        let (start, said) = (&start, &said);
+        let append = move |thread: usize| {
+            let durability = if thread % 2 == 0 { Durability::Durable } else { Durability::Buffered };
+            let options = AppendOptions::new().with_idempotency_key(key).with_durability(durability);
+            start.wait();
+            store.append_with(name, &[Message::user(said(thread))], &options)
+        };
+        let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || append(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn a_key_is_appended_once_to_a_conversation_that_is_there() {
+    for (url, dir) in engines() {
+        let store = StoreOptions::new().with_window(Duration::from_millis(1)).open(&url).unwrap();
+        store.append("chat", &[Message::user("first")]).unwrap();
+        let (mut doubled, mut wrong) = (Vec::new(), Vec::new());
+        let mut seqs = Vec::new();
+        for round in 0..300 {
+            let (threads, key) = (if round % 2 == 0 { 2 } else { THREADS }, format!("key {round}"));
+            let results = at_once(&store, "chat", &key, threads, |_| key.clone());
+            let receipts: Vec<_> = results.into_iter().map(Result::unwrap).collect();
+            if receipts.iter().filter(|receipt| !receipt.duplicate).count() != 1 {
+                doubled.push(round);
+            }
+            let range = |receipt: &Receipt| (receipt.first_seq, receipt.last_seq);
+            if receipts.iter().any(|receipt| range(receipt) != range(&receipts[0])) {
+                wrong.push(round);
+            }
+            seqs.push((key, receipts[0].first_seq));
+        }
+        assert!(doubled.is_empty() && wrong.is_empty(), "{url}: doubled {doubled:?}, unlike {wrong:?}");
+        // And across restarts.
+        store.close().unwrap();
+        drop(store);
+        if dir.is_none() {
+            continue;
+        }
+        let store = Store::open(&url).unwrap();
+        assert_eq!(store.load_raw("chat").unwrap().len(), 301);
+        for (key, first_seq) in seqs {
+            let options = AppendOptions::new().with_idempotency_key(&key);
+            let receipt = store.append_with("chat", &[Message::user(&key)], &options).unwrap();
+            assert_eq!((receipt.first_seq, receipt.duplicate, receipt.durable), (first_seq, true, true));
+        }
+        assert_eq!(store.load_raw("chat").unwrap().len(), 301);
+    }
+}
+
+#[test]
+fn of_different_contents_under_one_key_one_is_appended() {
+    for (url, _dir) in engines() {
+        let store = StoreOptions::new().with_window(Duration::from_millis(1)).open(&url).unwrap();
+        store.append("chat", &[Message::user("first")]).unwrap();
+        let mut wrong = Vec::new();
+        for round in 0..300 {
+            let threads = if round % 2 == 0 { 2 } else { THREADS };
+            let results = at_once(&store, "chat", &format!("key {round}"), threads, |thread| thread.to_string());
+            let reused = results.iter().filter(|result| matches!(result, Err(Error::KeyReused { .. }))).count();
+            if reused != threads - 1 {
+                wrong.push(round);
+            }
+        }
+        assert_eq!(wrong, Vec::<i32>::new(), "{url}");
+        store.sync().unwrap();
+        assert_eq!(store.load_raw("chat").unwrap().len(), 301);
+    }
+}
+
 #[test]
 fn of_appends_that_expect_one_head_one_is_taken() {
     let store = Store::open("memory:").unwrap();

@@ -6,112 +6,36 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::core::{COMMIT, Core};
-use super::options::{Durability, Receipt};
-use super::place::Placed;
-use super::state::{CLOSED, Pending, Signal, State, Unsealed, Waiter};
+use super::state::{Pending, Room, Signal, State, Unsealed, Waiter};
 use crate::error::{Error, Result};
 use crate::log::engine::{Batch, Directory};
 use crate::model::ConversationId;
 use crate::record::{self, Commit, Head, key};
 
-/// Bytes that may wait in the queue before a buffered append blocks.
-const QUEUE_BYTES: usize = 32 * 1024 * 1024;
-/// At most this many appends in one commit.
-const COMMIT_APPENDS: usize = 256;
-/// At most this many bytes in one commit, unless a single append has more.
-const COMMIT_BYTES: usize = 128 * 1024;
-
-/// A commit of so many appends waits for no more: their own work takes longer by then than the disk.
-const COMPANY: usize = 16;
 /// The longest that a commit waits for company; never more than a quarter of the commit before it.
 const PATIENCE: Duration = Duration::from_micros(200);
 
 impl Core {
-    /// The state, once the conversation, which is pinned, may be written.
-    pub(super) fn writable(&self, id: ConversationId, durability: Durability) -> Result<MutexGuard<'_, State>> {
+    /// Queues what is collected, and commits what has waited for a window, unless somebody commits already. For the
+    /// background thread: it waits for nothing but the engine.
+    pub(super) fn tick(&self) {
+        // The writers are told at their next call.
+        let _ = self.queue_collected(Room::Bounded);
         let mut state = self.lock();
-        loop {
-            state.check_writable()?;
-            let full = durability == Durability::Buffered && state.queued_bytes > QUEUE_BYTES;
-            if !full && !state.slot(id).frozen {
-                return Ok(state);
-            }
-            if full {
-                self.ticker.hurry();
-            }
-            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Queues a write that has its place, and returns at once, or when it is durable.
-    pub(super) fn queue(
-        &self,
-        mut state: MutexGuard<'_, State>,
-        placed: Placed,
-        durability: Durability,
-    ) -> Result<Receipt> {
-        let Placed { pending, mut receipt, .. } = placed;
-        match durability {
-            Durability::Durable => self.queue_durable(state, pending)?,
-            Durability::Buffered => self.queue_buffered(&mut state, pending),
-        }
-        receipt.durable = durability == Durability::Durable;
-        Ok(receipt)
-    }
-
-    /// Queues a write and returns; it becomes durable within the window.
-    fn queue_buffered(&self, state: &mut State, pending: Pending) {
-        state.push(pending);
-        self.ticker.wake();
-    }
-
-    /// Queues a write and returns once it is durable.
-    pub(super) fn queue_durable(&self, mut state: MutexGuard<'_, State>, mut pending: Pending) -> Result<()> {
-        let waiter = Waiter::new();
-        pending.waiter = Some(Arc::clone(&waiter));
-        state.push(pending);
-        if state.led {
-            let wake = state.gathers && state.is_gathered(COMPANY, COMMIT_BYTES);
-            drop(state);
-            if wake {
-                self.gathered.notify_one();
-            }
-        } else {
+        state.due = state.queue.len();
+        if !state.led && state.due > 0 {
             state.led = true;
             drop(state);
-            waiter.tell(Signal::Lead);
-        }
-        self.wait(&waiter)
-    }
-
-    fn wait(&self, waiter: &Waiter) -> Result<()> {
-        match waiter.wait() {
-            Signal::Done => Ok(()),
-            Signal::Lead => self.lead(Some(waiter)),
-            Signal::Failed => {
-                let state = self.lock();
-                let cause = state.poisoned.clone().unwrap_or_else(|| CLOSED.to_owned());
-                Err(Error::Poisoned { cause })
-            }
-        }
-    }
-
-    /// Commits what is queued, as the thread of the ticker: unless somebody leads already.
-    pub(super) fn lead_if_idle(&self) {
-        let mut state = self.lock();
-        if !state.led && !state.queue.is_empty() {
-            state.led = true;
-            drop(state);
-            // Those who wait are told, and the ticker itself waits for nothing.
+            // Those who wait are told.
             let _ = self.lead(None);
         }
     }
 
-    /// Commits batch by batch: until the own write is durable, or the queue is empty.
-    fn lead(&self, own: Option<&Waiter>) -> Result<()> {
+    /// Commits batch by batch until the own write is durable; without one, a single batch.
+    pub(super) fn lead(&self, own: Option<&Waiter>) -> Result<()> {
         loop {
             let mut state = self.gather();
-            let mut batch = state.take(COMMIT_APPENDS, COMMIT_BYTES);
+            let mut batch = state.take();
             let last = state.commit;
             drop(state);
             let start = Instant::now();
@@ -127,9 +51,7 @@ impl Core {
                     Signal::Done
                 }
                 Err(error) => {
-                    state.poisoned = Some(error.to_string());
-                    batch.extend(state.queue.drain(..));
-                    state.queued_bytes = 0;
+                    batch = state.fail(batch, error.to_string());
                     Signal::Failed
                 }
             };
@@ -138,24 +60,30 @@ impl Core {
                 .filter_map(|pending| pending.waiter.as_deref())
                 .any(|waiter| own.is_some_and(|own| std::ptr::eq(own, waiter)));
             let next = state.queue.iter().find_map(|pending| pending.waiter.clone());
-            let stop = own_is_done || state.queue.is_empty();
+            let stop = own.is_none() || own_is_done || state.queue.is_empty();
             if stop {
                 state.led = next.is_some();
             }
-            let (tailing, left) = (state.tailing > 0, !state.queue.is_empty());
+            let held_back = state.held_back && !state.is_full();
+            state.held_back &= !held_back;
+            let late = stop && next.is_none() && state.due > 0;
+            let (tailing, waiting) = (state.tailing > 0, state.waiting > 0);
             drop(state);
             // First the next leader, so that it commits while the others wake up.
-            match next {
-                Some(next) if stop => next.tell(Signal::Lead),
-                None if stop && left => self.ticker.wake(),
-                _ => {}
+            if let Some(next) = next.filter(|_| stop) {
+                next.tell(Signal::Lead);
+            }
+            if late || held_back {
+                self.ticker.hurry();
             }
             for waiter in batch.iter().filter_map(|pending| pending.waiter.as_deref()) {
                 if !own.is_some_and(|own| std::ptr::eq(own, waiter)) {
                     waiter.tell(signal);
                 }
             }
-            self.room.notify_all();
+            if waiting {
+                self.room.notify_all();
+            }
             if tailing {
                 self.published.notify_all();
             }
@@ -169,20 +97,25 @@ impl Core {
     /// write shares this commit then. Who writes alone waits for nobody.
     fn gather(&self) -> MutexGuard<'_, State> {
         let mut state = self.lock();
-        if state.is_gathered(COMPANY, COMMIT_BYTES) {
+        if state.is_gathered() {
             return state;
         }
         state.gathers = true;
         let patience = state.patience;
-        let gathered =
-            self.gathered.wait_timeout_while(state, patience, |state| !state.is_gathered(COMPANY, COMMIT_BYTES));
+        let gathered = self.gathered.wait_timeout_while(state, patience, |state| !state.is_gathered());
         let (mut state, _) = gathered.unwrap_or_else(PoisonError::into_inner);
         state.gathers = false;
         state
     }
 
-    /// Writes a batch behind the last commit, and syncs. Gives the commit that it is.
+    /// Writes a batch after the last commit, and syncs. Gives the commit that it is. A panic is an error like another: those
+    /// who wait are told.
     fn commit(&self, last: Commit, pending: &mut [Pending]) -> Result<Commit> {
+        catch_unwind(AssertUnwindSafe(|| self.write(last, pending)))
+            .unwrap_or_else(|_| Err(Error::io("commit")(std::io::Error::other("the engine panicked"))))
+    }
+
+    fn write(&self, last: Commit, pending: &mut [Pending]) -> Result<Commit> {
         let mut commit = Commit { number: last.number + 1, ..last };
         let mut batch = Batch::default();
         let mut heads: HashMap<ConversationId, Option<Arc<Head>>> = HashMap::new();
@@ -214,25 +147,9 @@ impl Core {
         let key = key::meta(COMMIT);
         let value = record::seal(&key, &commit)?;
         batch.put(key, value);
-        let write = || {
-            self.engine.write(batch)?;
-            self.engine.sync()?;
-            let watermark = self.engine.directory().map(Directory::watermark);
-            watermark.map_or(Ok(()), |watermark| watermark.set(commit.number)).map(|()| commit)
-        };
-        catch_unwind(AssertUnwindSafe(write))
-            .unwrap_or_else(|_| Err(Error::io("commit")(std::io::Error::other("the engine panicked"))))
-    }
-
-    /// Returns once all that was queued before is durable.
-    pub(super) fn sync(&self) -> Result<()> {
-        let state = self.lock();
-        if let Some(cause) = &state.poisoned {
-            return Err(Error::Poisoned { cause: cause.clone() });
-        }
-        if state.queue.is_empty() && !state.led {
-            return Ok(());
-        }
-        self.queue_durable(state, Pending::default())
+        self.engine.write(batch)?;
+        self.engine.sync()?;
+        let watermark = self.engine.directory().map(Directory::watermark);
+        watermark.map_or(Ok(()), |watermark| watermark.set(commit.number)).map(|()| commit)
     }
 }

@@ -5,12 +5,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::health::Health;
-use super::state::State;
+use super::state::{Phase, Slot, State};
 use super::ticker::Ticker;
-use super::writer::Writer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::engine::Engine;
-use crate::model::{ConversationId, Timestamp};
+use crate::model::{ConversationId, Name, Timestamp};
 use crate::record::{Head, Tombstone, key};
 
 /// The store's key of its last commit.
@@ -36,8 +35,6 @@ pub(crate) struct Core {
     /// What opening found.
     pub(super) health: Health,
     pub(super) state: Mutex<State>,
-    /// Writers with deltas that are not queued yet.
-    pub(super) buffering: Mutex<Vec<Arc<Writer>>>,
     pub(super) ticker: Ticker,
     /// The leader has gathered what it waits for.
     pub(super) gathered: Condvar,
@@ -57,36 +54,74 @@ pub(super) struct Pin<'a> {
 
 impl Drop for Pin<'_> {
     fn drop(&mut self) {
-        self.core.lock().slot(self.id).pins -= 1;
+        if let Some(slot) = self.core.lock().slots.get_mut(&self.id) {
+            slot.pins = slot.pins.saturating_sub(1);
+        }
     }
 }
 
 impl Core {
-    pub(crate) fn health(&self) -> Health {
-        Health { poisoned: self.lock().poisoned.clone(), ..self.health.clone() }
+    pub(super) fn new(engine: Arc<dyn Engine>, clock: Clock, epoch: u64, health: Health, state: State) -> Self {
+        Self {
+            engine,
+            clock,
+            epoch,
+            health,
+            state: Mutex::new(state),
+            ticker: Ticker::default(),
+            gathered: Condvar::new(),
+            room: Condvar::new(),
+            published: Condvar::new(),
+            structure: Mutex::new(()),
+        }
     }
 
-    /// Waits until the published head lies behind a seq. False: the timeout passed, or it was stopped.
+    pub(crate) fn health(&self) -> Health {
+        let state = self.lock();
+        Health { poisoned: state.poisoned.clone(), closed: state.phase != Phase::Open, ..self.health.clone() }
+    }
+
+    /// Goes on to the next phase of the store's life, and lets all who wait look at it.
+    pub(super) fn enter(&self, phase: Phase) {
+        self.lock().phase = phase;
+        self.room.notify_all();
+        self.published.notify_all();
+    }
+
+    /// Waits until the published head of a conversation's incarnation is past a seq. False: the timeout passed, or it was
+    /// stopped.
+    ///
+    /// # Errors
+    /// `NotFound` if the conversation was deleted, whatever was made under its name since; `Closed` if the store is, and
+    /// there is nothing new.
     pub(crate) fn wait_for(
         &self,
-        id: ConversationId,
+        name: &Name,
+        incarnation: u64,
         seq: u64,
         timeout: Duration,
         stopped: &AtomicBool,
     ) -> Result<bool> {
+        let id = name.id();
         let _pin = self.pin(id)?;
         let mut state = self.lock();
         state.tailing += 1;
-        let mut news = false;
+        let (mut is_gone, mut news, mut closed) = (false, false, false);
         let waited = self.published.wait_timeout_while(state, timeout, |state| {
-            // A conversation that is gone is news too: reading it says so.
-            news = state.slot(id).published.as_ref().is_none_or(|head| head.next_seq > seq + 1);
-            !news && !stopped.load(Ordering::Acquire)
+            closed = state.phase == Phase::Closed;
+            let head = state.slot(id).published.as_ref().filter(|head| head.incarnation == incarnation);
+            is_gone = head.is_none();
+            news = head.is_some_and(|head| head.next_seq > seq.saturating_add(1));
+            !is_gone && !news && !closed && !stopped.load(Ordering::Acquire)
         });
         (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         state.tailing -= 1;
         drop(state);
-        Ok(news)
+        match (is_gone, news) {
+            (true, _) => Err(Error::no_conversation(name)),
+            (false, false) if closed => Err(Error::Closed),
+            (false, news) => Ok(news),
+        }
     }
 
     /// Lets every waiting tail look again.
@@ -118,19 +153,23 @@ impl Core {
                 slot.pins += 1;
                 return Ok(Pin { core: self, id });
             }
-            let evictions = state.evictions;
+            let generation = state.generation;
             drop(state);
-            let head = self.sound_head(id)?.map(Arc::new);
-            let reserved = head.is_none() && self.tombstone(id)?.is_some();
+            let read = self.stored_slot(id);
             state = self.lock();
-            if state.evictions == evictions && !state.slots.contains_key(&id) {
+            if state.generation == generation && !state.slots.contains_key(&id) {
+                let slot = read?;
                 state.evict(IDLE_SLOTS);
-                let slot = state.slot(id);
-                slot.queued.clone_from(&head);
-                slot.published = head;
-                slot.reserved = reserved;
+                state.slots.insert(id, slot);
             }
         }
+    }
+
+    /// A conversation's slot as the engine has it.
+    fn stored_slot(&self, id: ConversationId) -> Result<Slot> {
+        let head = self.sound_head(id)?.map(Arc::new);
+        let reserved = head.is_none() && self.tombstone(id)?.is_some();
+        Ok(Slot { queued: head.clone(), published: head, reserved, ..Slot::default() })
     }
 
     /// The head that readers see, and the messages whose writers live: both as of one moment, so that a message that is
@@ -143,7 +182,7 @@ impl Core {
     }
 
     /// The head that readers see.
-    pub(super) fn published_head(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
+    pub(crate) fn published_head(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
         let _pin = self.pin(id)?;
         Ok(self.lock().slot(id).published.clone())
     }

@@ -65,9 +65,7 @@ impl Core {
             }
             batch.remove(key::tombstone(id));
             write(batch)?;
-            if let Some(slot) = self.lock().slots.get_mut(&id) {
-                slot.reserved = false;
-            }
+            self.lock().free(id);
         }
         Ok(())
     }

@@ -45,13 +45,24 @@ impl Frozen<'_> {
             }
             stays
         });
+        drop(state);
+        // Those of them that wait for the conversation have nothing to wait for.
+        self.pin.core.room.notify_all();
     }
 }
 
 impl Drop for Frozen<'_> {
     fn drop(&mut self) {
-        self.pin.core.lock().slot(self.pin.id).frozen = false;
-        self.pin.core.room.notify_all();
+        let core = self.pin.core;
+        let mut state = core.lock();
+        let slot = state.slot(self.pin.id);
+        slot.frozen = false;
+        let held_back = std::mem::take(&mut slot.held_back);
+        drop(state);
+        core.room.notify_all();
+        if held_back {
+            core.ticker.hurry();
+        }
     }
 }
 

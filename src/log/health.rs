@@ -21,6 +21,8 @@ pub struct Health {
     pub set_aside: Option<PathBuf>,
     /// The write that failed, after which none is taken.
     pub poisoned: Option<String>,
+    /// The store was closed.
+    pub closed: bool,
 }
 
 /// What the engine tells.

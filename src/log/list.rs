@@ -270,11 +270,11 @@ impl Core {
             if let Some(slot) = state.slots.get(&id) {
                 return Ok(slot.published.as_deref().cloned());
             }
-            let evictions = state.evictions;
+            let generation = state.generation;
             drop(state);
             let head = self.stored_head(id)?;
             let state = self.lock();
-            if state.evictions == evictions && !state.slots.contains_key(&id) {
+            if state.generation == generation && !state.slots.contains_key(&id) {
                 return Ok(head);
             }
         }

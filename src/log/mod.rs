@@ -24,6 +24,7 @@ mod meta;
 mod open;
 mod options;
 mod place;
+mod queue;
 mod read;
 mod rebuild;
 mod redact;
@@ -47,6 +48,7 @@ use crate::error::{Error, Result};
 use crate::log::engine::Engine;
 
 pub(crate) use self::core::{Clock, Core};
+use self::state::Phase;
 pub use backup::BackupSummary;
 pub(crate) use backup::{check as check_backup, restore};
 pub use health::Health;
@@ -82,8 +84,7 @@ impl Log {
             let core = Arc::clone(&core);
             move || {
                 while core.ticker.wait(window) {
-                    core.queue_buffers();
-                    core.lead_if_idle();
+                    core.tick();
                 }
             }
         });
@@ -95,25 +96,25 @@ impl Log {
         &self.core
     }
 
-    /// Returns once all that was written before is durable.
+    /// Returns once all that was accepted before is durable.
     pub(crate) fn flush(&self) -> Result<()> {
-        self.core.queue_buffers();
-        self.core.sync()
+        self.core.flush()
     }
 
-    /// Makes everything durable and takes no more writes. A second call does nothing.
+    /// Takes no more writes, makes durable all that were accepted, and wakes all who wait. A second call waits for the
+    /// first, and does nothing.
     pub(crate) fn close(&self) -> Result<()> {
-        let result = self.flush().and_then(|()| match self.core.engine.directory() {
+        let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(thread) = background.take() else { return self.core.lock().check_sound() };
+        self.core.enter(Phase::Closing);
+        self.core.ticker.stop();
+        // The thread's function does not panic; if it did, there is nothing left to do for it.
+        let _ = thread.join();
+        let result = self.core.drain().and_then(|()| match self.core.engine.directory() {
             Some(directory) => directory.watermark().sync(),
             None => Ok(()),
         });
-        self.core.lock().closed = true;
-        self.core.ticker.stop();
-        let background = self.background.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(background) = background {
-            // The thread's function does not panic; if it did, there is nothing left to do for it.
-            let _ = background.join();
-        }
+        self.core.enter(Phase::Closed);
         result
     }
 }

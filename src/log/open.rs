@@ -1,14 +1,13 @@
 //! Opening: is this a store, is it the store that was here before, which opening is this.
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 
 use bincode::BorrowDecode;
 
 use super::core::{COMMIT, Clock, Core, EPOCH, RESTORING, STORE};
 use super::health;
 use super::state::{Blocked, State};
-use super::ticker::Ticker;
 use crate::error::{Error, Result};
 use crate::log::engine::{Batch, Directory, Engine, MARKER, Order};
 use crate::model::ConversationId;
@@ -64,19 +63,7 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
     } else {
         (health.went_back, health.watermark_lost) = (went_back, is_unmarked);
     }
-    let core = Core {
-        engine,
-        clock,
-        epoch,
-        health,
-        state: Mutex::new(State { commit, blocked, ..State::default() }),
-        buffering: Mutex::default(),
-        ticker: Ticker::default(),
-        gathered: Condvar::new(),
-        room: Condvar::new(),
-        published: Condvar::new(),
-        structure: Mutex::new(()),
-    };
+    let core = Core::new(engine, clock, epoch, health, State { commit, blocked, ..State::default() });
     if is_writable {
         core.finish_deletions()?;
         core.repair(opening.accept_loss)?;

@@ -1,6 +1,6 @@
 //! What the log keeps in memory: the queue, and the heads of the conversations in use.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread::Thread;
@@ -16,6 +16,14 @@ use crate::record::{self, Commit, Head};
 pub(super) struct State {
     pub(super) queue: VecDeque<Pending>,
     pub(super) queued_bytes: usize,
+    /// How many at the front of the queue have waited for a window: the next commit takes them all.
+    pub(super) due: usize,
+    /// Writers with deltas that are not queued yet, in the order in which they began to collect.
+    pub(super) collecting: BTreeMap<u64, Arc<Writer>>,
+    /// How often a writer began to collect.
+    pub(super) collected: u64,
+    /// Deltas wait for room.
+    pub(super) held_back: bool,
     /// Somebody leads a commit, or was told to.
     pub(super) led: bool,
     /// How many waited for the last commit, or behind it: they are likely to write again.
@@ -25,22 +33,55 @@ pub(super) struct State {
     /// The leader waits for them now.
     pub(super) gathers: bool,
     pub(super) slots: HashMap<ConversationId, Slot>,
-    /// How often slots were dropped: a head that was read before cannot be trusted after.
-    pub(super) evictions: u64,
+    /// How often slots were dropped, or names became free: what was read of a head before cannot be trusted after.
+    pub(super) generation: u64,
     pub(super) poisoned: Option<String>,
     /// Why the store was opened for reading only.
     pub(super) blocked: Option<Blocked>,
-    pub(super) closed: bool,
+    pub(super) phase: Phase,
     /// The last one that is published.
     pub(super) commit: Commit,
     /// How many conversations were made since the store was opened.
     pub(super) made: u64,
     /// How many wait for something to be published.
     pub(super) tailing: usize,
+    /// How many wait for room in the queue, or for a conversation that is frozen.
+    pub(super) waiting: usize,
 }
 
-/// Why a store that was closed takes no more writes.
-pub(super) const CLOSED: &str = "it was closed";
+/// Where a store is in its life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// It takes writes.
+    #[default]
+    Open,
+    /// It takes no more; what it took is being made durable.
+    Closing,
+    /// Nothing happens any more.
+    Closed,
+}
+
+/// Whether deltas wait where the queue is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    Bounded,
+    /// The writer is gone, or the store closes: it is little, and nothing comes after it.
+    Unbounded,
+}
+
+/// At most this many writes in one commit, but for those that are due.
+const COMMIT_WRITES: usize = 256;
+/// At most this many bytes in one commit, unless a single write has more, but for those that are due.
+const COMMIT_BYTES: usize = 128 * 1024;
+/// A commit of so many writes waits for no more: their own work takes longer by then than the disk.
+const COMPANY: usize = 16;
+/// Bytes that may wait in the queue before a buffered append blocks.
+const QUEUE_BYTES: usize = 4 * 1024 * 1024;
+/// Writes that may wait in the queue before a buffered append blocks.
+const QUEUE_WRITES: usize = 16 * 1024;
+/// At most this many bytes of writes that are due in one commit, unless a single one has more: all that may be buffered, and
+/// as much of what is durable.
+const DUE_BYTES: usize = 2 * QUEUE_BYTES;
 
 /// What is wrong with a store that has no watermark.
 pub(super) const UNMARKED: &str = "its file `watermark` is damaged or missing: whether acknowledged data was lost cannot be \
@@ -95,6 +136,8 @@ pub(super) struct Slot {
     pub(super) reserved: bool,
     /// The conversation is being deleted or forked: writes wait.
     pub(super) frozen: bool,
+    /// Deltas wait for it to be no longer frozen.
+    pub(super) held_back: bool,
 }
 
 impl Slot {
@@ -204,13 +247,19 @@ impl Waiter {
 }
 
 impl State {
+    /// Fails if a write failed.
+    pub(super) fn check_sound(&self) -> Result<()> {
+        let poisoned = self.poisoned.as_ref();
+        poisoned.map_or(Ok(()), |cause| Err(Error::Poisoned { cause: cause.clone() }))
+    }
+
     /// Fails if nothing may be written any more.
     pub(super) fn check_writable(&self) -> Result<()> {
-        match &self.poisoned {
-            Some(cause) => Err(Error::Poisoned { cause: cause.clone() }),
-            None if self.closed => Err(Error::Closed),
-            None => self.blocked.as_ref().map_or(Ok(()), |blocked| Err(blocked.error())),
+        self.check_sound()?;
+        if self.phase != Phase::Open {
+            return Err(Error::Closed);
         }
+        self.blocked.as_ref().map_or(Ok(()), |blocked| Err(blocked.error()))
     }
 
     /// The slot of a conversation that was pinned.
@@ -222,8 +271,56 @@ impl State {
     pub(super) fn evict(&mut self, limit: usize) {
         if self.slots.len() > limit {
             self.slots.retain(|_, slot| !slot.is_idle());
-            self.evictions += 1;
+            self.generation += 1;
         }
+    }
+
+    /// The name of a deleted conversation is free: no fork reads its entries any more.
+    pub(super) fn free(&mut self, id: ConversationId) {
+        self.generation += 1;
+        if let Some(slot) = self.slots.get_mut(&id) {
+            slot.reserved = false;
+        }
+    }
+
+    /// Whether a buffered write has to wait.
+    pub(super) fn is_full(&self) -> bool {
+        self.queued_bytes > QUEUE_BYTES || self.queue.len() > QUEUE_WRITES
+    }
+
+    /// Whether nothing may be queued for a conversation now.
+    pub(super) fn is_frozen(&self, id: ConversationId) -> bool {
+        self.slots.get(&id).is_some_and(|slot| slot.frozen)
+    }
+
+    /// Fails if a writer's message is closed.
+    pub(super) fn check_live(&self, writer: &Writer) -> Result<()> {
+        let slot = self.slots.get(&writer.name.id());
+        let live = slot.and_then(|slot| slot.writers.get(&writer.message_index));
+        if live.is_some_and(|live| std::ptr::eq(&**live, writer)) { Ok(()) } else { Err(writer.error()) }
+    }
+
+    /// Lists a writer among those that collect: gives its place there.
+    pub(super) fn collect_from(&mut self, writer: &Arc<Writer>) -> u64 {
+        self.collected += 1;
+        self.collecting.insert(self.collected, Arc::clone(writer));
+        self.collected
+    }
+
+    /// Takes a writer from those that live.
+    pub(super) fn remove(&mut self, writer: &Writer) {
+        if self.check_live(writer).is_ok() {
+            self.slot(writer.name.id()).writers.remove(&writer.message_index);
+        }
+    }
+
+    /// Whether what a writer collected may be queued now.
+    pub(super) fn may_queue(&mut self, writer: &Writer, room: Room) -> bool {
+        let is_full = room == Room::Bounded && self.is_full();
+        self.held_back |= is_full;
+        let slot = self.slots.get_mut(&writer.name.id()).filter(|slot| slot.frozen);
+        let is_frozen = slot.map(|slot| slot.held_back = true).is_some();
+        !is_full && !is_frozen
     }
 
     /// Puts a write into the queue; its conversation's queued head becomes the write's.
@@ -239,20 +336,23 @@ impl State {
     }
 
     /// Whether the next commit has all that it may wait for, or all that it takes.
-    pub(super) fn is_gathered(&self, appends: usize, bytes: usize) -> bool {
-        self.queue.len() >= self.crowd.min(appends) || self.queued_bytes >= bytes
+    pub(super) fn is_gathered(&self) -> bool {
+        self.queue.len() >= self.crowd.min(COMPANY) || self.queued_bytes >= COMMIT_BYTES
     }
 
-    /// Takes the next batch from the queue: up to `appends` of them, up to `bytes`, but at least one.
-    pub(super) fn take(&mut self, appends: usize, bytes: usize) -> Vec<Pending> {
+    /// Takes the next batch from the queue: what is due, else as much as a commit takes; at least one.
+    pub(super) fn take(&mut self) -> Vec<Pending> {
         let (mut batch, mut size) = (Vec::new(), 0);
         while let Some(pending) = self.queue.front() {
             size += pending.bytes;
-            if !batch.is_empty() && (batch.len() >= appends || size > bytes) {
+            let is_due = batch.len() < self.due;
+            let fits = if is_due { size <= DUE_BYTES } else { size <= COMMIT_BYTES && batch.len() < COMMIT_WRITES };
+            if !batch.is_empty() && !fits {
                 break;
             }
             batch.extend(self.queue.pop_front());
         }
+        self.due = self.due.saturating_sub(batch.len());
         self.queued_bytes -= batch.iter().map(|pending| pending.bytes).sum::<usize>();
         batch
     }
@@ -263,7 +363,7 @@ impl State {
             let Some((id, head)) = pending.head.take() else { continue };
             let slot = self.slot(id);
             slot.published = head;
-            slot.pending -= 1;
+            slot.pending = slot.pending.saturating_sub(1);
             slot.published_count += 1;
             if let Some(digest) = &pending.receipt {
                 slot.receipts.remove(digest);
@@ -272,5 +372,21 @@ impl State {
                 slot.writers.remove(message_index);
             }
         }
+    }
+
+    /// Ends writing after a failed commit. What was in it and what is queued are nothing any more: gives them, for those who
+    /// wait.
+    pub(super) fn fail(&mut self, mut batch: Vec<Pending>, cause: String) -> Vec<Pending> {
+        self.poisoned = Some(cause);
+        batch.extend(self.queue.drain(..));
+        (self.queued_bytes, self.due, self.held_back) = (0, 0, false);
+        self.collecting.clear();
+        for (id, _) in batch.iter_mut().filter_map(|pending| pending.head.take()) {
+            let slot = self.slot(id);
+            slot.queued.clone_from(&slot.published);
+            slot.pending = slot.pending.saturating_sub(1);
+            slot.receipts.clear();
+        }
+        batch
     }
 }

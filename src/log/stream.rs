@@ -1,14 +1,14 @@
 //! One message, streamed: deltas are collected, and become entries once per window.
 
-use std::mem;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::core::Core;
 use super::limits::{check_append, check_key};
 use super::options::{Durability, Receipt};
-use super::place::Draft;
-use super::writer::{Buffer, Closed, Writer};
-use crate::error::Result;
+use super::place::{Draft, Placed};
+use super::state::{Room, State};
+use super::writer::{Closed, Writer};
+use crate::error::{Error, Result};
 use crate::model::{Chunk, FinishReason, Json, Message, Metadata, Name, Role};
 use crate::record::{Body, Head, InterruptCause};
 
@@ -35,39 +35,98 @@ impl Core {
         Ok((writer, receipt))
     }
 
-    /// Collects a delta.
+    /// Collects a delta. What was collected before is queued first, if it is enough: only there it waits.
     pub(crate) fn push(&self, writer: &Arc<Writer>, chunk_index: u32, delta: Chunk) -> Result<()> {
-        writer.check_open()?;
-        self.lock().check_writable()?;
-        let mut buffer = writer.lock();
-        let is_first = buffer.push(chunk_index, delta)?;
-        if buffer.bytes >= BUFFER_BYTES {
-            return self.queue_fragments(writer, &mut buffer);
+        loop {
+            let mut buffer = writer.lock();
+            if buffer.bytes >= BUFFER_BYTES {
+                drop(buffer);
+                self.queue_when_possible(writer)?;
+                continue;
+            }
+            let is_first = buffer.place.is_none();
+            let mut state = self.lock();
+            state.check_writable()?;
+            state.check_live(writer)?;
+            if is_first {
+                // As the buffer is locked, a store that closes from here on finds what is pushed.
+                buffer.place = Some(state.collect_from(writer));
+            }
+            drop(state);
+            let pushed = buffer.push(chunk_index, delta);
+            let is_enough = buffer.bytes >= BUFFER_BYTES;
+            drop(buffer);
+            if is_first {
+                self.ticker.wake();
+            }
+            if is_enough {
+                // Without room it stays where it is.
+                self.try_queue(writer, Room::Bounded)?;
+            }
+            return pushed;
         }
-        drop(buffer);
-        if is_first {
-            self.buffering.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(writer));
-            self.ticker.wake();
+    }
+
+    /// Queues what every writer collected, but for conversations that are frozen. Waits for nothing.
+    pub(super) fn queue_collected(&self, room: Room) -> Result<()> {
+        let collecting: Vec<_> = self.lock().collecting.values().cloned().collect();
+        for writer in collecting {
+            match self.try_queue(&writer, room) {
+                // It lost its message, and with it what was collected.
+                Ok(_) | Err(Error::MessageClosed { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
 
-    /// Queues the deltas of every writer: what the ticker does once per window.
-    pub(super) fn queue_buffers(&self) {
-        let writers = mem::take(&mut *self.buffering.lock().unwrap_or_else(PoisonError::into_inner));
-        for writer in writers {
-            let mut buffer = writer.lock();
-            // A closed message takes no more; a poisoned store tells the writer at its next call.
-            let _ = self.queue_fragments(&writer, &mut buffer);
+    /// Queues what a writer collected, once there is room and its conversation is not frozen.
+    pub(super) fn queue_when_possible(&self, writer: &Writer) -> Result<()> {
+        while !self.try_queue(writer, Room::Bounded)? {
+            drop(self.writable_while(writer.name.id(), Durability::Buffered, |state| state.check_live(writer))?);
         }
+        Ok(())
     }
 
-    fn queue_fragments(&self, writer: &Writer, buffer: &mut Buffer) -> Result<()> {
-        let fragments = buffer.take();
-        if fragments.is_empty() {
-            return Ok(());
+    /// Queues what a writer collected. False: there is no room, or its conversation is frozen, and all is as it was; whoever
+    /// changes that wakes the background thread.
+    fn try_queue(&self, writer: &Writer, room: Room) -> Result<bool> {
+        let mut buffer = writer.lock();
+        let is_dropped = writer.is_dropped();
+        let is_empty = buffer.fragments().is_empty() && !is_dropped;
+        if !is_empty && !self.lock().may_queue(writer, room) {
+            return Ok(false);
         }
-        self.write(writer, Body::fragments(writer.role, &fragments)?, Durability::Buffered, |_| ()).map(|_| ())
+        let mut body = Body::fragments(writer.role, buffer.fragments())?;
+        if is_dropped {
+            body.interrupt(InterruptCause::Dropped)?;
+        }
+        let mut state = self.lock();
+        state.check_sound()?;
+        let live = state.check_live(writer);
+        if live.is_ok() && !is_empty {
+            if !state.may_queue(writer, room) {
+                return Ok(false);
+            }
+            let interrupt = |head: &mut Head| {
+                if is_dropped {
+                    head.interrupt(writer.message_index)
+                }
+            };
+            let pending = self.place_of(&mut state, writer, body, interrupt).pending;
+            state.push(pending);
+        }
+        if let Some(place) = buffer.clear() {
+            state.collecting.remove(&place);
+        }
+        if is_dropped {
+            state.remove(writer);
+        }
+        drop(state);
+        if !is_empty {
+            self.ticker.wake();
+        }
+        live.map(|()| true)
     }
 
     /// Writes what is collected and closes the message. `metadata`: what is known since it began.
@@ -78,56 +137,55 @@ impl Core {
         usage: Option<Json>,
         metadata: Metadata,
     ) -> Result<Receipt> {
-        writer.check_open()?;
-        let mut buffer = writer.lock();
-        let mut body = Body::fragments(writer.role, &buffer.take())?;
-        body.finish(&Message { finish_reason, usage, metadata, ..Message::new(writer.role, []) })?;
-        let receipt = self.write(writer, body, Durability::Durable, |head| head.close(writer.message_index))?;
-        writer.close(Closed::Finished);
-        Ok(receipt)
-    }
-
-    /// The writer is gone: the message is interrupted, with what was pushed.
-    pub(crate) fn abandon(&self, writer: &Writer) {
-        let mut buffer = writer.lock();
-        // The writer is dropped, so nobody is there to get an error; the message has what was durable.
-        let _ = self.queue_interruption(writer, &mut buffer);
-        writer.close(Closed::Dropped);
-        drop(buffer);
-        if let Some(slot) = self.lock().slots.get_mut(&writer.name.id())
-            && slot.writers.get(&writer.message_index).is_some_and(|live| std::ptr::eq(&**live, writer))
-        {
-            slot.writers.remove(&writer.message_index);
+        let id = writer.name.id();
+        let end = Message { finish_reason, usage, metadata, ..Message::new(writer.role, []) };
+        loop {
+            // Waiting with the buffer locked would hold up the background thread.
+            drop(self.writable_while(id, Durability::Durable, |state| state.check_live(writer))?);
+            let mut buffer = writer.lock();
+            let mut body = Body::fragments(writer.role, buffer.fragments())?;
+            body.finish(&end)?;
+            let mut state = self.lock();
+            state.check_writable()?;
+            state.check_live(writer)?;
+            if state.is_frozen(id) {
+                continue;
+            }
+            let mut placed = self.place_of(&mut state, writer, body, |head| head.close(writer.message_index));
+            placed.pending.finishes = Some(writer.message_index);
+            if let Some(place) = buffer.clear() {
+                state.collecting.remove(&place);
+            }
+            let waiter = self.enqueue(state, placed.pending);
+            drop(buffer);
+            self.wait(&waiter)?;
+            writer.close(Closed::Finished);
+            return Ok(Receipt { durable: true, ..placed.receipt });
         }
     }
 
-    /// Queues what is collected, and that nothing follows it, unless the message is closed.
-    fn queue_interruption(&self, writer: &Writer, buffer: &mut Buffer) -> Result<()> {
-        writer.check_open()?;
-        let mut body = Body::fragments(writer.role, &buffer.take())?;
-        body.interrupt(InterruptCause::Dropped)?;
-        self.write(writer, body, Durability::Buffered, |head| head.interrupt(writer.message_index)).map(|_| ())
+    /// The writer is gone: the message is interrupted, with what was pushed. Waits for nothing.
+    pub(crate) fn abandon(&self, writer: &Arc<Writer>) {
+        writer.close(Closed::Dropped);
+        let mut buffer = writer.lock();
+        let mut state = self.lock();
+        if buffer.place.is_none() && state.check_live(writer).is_ok() {
+            buffer.place = Some(state.collect_from(writer));
+        }
+        drop((buffer, state));
+        // What cannot be queued now, as the conversation is frozen, the background thread queues.
+        if self.try_queue(writer, Room::Unbounded).is_err() {
+            // Nobody is there to get an error.
+            self.lock().remove(writer);
+        }
     }
 
-    /// Writes entries of an open message. `change`: what they do to the head beside moving it.
-    fn write(
-        &self,
-        writer: &Writer,
-        body: Body,
-        durability: Durability,
-        change: impl FnOnce(&mut Head),
-    ) -> Result<Receipt> {
-        // A deleted conversation is frozen while it is erased: its writers must not wait for that.
-        writer.check_open()?;
-        let id = writer.name.id();
-        let _pin = self.pin(id)?;
-        let mut state = self.writable(id, durability)?;
-        writer.check_open()?;
+    /// The place of an open message's record. `change`: what it does to the head beside moving it.
+    fn place_of(&self, state: &mut State, writer: &Writer, body: Body, change: impl FnOnce(&mut Head)) -> Placed {
         let index = writer.message_index;
         let draft = Draft { name: &writer.name, body, messages: 0, base: Some(index), said: &[] };
-        let mut placed = self.place(&mut state, id, draft, change);
-        placed.pending.finishes = (durability == Durability::Durable).then_some(index);
+        let mut placed = self.place(state, writer.name.id(), draft, change);
         placed.receipt.message_indexes = vec![index];
-        self.queue(state, placed, durability)
+        placed
     }
 }

@@ -1,9 +1,10 @@
-//! The background thread: one commit window after something was buffered, it is committed.
+//! The background thread's clock: when there is something to queue and to commit.
 
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Tells the background thread that there is work.
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Wakes the background thread one window after something was buffered.
 #[derive(Debug, Default)]
 pub(super) struct Ticker {
     signal: Mutex<Signal>,
@@ -12,43 +13,54 @@ pub(super) struct Ticker {
 
 #[derive(Debug, Default)]
 struct Signal {
-    work: bool,
+    /// When the first write was buffered that no tick has seen yet.
+    since: Option<Instant>,
     hurry: bool,
     stop: bool,
 }
 
 impl Ticker {
-    /// There is work, for one window from now.
+    /// Something was buffered: a tick is due one window from now, if none is due before.
     pub(super) fn wake(&self) {
-        let mut signal = self.signal.lock().unwrap_or_else(PoisonError::into_inner);
-        if !signal.work {
-            signal.work = true;
+        let mut signal = self.lock();
+        if signal.since.is_none() {
+            signal.since = Some(Instant::now());
             self.changed.notify_all();
         }
     }
 
-    /// There is work, for now.
+    /// A tick is due now.
     pub(super) fn hurry(&self) {
-        let mut signal = self.signal.lock().unwrap_or_else(PoisonError::into_inner);
-        signal.work = true;
-        signal.hurry = true;
+        self.lock().hurry = true;
         self.changed.notify_all();
     }
 
+    /// No tick comes any more.
     pub(super) fn stop(&self) {
-        self.signal.lock().unwrap_or_else(PoisonError::into_inner).stop = true;
+        self.lock().stop = true;
         self.changed.notify_all();
     }
 
-    /// Blocks until there is work, and then for the window. False: stop.
+    /// Blocks until a tick is due. False: it was stopped.
     pub(super) fn wait(&self, window: Duration) -> bool {
-        let mut signal = self.signal.lock().unwrap_or_else(PoisonError::into_inner);
-        while !signal.work && !signal.stop {
-            signal = self.changed.wait(signal).unwrap_or_else(PoisonError::into_inner);
+        let mut signal = self.lock();
+        loop {
+            let left = signal.since.map(|since| window.saturating_sub(since.elapsed()));
+            if signal.stop {
+                return false;
+            }
+            if signal.hurry || left == Some(Duration::ZERO) {
+                (signal.since, signal.hurry) = (None, false);
+                return true;
+            }
+            signal = match left {
+                Some(left) => self.changed.wait_timeout(signal, left).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.changed.wait(signal).unwrap_or_else(PoisonError::into_inner),
+            };
         }
-        let waited = self.changed.wait_timeout_while(signal, window, |signal| !signal.hurry && !signal.stop);
-        let (mut signal, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        (signal.work, signal.hurry) = (false, false);
-        !signal.stop
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Signal> {
+        self.signal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
 //! An open message: what it is, what was collected of it, why nothing more can be written to it.
 
 use std::collections::BTreeMap;
-use std::mem;
+use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -40,9 +40,21 @@ pub(crate) struct Writer {
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
     fragments: Vec<Fragment>,
+    /// Its place among the writers that collect, from the first delta until what is collected is queued.
+    pub(super) place: Option<u64>,
     pub(super) bytes: usize,
-    /// What each chunk is, without its text, and its size so far.
-    shapes: BTreeMap<u32, (Chunk, usize)>,
+    /// What each chunk is.
+    chunks: BTreeMap<u32, Shape>,
+}
+
+/// A chunk without its text.
+#[derive(Debug)]
+struct Shape {
+    chunk: Chunk,
+    /// Its size so far.
+    bytes: usize,
+    /// Where its fragment stands among those collected, if one does.
+    at: usize,
 }
 
 impl Writer {
@@ -54,21 +66,25 @@ impl Writer {
         self.message_index
     }
 
+    /// Whether it was dropped: what it collected is still to be queued.
+    pub(super) fn is_dropped(&self) -> bool {
+        self.closed.load(Ordering::Acquire) == DROPPED
+    }
+
     /// The first reason counts.
     pub(super) fn close(&self, closed: Closed) {
         let _ = self.closed.compare_exchange(OPEN, closed as u8, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    pub(super) fn check_open(&self) -> Result<()> {
+    /// That the message takes no more, and why.
+    pub(super) fn error(&self) -> Error {
         let reason = match self.closed.load(Ordering::Acquire) {
-            OPEN => return Ok(()),
             FINISHED => "it is finished",
             REWOUND => "the conversation was rewound to before it",
             DELETED => "the conversation was deleted",
             _ => "its writer was dropped",
         };
-        let (conversation, message_index) = (self.name.clone(), self.message_index);
-        Err(Error::MessageClosed { conversation, message_index, reason })
+        Error::MessageClosed { conversation: self.name.clone(), message_index: self.message_index, reason }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Buffer> {
@@ -77,40 +93,51 @@ impl Writer {
 }
 
 impl Buffer {
-    /// Adds a delta, if it fits what its chunk is. True: it is the first since the buffer was emptied.
-    pub(super) fn push(&mut self, chunk_index: u32, delta: Chunk) -> Result<bool> {
+    /// Adds a delta, if it fits what its chunk is.
+    pub(super) fn push(&mut self, chunk_index: u32, delta: Chunk) -> Result<()> {
         let size = check_chunk(&delta)?;
-        match self.shapes.get_mut(&chunk_index) {
-            None => {
-                self.shapes.insert(chunk_index, (delta.shape(), size));
-            }
-            Some((shape, total)) => {
-                let misfit = |misfit| Error::InvalidInput(format!("a delta of chunk {chunk_index}: {misfit}"));
-                shape.push_fragment(delta.shape()).map_err(misfit)?;
-                *total += size;
-                if *total > Limits::CHUNK_BYTES {
+        let at = self.fragments.len();
+        let shape = match self.chunks.entry(chunk_index) {
+            Entry::Vacant(entry) => entry.insert(Shape { chunk: delta.shape(), bytes: size, at }),
+            Entry::Occupied(entry) => {
+                let shape = entry.into_mut();
+                let bytes = shape.bytes + size;
+                if bytes > Limits::CHUNK_BYTES {
                     return Err(Error::LimitExceeded {
                         what: "a chunk",
-                        actual: format!("{total} bytes"),
+                        actual: format!("{bytes} bytes"),
                         limit: format!("{} bytes", Limits::CHUNK_BYTES),
                     });
                 }
+                let misfit = |misfit| Error::InvalidInput(format!("a delta of chunk {chunk_index}: {misfit}"));
+                shape.chunk.push_fragment(delta.shape()).map_err(misfit)?;
+                shape.bytes = bytes;
+                shape
             }
-        }
+        };
         self.bytes += size;
-        let is_first = self.fragments.is_empty();
-        match self.fragments.iter_mut().find(|fragment| fragment.chunk_index == chunk_index) {
+        match self.fragments.get_mut(shape.at).filter(|fragment| fragment.chunk_index == chunk_index) {
             // The shape took it, so the fragments before it do.
             Some(fragment) => {
                 let _ = fragment.chunk.push_fragment(delta);
             }
-            None => self.fragments.push(Fragment { chunk_index, chunk: delta }),
+            None => {
+                shape.at = at;
+                self.fragments.push(Fragment { chunk_index, chunk: delta });
+            }
         }
-        Ok(is_first)
+        Ok(())
     }
 
-    pub(super) fn take(&mut self) -> Vec<Fragment> {
+    /// What is collected, in the order in which the chunks were first pushed to.
+    pub(super) fn fragments(&self) -> &[Fragment] {
+        &self.fragments
+    }
+
+    /// What was collected is queued: gives its place among the writers that collect.
+    pub(super) fn clear(&mut self) -> Option<u64> {
         self.bytes = 0;
-        mem::take(&mut self.fragments)
+        self.fragments = Vec::new();
+        self.place.take()
     }
 }

@@ -190,8 +190,9 @@ impl Store {
     /// As [`Store::entries_since`].
     pub fn tail(&self, name: impl Into<Name>, seq: u64) -> Result<Tail> {
         let name = name.into();
+        let head = self.log.core().published_head(name.id())?.ok_or_else(|| Error::no_conversation(&name))?;
         self.check_cursor(&name, seq)?;
-        Ok(Tail::new(Arc::clone(&self.log), name, seq))
+        Ok(Tail::new(Arc::clone(&self.log), name, head.incarnation, seq))
     }
 
     fn check_cursor(&self, name: &Name, seq: u64) -> Result<()> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::history::Entry;
 use crate::log::Log;
 use crate::model::Name;
@@ -29,6 +29,8 @@ use crate::model::Name;
 pub struct Tail {
     log: Arc<Log>,
     name: Name,
+    /// The conversation that is followed, of those that bear its name one after another.
+    incarnation: u64,
     cursor: u64,
     stopped: Arc<AtomicBool>,
 }
@@ -41,8 +43,8 @@ pub struct StopHandle {
 }
 
 impl Tail {
-    pub(crate) fn new(log: Arc<Log>, name: Name, cursor: u64) -> Self {
-        Self { log, name, cursor, stopped: Arc::default() }
+    pub(crate) fn new(log: Arc<Log>, name: Name, incarnation: u64, cursor: u64) -> Self {
+        Self { log, name, incarnation, cursor, stopped: Arc::default() }
     }
 
     /// The seq of the last entry that was given.
@@ -54,15 +56,20 @@ impl Tail {
     /// Waits for new entries, up to the timeout. Empty: there were none, or the tail was stopped.
     ///
     /// # Errors
-    /// `NotFound` if the conversation was deleted; `Corrupt`; `Io`.
+    /// `NotFound` if the conversation was deleted, also if there is another one under its name; `Closed` if the store is closed, and all of it was given; `Corrupt`;
+    /// `Io`.
     pub fn next(&mut self, timeout: Duration) -> Result<Vec<Entry>> {
         let core = self.log.core();
-        if !core.wait_for(self.name.id(), self.cursor, timeout, &self.stopped)? {
+        if !core.wait_for(&self.name, self.incarnation, self.cursor, timeout, &self.stopped)? {
             return Ok(Vec::new());
         }
         let range = self.cursor + 1..=u64::MAX - 1;
         let entries =
             core.entries(self.name.id(), &self.name, range, crate::log::engine::Order::Ascending, usize::MAX)?;
+        if core.published_head(self.name.id())?.is_none_or(|head| head.incarnation != self.incarnation) {
+            // What was read may be of another conversation of the same name.
+            return Err(Error::no_conversation(&self.name));
+        }
         self.cursor = entries.last().map_or(self.cursor, |entry| entry.seq);
         Ok(entries)
     }

@@ -1,76 +1,16 @@
 //! What readers see, and what becomes of a store, when the disk is slow, fails, or is damaged.
 
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::super::place::index_keys;
 use super::super::{AppendOptions, Durability, Log, Opening};
+use super::disk::Disk;
 use crate::error::{Error, Result};
-use crate::log::engine::{Batch, Directory, Engine, Memory, Order, Visit};
+use crate::log::engine::{Batch, Engine, Memory, Order};
 use crate::model::{Chunk, Message, Metadata, Name, Role, Timestamp};
 use crate::record::{self, Tombstone, key};
-
-/// A disk whose syncs wait for permission, and fail when they are told to.
-#[derive(Debug, Default)]
-struct Disk {
-    memory: Memory,
-    held: Mutex<bool>,
-    released: Condvar,
-    fails: AtomicBool,
-    waits: AtomicBool,
-}
-
-impl Disk {
-    fn hold(&self, held: bool) {
-        *self.held.lock().unwrap() = held;
-        self.released.notify_all();
-    }
-
-    /// Returns once somebody waits for a sync.
-    fn await_sync(&self) {
-        let until = Instant::now() + Duration::from_secs(20);
-        while !self.waits.load(Ordering::Acquire) {
-            if Instant::now() > until {
-                self.hold(false);
-                panic!("nobody syncs");
-            }
-            std::thread::yield_now();
-        }
-    }
-}
-
-impl Engine for Disk {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.memory.get(key)
-    }
-
-    fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
-        self.memory.scan(range, order, visit)
-    }
-
-    fn write(&self, batch: Batch) -> Result<()> {
-        self.memory.write(batch)
-    }
-
-    fn sync(&self) -> Result<()> {
-        let mut held = self.held.lock().unwrap();
-        while *held {
-            self.waits.store(true, Ordering::Release);
-            held = self.released.wait(held).unwrap();
-        }
-        self.waits.store(false, Ordering::Release);
-        if self.fails.load(Ordering::Acquire) {
-            return Err(Error::io("sync")(std::io::Error::other("the disk is gone")));
-        }
-        Ok(())
-    }
-
-    fn directory(&self) -> Option<&Directory> {
-        None
-    }
-}
 
 fn open(engine: Arc<dyn Engine>) -> Log {
     Log::open(engine, Arc::new(Timestamp::now), Duration::from_secs(3600), Opening::default()).unwrap()

@@ -1,5 +1,7 @@
 //! The log against a plain model, and what can only be seen from inside.
 
+mod accepted;
+mod disk;
 mod durable;
 mod fixture;
 mod forgetful;
