@@ -18,6 +18,7 @@
 //!
 //! Data flows one way; `provider` and `engine` never meet.
 
+mod embedded;
 mod error;
 mod history;
 mod log;

@@ -64,7 +64,8 @@ fn an_append_is_repeated_without_effect() {
     store.append("chat", &[user("c")]).unwrap();
     // Whatever is expected, and with times that the store gave: a repetition is a repetition.
     let options = with_key("k").with_expected(ExpectedHead::NewConversation);
-    let again = Receipt { duplicate: true, ..first };
+    let mut again = first;
+    again.duplicate = true;
     assert_eq!(store.append_with("chat", &[user("a"), user("b")], &options).unwrap(), again);
     store.close().unwrap();
     drop(store);

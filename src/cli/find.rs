@@ -1,6 +1,4 @@
-use conversation_store::Item;
 use conversation_store::model::Name;
-use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
 use super::output::Output;
@@ -24,17 +22,6 @@ pub(super) struct Args {
     r#in: Option<String>,
 }
 
-#[derive(Serialize)]
-struct Shown<'a> {
-    conversation: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<&'a str>,
-    message_index: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    chunk_index: Option<u32>,
-    seq: u64,
-}
-
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let store = location.read()?;
     let items = match &args.r#in {
@@ -42,13 +29,10 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         None => store.find_item_everywhere(&args.item_id)?,
     };
     for item in &items {
-        let Item { conversation, key, message_index, chunk_index, seq } = item;
-        let (conversation, key) = (conversation.to_string(), key.as_deref());
-        let shown = Shown { conversation, key, message_index: *message_index, chunk_index: *chunk_index, seq: *seq };
-        output.result(&shown, || {
-            let chunk = chunk_index.map_or_else(String::new, |chunk| format!(", chunk {chunk}"));
-            let name = text::printable(key.unwrap_or(&shown.conversation));
-            format!("{name}: message {message_index}{chunk}, seq {seq}")
+        output.result(item, || {
+            let chunk = item.chunk_index.map_or_else(String::new, |chunk| format!(", chunk {chunk}"));
+            let name = text::printable(&item.key.clone().unwrap_or_else(|| item.conversation.to_string()));
+            format!("{name}: message {}{chunk}, seq {}", item.message_index, item.seq)
         })?;
     }
     if items.is_empty() {

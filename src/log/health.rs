@@ -1,8 +1,6 @@
 //! How a store is: what keeps it from being written, and what was lost.
 
-use std::path::{Path, PathBuf};
-
-use crate::log::engine::{Directory, Engine};
+use std::path::PathBuf;
 
 /// What opening a store found, and what happened since. All of it is absent from a store that is well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,13 +21,4 @@ pub struct Health {
     pub poisoned: Option<String>,
     /// The store was closed.
     pub closed: bool,
-}
-
-/// What the engine tells.
-pub(super) fn of(engine: &dyn Engine) -> Health {
-    Health {
-        disk_full: engine.directory().is_some_and(Directory::disk_full),
-        set_aside: engine.directory().and_then(Directory::set_aside).map(Path::to_owned),
-        ..Health::default()
-    }
 }

@@ -22,17 +22,17 @@ fn over(what: &'static str, actual: usize, limit: usize, unit: &str) -> Error {
     Error::LimitExceeded { what, actual: format!("{actual} {unit}"), limit: format!("{limit} {unit}") }
 }
 
-pub(super) fn check_name(what: &'static str, name: &str) -> Result<()> {
+pub(crate) fn check_name(what: &'static str, name: &str) -> Result<()> {
     if name.len() > Limits::NAME_BYTES { Err(over(what, name.len(), Limits::NAME_BYTES, "bytes")) } else { Ok(()) }
 }
 
-pub(super) fn check_key(name: &Name) -> Result<()> {
+pub(crate) fn check_key(name: &Name) -> Result<()> {
     name.key().map_or(Ok(()), |key| check_name("a conversation's key", key))?;
     name.owner().map_or(Ok(()), |owner| check_name("an owner", owner))
 }
 
 /// The bytes of the messages' chunks, if all is within the limits.
-pub(super) fn check_messages(messages: &[Message]) -> Result<usize> {
+pub(crate) fn check_messages(messages: &[Message]) -> Result<usize> {
     if messages.is_empty() {
         return Err(Error::InvalidInput("an append needs at least one message".to_owned()));
     }
@@ -52,7 +52,7 @@ pub(super) fn check_messages(messages: &[Message]) -> Result<usize> {
     Ok(total)
 }
 
-pub(super) fn check_tags(tags: &[String]) -> Result<()> {
+pub(crate) fn check_tags(tags: &[String]) -> Result<()> {
     if tags.len() > Limits::TAGS {
         return Err(over("a conversation", tags.len(), Limits::TAGS, "tags"));
     }
@@ -65,7 +65,7 @@ pub(super) fn check_tags(tags: &[String]) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn check_summary(summary: &str) -> Result<()> {
+pub(crate) fn check_summary(summary: &str) -> Result<()> {
     if summary.trim().is_empty() {
         return Err(Error::InvalidInput("a summary needs words".to_owned()));
     }
@@ -75,18 +75,18 @@ pub(super) fn check_summary(summary: &str) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn check_append(bytes: usize) -> Result<()> {
+pub(crate) fn check_append(bytes: usize) -> Result<()> {
     if bytes > Limits::APPEND_BYTES { Err(over("an append", bytes, Limits::APPEND_BYTES, "bytes")) } else { Ok(()) }
 }
 
 /// The chunk's size in bytes, if it is within the limit.
-pub(super) fn check_chunk(chunk: &Chunk) -> Result<usize> {
+pub(crate) fn check_chunk(chunk: &Chunk) -> Result<usize> {
     let size = chunk_bytes(chunk);
     if size > Limits::CHUNK_BYTES { Err(over("a chunk", size, Limits::CHUNK_BYTES, "bytes")) } else { Ok(size) }
 }
 
 /// The bytes of a chunk's texts.
-pub(super) fn chunk_bytes(chunk: &Chunk) -> usize {
+pub(crate) fn chunk_bytes(chunk: &Chunk) -> usize {
     let some = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let image = |image: &crate::model::Image| image.url.len() + some(&image.mime_type);
     let audio = |audio: &crate::model::Audio| {

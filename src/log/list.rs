@@ -1,15 +1,11 @@
 //! Which conversations there are, newest activity first.
 
-use std::ops::ControlFlow;
-
 use serde::Serialize;
 
-use super::core::Core;
 use super::limits::check_name;
 use crate::error::{Error, Result};
-use crate::log::engine::Order;
 use crate::model::{ConversationId, Timestamp};
-use crate::record::{self, Head, key};
+use crate::record::Head;
 
 /// Which page of the list, and how long it is.
 ///
@@ -39,13 +35,13 @@ pub struct ListQuery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     /// The second under which the index has the last item.
-    second: u64,
+    pub(crate) second: u64,
     place: Place,
 }
 
 /// The order within the list: microseconds of last activity, then the id; the highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+pub(crate) struct Place {
     micros: i64,
     conversation: ConversationId,
 }
@@ -175,7 +171,7 @@ impl std::str::FromStr for Cursor {
 }
 
 impl ListItem {
-    pub(super) fn new(id: ConversationId, head: &Head) -> Self {
+    pub(crate) fn new(id: ConversationId, head: &Head) -> Self {
         Self {
             id,
             owner: head.owner.clone(),
@@ -192,109 +188,36 @@ impl ListItem {
 }
 
 impl ListItem {
-    fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         Place { micros: self.last_activity.as_micros(), conversation: self.id }
     }
 }
 
-impl Core {
-    /// What the list says of one conversation.
-    pub(crate) fn describe(&self, id: ConversationId) -> Result<Option<ListItem>> {
-        Ok(self.published_head(id)?.map(|head| ListItem::new(id, &head)))
-    }
-
-    pub(crate) fn list(&self, query: &ListQuery) -> Result<ListPage> {
-        if query.limit == 0 {
-            return Err(Error::InvalidInput("a page of the list needs a limit of at least 1".to_owned()));
-        }
-        check_name("an owner", &query.owner)?;
-        let mut pager =
-            Pager { query, title: query.title.as_ref().map(|title| title.to_lowercase()), items: Vec::new() };
-        match query.tags.first() {
-            Some(tag) => self.list_tagged(tag, &mut pager)?,
-            None => self.list_all(&mut pager)?,
-        }
-        Ok(pager.page())
-    }
-
-    /// Reads the owner's index second by second: within one, the heads tell the order.
-    fn list_all(&self, pager: &mut Pager<'_>) -> Result<()> {
-        let all = key::index_of(&record::digest(pager.query.owner.as_bytes()));
-        let start = match pager.query.after {
-            Some(cursor) => [all.as_slice(), &(!cursor.second).to_be_bytes()].concat(),
-            None => all.clone(),
-        };
-        let (mut result, mut current, mut found) = (Ok(()), None, Vec::new());
-        self.engine.scan(&start..&key::after(&all), Order::Ascending, &mut |key, _| {
-            let Some((_, second, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
-            if current != Some(second) {
-                pager.add(current.unwrap_or(second), &mut found);
-                current = Some(second);
-                if pager.is_full() {
-                    return ControlFlow::Break(());
-                }
-            }
-            match self.head_for_list(id) {
-                // No head: it is new and not durable yet, or it is being deleted.
-                Ok(head) => found.extend(head.map(|head| ListItem::new(id, &head))),
-                Err(error) => result = Err(error),
-            }
-            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        pager.add(current.unwrap_or_default(), &mut found);
-        result
-    }
-
-    fn list_tagged(&self, tag: &str, pager: &mut Pager<'_>) -> Result<()> {
-        let prefix = key::tagged(&record::digest(pager.query.owner.as_bytes()), &record::digest(tag.as_bytes()));
-        let mut ids = Vec::new();
-        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
-            ids.extend(key::parse_tag(key));
-            ControlFlow::Continue(())
-        })?;
-        let mut found = Vec::new();
-        for id in ids {
-            found.extend(self.head_for_list(id)?.map(|head| ListItem::new(id, &head)));
-        }
-        found.sort_unstable_by_key(|item| std::cmp::Reverse(item.place()));
-        for item in found {
-            pager.add(item.last_activity.second(), &mut vec![item]);
-        }
-        Ok(())
-    }
-
-    /// The head that readers see, without making it one of those in use.
-    pub(super) fn head_for_list(&self, id: ConversationId) -> Result<Option<Head>> {
-        loop {
-            let state = self.lock();
-            if let Some(slot) = state.slots.get(&id) {
-                return Ok(slot.published.as_deref().cloned());
-            }
-            let generation = state.generation;
-            drop(state);
-            let head = self.stored_head(id)?;
-            let state = self.lock();
-            if state.generation == generation && !state.slots.contains_key(&id) {
-                return Ok(head);
-            }
-        }
-    }
-}
-
 /// Collects a page, and one item more, which tells that there is a next one.
-struct Pager<'a> {
+pub(crate) struct Pager<'a> {
     query: &'a ListQuery,
     title: Option<String>,
     items: Vec<(u64, ListItem)>,
 }
 
-impl Pager<'_> {
-    fn is_full(&self) -> bool {
+impl<'a> Pager<'a> {
+    /// An empty page, if the query can be answered.
+    pub(crate) fn new(query: &'a ListQuery) -> Result<Self> {
+        if query.limit == 0 {
+            return Err(Error::InvalidInput("a page of the list needs a limit of at least 1".to_owned()));
+        }
+        check_name("an owner", &query.owner)?;
+        let title = query.title.as_ref().map(|title| title.to_lowercase());
+        Ok(Self { query, title, items: Vec::new() })
+    }
+
+    /// Whether it is full, and the next page has an item.
+    pub(crate) fn is_full(&self) -> bool {
         self.items.len() > self.query.limit
     }
 
-    /// Adds what the index has under one second.
-    fn add(&mut self, second: u64, found: &mut Vec<ListItem>) {
+    /// Adds the conversations whose last activity lies in one second.
+    pub(crate) fn add(&mut self, second: u64, found: &mut Vec<ListItem>) {
         found.retain(|item| self.is_wanted(second, item));
         found.sort_unstable_by_key(|item| std::cmp::Reverse(item.place()));
         let room = (self.query.limit + 1).saturating_sub(self.items.len());
@@ -310,7 +233,7 @@ impl Pager<'_> {
             && item.owner == self.query.owner
     }
 
-    fn page(mut self) -> ListPage {
+    pub(crate) fn page(mut self) -> ListPage {
         let has_more = self.is_full();
         self.items.truncate(self.query.limit);
         let last = self.items.last().filter(|_| has_more);

@@ -1,7 +1,5 @@
 //! What an append may be told, and what it gets.
 
-use crate::model::ConversationId;
-
 /// What [`crate::Store::append_with`] may be told.
 ///
 /// ```
@@ -74,21 +72,4 @@ impl AppendOptions {
         self.durability = durability;
         self
     }
-}
-
-/// What an append got.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Receipt {
-    /// The conversation's id.
-    pub conversation: ConversationId,
-    /// The seq of the first entry.
-    pub first_seq: u64,
-    /// The seq of the last entry.
-    pub last_seq: u64,
-    /// The index of each message, in order.
-    pub message_indexes: Vec<u64>,
-    /// Whether it survives a power cut already.
-    pub durable: bool,
-    /// Whether this was a repetition: nothing was written.
-    pub duplicate: bool,
 }

@@ -7,7 +7,7 @@ use crate::model::{Body, Message, Role};
 const TITLE_CHARS: usize = 80;
 
 /// The title that the first user text gives, and its message.
-pub(super) fn title(messages: &[Message]) -> Option<(u64, String)> {
+pub(crate) fn title(messages: &[Message]) -> Option<(u64, String)> {
     (0..).zip(messages).filter(|(_, message)| message.role == Role::User).find_map(|(index, message)| {
         let text = message.chunks.iter().find_map(|chunk| match &chunk.body {
             Body::Text { text, .. } if !text.trim_start().is_empty() => Some(text),
@@ -18,7 +18,7 @@ pub(super) fn title(messages: &[Message]) -> Option<(u64, String)> {
 }
 
 /// The title that stored messages give, and the index of the one that gives it.
-pub(super) fn first_title(messages: &[StoredMessage]) -> Option<(u64, String)> {
+pub(crate) fn first_title(messages: &[StoredMessage]) -> Option<(u64, String)> {
     messages.iter().find_map(|stored| {
         let (_, title) = title(std::slice::from_ref(&stored.message))?;
         Some((stored.index, title))

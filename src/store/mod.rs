@@ -9,14 +9,14 @@ use std::ops::{Bound, RangeBounds, RangeInclusive};
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::embedded::engine::{self, Order};
+use crate::embedded::{self, Embedded};
 use crate::error::{Error, Result};
 use crate::history::Conversation;
 use crate::history::Entry;
 use crate::history::StoredMessage;
-use crate::log::engine::{self, Order};
 use crate::log::{
-    self, AppendOptions, BackupSummary, Health, Item, ListItem, ListPage, ListQuery, Log, Receipt, Redaction,
-    Verification,
+    AppendOptions, BackupSummary, Health, Item, ListItem, ListPage, ListQuery, Receipt, Redaction, Verification,
 };
 use crate::model::{ConversationId, Message, Metadata, Name, Role};
 
@@ -41,7 +41,7 @@ pub use writer::MessageWriter;
 /// ```
 #[derive(Clone)]
 pub struct Store {
-    log: Arc<Log>,
+    log: Arc<Embedded>,
 }
 
 impl fmt::Debug for Store {
@@ -462,9 +462,9 @@ impl Store {
                 format!("a store in memory would be gone at once: open backup:{shown} to read the backup as it is");
             return Err(Error::InvalidInput(text));
         }
-        log::check_backup(file, &mut |done, all| progress(done, 2 * all))?;
+        embedded::check_backup(file, &mut |done, all| progress(done, 2 * all))?;
         let engine = engine::open(url)?;
-        let summary = log::restore(file, &engine, &mut |done, all| progress(all + done, 2 * all))?;
+        let summary = embedded::restore(file, &engine, &mut |done, all| progress(all + done, 2 * all))?;
         // The first opening marks the directory as a store.
         drop(engine);
         Self::open(url)?.close()?;

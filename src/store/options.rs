@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Store;
+use crate::embedded::engine;
+use crate::embedded::{Clock, Embedded, Opening};
 use crate::error::{Error, Result};
-use crate::log::engine;
-use crate::log::{Clock, Log, Opening};
 use crate::model::Timestamp;
 
 /// How a store is opened.
@@ -103,6 +103,6 @@ impl StoreOptions {
             return Err(Error::NotFound { what: format!("a store at {url}") });
         }
         let engine = engine::open(url)?;
-        Ok(Store { log: Arc::new(Log::open(engine, Arc::clone(&self.clock), self.window, self.opening)?) })
+        Ok(Store { log: Arc::new(Embedded::open(engine, Arc::clone(&self.clock), self.window, self.opening)?) })
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::embedded::Embedded;
 use crate::error::{Error, Result};
 use crate::history::Entry;
-use crate::log::Log;
 use crate::model::Name;
 
 /// Follows a conversation: gives its entries as they become durable, each once, in order.
@@ -27,7 +27,7 @@ use crate::model::Name;
 /// ```
 #[derive(Debug)]
 pub struct Tail {
-    log: Arc<Log>,
+    log: Arc<Embedded>,
     name: Name,
     /// The conversation that is followed, of those that bear its name one after another.
     incarnation: u64,
@@ -38,12 +38,12 @@ pub struct Tail {
 /// Ends a [`Tail`], from any thread.
 #[derive(Clone, Debug)]
 pub struct StopHandle {
-    log: Arc<Log>,
+    log: Arc<Embedded>,
     stopped: Arc<AtomicBool>,
 }
 
 impl Tail {
-    pub(crate) fn new(log: Arc<Log>, name: Name, incarnation: u64, cursor: u64) -> Self {
+    pub(crate) fn new(log: Arc<Embedded>, name: Name, incarnation: u64, cursor: u64) -> Self {
         Self { log, name, incarnation, cursor, stopped: Arc::default() }
     }
 
@@ -65,7 +65,7 @@ impl Tail {
         }
         let range = self.cursor + 1..=u64::MAX - 1;
         let entries =
-            core.entries(self.name.id(), &self.name, range, crate::log::engine::Order::Ascending, usize::MAX)?;
+            core.entries(self.name.id(), &self.name, range, crate::embedded::engine::Order::Ascending, usize::MAX)?;
         if core.published_head(self.name.id())?.is_none_or(|head| head.incarnation != self.incarnation) {
             // What was read may be of another conversation of the same name.
             return Err(Error::no_conversation(&self.name));

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::embedded::{Embedded, Writer};
 use crate::error::Result;
-use crate::log::{Log, Receipt, Writer};
+use crate::log::Receipt;
 use crate::model::{Chunk, ConversationId, FinishReason, Json, Metadata};
 use crate::provider::Event;
 
@@ -33,7 +34,7 @@ use crate::provider::Event;
 /// ```
 #[derive(Debug)]
 pub struct MessageWriter {
-    log: Arc<Log>,
+    log: Arc<Embedded>,
     writer: Arc<Writer>,
     receipt: Receipt,
     /// What the provider said of the message as a whole.
@@ -41,7 +42,7 @@ pub struct MessageWriter {
 }
 
 impl MessageWriter {
-    pub(crate) fn new(log: Arc<Log>, writer: Arc<Writer>, receipt: Receipt) -> Self {
+    pub(crate) fn new(log: Arc<Embedded>, writer: Arc<Writer>, receipt: Receipt) -> Self {
         Self { log, writer, receipt, said: Metadata::default() }
     }
 

@@ -51,11 +51,8 @@ impl Acks {
                 Err(error) => return Err(error.into()),
             };
             if last < *acknowledged {
-                missing.push(Problem {
-                    conversation: Some(*conversation),
-                    seq: Some(last + 1),
-                    detail: format!("it was acknowledged up to seq {acknowledged}, and ends before this one"),
-                });
+                let detail = format!("it was acknowledged up to seq {acknowledged}, and ends before this one");
+                missing.push(Problem::new(Some(*conversation), Some(last + 1), detail));
             }
         }
         Ok(missing)

@@ -3,14 +3,12 @@ mod acks;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use conversation_store::{Problem, Verification};
-use serde::Serialize;
-
 use super::failure::{Exit, Outcome};
 use super::output::{ERROR, Output};
 use super::progress::Progress;
 use super::{Location, text};
 use acks::Acks;
+use conversation_store::{Problem, Verification};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,13 +32,6 @@ pub(super) struct Args {
     acks: Option<PathBuf>,
 }
 
-#[derive(Serialize)]
-struct Shown<'a> {
-    conversations: u64,
-    entries: u64,
-    problems: &'a [Problem],
-}
-
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let acks = args.acks.as_deref().map(Acks::read).transpose()?;
     let store = if args.accept_loss { location.open_accepting_loss()? } else { location.read()? };
@@ -50,10 +41,8 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     if let Some(acks) = acks {
         found.problems.extend(acks.missing(&store)?);
     }
-    let Verification { conversations, entries, problems } = &found;
-    let shown = Shown { conversations: *conversations, entries: *entries, problems };
-    output.result(&shown, || text(&found))?;
-    Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
+    output.result(&found, || text(&found))?;
+    Ok(if found.problems.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
 fn text(found: &Verification) -> String {
@@ -76,10 +65,11 @@ mod tests {
     #[test]
     fn problems_come_first_and_the_verdict_last() {
         let plain = |found: &Verification| anstream::adapter::strip_str(&text(found)).to_string();
-        let clean = Verification { conversations: 1, entries: 14, problems: Vec::new() };
-        assert_eq!(plain(&clean), "1 conversation, 14 entries: no problems");
-        let problem = Problem { conversation: None, seq: None, detail: "a key cannot be read".to_owned() };
-        let found = Verification { problems: vec![problem], conversations: 2, ..clean };
+        let mut found = Verification::default();
+        (found.conversations, found.entries) = (1, 14);
+        assert_eq!(plain(&found), "1 conversation, 14 entries: no problems");
+        found.problems = vec![Problem::new(None, None, "a key cannot be read")];
+        found.conversations = 2;
         let wanted = "problem: store: a key cannot be read\n2 conversations, 14 entries: 1 problem";
         assert_eq!(plain(&found), wanted);
     }

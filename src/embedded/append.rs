@@ -1,0 +1,167 @@
+//! Appends: checked and numbered when they are queued.
+
+use std::sync::MutexGuard;
+
+use super::core::Core;
+use super::place::{Draft, Placed};
+use super::state::{Pending, State};
+use crate::error::{Error, Result};
+use crate::log::limits::{check_key, check_messages, check_name};
+use crate::log::{AppendOptions, Durability, ExpectedHead, Receipt};
+use crate::model::{ConversationId, Message, Name};
+use crate::record::{self, Body, Head, key};
+
+/// What an append is taken under.
+pub(super) struct Terms<'a> {
+    expected: ExpectedHead,
+    durability: Durability,
+    key: Option<Key<'a>>,
+}
+
+/// An idempotency key, and what it stands for.
+struct Key<'a> {
+    key: &'a str,
+    digest: [u8; 16],
+    content_digest: [u8; 16],
+}
+
+/// What becomes of an append.
+pub(super) enum Admission<'a> {
+    /// It is to be placed.
+    New(MutexGuard<'a, State>),
+    /// Its key was used before: this is the receipt.
+    Duplicate(Receipt),
+}
+
+impl<'a> Terms<'a> {
+    /// `content`: what the idempotency key stands for.
+    pub(super) fn new(options: &'a AppendOptions, durability: Durability, content: &[u8]) -> Result<Self> {
+        let key = options.idempotency_key.as_deref().map(|key| {
+            check_name("an idempotency key", key)?;
+            Ok::<_, Error>(Key { key, digest: record::digest(key.as_bytes()), content_digest: record::digest(content) })
+        });
+        Ok(Self { expected: options.expected, durability, key: key.transpose()? })
+    }
+}
+
+impl Core {
+    pub(crate) fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
+        check_key(name)?;
+        let content = check_messages(messages)?;
+        let body = Body::messages(messages, content)?;
+        let terms = Terms::new(options, options.durability, body.content())?;
+        let id = name.id();
+        let _pin = self.pin(id)?;
+        let mut state = match self.admit(name, &terms)? {
+            Admission::New(state) => state,
+            Admission::Duplicate(receipt) => return Ok(receipt),
+        };
+        let draft = Draft { name, body, messages: messages.len() as u64, base: None, said: messages };
+        let mut placed = self.place(&mut state, id, draft, |_| ());
+        note_key(&mut state, &terms, &mut placed)?;
+        self.queue(state, placed, options.durability)
+    }
+
+    /// Whether an append to a conversation, which is pinned, is taken. The key is looked at first.
+    pub(super) fn admit(&self, name: &Name, terms: &Terms<'_>) -> Result<Admission<'_>> {
+        let id = name.id();
+        let mut state = self.writable(id, terms.durability)?;
+        if let Some(Key { key, digest, content_digest }) = &terms.key {
+            let (receipt, locked) = self.find_receipt(id, digest, terms.durability, state)?;
+            state = locked;
+            if let Some(receipt) = receipt {
+                if ![*content_digest, record::FORGOTTEN].contains(&receipt.content_digest) {
+                    return Err(Error::KeyReused { conversation: name.clone(), key: (*key).to_owned() });
+                }
+                return self.repeat(id, receipt, terms.durability, state).map(Admission::Duplicate);
+            }
+        }
+        let slot = state.slot(id);
+        slot.check_owner(name)?;
+        slot.check_free(name)?;
+        check_expected(name, terms.expected, slot.queued.as_deref())?;
+        Ok(Admission::New(state))
+    }
+
+    /// What a repeated append is told, once it is as durable as it wants to be.
+    fn repeat(
+        &self,
+        id: ConversationId,
+        receipt: record::Receipt,
+        durability: Durability,
+        mut state: MutexGuard<'_, State>,
+    ) -> Result<Receipt> {
+        let mut durable = state.slot(id).published.as_ref().is_some_and(|head| head.next_seq > receipt.last_seq);
+        if !durable && durability == Durability::Durable {
+            self.queue_durable(state, Pending::default())?;
+            durable = true;
+        }
+        let message_indexes = receipt.message_indexes();
+        let record::Receipt { first_seq, last_seq, .. } = receipt;
+        Ok(Receipt { conversation: id, first_seq, last_seq, message_indexes, durable, duplicate: true })
+    }
+
+    /// The receipt under an idempotency key, queued or stored. The lock is given up while the engine is read.
+    fn find_receipt<'a>(
+        &'a self,
+        id: ConversationId,
+        digest: &[u8; 16],
+        durability: Durability,
+        mut state: MutexGuard<'a, State>,
+    ) -> Result<(Option<record::Receipt>, MutexGuard<'a, State>)> {
+        let mut read = None;
+        loop {
+            let slot = state.slot(id);
+            if let Some(receipt) = slot.receipts.get(digest) {
+                return Ok((Some(receipt.clone()), state));
+            }
+            let Some(head) = slot.queued.as_ref().filter(|_| slot.published.is_some()) else {
+                return Ok((None, state));
+            };
+            // What was published while the engine was read may have been missed there.
+            let seen = slot.published_count;
+            if let Some((_, stored)) = read.filter(|(at, _)| *at == seen) {
+                // A receipt of entries that are not there: they were lost, and the key with them.
+                let stored = Option::filter(stored, |receipt: &record::Receipt| receipt.last_seq < head.next_seq);
+                return Ok((stored, state));
+            }
+            drop(state);
+            let key = key::receipt(id, digest);
+            let stored = match self.engine.get(&key)? {
+                Some(bytes) => Some(record::open("an idempotency record", &key, &bytes)?),
+                None => None,
+            };
+            read = Some((seen, stored));
+            state = self.writable(id, durability)?;
+        }
+    }
+}
+
+/// Lets an append's key stand for it.
+pub(super) fn note_key(state: &mut State, terms: &Terms<'_>, placed: &mut Placed) -> Result<()> {
+    let Some(Key { digest, content_digest, .. }) = &terms.key else { return Ok(()) };
+    let Receipt { conversation, first_seq, last_seq, ref message_indexes, .. } = placed.receipt;
+    let (first_message_index, messages) = (placed.base, message_indexes.len() as u64);
+    let content_digest = *content_digest;
+    let receipt = record::Receipt { first_seq, last_seq, first_message_index, messages, content_digest };
+    let key = key::receipt(conversation, digest);
+    let value = record::seal(&key, &receipt)?;
+    placed.pending.ops.push((key, Some(value)));
+    placed.pending.receipt = Some(*digest);
+    state.slot(conversation).receipts.insert(*digest, receipt);
+    Ok(())
+}
+
+fn check_expected(name: &Name, expected: ExpectedHead, head: Option<&Head>) -> Result<()> {
+    let actual = head.map_or(0, |head| head.next_seq - 1);
+    let conversation = || name.clone();
+    match expected {
+        ExpectedHead::NewConversation if head.is_some() => {
+            Err(Error::NameTaken { conversation: conversation(), actual })
+        }
+        ExpectedHead::At(seq) if seq != actual => {
+            Err(Error::StaleHead { conversation: conversation(), expected: seq, actual })
+        }
+        ExpectedHead::Any | ExpectedHead::NewConversation | ExpectedHead::At(_) => Ok(()),
+    }
+}

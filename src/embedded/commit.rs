@@ -1,0 +1,155 @@
+//! Group commit: whoever finds nobody leading leads, and takes along what has queued up.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::core::{COMMIT, Core};
+use super::state::{Pending, Room, Signal, State, Unsealed, Waiter};
+use crate::embedded::engine::{Batch, Directory};
+use crate::error::{Error, Result};
+use crate::model::ConversationId;
+use crate::record::{self, Commit, Head, key};
+
+/// The longest that a commit waits for company; never more than a quarter of the commit before it.
+const PATIENCE: Duration = Duration::from_micros(200);
+
+impl Core {
+    /// Queues what is collected, and commits what has waited for a window, unless somebody commits already. For the
+    /// background thread: it waits for nothing but the engine.
+    pub(super) fn tick(&self) {
+        // The writers are told at their next call.
+        let _ = self.queue_collected(Room::Bounded);
+        let mut state = self.lock();
+        state.due = state.queue.len();
+        if !state.led && state.due > 0 {
+            state.led = true;
+            drop(state);
+            // Those who wait are told.
+            let _ = self.lead(None);
+        }
+    }
+
+    /// Commits batch by batch until the own write is durable; without one, a single batch.
+    pub(super) fn lead(&self, own: Option<&Waiter>) -> Result<()> {
+        loop {
+            let mut state = self.gather();
+            let mut batch = state.take();
+            let last = state.commit;
+            drop(state);
+            let start = Instant::now();
+            let result = self.commit(last, &mut batch);
+            let taken = start.elapsed();
+            let mut state = self.lock();
+            state.crowd = batch.iter().chain(&state.queue).filter(|pending| pending.waiter.is_some()).count();
+            state.patience = (taken / 4).min(PATIENCE);
+            let signal = match &result {
+                Ok(commit) => {
+                    state.commit = *commit;
+                    state.publish(&mut batch);
+                    Signal::Done
+                }
+                Err(error) => {
+                    batch = state.fail(batch, error.to_string());
+                    Signal::Failed
+                }
+            };
+            let own_is_done = batch
+                .iter()
+                .filter_map(|pending| pending.waiter.as_deref())
+                .any(|waiter| own.is_some_and(|own| std::ptr::eq(own, waiter)));
+            let next = state.queue.iter().find_map(|pending| pending.waiter.clone());
+            let stop = own.is_none() || own_is_done || state.queue.is_empty();
+            if stop {
+                state.led = next.is_some();
+            }
+            let held_back = state.held_back && !state.is_full();
+            state.held_back &= !held_back;
+            let late = stop && next.is_none() && state.due > 0;
+            let (tailing, waiting) = (state.tailing > 0, state.waiting > 0);
+            drop(state);
+            // First the next leader, so that it commits while the others wake up.
+            if let Some(next) = next.filter(|_| stop) {
+                next.tell(Signal::Lead);
+            }
+            if late || held_back {
+                self.ticker.hurry();
+            }
+            for waiter in batch.iter().filter_map(|pending| pending.waiter.as_deref()) {
+                if !own.is_some_and(|own| std::ptr::eq(own, waiter)) {
+                    waiter.tell(signal);
+                }
+            }
+            if waiting {
+                self.room.notify_all();
+            }
+            if tailing {
+                self.published.notify_all();
+            }
+            if stop {
+                return result.map(|_| ()).map_err(|error| Error::Poisoned { cause: error.to_string() });
+            }
+        }
+    }
+
+    /// The state, once those who waited for the last commit have written again, or were given the time to: what they
+    /// write shares this commit then. Who writes alone waits for nobody.
+    fn gather(&self) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        if state.is_gathered() {
+            return state;
+        }
+        state.gathers = true;
+        let patience = state.patience;
+        let gathered = self.gathered.wait_timeout_while(state, patience, |state| !state.is_gathered());
+        let (mut state, _) = gathered.unwrap_or_else(PoisonError::into_inner);
+        state.gathers = false;
+        state
+    }
+
+    /// Writes a batch after the last commit, and syncs. Gives the commit that it is. A panic is an error like another: those
+    /// who wait are told.
+    fn commit(&self, last: Commit, pending: &mut [Pending]) -> Result<Commit> {
+        catch_unwind(AssertUnwindSafe(|| self.write(last, pending)))
+            .unwrap_or_else(|_| Err(Error::io("commit")(std::io::Error::other("the engine panicked"))))
+    }
+
+    fn write(&self, last: Commit, pending: &mut [Pending]) -> Result<Commit> {
+        let mut commit = Commit { number: last.number + 1, ..last };
+        let mut batch = Batch::default();
+        let mut heads: HashMap<ConversationId, Option<Arc<Head>>> = HashMap::new();
+        for pending in pending {
+            if let Some(Unsealed { conversation, first_seq, mut header, body }) = pending.record.take() {
+                header.commit = commit.number;
+                let values = record::seal_record(conversation, first_seq, &header, body)?;
+                batch.ops.extend(values.into_iter().map(|(key, value)| (key, Some(value))));
+            }
+            batch.ops.append(&mut pending.ops);
+            if let Some((id, head)) = &pending.head {
+                commit.count(pending.before.as_deref(), head.as_deref());
+                heads.insert(*id, head.clone());
+            }
+        }
+        if batch.ops.is_empty() && heads.is_empty() {
+            return Ok(last);
+        }
+        for (id, head) in heads {
+            let key = key::head(id);
+            match head {
+                Some(head) => {
+                    let value = record::seal(&key, &*head)?;
+                    batch.put(key, value);
+                }
+                None => batch.remove(key),
+            }
+        }
+        let key = key::meta(COMMIT);
+        let value = record::seal(&key, &commit)?;
+        batch.put(key, value);
+        self.engine.write(batch)?;
+        self.engine.sync()?;
+        let watermark = self.engine.directory().map(Directory::watermark);
+        watermark.map_or(Ok(()), |watermark| watermark.set(commit.number)).map(|()| commit)
+    }
+}

@@ -1,0 +1,196 @@
+//! What the log's threads share, and the slots of the conversations in use.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::state::{Phase, Slot, State};
+use super::ticker::Ticker;
+use crate::embedded::engine::Engine;
+use crate::error::{Error, Result};
+use crate::log::Health;
+use crate::model::{ConversationId, Name, Timestamp};
+use crate::record::{Head, Tombstone, key};
+
+/// The store's key of its last commit.
+pub(super) const COMMIT: &str = "commit";
+/// The store's key of its marker.
+pub(super) const STORE: &str = "store";
+/// The store's key of its epoch: how often it was opened.
+pub(super) const EPOCH: &str = "epoch";
+/// The store's key that is present while a restore is under way.
+pub(super) const RESTORING: &str = "restoring";
+
+/// Slots of idle conversations that are kept, so that their heads need not be read again.
+const IDLE_SLOTS: usize = 10_000;
+
+/// Where the store's times come from.
+pub(crate) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// What the log's threads share.
+pub(crate) struct Core {
+    pub(super) engine: Arc<dyn Engine>,
+    pub(super) clock: Clock,
+    pub(super) epoch: u64,
+    /// What opening found.
+    pub(super) health: Health,
+    pub(super) state: Mutex<State>,
+    pub(super) ticker: Ticker,
+    /// The leader has gathered what it waits for.
+    pub(super) gathered: Condvar,
+    /// There is room in the queue again, or a conversation is no longer frozen.
+    pub(super) room: Condvar,
+    /// Something was published.
+    pub(super) published: Condvar,
+    /// One fork or deletion at a time.
+    pub(super) structure: Mutex<()>,
+}
+
+/// Keeps a conversation's slot in memory.
+pub(super) struct Pin<'a> {
+    pub(super) core: &'a Core,
+    pub(super) id: ConversationId,
+}
+
+impl Drop for Pin<'_> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.core.lock().slots.get_mut(&self.id) {
+            slot.pins = slot.pins.saturating_sub(1);
+        }
+    }
+}
+
+impl Core {
+    pub(super) fn new(engine: Arc<dyn Engine>, clock: Clock, epoch: u64, health: Health, state: State) -> Self {
+        Self {
+            engine,
+            clock,
+            epoch,
+            health,
+            state: Mutex::new(state),
+            ticker: Ticker::default(),
+            gathered: Condvar::new(),
+            room: Condvar::new(),
+            published: Condvar::new(),
+            structure: Mutex::new(()),
+        }
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        let state = self.lock();
+        Health { poisoned: state.poisoned.clone(), closed: state.phase != Phase::Open, ..self.health.clone() }
+    }
+
+    /// Goes on to the next phase of the store's life, and lets all who wait look at it.
+    pub(super) fn enter(&self, phase: Phase) {
+        self.lock().phase = phase;
+        self.room.notify_all();
+        self.published.notify_all();
+    }
+
+    /// Waits until the published head of a conversation's incarnation is past a seq. False: the timeout passed, or it was
+    /// stopped.
+    ///
+    /// # Errors
+    /// `NotFound` if the conversation was deleted, whatever was made under its name since; `Closed` if the store is, and
+    /// there is nothing new.
+    pub(crate) fn wait_for(
+        &self,
+        name: &Name,
+        incarnation: u64,
+        seq: u64,
+        timeout: Duration,
+        stopped: &AtomicBool,
+    ) -> Result<bool> {
+        let id = name.id();
+        let _pin = self.pin(id)?;
+        let mut state = self.lock();
+        state.tailing += 1;
+        let (mut is_gone, mut news, mut closed) = (false, false, false);
+        let waited = self.published.wait_timeout_while(state, timeout, |state| {
+            closed = state.phase == Phase::Closed;
+            let head = state.slot(id).published.as_ref().filter(|head| head.incarnation == incarnation);
+            is_gone = head.is_none();
+            news = head.is_some_and(|head| head.next_seq > seq.saturating_add(1));
+            !is_gone && !news && !closed && !stopped.load(Ordering::Acquire)
+        });
+        (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.tailing -= 1;
+        drop(state);
+        match (is_gone, news) {
+            (true, _) => Err(Error::no_conversation(name)),
+            (false, false) if closed => Err(Error::Closed),
+            (false, news) => Ok(news),
+        }
+    }
+
+    /// Lets every waiting tail look again.
+    pub(crate) fn wake_tails(&self) {
+        let _state = self.lock();
+        self.published.notify_all();
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        // A thread that panicked while it held the lock left the state as it was between two whole steps, or the panic
+        // came from a defect; poisoning every reader for it would help nobody.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a fork, deletion or redaction that is under way, and keeps others from beginning.
+    pub(super) fn lock_structure(&self) -> MutexGuard<'_, ()> {
+        self.structure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn now(&self) -> i64 {
+        (self.clock)().as_micros()
+    }
+
+    /// Loads the conversation's slot and keeps it in memory.
+    pub(super) fn pin(&self, id: ConversationId) -> Result<Pin<'_>> {
+        let mut state = self.lock();
+        loop {
+            if let Some(slot) = state.slots.get_mut(&id) {
+                slot.pins += 1;
+                return Ok(Pin { core: self, id });
+            }
+            let generation = state.generation;
+            drop(state);
+            let read = self.stored_slot(id);
+            state = self.lock();
+            if state.generation == generation && !state.slots.contains_key(&id) {
+                let slot = read?;
+                state.evict(IDLE_SLOTS);
+                state.slots.insert(id, slot);
+            }
+        }
+    }
+
+    /// A conversation's slot as the engine has it.
+    fn stored_slot(&self, id: ConversationId) -> Result<Slot> {
+        let head = self.sound_head(id)?.map(Arc::new);
+        let reserved = head.is_none() && self.tombstone(id)?.is_some();
+        Ok(Slot { queued: head.clone(), published: head, reserved, ..Slot::default() })
+    }
+
+    /// The head that readers see, and the messages whose writers live: both as of one moment, so that a message that is
+    /// finished meanwhile is not taken for one that was interrupted.
+    pub(super) fn published(&self, id: ConversationId) -> Result<Option<(Arc<Head>, Vec<u64>)>> {
+        let _pin = self.pin(id)?;
+        let mut state = self.lock();
+        let slot = state.slot(id);
+        Ok(slot.published.clone().map(|head| (head, slot.writers.keys().copied().collect())))
+    }
+
+    /// The head that readers see.
+    pub(crate) fn published_head(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
+        let _pin = self.pin(id)?;
+        Ok(self.lock().slot(id).published.clone())
+    }
+
+    /// What is known of a conversation that was deleted, while something of it is left.
+    pub(super) fn tombstone(&self, id: ConversationId) -> Result<Option<Tombstone>> {
+        let key = key::tombstone(id);
+        let bytes = self.engine.get(&key)?;
+        bytes.map(|bytes| Tombstone::open(&key, &bytes)).transpose()
+    }
+}

@@ -1,0 +1,52 @@
+//! A backup, read as if it were a store: all of it in memory, for reading only.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Batch, Directory, Engine, Memory, Order, Url, Visit};
+use crate::embedded::archive;
+use crate::error::{Error, Result};
+
+#[derive(Debug)]
+struct Backup(Memory);
+
+pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
+    url.check_options(&[])?;
+    let file = File::open(path).map_err(Error::io(format!("open the backup {}", path.display())))?;
+    let memory = Memory::default();
+    archive::read(BufReader::new(file), &mut |key, value, _| {
+        let mut batch = Batch::default();
+        batch.put(key.to_vec(), value.to_vec());
+        memory.write(batch)
+    })?;
+    Ok(Arc::new(Backup(memory)))
+}
+
+impl Engine for Backup {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.0.get(key)
+    }
+
+    fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
+        self.0.scan(range, order, visit)
+    }
+
+    fn write(&self, _: Batch) -> Result<()> {
+        Err(Error::InvalidInput("a backup is for reading only".to_owned()))
+    }
+
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn directory(&self) -> Option<&Directory> {
+        None
+    }
+}

@@ -1,0 +1,102 @@
+//! Conversations that stand still: what happens to one as a whole is decided against a head that nobody moves.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use super::core::{Core, Pin};
+use super::place::Draft;
+use super::state::Pending;
+use super::writer::Closed;
+use crate::error::{Error, Result};
+use crate::log::{Durability, Receipt};
+use crate::model::{ConversationId, Name};
+use crate::record::{Body, Head, Replacement};
+
+/// Keeps a conversation as it is: nothing is queued for it, and all that was is durable.
+pub(super) struct Frozen<'a> {
+    pin: Pin<'a>,
+    head: Option<Arc<Head>>,
+}
+
+impl Frozen<'_> {
+    /// Its head, if there is such a conversation.
+    pub(super) fn head(&self, name: &Name) -> Result<Arc<Head>> {
+        let head = self.head.clone().filter(|head| name.allows(&head.owner));
+        head.ok_or_else(|| Error::no_conversation(name))
+    }
+
+    /// Fails while one of these messages is being written.
+    pub(super) fn check_written(&self, name: &Name, messages: RangeInclusive<u64>) -> Result<()> {
+        let mut state = self.pin.core.lock();
+        let writers = &state.slot(self.pin.id).writers;
+        match writers.keys().filter(|index| messages.contains(index)).min() {
+            Some(index) => Err(Error::BeingWritten { conversation: name.clone(), message_index: *index }),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the writers of all messages from `first` on.
+    pub(super) fn close_writers(&self, first: u64, why: Closed) {
+        let mut state = self.pin.core.lock();
+        state.slot(self.pin.id).writers.retain(|index, writer| {
+            let stays = *index < first;
+            if !stays {
+                writer.close(why);
+            }
+            stays
+        });
+        drop(state);
+        // Those of them that wait for the conversation have nothing to wait for.
+        self.pin.core.room.notify_all();
+    }
+}
+
+impl Drop for Frozen<'_> {
+    fn drop(&mut self) {
+        let core = self.pin.core;
+        let mut state = core.lock();
+        let slot = state.slot(self.pin.id);
+        slot.frozen = false;
+        let held_back = std::mem::take(&mut slot.held_back);
+        drop(state);
+        core.room.notify_all();
+        if held_back {
+            core.ticker.hurry();
+        }
+    }
+}
+
+impl Core {
+    /// Waits until a conversation is durable as it is, and lets nothing be queued for it until this is dropped.
+    pub(super) fn freeze(&self, id: ConversationId) -> Result<Frozen<'_>> {
+        let pin = self.pin(id)?;
+        let mut state = self.writable(id, Durability::Durable)?;
+        state.slot(id).frozen = true;
+        let mut frozen = Frozen { pin, head: None };
+        if state.slot(id).pending > 0 {
+            self.queue_durable(state, Pending::default())?;
+            state = self.lock();
+        }
+        frozen.head.clone_from(&state.slot(id).published);
+        drop(state);
+        Ok(frozen)
+    }
+
+    /// Writes an entry about a conversation as a whole, and returns once it is durable. `ops` go with it; `change` is what it
+    /// does to the head beside moving it.
+    pub(super) fn write_control(
+        &self,
+        frozen: &Frozen<'_>,
+        name: &Name,
+        body: Body,
+        ops: Replacement,
+        change: impl FnOnce(&mut Head),
+    ) -> Result<Receipt> {
+        let mut state = self.lock();
+        state.check_writable()?;
+        let draft = Draft { name, body, messages: 0, base: None, said: &[] };
+        let mut placed = self.place(&mut state, frozen.pin.id, draft, change);
+        placed.pending.ops.extend(ops);
+        self.queue(state, placed, Durability::Durable)
+    }
+}

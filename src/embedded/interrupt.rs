@@ -1,0 +1,41 @@
+//! Messages whose program ended before it finished them: the next opening says so in the log.
+
+use super::core::Core;
+use super::place::Draft;
+use crate::error::Result;
+use crate::log::Durability;
+use crate::model::ConversationId;
+use crate::record::{Body, InterruptCause, key};
+
+impl Core {
+    /// Interrupts the messages that earlier openings of the store left open. For opening only: nobody else writes.
+    pub(super) fn interrupt_left_open(&self) -> Result<()> {
+        for id in self.ids(key::UNFINISHED)? {
+            let open = self.published_head(id)?.map(|head| head.open.clone()).unwrap_or_default();
+            for message in open {
+                self.interrupt(id, message, InterruptCause::Reopened, Durability::Buffered)?;
+            }
+        }
+        self.sync()
+    }
+
+    /// Writes that a message which was begun takes no more.
+    pub(super) fn interrupt(
+        &self,
+        id: ConversationId,
+        message: u64,
+        cause: InterruptCause,
+        durability: Durability,
+    ) -> Result<()> {
+        let mut body = Body::new();
+        body.interrupt(cause)?;
+        let _pin = self.pin(id)?;
+        let mut state = self.writable(id, durability)?;
+        if !state.slot(id).queued.as_ref().is_some_and(|head| head.open.contains(&message)) {
+            return Ok(());
+        }
+        let draft = Draft { name: &id.into(), body, messages: 0, base: Some(message), said: &[] };
+        let placed = self.place(&mut state, id, draft, |head| head.interrupt(message));
+        self.queue(state, placed, durability).map(|_| ())
+    }
+}

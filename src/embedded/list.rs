@@ -1,0 +1,89 @@
+//! The list of conversations, read from the indexes.
+
+use std::ops::ControlFlow;
+
+use super::core::Core;
+use crate::embedded::engine::Order;
+use crate::error::Result;
+use crate::log::list::{ListItem, ListPage, ListQuery, Pager};
+use crate::model::ConversationId;
+use crate::record::{self, Head, key};
+
+impl Core {
+    /// What the list says of one conversation.
+    pub(crate) fn describe(&self, id: ConversationId) -> Result<Option<ListItem>> {
+        Ok(self.published_head(id)?.map(|head| ListItem::new(id, &head)))
+    }
+
+    pub(crate) fn list(&self, query: &ListQuery) -> Result<ListPage> {
+        let mut pager = Pager::new(query)?;
+        match query.tags.first() {
+            Some(tag) => self.list_tagged(query, tag, &mut pager)?,
+            None => self.list_all(query, &mut pager)?,
+        }
+        Ok(pager.page())
+    }
+
+    /// Reads the owner's index second by second: within one, the heads tell the order.
+    fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<()> {
+        let all = key::index_of(&record::digest(query.owner.as_bytes()));
+        let start = match query.after {
+            Some(cursor) => [all.as_slice(), &(!cursor.second).to_be_bytes()].concat(),
+            None => all.clone(),
+        };
+        let (mut result, mut current, mut found) = (Ok(()), None, Vec::new());
+        self.engine.scan(&start..&key::after(&all), Order::Ascending, &mut |key, _| {
+            let Some((_, second, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
+            if current != Some(second) {
+                pager.add(current.unwrap_or(second), &mut found);
+                current = Some(second);
+                if pager.is_full() {
+                    return ControlFlow::Break(());
+                }
+            }
+            match self.head_for_list(id) {
+                // No head: it is new and not durable yet, or it is being deleted.
+                Ok(head) => found.extend(head.map(|head| ListItem::new(id, &head))),
+                Err(error) => result = Err(error),
+            }
+            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        pager.add(current.unwrap_or_default(), &mut found);
+        result
+    }
+
+    fn list_tagged(&self, query: &ListQuery, tag: &str, pager: &mut Pager<'_>) -> Result<()> {
+        let prefix = key::tagged(&record::digest(query.owner.as_bytes()), &record::digest(tag.as_bytes()));
+        let mut ids = Vec::new();
+        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
+            ids.extend(key::parse_tag(key));
+            ControlFlow::Continue(())
+        })?;
+        let mut found = Vec::new();
+        for id in ids {
+            found.extend(self.head_for_list(id)?.map(|head| ListItem::new(id, &head)));
+        }
+        found.sort_unstable_by_key(|item| std::cmp::Reverse(item.place()));
+        for item in found {
+            pager.add(item.last_activity.second(), &mut vec![item]);
+        }
+        Ok(())
+    }
+
+    /// The head that readers see, without making it one of those in use.
+    pub(super) fn head_for_list(&self, id: ConversationId) -> Result<Option<Head>> {
+        loop {
+            let state = self.lock();
+            if let Some(slot) = state.slots.get(&id) {
+                return Ok(slot.published.as_deref().cloned());
+            }
+            let generation = state.generation;
+            drop(state);
+            let head = self.stored_head(id)?;
+            let state = self.lock();
+            if state.generation == generation && !state.slots.contains_key(&id) {
+                return Ok(head);
+            }
+        }
+    }
+}

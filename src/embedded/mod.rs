@@ -1,0 +1,114 @@
+//! Appends into batches, and records back out: heads, group commit, the listing index.
+//!
+//! Data flows one way: `append`, `stream` and, by `frozen`, all that happens to a conversation as a whole resolve a write
+//! against the queued head (`place`) and queue it ([`state`]); `commit` writes and syncs batches and publishes their heads;
+//! `read` and `list` see what is published.
+
+mod append;
+mod archive;
+mod backup;
+mod commit;
+mod core;
+mod delete;
+pub(crate) mod engine;
+mod fork;
+mod frozen;
+mod heads;
+mod hide;
+mod interrupt;
+mod items;
+mod list;
+mod meta;
+mod open;
+mod place;
+mod queue;
+mod read;
+mod rebuild;
+mod redact;
+mod segments;
+mod state;
+mod stream;
+mod summarize;
+#[cfg(test)]
+mod tests;
+mod ticker;
+mod verify;
+mod writer;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::embedded::engine::Engine;
+use crate::error::{Error, Result};
+
+pub(crate) use self::core::{Clock, Core};
+use self::state::Phase;
+pub(crate) use backup::{check as check_backup, restore};
+pub(crate) use open::Opening;
+pub(crate) use writer::Writer;
+
+/// The log of all conversations, on an engine.
+pub(crate) struct Embedded {
+    core: Arc<Core>,
+    background: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl fmt::Debug for Embedded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Embedded")
+            .field("engine", &self.core.engine)
+            .field("epoch", &self.core.epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Embedded {
+    /// Opens the log on an engine. `window` is how long a buffered write may wait.
+    pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, window: Duration, opening: Opening) -> Result<Self> {
+        let core = Arc::new(open::open(engine, clock, opening)?);
+        let background = std::thread::Builder::new().name("conversation-store".to_owned()).spawn({
+            let core = Arc::clone(&core);
+            move || {
+                while core.ticker.wait(window) {
+                    core.tick();
+                }
+            }
+        });
+        let background = background.map_err(Error::io("start the store's background thread"))?;
+        Ok(Self { core, background: Mutex::new(Some(background)) })
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// Returns once all that was accepted before is durable.
+    pub(crate) fn flush(&self) -> Result<()> {
+        self.core.flush()
+    }
+
+    /// Takes no more writes, makes durable all that were accepted, and wakes all who wait. A second call waits for the
+    /// first, and does nothing.
+    pub(crate) fn close(&self) -> Result<()> {
+        let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(thread) = background.take() else { return self.core.lock().check_sound() };
+        self.core.enter(Phase::Closing);
+        self.core.ticker.stop();
+        // The thread's function does not panic; if it did, there is nothing left to do for it.
+        let _ = thread.join();
+        let result = self.core.drain().and_then(|()| match self.core.engine.directory() {
+            Some(directory) => directory.watermark().sync(),
+            None => Ok(()),
+        });
+        self.core.enter(Phase::Closed);
+        result
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        let _ = self.close();
+    }
+}

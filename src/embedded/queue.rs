@@ -1,0 +1,144 @@
+//! The way into the queue: who has to wait before a write is queued, and who after.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use super::core::Core;
+use super::place::Placed;
+use super::state::{Pending, Room, Signal, State, Waiter};
+use crate::error::{Error, Result};
+use crate::log::{Durability, Receipt};
+use crate::model::ConversationId;
+
+impl Core {
+    /// The state, once a conversation, which is pinned, may be written.
+    pub(super) fn writable(&self, id: ConversationId, durability: Durability) -> Result<MutexGuard<'_, State>> {
+        self.writable_while(id, durability, |_| Ok(()))
+    }
+
+    /// The state, once a conversation, which is pinned, may be written; or the first error of `check`, which is asked again
+    /// after each wait.
+    pub(super) fn writable_while(
+        &self,
+        id: ConversationId,
+        durability: Durability,
+        check: impl Fn(&State) -> Result<()>,
+    ) -> Result<MutexGuard<'_, State>> {
+        let mut state = self.lock();
+        loop {
+            state.check_writable()?;
+            check(&state)?;
+            let full = durability == Durability::Buffered && state.is_full();
+            if !full && !state.is_frozen(id) {
+                return Ok(state);
+            }
+            if full {
+                self.ticker.hurry();
+            }
+            state = self.wait_for_room(state);
+        }
+    }
+
+    /// Blocks until there may be room in the queue, a conversation may be no longer frozen, or the store may be closing.
+    pub(super) fn wait_for_room<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        state.waiting += 1;
+        let mut state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
+        state
+    }
+
+    /// Queues a write that has its place, and returns at once, or when it is durable.
+    pub(super) fn queue(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        placed: Placed,
+        durability: Durability,
+    ) -> Result<Receipt> {
+        let Placed { pending, mut receipt, .. } = placed;
+        match durability {
+            Durability::Durable => self.queue_durable(state, pending)?,
+            Durability::Buffered => {
+                state.push(pending);
+                self.ticker.wake();
+            }
+        }
+        receipt.durable = durability == Durability::Durable;
+        Ok(receipt)
+    }
+
+    /// Queues a write and returns once it is durable.
+    pub(super) fn queue_durable(&self, state: MutexGuard<'_, State>, pending: Pending) -> Result<()> {
+        state.check_writable()?;
+        let waiter = self.enqueue(state, pending);
+        self.wait(&waiter)
+    }
+
+    /// Queues a write for [`Core::wait`], which must follow: this thread may have to commit.
+    pub(super) fn enqueue(&self, mut state: MutexGuard<'_, State>, mut pending: Pending) -> Arc<Waiter> {
+        let waiter = Waiter::new();
+        pending.waiter = Some(Arc::clone(&waiter));
+        state.push(pending);
+        if state.led {
+            let wake = state.gathers && state.is_gathered();
+            drop(state);
+            if wake {
+                self.gathered.notify_one();
+            }
+        } else {
+            state.led = true;
+            drop(state);
+            waiter.tell(Signal::Lead);
+        }
+        waiter
+    }
+
+    /// Returns once a write that was queued is durable.
+    pub(super) fn wait(&self, waiter: &Waiter) -> Result<()> {
+        match waiter.wait() {
+            Signal::Done => Ok(()),
+            Signal::Lead => self.lead(Some(waiter)),
+            Signal::Failed => {
+                let cause = self.lock().poisoned.clone().unwrap_or_default();
+                Err(Error::Poisoned { cause })
+            }
+        }
+    }
+
+    /// Returns once all that is queued is durable.
+    pub(super) fn sync(&self) -> Result<()> {
+        let state = self.lock();
+        state.check_sound()?;
+        if state.queue.is_empty() && !state.led {
+            return Ok(());
+        }
+        let waiter = self.enqueue(state, Pending::default());
+        self.wait(&waiter)
+    }
+
+    /// Returns once all that was accepted before is durable.
+    pub(super) fn flush(&self) -> Result<()> {
+        let collecting: Vec<_> = self.lock().collecting.values().cloned().collect();
+        for writer in collecting {
+            match self.queue_when_possible(&writer) {
+                // It lost its message: there is nothing to be made durable.
+                Ok(()) | Err(Error::MessageClosed { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.sync()
+    }
+
+    /// Makes all durable that was accepted, after the last that is.
+    pub(super) fn drain(&self) -> Result<()> {
+        loop {
+            self.queue_collected(Room::Unbounded)?;
+            let state = self.lock();
+            state.check_sound()?;
+            if state.collecting.is_empty() {
+                drop(state);
+                return self.sync();
+            }
+            // The rest belongs to conversations that are frozen. Nothing is written to them any more, so they soon are not.
+            drop(self.wait_for_room(state));
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Records back out, across forks.
+
+use std::borrow::Cow;
+use std::ops::{ControlFlow, RangeInclusive};
+
+use super::core::Core;
+use super::segments::Segment;
+use crate::embedded::engine::Order;
+use crate::error::{Error, Result};
+use crate::history::Entry;
+use crate::history::{Grouped, Grouper};
+use crate::model::ConversationId;
+use crate::record::{self, Head, Record, key};
+
+/// What a reader is shown.
+#[derive(Debug)]
+pub(crate) enum Item<'a> {
+    /// A record; entries above `last` do not belong to the conversation. `own` unless it is an ancestor's.
+    Record { record: &'a Record<'a>, last: u64, own: bool },
+    /// Entries from this error's seq on cannot be read; later records may follow.
+    Damaged(Error),
+}
+
+type Visit<'a> = &'a mut dyn FnMut(Item<'_>) -> ControlFlow<()>;
+
+impl Core {
+    /// Shows the records that hold the seqs of a range.
+    pub(super) fn read(
+        &self,
+        id: ConversationId,
+        segments: &[Segment],
+        range: RangeInclusive<u64>,
+        order: Order,
+        visit: Visit<'_>,
+    ) -> Result<()> {
+        let overlapping = |segment: &&Segment| segment.first <= *range.end() && segment.last >= *range.start();
+        let mut chosen: Vec<&Segment> = segments.iter().filter(overlapping).collect();
+        if order == Order::Descending {
+            chosen.reverse();
+        }
+        for segment in chosen {
+            let part = Segment { last: segment.last.min(*range.end()), ..*segment };
+            let from = segment.first.max(*range.start());
+            if self.read_segment(part, from, segment.conversation == id, order, visit)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_segment(
+        &self,
+        segment: Segment,
+        from: u64,
+        own: bool,
+        order: Order,
+        visit: Visit<'_>,
+    ) -> Result<ControlFlow<()>> {
+        let Segment { conversation, first, last } = segment;
+        if first > last {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let start = if from > first { self.first_seq_at(conversation, first, from)? } else { first };
+        let (lower, upper) = (key::record(conversation, start), key::record(conversation, last + 1));
+        let mut run = Run { conversation, order, next: Some(if order == Order::Ascending { start } else { last }) };
+        let mut failed = None;
+        let mut broke = ControlFlow::Continue(());
+        self.engine.scan(&lower..&upper, order, &mut |key, value| {
+            let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
+            let flow = self.with_record(conversation, first_seq, value, &mut |record| match record {
+                Ok(record) => {
+                    if let Some(gap) = run.step(first_seq, record.len()) {
+                        visit(Item::Damaged(gap))?;
+                    }
+                    visit(Item::Record { record, last, own })
+                }
+                Err(error @ (Error::Corrupt { .. } | Error::UnsupportedVersion { .. })) => {
+                    run.next = None;
+                    visit(Item::Damaged(error))
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            });
+            broke = flow;
+            flow
+        })?;
+        match (failed, run.rest(start, last)) {
+            (Some(error), _) => Err(error),
+            (None, Some(gap)) if broke.is_continue() => Ok(visit(Item::Damaged(gap))),
+            (None, _) => Ok(broke),
+        }
+    }
+
+    /// The first seq of the record that holds `seq`, if it is there; `seq` if it is not.
+    fn first_seq_at(&self, conversation: ConversationId, first: u64, seq: u64) -> Result<u64> {
+        let (lower, upper) = (key::record(conversation, first), key::record(conversation, seq + 1));
+        let mut found = seq;
+        self.engine.scan(&lower..&upper, Order::Descending, &mut |key, _| {
+            found = key::parse_record(key).map_or(seq, |(_, first_seq)| first_seq);
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
+    }
+
+    /// Opens a record from its first value, and its further parts if there are any.
+    fn with_record(
+        &self,
+        conversation: ConversationId,
+        first_seq: u64,
+        value: &[u8],
+        visit: &mut dyn FnMut(Result<&Record<'_>>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut value = Cow::Borrowed(value);
+        loop {
+            let error = match self.whole(conversation, first_seq, &value) {
+                Ok(whole) => match Record::open(conversation, first_seq, &whole) {
+                    Ok(record) => return visit(Ok(&record)),
+                    Err(error) => error,
+                },
+                Err(error) => error,
+            };
+            // A redaction may have come between the first value and the others.
+            match self.engine.get(&key::record(conversation, first_seq)) {
+                Ok(Some(now)) if now != *value => value = Cow::Owned(now),
+                Ok(_) => return visit(Err(error)),
+                Err(error) => return visit(Err(error)),
+            }
+        }
+    }
+
+    /// All bytes of a record.
+    fn whole<'a>(&self, conversation: ConversationId, first_seq: u64, value: &'a [u8]) -> Result<Cow<'a, [u8]>> {
+        match record::parts(value).map_err(|error| at(error, conversation, first_seq))? {
+            0 => Ok(Cow::Borrowed(value)),
+            parts => self.join(conversation, first_seq, value, parts).map(Cow::Owned),
+        }
+    }
+
+    fn join(&self, conversation: ConversationId, first_seq: u64, value: &[u8], parts: u32) -> Result<Vec<u8>> {
+        let mut joined = value.to_vec();
+        for part in 0..parts {
+            let bytes = self.engine.get(&key::part(conversation, first_seq, part))?.ok_or_else(|| Error::Corrupt {
+                conversation: Some(conversation),
+                seq: Some(first_seq),
+                detail: format!("part {part} of a record is missing"),
+            })?;
+            joined.extend_from_slice(&bytes);
+        }
+        Ok(joined)
+    }
+
+    /// Shows the one record that holds a seq.
+    pub(super) fn record_at(
+        &self,
+        segments: &[Segment],
+        seq: u64,
+        visit: &mut dyn FnMut(&Record<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut result = Ok(());
+        let id = segments.last().map_or(ConversationId::from_bytes([0; 16]), |segment| segment.conversation);
+        self.read(id, segments, seq..=seq, Order::Ascending, &mut |item| {
+            result = match item {
+                Item::Record { record, .. } => visit(record),
+                Item::Damaged(error) => Err(error),
+            };
+            ControlFlow::Break(())
+        })?;
+        result
+    }
+
+    /// All messages, grouped, and what could not be read.
+    pub(super) fn group(&self, id: ConversationId, head: &Head, live: Vec<u64>) -> Result<Grouped> {
+        let segments = self.segments(id, head)?;
+        let messages = usize::try_from(head.next_message_index).unwrap_or(usize::MAX);
+        let mut grouper = Grouper::new(self.epoch, live, messages);
+        self.read(id, &segments, 1..=head.next_seq - 1, Order::Ascending, &mut |item| {
+            match item {
+                Item::Record { record, last, own } => grouper.push(record, last, own),
+                Item::Damaged(error) => grouper.damaged(error),
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(grouper.finish())
+    }
+
+    /// The conversation as it is durable now.
+    pub(crate) fn load(&self, id: ConversationId, shown: &dyn std::fmt::Display) -> Result<Grouped> {
+        loop {
+            let (head, live) = self.published(id)?.ok_or_else(|| Error::no_conversation(shown))?;
+            let grouped = self.group(id, &head, live)?;
+            if grouped.damage.is_empty() || self.is_still(id, &head)? {
+                return Ok(grouped);
+            }
+        }
+    }
+
+    /// Whether a conversation is the one whose head this was: what is missing in one that was deleted meanwhile, and made
+    /// anew perhaps, is no damage.
+    fn is_still(&self, id: ConversationId, head: &Head) -> Result<bool> {
+        let now = self.published_head(id)?;
+        Ok(now.is_some_and(|now| now.created == head.created && now.next_seq >= head.next_seq))
+    }
+
+    /// Up to `limit` entries of a range, in that order of seqs. Damage is an error.
+    pub(crate) fn entries(
+        &self,
+        id: ConversationId,
+        shown: &dyn std::fmt::Display,
+        range: RangeInclusive<u64>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Entry>> {
+        loop {
+            let head = self.published_head(id)?.ok_or_else(|| Error::no_conversation(shown))?;
+            let entries = self.entries_of(id, &head, &range, order, limit);
+            if entries.is_ok() || self.is_still(id, &head)? {
+                return entries;
+            }
+        }
+    }
+
+    fn entries_of(
+        &self,
+        id: ConversationId,
+        head: &Head,
+        range: &RangeInclusive<u64>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Entry>> {
+        let segments = self.segments(id, head)?;
+        let mut entries = Vec::new();
+        let mut result = Ok(());
+        if limit == 0 {
+            return Ok(entries);
+        }
+        self.read(id, &segments, range.clone(), order, &mut |item| {
+            let read = match item {
+                Item::Record { record, last, .. } => {
+                    let wanted = *range.start()..=last.min(*range.end());
+                    collect(record, wanted, order, limit, &mut entries)
+                }
+                Item::Damaged(error) => Err(error),
+            };
+            match read {
+                Ok(()) if entries.len() < limit => ControlFlow::Continue(()),
+                other => {
+                    result = other;
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        result.map(|()| entries)
+    }
+}
+
+/// Adds the entries of a record that lie in the range, up to `limit` in all: no others are read whole.
+fn collect(
+    record: &Record<'_>,
+    wanted: RangeInclusive<u64>,
+    order: Order,
+    limit: usize,
+    entries: &mut Vec<Entry>,
+) -> Result<()> {
+    let (mut first, mut last) = wanted.into_inner();
+    first = first.max(record.first_seq);
+    last = last.min((record.first_seq + record.len()).saturating_sub(1));
+    let before = entries.len();
+    let others = (limit - before).saturating_sub(1) as u64;
+    match order {
+        Order::Ascending => last = last.min(first.saturating_add(others)),
+        Order::Descending => first = first.max(last.saturating_sub(others)),
+    }
+    for line in record.lines() {
+        let (seq, line) = line?;
+        if (first..=last).contains(&seq) {
+            entries.push(Entry::read(record, seq, &line)?);
+        }
+    }
+    if order == Order::Descending {
+        entries.get_mut(before..).unwrap_or_default().reverse();
+    }
+    Ok(())
+}
+
+/// Whether record follows record without a gap.
+struct Run {
+    conversation: ConversationId,
+    order: Order,
+    /// Ascending: the seq that has to come next. Descending: the seq that the next record has to end with. Unknown
+    /// behind damage.
+    next: Option<u64>,
+}
+
+impl Run {
+    fn step(&mut self, first_seq: u64, length: u64) -> Option<Error> {
+        let (end, expected) = (first_seq + length, self.next);
+        match self.order {
+            Order::Ascending => {
+                self.next = Some(end);
+                expected.filter(|expected| *expected != first_seq).map(|expected| self.gap(expected))
+            }
+            Order::Descending => {
+                self.next = Some(first_seq - 1);
+                // The newest record may go on behind the part that is read.
+                expected.filter(|expected| end <= *expected).map(|_| self.gap(end))
+            }
+        }
+    }
+
+    fn rest(&self, start: u64, last: u64) -> Option<Error> {
+        match self.order {
+            Order::Ascending => self.next.filter(|next| *next <= last).map(|next| self.gap(next)),
+            Order::Descending => self.next.filter(|next| *next >= start).map(|next| self.gap(next)),
+        }
+    }
+
+    fn gap(&self, seq: u64) -> Error {
+        let detail = "the record that should be here is missing".to_owned();
+        Error::Corrupt { conversation: Some(self.conversation), seq: Some(seq), detail }
+    }
+}
+
+fn at(error: Error, conversation: ConversationId, first_seq: u64) -> Error {
+    match error {
+        Error::Corrupt { detail, .. } => {
+            Error::Corrupt { conversation: Some(conversation), seq: Some(first_seq), detail }
+        }
+        other => other,
+    }
+}

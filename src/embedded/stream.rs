@@ -1,0 +1,191 @@
+//! One message, streamed: deltas are collected, and become entries once per window.
+
+use std::sync::Arc;
+
+use super::core::Core;
+use super::place::{Draft, Placed};
+use super::state::{Room, State};
+use super::writer::{Closed, Writer};
+use crate::error::{Error, Result};
+use crate::log::limits::{check_append, check_key};
+use crate::log::{Durability, Receipt};
+use crate::model::{Chunk, FinishReason, Json, Message, Metadata, Name, Role};
+use crate::record::{Body, Head, InterruptCause};
+
+/// Bytes of collected deltas from which they are queued at once.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+impl Core {
+    pub(crate) fn begin(&self, name: &Name, role: Role, metadata: Metadata) -> Result<(Arc<Writer>, Receipt)> {
+        check_key(name)?;
+        let mut body = Body::new();
+        let message = Message { metadata, ..Message::new(role, []) };
+        body.begin(0, role, Some(self.epoch), &message)?;
+        check_append(body.len())?;
+        let id = name.id();
+        let _pin = self.pin(id)?;
+        let mut state = self.writable(id, Durability::Durable)?;
+        state.slot(id).check_owner(name)?;
+        state.slot(id).check_free(name)?;
+        let draft = Draft { name, body, messages: 1, base: None, said: &[] };
+        let placed = self.place(&mut state, id, draft, |head| head.open.extend(head.next_message_index.checked_sub(1)));
+        let writer = Arc::new(Writer::new(name.clone(), placed.base, role));
+        state.slot(id).writers.insert(placed.base, Arc::clone(&writer));
+        let receipt = self.queue(state, placed, Durability::Durable)?;
+        Ok((writer, receipt))
+    }
+
+    /// Collects a delta. What was collected before is queued first, if it is enough: only there it waits.
+    pub(crate) fn push(&self, writer: &Arc<Writer>, chunk_index: u32, delta: Chunk) -> Result<()> {
+        loop {
+            let mut buffer = writer.lock();
+            if buffer.bytes >= BUFFER_BYTES {
+                drop(buffer);
+                self.queue_when_possible(writer)?;
+                continue;
+            }
+            let is_first = buffer.place.is_none();
+            let mut state = self.lock();
+            state.check_writable()?;
+            state.check_live(writer)?;
+            if is_first {
+                // As the buffer is locked, a store that closes from here on finds what is pushed.
+                buffer.place = Some(state.collect_from(writer));
+            }
+            drop(state);
+            let pushed = buffer.push(chunk_index, delta);
+            let is_enough = buffer.bytes >= BUFFER_BYTES;
+            drop(buffer);
+            if is_first {
+                self.ticker.wake();
+            }
+            if is_enough {
+                // Without room it stays where it is.
+                self.try_queue(writer, Room::Bounded)?;
+            }
+            return pushed;
+        }
+    }
+
+    /// Queues what every writer collected, but for conversations that are frozen. Waits for nothing.
+    pub(super) fn queue_collected(&self, room: Room) -> Result<()> {
+        let collecting: Vec<_> = self.lock().collecting.values().cloned().collect();
+        for writer in collecting {
+            match self.try_queue(&writer, room) {
+                // It lost its message, and with it what was collected.
+                Ok(_) | Err(Error::MessageClosed { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues what a writer collected, once there is room and its conversation is not frozen.
+    pub(super) fn queue_when_possible(&self, writer: &Writer) -> Result<()> {
+        while !self.try_queue(writer, Room::Bounded)? {
+            drop(self.writable_while(writer.name.id(), Durability::Buffered, |state| state.check_live(writer))?);
+        }
+        Ok(())
+    }
+
+    /// Queues what a writer collected. False: there is no room, or its conversation is frozen, and all is as it was; whoever
+    /// changes that wakes the background thread.
+    fn try_queue(&self, writer: &Writer, room: Room) -> Result<bool> {
+        let mut buffer = writer.lock();
+        let is_dropped = writer.is_dropped();
+        let is_empty = buffer.fragments().is_empty() && !is_dropped;
+        if !is_empty && !self.lock().may_queue(writer, room) {
+            return Ok(false);
+        }
+        let mut body = Body::fragments(writer.role, buffer.fragments())?;
+        if is_dropped {
+            body.interrupt(InterruptCause::Dropped)?;
+        }
+        let mut state = self.lock();
+        state.check_sound()?;
+        let live = state.check_live(writer);
+        if live.is_ok() && !is_empty {
+            if !state.may_queue(writer, room) {
+                return Ok(false);
+            }
+            let interrupt = |head: &mut Head| {
+                if is_dropped {
+                    head.interrupt(writer.message_index)
+                }
+            };
+            let pending = self.place_of(&mut state, writer, body, interrupt).pending;
+            state.push(pending);
+        }
+        if let Some(place) = buffer.clear() {
+            state.collecting.remove(&place);
+        }
+        if is_dropped {
+            state.remove(writer);
+        }
+        drop(state);
+        if !is_empty {
+            self.ticker.wake();
+        }
+        live.map(|()| true)
+    }
+
+    /// Writes what is collected and closes the message. `metadata`: what is known since it began.
+    pub(crate) fn finish(
+        &self,
+        writer: &Writer,
+        finish_reason: Option<FinishReason>,
+        usage: Option<Json>,
+        metadata: Metadata,
+    ) -> Result<Receipt> {
+        let id = writer.name.id();
+        let end = Message { finish_reason, usage, metadata, ..Message::new(writer.role, []) };
+        loop {
+            // Waiting with the buffer locked would hold up the background thread.
+            drop(self.writable_while(id, Durability::Durable, |state| state.check_live(writer))?);
+            let mut buffer = writer.lock();
+            let mut body = Body::fragments(writer.role, buffer.fragments())?;
+            body.finish(&end)?;
+            let mut state = self.lock();
+            state.check_writable()?;
+            state.check_live(writer)?;
+            if state.is_frozen(id) {
+                continue;
+            }
+            let mut placed = self.place_of(&mut state, writer, body, |head| head.close(writer.message_index));
+            placed.pending.finishes = Some(writer.message_index);
+            if let Some(place) = buffer.clear() {
+                state.collecting.remove(&place);
+            }
+            let waiter = self.enqueue(state, placed.pending);
+            drop(buffer);
+            self.wait(&waiter)?;
+            writer.close(Closed::Finished);
+            return Ok(Receipt { durable: true, ..placed.receipt });
+        }
+    }
+
+    /// The writer is gone: the message is interrupted, with what was pushed. Waits for nothing.
+    pub(crate) fn abandon(&self, writer: &Arc<Writer>) {
+        writer.close(Closed::Dropped);
+        let mut buffer = writer.lock();
+        let mut state = self.lock();
+        if buffer.place.is_none() && state.check_live(writer).is_ok() {
+            buffer.place = Some(state.collect_from(writer));
+        }
+        drop((buffer, state));
+        // What cannot be queued now, as the conversation is frozen, the background thread queues.
+        if self.try_queue(writer, Room::Unbounded).is_err() {
+            // Nobody is there to get an error.
+            self.lock().remove(writer);
+        }
+    }
+
+    /// The place of an open message's record. `change`: what it does to the head beside moving it.
+    fn place_of(&self, state: &mut State, writer: &Writer, body: Body, change: impl FnOnce(&mut Head)) -> Placed {
+        let index = writer.message_index;
+        let draft = Draft { name: &writer.name, body, messages: 0, base: Some(index), said: &[] };
+        let mut placed = self.place(state, writer.name.id(), draft, change);
+        placed.receipt.message_indexes = vec![index];
+        placed
+    }
+}

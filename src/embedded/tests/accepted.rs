@@ -1,0 +1,246 @@
+//! What was accepted becomes durable: within the window, whatever else goes on, and before a store is closed.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::super::{Embedded, Opening, Writer};
+use super::disk::Disk;
+use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
+use crate::error::{Error, Result};
+use crate::log::{AppendOptions, Durability, Receipt};
+use crate::model::{Chunk, FinishReason, Message, Metadata, Name, Role, Timestamp};
+use crate::record::key;
+
+/// Longer than anything here takes, unless it never ends.
+const PATIENCE: Duration = Duration::from_secs(20);
+const WINDOW: Duration = Duration::from_millis(5);
+const NEVER: Duration = Duration::from_secs(3600);
+
+type Event = Box<dyn FnOnce() + Send>;
+type OnSync = Box<dyn Fn() + Send + Sync>;
+
+/// An engine with events: after a key of some kind was read so often, and when it syncs.
+#[derive(Default)]
+struct Eventful {
+    memory: Memory,
+    after_gets: Mutex<Option<(u8, u32, Event)>>,
+    on_sync: Mutex<Option<Arc<OnSync>>>,
+}
+
+impl fmt::Debug for Eventful {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Eventful").finish_non_exhaustive()
+    }
+}
+
+impl Engine for Eventful {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let value = self.memory.get(key);
+        let event = self.after_gets.lock().unwrap().take_if(|(kind, gets, _)| {
+            *gets -= u32::from(key.first() == Some(kind));
+            *gets == 0
+        });
+        if let Some((_, _, event)) = event {
+            event();
+        }
+        value
+    }
+
+    fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
+        self.memory.scan(range, order, visit)
+    }
+
+    fn write(&self, batch: Batch) -> Result<()> {
+        self.memory.write(batch)
+    }
+
+    fn sync(&self) -> Result<()> {
+        let on_sync = self.on_sync.lock().unwrap().clone();
+        if let Some(on_sync) = on_sync {
+            on_sync();
+        }
+        Ok(())
+    }
+
+    fn directory(&self) -> Option<&Directory> {
+        None
+    }
+}
+
+fn open<E: Engine + 'static>(engine: &Arc<E>, window: Duration) -> Arc<Embedded> {
+    let engine: Arc<dyn Engine> = Arc::<E>::clone(engine);
+    Arc::new(Embedded::open(engine, Arc::new(Timestamp::now), window, Opening::default()).unwrap())
+}
+
+fn append(log: &Embedded, name: &str, text: &str, durability: Durability) -> Result<Receipt> {
+    let options = AppendOptions::new().with_durability(durability);
+    log.core().append(&name.into(), &[Message::user(text)], &options)
+}
+
+fn begin(log: &Embedded, name: &str) -> Arc<Writer> {
+    log.core().begin(&name.into(), Role::Assistant, Metadata::default()).unwrap().0
+}
+
+fn push(log: &Embedded, writer: &Arc<Writer>, text: &str) {
+    log.core().push(writer, 0, Chunk::text(text)).unwrap();
+}
+
+/// The last seq that readers see.
+fn last_seq(log: &Embedded, name: &str) -> u64 {
+    log.core().published_head(Name::from(name).id()).unwrap().map_or(0, |head| head.next_seq - 1)
+}
+
+/// What a call gives that must end.
+fn ends<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
+    let (give, take) = mpsc::channel();
+    thread::spawn(move || drop(give.send(call())));
+    take.recv_timeout(PATIENCE).expect("it never ends")
+}
+
+/// Waits until something is so.
+fn becomes(so: impl Fn() -> bool) -> bool {
+    let until = Instant::now() + PATIENCE;
+    while !so() && Instant::now() < until {
+        thread::sleep(Duration::from_millis(1));
+    }
+    so()
+}
+
+#[test]
+fn the_background_thread_does_not_wait_for_room() {
+    let log = open(&Arc::new(Memory::default()), Duration::from_millis(300));
+    let writer = begin(&log, "chat");
+    append(&log, "other", &"x".repeat(40 * 1024 * 1024), Durability::Buffered).unwrap();
+    push(&log, &writer, "delta");
+    let in_thread = Arc::clone(&log);
+    // When the window ends, the queue is full, and there is a delta to be queued.
+    thread::sleep(Duration::from_millis(600));
+    let receipt = ends(move || in_thread.core().finish(&writer, Some(FinishReason::Stop), None, Metadata::default()));
+    assert_eq!(receipt.unwrap().last_seq, 3);
+}
+
+#[test]
+fn a_delta_is_durable_while_appends_never_cease() {
+    let engine = Arc::new(Eventful::default());
+    let log = open(&engine, WINDOW);
+    let writer = begin(&log, "chat");
+    let ceased = Arc::new(AtomicBool::new(false));
+    let commits = Arc::new(AtomicU64::new(0));
+    let on_sync: OnSync = Box::new({
+        let (log, ceased, commits) = (Arc::downgrade(&log), Arc::clone(&ceased), Arc::clone(&commits));
+        move || {
+            commits.fetch_add(1, Ordering::Relaxed);
+            if let Some(log) = log.upgrade().filter(|_| !ceased.load(Ordering::Acquire)) {
+                // The queue is never empty when a commit ends.
+                append(&log, "load", "more", Durability::Buffered).unwrap();
+            }
+        }
+    });
+    *engine.on_sync.lock().unwrap() = Some(Arc::new(on_sync));
+    append(&log, "load", "first", Durability::Buffered).unwrap();
+    assert!(becomes(|| commits.load(Ordering::Relaxed) > 10));
+    push(&log, &writer, "delta");
+    let is_durable = becomes(|| last_seq(&log, "chat") == 2);
+    ceased.store(true, Ordering::Release);
+    assert!(is_durable);
+}
+
+#[test]
+fn a_conversation_that_is_frozen_holds_up_no_other() {
+    let log = open(&Arc::new(Memory::default()), WINDOW);
+    let (frozen, other) = (begin(&log, "frozen"), begin(&log, "other"));
+    let id = Name::from("frozen").id();
+    let freeze = log.core().freeze(id).unwrap();
+    push(&log, &frozen, "delta");
+    // The window ends with this delta alone.
+    thread::sleep(4 * WINDOW);
+    push(&log, &other, "delta");
+    append(&log, "third", "text", Durability::Buffered).unwrap();
+    let are_durable = becomes(|| last_seq(&log, "other") == 2 && last_seq(&log, "third") == 1);
+    let stood_still = last_seq(&log, "frozen") == 1;
+    drop(freeze);
+    assert!(are_durable && stood_still);
+    assert!(becomes(|| last_seq(&log, "frozen") == 2));
+}
+
+#[test]
+fn a_writer_that_waits_for_a_frozen_conversation_holds_up_no_other() {
+    let log = open(&Arc::new(Memory::default()), WINDOW);
+    let (frozen, other) = (begin(&log, "frozen"), begin(&log, "other"));
+    let freeze = log.core().freeze(Name::from("frozen").id()).unwrap();
+    push(&log, &frozen, "delta");
+    let finishing = thread::spawn({
+        let log = Arc::clone(&log);
+        move || log.core().finish(&frozen, None, None, Metadata::default()).unwrap()
+    });
+    thread::sleep(4 * WINDOW);
+    push(&log, &other, "delta");
+    let is_durable = becomes(|| last_seq(&log, "other") == 2);
+    let is_waiting = !finishing.is_finished();
+    drop(freeze);
+    assert!(is_durable && is_waiting);
+    assert_eq!(finishing.join().unwrap().last_seq, 3);
+}
+
+#[test]
+fn what_is_accepted_while_a_store_closes_is_durable_when_it_is_closed() {
+    let disk = Arc::new(Disk::default());
+    let log = open(&disk, NEVER);
+    append(&log, "chat", "a", Durability::Buffered).unwrap();
+    disk.hold(true);
+    let closing = thread::spawn({
+        let log = Arc::clone(&log);
+        move || log.close()
+    });
+    disk.await_sync();
+    let meanwhile = append(&log, "chat", "b", Durability::Buffered);
+    disk.hold(false);
+    closing.join().unwrap().unwrap();
+    let accepted = if meanwhile.is_ok() { 2 } else { 1 };
+    assert_eq!(last_seq(&log, "chat"), accepted);
+}
+
+#[test]
+fn a_name_that_is_freed_while_its_slot_is_loaded_is_free() {
+    let engine = Arc::new(Eventful::default());
+    let log = open(&engine, NEVER);
+    append(&log, "parent", "a", Durability::Durable).unwrap();
+    let (parent, fork) = (Name::from("parent"), Name::from("fork"));
+    log.core().fork(&parent, None, &fork).unwrap();
+    log.core().delete(&parent).unwrap();
+    assert!(matches!(append(&log, "parent", "b", Durability::Durable), Err(Error::SharedByForks { .. })));
+    log.core().lock().evict(0);
+    let event: Event = Box::new({
+        let log = Arc::clone(&log);
+        move || log.core().delete(&fork).unwrap()
+    });
+    // A head that is missing is looked for among the tombstones too, so the second look decides.
+    *engine.after_gets.lock().unwrap() = Some((key::TOMBSTONE, 2, event));
+    assert_eq!(append(&log, "parent", "b", Durability::Durable).unwrap().first_seq, 1);
+}
+
+#[test]
+fn after_a_delta_that_is_too_large_others_are_taken() {
+    const MIB: usize = 1024 * 1024;
+    let log = open(&Arc::new(Memory::default()), NEVER);
+    let writer = begin(&log, "chat");
+    push(&log, &writer, &"x".repeat(40 * MIB));
+    let refused = log.core().push(&writer, 0, Chunk::text("x".repeat(30 * MIB)));
+    assert!(matches!(refused, Err(Error::LimitExceeded { .. })));
+    push(&log, &writer, &"x".repeat(24 * MIB));
+    assert!(log.core().push(&writer, 0, Chunk::text("x")).is_err());
+}
+
+#[test]
+fn two_hundred_thousand_chunks_are_pushed_in_one_window() {
+    let log = open(&Arc::new(Memory::default()), NEVER);
+    let writer = begin(&log, "chat");
+    for chunk_index in 0..200_000 {
+        log.core().push(&writer, chunk_index, Chunk::text("")).unwrap();
+    }
+    assert_eq!(log.core().finish(&writer, None, None, Metadata::default()).unwrap().last_seq, 200_002);
+}

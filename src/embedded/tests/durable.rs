@@ -1,0 +1,238 @@
+//! What readers see, and what becomes of a store, when the disk is slow, fails, or is damaged.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::super::place::index_keys;
+use super::super::{Embedded, Opening};
+use super::disk::Disk;
+use crate::embedded::engine::{Batch, Engine, Memory, Order};
+use crate::error::{Error, Result};
+use crate::log::{AppendOptions, Durability};
+use crate::model::{Chunk, Message, Metadata, Name, Role, Timestamp};
+use crate::record::{self, Tombstone, key};
+
+fn open(engine: Arc<dyn Engine>) -> Embedded {
+    Embedded::open(engine, Arc::new(Timestamp::now), Duration::from_secs(3600), Opening::default()).unwrap()
+}
+
+fn chat() -> Name {
+    Name::from("chat")
+}
+
+fn append(log: &Embedded, text: &str, durability: Durability) -> Result<crate::Receipt> {
+    log.core().append(&chat(), &[Message::user(text)], &AppendOptions::new().with_durability(durability))
+}
+
+/// The messages that readers see.
+fn seen(log: &Embedded) -> usize {
+    log.core().load(chat().id(), &"chat").map_or(0, |grouped| grouped.messages.len())
+}
+
+#[test]
+fn what_is_not_durable_is_not_seen() {
+    let disk = Arc::new(Disk::default());
+    let log = open(Arc::clone(&disk) as Arc<dyn Engine>);
+    append(&log, "a", Durability::Durable).unwrap();
+    let buffered = append(&log, "b", Durability::Buffered).unwrap();
+    assert_eq!((buffered.first_seq, buffered.message_indexes, buffered.durable), (2, vec![1], false));
+    disk.hold(true);
+    std::thread::scope(|scope| {
+        let durable = scope.spawn(|| append(&log, "c", Durability::Durable).unwrap());
+        disk.await_sync();
+        // The engine has it already; readers do not.
+        let (is_stored, seen) = (disk.get(&key::record(chat().id(), 3)).unwrap().is_some(), seen(&log));
+        let (last_seq, returned) = (log.core().describe(chat().id()).unwrap().unwrap().last_seq, durable.is_finished());
+        disk.hold(false);
+        assert_eq!((is_stored, seen, last_seq, returned), (true, 1, 1, false));
+        assert_eq!(durable.join().unwrap().message_indexes, [2]);
+    });
+    assert_eq!(seen(&log), 3);
+}
+
+#[test]
+fn a_failed_sync_is_the_end_of_writing_and_not_of_reading() {
+    let disk = Arc::new(Disk::default());
+    let log = open(Arc::clone(&disk) as Arc<dyn Engine>);
+    append(&log, "a", Durability::Durable).unwrap();
+    let (writer, _) = log.core().begin(&chat(), Role::Assistant, Metadata::default()).unwrap();
+    disk.fails.store(true, Ordering::Release);
+    assert!(matches!(append(&log, "b", Durability::Durable), Err(Error::Poisoned { .. })));
+    // It does not come back by itself: what was written meanwhile is not known.
+    disk.fails.store(false, Ordering::Release);
+    assert!(matches!(append(&log, "c", Durability::Durable), Err(Error::Poisoned { .. })));
+    assert!(matches!(append(&log, "c", Durability::Buffered), Err(Error::Poisoned { .. })));
+    assert!(matches!(log.core().finish(&writer, None, None, Metadata::default()), Err(Error::Poisoned { .. })));
+    assert!(matches!(log.core().rewind(&chat(), 0), Err(Error::Poisoned { .. })));
+    assert!(matches!(log.core().delete(&chat()), Err(Error::Poisoned { .. })));
+    assert!(matches!(log.flush(), Err(Error::Poisoned { .. })));
+    assert_eq!(seen(&log), 2);
+    assert!(matches!(log.close(), Err(Error::Poisoned { .. })));
+    let told = append(&log, "d", Durability::Durable).unwrap_err().to_string();
+    assert_eq!(told, "the store takes no more writes: sync: the disk is gone; open it again");
+}
+
+#[test]
+fn a_closed_store_says_so() {
+    let log = open(Arc::new(Memory::default()));
+    append(&log, "a", Durability::Buffered).unwrap();
+    log.close().unwrap();
+    log.close().unwrap();
+    assert_eq!(seen(&log), 1);
+    let told = append(&log, "b", Durability::Durable).unwrap_err().to_string();
+    assert_eq!(told, "the store was closed");
+}
+
+#[test]
+fn all_who_wait_for_a_failed_sync_are_told() {
+    let disk = Arc::new(Disk::default());
+    let log = open(Arc::clone(&disk) as Arc<dyn Engine>);
+    append(&log, "a", Durability::Durable).unwrap();
+    disk.hold(true);
+    disk.fails.store(true, Ordering::Release);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| append(&log, "b", Durability::Durable))).collect();
+        disk.await_sync();
+        disk.hold(false);
+        for thread in threads {
+            assert!(matches!(thread.join().unwrap(), Err(Error::Poisoned { .. })));
+        }
+    });
+    assert_eq!(seen(&log), 1);
+}
+
+#[test]
+fn buffered_appends_wait_where_too_much_is_queued_and_are_told_when_that_fails() {
+    const APPENDS: usize = 80;
+    let message = "x".repeat(1024 * 1024);
+    for fails in [false, true] {
+        let disk = Arc::new(Disk::default());
+        let log = open(Arc::clone(&disk) as Arc<dyn Engine>);
+        append(&log, "first", Durability::Durable).unwrap();
+        disk.hold(true);
+        std::thread::scope(|scope| {
+            let appending = scope.spawn(|| {
+                let results = (0..APPENDS).map(|_| append(&log, &message, Durability::Buffered).map(|_| ()));
+                results.collect::<Result<Vec<()>>>()
+            });
+            // The queue is full, and somebody tries to make room.
+            disk.await_sync();
+            let until = Instant::now() + Duration::from_secs(20);
+            let bytes = loop {
+                let before = log.core().lock().queued_bytes;
+                std::thread::sleep(Duration::from_millis(30));
+                let bytes = log.core().lock().queued_bytes;
+                if bytes == before || Instant::now() > until {
+                    break bytes;
+                }
+            };
+            let is_waiting = !appending.is_finished();
+            disk.fails.store(fails, Ordering::Release);
+            disk.hold(false);
+            let result = appending.join().unwrap();
+            assert!(is_waiting && bytes < 34 * message.len(), "{bytes} bytes are queued");
+            assert_eq!(matches!(result, Err(Error::Poisoned { .. })), fails, "{result:?}");
+        });
+        let sync = log.flush();
+        assert_eq!((sync.is_err(), seen(&log)), (fails, if fails { 1 } else { 1 + APPENDS }));
+    }
+}
+
+/// A store of three appends, of two messages each.
+fn three_records() -> (Arc<Memory>, Embedded) {
+    let memory = Arc::new(Memory::default());
+    let log = open(Arc::clone(&memory) as Arc<dyn Engine>);
+    for append in 0..3 {
+        let texts = ["a", "b"].map(|text| Message::user(format!("{text}{append}")));
+        log.core().append(&chat(), &texts, &AppendOptions::new()).unwrap();
+    }
+    (memory, log)
+}
+
+#[test]
+fn a_damaged_record_does_not_hide_the_others() {
+    for first_seq in [1, 3, 5] {
+        for lost in [false, true] {
+            let (memory, log) = three_records();
+            let key = key::record(chat().id(), first_seq);
+            let mut value = memory.get(&key).unwrap().unwrap();
+            *value.last_mut().unwrap() ^= 1;
+            memory.write(Batch { ops: vec![(key, Some(value).filter(|_| !lost))] }).unwrap();
+            let grouped = log.core().load(chat().id(), &"chat").unwrap();
+            let indexes: Vec<u64> = grouped.messages.iter().map(|stored| stored.index).collect();
+            assert_eq!(
+                indexes,
+                (0..6).filter(|index| !(first_seq - 1..first_seq + 1).contains(index)).collect::<Vec<_>>()
+            );
+            let [Error::Corrupt { conversation, seq, .. }] = grouped.damage.as_slice() else {
+                panic!("{:?}", grouped.damage)
+            };
+            assert_eq!((*conversation, *seq), (Some(chat().id()), Some(first_seq)));
+            let problems = log.core().verify(&mut |_, _| ()).unwrap().problems;
+            assert!(problems.iter().any(|problem| problem.seq == Some(first_seq)), "{problems:?}");
+            assert!(matches!(
+                log.core().entries(chat().id(), &"chat", 1..=6, Order::Ascending, 10),
+                Err(Error::Corrupt { .. })
+            ));
+        }
+    }
+}
+
+#[test]
+fn a_deletion_that_was_cut_off_is_finished() {
+    let memory = Arc::new(Memory::default());
+    let log = open(Arc::clone(&memory) as Arc<dyn Engine>);
+    let key_of = AppendOptions::new().with_idempotency_key("request");
+    log.core().append(&chat(), &[Message::user("x".repeat(200_000))], &key_of).unwrap();
+    // More keys than go in one batch.
+    for text in 0..300 {
+        append(&log, &text.to_string(), Durability::Buffered).unwrap();
+    }
+    append(&log, "last", Durability::Durable).unwrap();
+    log.core().append(&Name::from("other"), &[Message::user("stays")], &AppendOptions::new()).unwrap();
+    let head = log.core().published_head(chat().id()).unwrap().unwrap();
+    let mut commit = log.core().lock().commit;
+    commit.count(Some(&head), None);
+    drop(log);
+    // What the first batch of a deletion writes: the head goes, the tombstone comes.
+    let tombstone = key::tombstone(chat().id());
+    let mut batch = Batch::default();
+    batch.put(
+        tombstone.clone(),
+        record::seal(&tombstone, &Tombstone { parent: None, incarnation: head.incarnation }).unwrap(),
+    );
+    batch.remove(key::head(chat().id()));
+    index_keys(chat().id(), &head).into_iter().for_each(|index| batch.remove(index));
+    let commit_key = key::meta("commit");
+    batch.put(commit_key.clone(), record::seal(&commit_key, &commit).unwrap());
+    memory.write(batch).unwrap();
+
+    let log = open(Arc::clone(&memory) as Arc<dyn Engine>);
+    let left = super::forgetful::all(&*memory);
+    let is_of_chat = |key: &[u8]| key::parse_id(key) == Some(chat().id());
+    assert!(left.iter().all(|(key, _)| !is_of_chat(key)), "something of it is left");
+    assert_eq!(log.core().verify(&mut |_, _| ()).unwrap().problems, []);
+    let receipt = log.core().append(&chat(), &[Message::user("new")], &key_of).unwrap();
+    assert_eq!((receipt.first_seq, receipt.message_indexes, receipt.duplicate), (1, vec![0], false));
+    assert_eq!(log.core().load(Name::from("other").id(), &"other").unwrap().messages.len(), 1);
+}
+
+#[test]
+fn fragments_that_alternate_come_out_whole() {
+    let log = open(Arc::new(Memory::default()));
+    let begin = || log.core().begin(&chat(), Role::Assistant, Metadata::default()).unwrap().0;
+    let writers = [begin(), begin()];
+    for piece in ["a", "b", "c"] {
+        for (at, writer) in writers.iter().enumerate() {
+            log.core().push(writer, 0, Chunk::text(format!("{piece}{at} "))).unwrap();
+            log.core().push(writer, 1, Chunk::thinking(piece)).unwrap();
+            log.flush().unwrap();
+        }
+    }
+    writers.iter().for_each(|writer| drop(log.core().finish(writer, None, None, Metadata::default()).unwrap()));
+    let messages = log.core().load(chat().id(), &"chat").unwrap().messages;
+    let chunks: Vec<_> = messages.into_iter().map(|stored| stored.message.chunks).collect();
+    let said = |text: &str| vec![Chunk::text(text), Chunk::thinking("abc")];
+    assert_eq!(chunks, [said("a0 b0 c0 "), said("a1 b1 c1 ")]);
+}

@@ -1,0 +1,226 @@
+//! What only shows below the store: which bytes are left in the engine.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::{Embedded, Opening};
+use crate::embedded::engine::{Batch, Engine, Memory, Order};
+use crate::log::AppendOptions;
+use crate::model::{Body, Chunk, Message, Metadata, Name, Role, Timestamp};
+use crate::record::key;
+
+fn open(engine: &Arc<Memory>) -> Embedded {
+    let engine: Arc<dyn Engine> = Arc::clone(engine) as Arc<dyn Engine>;
+    Embedded::open(engine, Arc::new(Timestamp::now), Duration::from_millis(1), Opening::default()).unwrap()
+}
+
+fn append(log: &Embedded, name: &str, messages: &[Message]) {
+    log.core().append(&name.into(), messages, &AppendOptions::new()).unwrap();
+}
+
+fn texts(log: &Embedded, name: &str) -> Vec<String> {
+    let grouped = log.core().load(Name::from(name).id(), &name).unwrap();
+    assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
+    let chunks = grouped.messages.into_iter().flat_map(|stored| stored.message.chunks);
+    chunks
+        .filter_map(|chunk| match chunk.body {
+            Body::Text { text, .. } => Some(text),
+            _ => None,
+        })
+        .collect()
+}
+
+/// How many stored values hold these bytes.
+fn holds(engine: &Memory, bytes: &str) -> usize {
+    let mut count = 0;
+    engine
+        .scan(&[]..&[u8::MAX; 40], Order::Ascending, &mut |_, value| {
+            count += usize::from(value.windows(bytes.len()).any(|window| window == bytes.as_bytes()));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    count
+}
+
+fn keys(engine: &Memory, kind: u8) -> usize {
+    let mut count = 0;
+    let visit = &mut |_: &[u8], _: &[u8]| {
+        count += 1;
+        ControlFlow::Continue(())
+    };
+    engine.scan(&[kind]..&[kind + 1], Order::Ascending, visit).unwrap();
+    count
+}
+
+fn verified(log: &Embedded) {
+    assert_eq!(log.core().verify(&mut |_, _| ()).unwrap().problems, []);
+}
+
+#[test]
+fn what_is_redacted_is_in_no_value_any_more() {
+    let engine = Arc::new(Memory::default());
+    let log = open(&engine);
+    let options = AppendOptions::new().with_idempotency_key("once");
+    let messages = [Message::user("SECRET title"), Message::user("harmless")];
+    log.core().append(&"a".into(), &messages, &options).unwrap();
+    let mut call = Message::assistant([Chunk::tool_call("call_1", "read", "{\"p\":\"SECRET\"}")]);
+    call.metadata.model = Some("m".to_owned());
+    append(&log, "a", &[call, Message::tool("call_1", "SECRET result")]);
+    log.core().fork(&"a".into(), None, &"b".into()).unwrap();
+    assert!(holds(&engine, "SECRET") > 0);
+    for message in [0, 2, 3] {
+        log.core().redact(&"b".into(), message, None).unwrap();
+    }
+    assert_eq!(texts(&log, "a"), ["[redacted]", "harmless"]);
+    verified(&log);
+    assert_eq!(holds(&engine, "SECRET"), 0);
+    drop(log);
+    let log = open(&engine);
+    let receipt = log.core().append(&"a".into(), &messages, &options).unwrap();
+    assert!(receipt.duplicate, "the key still answers");
+    assert!(log.core().redact(&"a".into(), 99, None).is_err());
+}
+
+#[test]
+fn a_fork_inside_an_append_redacts_its_own_message_only() {
+    let engine = Arc::new(Memory::default());
+    let log = open(&engine);
+    append(&log, "a", &[Message::user("shared"), Message::user("the parent's")]);
+    log.core().fork(&"a".into(), Some(1), &"b".into()).unwrap();
+    append(&log, "b", &[Message::user("the child's")]);
+    log.core().redact(&"b".into(), 1, None).unwrap();
+    assert_eq!(texts(&log, "a"), ["shared", "the parent's"]);
+    assert_eq!(texts(&log, "b"), ["shared", "[redacted]"]);
+    verified(&log);
+}
+
+#[test]
+fn streamed_fragments_and_large_records_are_redacted_whole() {
+    let engine = Arc::new(Memory::default());
+    let log = open(&engine);
+    let (writer, _) = log.core().begin(&"a".into(), Role::Assistant, Metadata::default()).unwrap();
+    for _ in 0..3 {
+        log.core().push(&writer, 0, Chunk::text("SECRET ".repeat(30_000))).unwrap();
+        log.flush().unwrap();
+    }
+    assert!(log.core().redact(&"a".into(), 0, None).is_err(), "it is still being written");
+    log.core().finish(&writer, None, None, Metadata::default()).unwrap();
+    assert!(keys(&engine, key::PART) > 0);
+    log.core().redact(&"a".into(), 0, Some(0)).unwrap();
+    assert_eq!(texts(&log, "a"), ["[redacted]"]);
+    assert_eq!(holds(&engine, "SECRET"), 0);
+    assert_eq!(keys(&engine, key::PART), 0);
+    verified(&log);
+}
+
+#[test]
+fn a_deleted_conversation_leaves_what_its_forks_read_and_no_more() {
+    let engine = Arc::new(Memory::default());
+    let log = open(&engine);
+    append(&log, "a", &[Message::user("one"), Message::user("two"), Message::user("three")]);
+    append(&log, "a", &[Message::user("four")]);
+    log.core().fork(&"a".into(), Some(2), &"b".into()).unwrap();
+    log.core().fork(&"b".into(), Some(1), &"c".into()).unwrap();
+    append(&log, "b", &[Message::user("b's own")]);
+    log.core().delete(&"a".into()).unwrap();
+    assert!(log.core().load(Name::from("a").id(), &"a").is_err());
+    assert_eq!((holds(&engine, "three"), holds(&engine, "four")), (0, 0));
+    assert_eq!(texts(&log, "b"), ["one", "two", "b's own"]);
+    assert_eq!(texts(&log, "c"), ["one"]);
+    verified(&log);
+    let again = log.core().append(&"a".into(), &[Message::user("again")], &AppendOptions::new());
+    assert!(matches!(again, Err(crate::Error::SharedByForks { .. })), "{again:?}");
+    drop(log);
+
+    let log = open(&engine);
+    log.core().delete(&"b".into()).unwrap();
+    assert_eq!(texts(&log, "c"), ["one"]);
+    assert_eq!((holds(&engine, "two"), holds(&engine, "b's own")), (0, 0));
+    log.core().delete(&"c".into()).unwrap();
+    for kind in [key::RECORD, key::PART, key::HEAD, key::INDEX, key::FORK, key::TOMBSTONE] {
+        assert_eq!(keys(&engine, kind), 0, "{}", char::from(kind));
+    }
+    append(&log, "a", &[Message::user("again")]);
+    assert_eq!(texts(&log, "a"), ["again"]);
+    verified(&log);
+}
+
+#[test]
+fn a_deletion_that_was_cut_off_is_finished_on_opening() {
+    let engine = Arc::new(Memory::default());
+    let log = open(&engine);
+    append(&log, "a", &[Message::user("one")]);
+    append(&log, "b", &[Message::user("stays")]);
+    drop(log);
+    // What the first batch of a deletion leaves behind.
+    let id = Name::from("a").id();
+    let mut batch = Batch::default();
+    let tombstone = key::tombstone(id);
+    let value = crate::record::seal(&tombstone, &crate::record::Tombstone { parent: None, incarnation: 1 }).unwrap();
+    batch.put(tombstone, value);
+    batch.remove(key::head(id));
+    engine.write(batch).unwrap();
+    let log = open(&engine);
+    assert_eq!(holds(&engine, "one"), 0);
+    assert_eq!(texts(&log, "b"), ["stays"]);
+    assert_eq!(keys(&engine, key::TOMBSTONE), 0);
+    append(&log, "a", &[Message::user("anew")]);
+    assert_eq!(texts(&log, "a"), ["anew"]);
+}
+
+#[test]
+fn a_lost_or_damaged_head_is_derived_from_the_records() {
+    let engine = Arc::new(Memory::default());
+    let log = open(&engine);
+    append(&log, "a", &[Message::user("one"), Message::user("two")]);
+    append(&log, "a", &[Message::user("three")]);
+    log.core().rewind(&"a".into(), 2).unwrap();
+    append(&log, "a", &[Message::user("four")]);
+    drop(log);
+    let head = key::head(Name::from("a").id());
+    let stored = engine.get(&head).unwrap().unwrap();
+    for damage in [None, Some(vec![1, 2, 3])] {
+        engine.write(Batch { ops: vec![(head.clone(), damage)] }).unwrap();
+        let log = open(&engine);
+        assert_eq!(texts(&log, "a"), ["one", "two", "four"]);
+        let receipt = log.core().append(&"a".into(), &[Message::user("five")], &AppendOptions::new()).unwrap();
+        assert_eq!((receipt.first_seq, receipt.message_indexes), (6, vec![4]));
+        drop(log);
+        let mut batch = Batch::default();
+        batch.put(head.clone(), stored.clone());
+        batch.remove(key::record(Name::from("a").id(), 6));
+        engine.write(batch).unwrap();
+    }
+}
+
+#[cfg(feature = "sled")]
+#[test]
+fn damage_that_an_opening_for_reading_noted_is_repaired_by_the_next_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let url = format!("sled:{}", dir.path().join("db").display());
+    let open = |read_only| {
+        let opening = Opening { read_only, ..Opening::default() };
+        let engine = crate::embedded::engine::open(&url).unwrap();
+        Embedded::open(engine, Arc::new(Timestamp::now), Duration::from_millis(1), opening).unwrap()
+    };
+    let listed = |log: &Embedded| log.core().list(&crate::ListQuery::new()).unwrap().items.len();
+    append(&open(false), "a", &[Message::user("one")]);
+    let engine = crate::embedded::engine::open(&url).unwrap();
+    let mut batch = Batch::default();
+    engine
+        .scan(&[key::INDEX]..&[key::INDEX + 1], Order::Ascending, &mut |key, _| {
+            batch.remove(key.to_vec());
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    engine.write(batch).unwrap();
+    drop(engine);
+    let note = dir.path().join("db/damaged");
+    std::fs::write(&note, "a copy").unwrap();
+    let log = open(true);
+    assert_eq!((listed(&log), log.core().health().set_aside), (0, Some("a copy".into())));
+    drop(log);
+    assert_eq!(listed(&open(false)), 1);
+    assert!(!note.exists());
+}

@@ -1,0 +1,249 @@
+//! Values that damage took or brought back: told, and never written over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::{Core, Embedded, Opening};
+use super::forgetful::{Forgetful, all};
+use crate::embedded::engine::{Batch, Engine, Memory};
+use crate::error::Error;
+use crate::log::AppendOptions;
+use crate::model::{Message, Name, Timestamp};
+use crate::record::{self, Head, key};
+
+fn open_as<E: Engine + 'static>(engine: &Arc<E>, opening: Opening) -> Embedded {
+    let clock = Arc::new(|| Timestamp::from_micros(1_767_323_045_000_000));
+    Embedded::open(Arc::clone(engine) as Arc<dyn Engine>, clock, Duration::from_secs(3600), opening).unwrap()
+}
+
+pub(super) fn open(engine: &Arc<Memory>) -> Embedded {
+    open_as(engine, Opening::default())
+}
+
+fn append(log: &Embedded, name: &str, texts: &[&str]) {
+    let messages: Vec<Message> = texts.iter().map(|text| Message::user(*text)).collect();
+    let key: String = texts.concat().chars().take(9).collect();
+    let options = AppendOptions::new().with_idempotency_key(key);
+    log.core().append(&name.into(), &messages, &options).unwrap();
+}
+
+pub(super) fn problems(log: &Embedded) -> Vec<String> {
+    let found = log.core().verify(&mut |_, _| ()).unwrap().problems;
+    found.iter().map(ToString::to_string).collect()
+}
+
+fn count(log: &Embedded, name: &str) -> usize {
+    let grouped = log.core().load(Name::from(name).id(), &name).unwrap();
+    assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
+    grouped.messages.len()
+}
+
+/// A store with a conversation of two appends, a fork of it, one with a record in parts.
+pub(super) fn store() -> Arc<Memory> {
+    let engine = Arc::new(Memory::default());
+    let log = open(&engine);
+    append(&log, "a", &["one", "two"]);
+    append(&log, "a", &["three"]);
+    append(&log, "b", &[&"large ".repeat(20_000)]);
+    log.core().fork(&"a".into(), Some(2), &"fork".into()).unwrap();
+    append(&log, "fork", &["own"]);
+    assert_eq!(problems(&log), [""; 0]);
+    engine
+}
+
+/// Takes all values of a kind that belong to a conversation.
+pub(super) fn take(engine: &dyn Engine, kind: u8, name: &str) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+    let id = Name::from(name).id();
+    let is_meant = |key: &[u8]| match key.first() {
+        Some(&key::INDEX) => kind == key::INDEX && key::parse_index(key).is_some_and(|(_, _, of)| of == id),
+        _ => key.starts_with(&key::prefix(kind, id)),
+    };
+    let taken: Vec<_> = all(engine).into_iter().filter(|(key, _)| is_meant(key)).collect();
+    assert!(!taken.is_empty());
+    let ops = taken.iter().map(|(key, _)| (key.clone(), None)).collect();
+    engine.write(Batch { ops }).unwrap();
+    taken
+}
+
+pub(super) fn change_head(engine: &Memory, name: &str, change: impl FnOnce(&mut Head)) {
+    let key = key::head(Name::from(name).id());
+    let bytes = engine.get(&key).unwrap().unwrap();
+    let mut head: Head = record::open("a head", &key, &bytes).unwrap();
+    change(&mut head);
+    let value = record::seal(&key, &head).unwrap();
+    engine.write(Batch { ops: vec![(key, Some(value))] }).unwrap();
+}
+
+#[test]
+fn what_vanished_without_a_trace_is_missed_until_that_is_accepted() {
+    let engine = store();
+    for kind in [key::RECORD, key::PART, key::HEAD, key::INDEX, key::RECEIPT] {
+        take(&*engine, kind, "b");
+    }
+    let missed = "store: it holds 2 conversations with 4 entries, and was left with 3 and 5: something is missing, or \
+                  back, that left no other trace";
+    let log = open(&engine);
+    assert_eq!(problems(&log), [missed]);
+    append(&log, "c", &["more"]);
+    assert_eq!(
+        problems(&log),
+        [missed.replace("2 conv", "3 conv").replace("4 en", "5 en").replace("3 and 5", "4 and 6")]
+    );
+    let dir = tempfile::tempdir().unwrap();
+    log.core().backup(&dir.path().join("backup"), &mut |_, _| ()).unwrap();
+    drop(log);
+    // Neither a backup nor an opening makes it forgotten.
+    let restored = Arc::new(Memory::default());
+    let as_engine: Arc<dyn Engine> = Arc::clone(&restored) as Arc<dyn Engine>;
+    super::super::restore(&dir.path().join("backup"), &as_engine, &mut |_, _| ()).unwrap();
+    for engine in [&engine, &restored] {
+        assert_eq!(problems(&open(engine)).len(), 1);
+        let log = open_as(engine, Opening { accept_loss: true, ..Opening::default() });
+        assert_eq!(problems(&log), [""; 0]);
+        drop(log);
+        assert_eq!(problems(&open(engine)), [""; 0]);
+    }
+}
+
+#[test]
+fn nothing_is_written_over_by_a_head_that_went_back() {
+    for reads_first in [false, true] {
+        let engine = store();
+        change_head(&engine, "a", |head| (head.next_seq, head.next_message_index) = (3, 2));
+        let log = open(&engine);
+        let id = Name::from("a").id();
+        assert!(problems(&log).contains(&format!("conversation {id}: the head ends before the last record")));
+        if reads_first {
+            assert_eq!(count(&log, "a"), 3);
+        }
+        append(&log, "a", &["four"]);
+        assert_eq!(count(&log, "a"), 4);
+        assert_eq!(count(&log, "fork"), 3);
+        assert_eq!(problems(&log), [""; 0], "the next append made it whole");
+    }
+}
+
+#[test]
+fn a_head_that_is_lost_is_derived_and_backed_up() {
+    let engine = store();
+    take(&*engine, key::HEAD, "b");
+    let log = open(&engine);
+    assert_eq!(count(&log, "b"), 1);
+    let dir = tempfile::tempdir().unwrap();
+    let summary = log.core().backup(&dir.path().join("backup"), &mut |_, _| ()).unwrap();
+    assert_eq!(summary.conversations, 3);
+    append(&log, "b", &["more"]);
+    assert_eq!(problems(&log), [""; 0]);
+}
+
+/// Title and tags of a conversation.
+fn named(log: &Embedded, name: &str) -> (Option<String>, Vec<String>) {
+    let item = log.core().describe(Name::from(name).id()).unwrap().unwrap();
+    (item.title, item.tags)
+}
+
+#[test]
+fn a_fork_whose_head_is_lost_has_title_and_tags_of_its_parent_still() {
+    type Change = fn(&Core);
+    let table: &[(Change, Change, &str, &[&str])] = &[
+        (|_| (), |_| (), "one", &["work"]),
+        (|core| _ = core.set_title(&"a".into(), Some("said")).unwrap(), |_| (), "said", &["work"]),
+        (|_| (), |core| _ = core.set_title(&"fork".into(), Some("own")).unwrap(), "own", &["work"]),
+        (|_| (), |core| _ = core.change_tags(&"fork".into(), &["work"], &["own"]).unwrap(), "one", &["own"]),
+        (|_| (), |core| _ = core.change_tags(&"fork".into(), &["work"], &[]).unwrap(), "one", &[]),
+        (|core| _ = core.rewind(&"a".into(), 1).unwrap(), |_| (), "one", &["work"]),
+        (|core| _ = core.rewind(&"a".into(), 0).unwrap(), |_| (), "new", &["work"]),
+        (|_| (), |core| _ = core.rewind(&"fork".into(), 0).unwrap(), "new", &["work"]),
+        // What becomes of the parent later is not the fork's.
+        (|_| (), |core| _ = core.set_title(&"a".into(), Some("late")).unwrap(), "one", &["work"]),
+        (|_| (), |core| _ = core.change_tags(&"a".into(), &["work"], &["late"]).unwrap(), "one", &["work"]),
+        (|_| (), |core| _ = core.rewind(&"a".into(), 0).unwrap(), "one", &["work"]),
+        (|_| (), |core| core.delete(&"a".into()).unwrap(), "one", &["work"]),
+    ];
+    for (at, (before, after, title, tags)) in table.iter().enumerate() {
+        let engine = Arc::new(Memory::default());
+        let log = open(&engine);
+        append(&log, "a", &["one", "two"]);
+        log.core().change_tags(&"a".into(), &[], &["work"]).unwrap();
+        before(log.core());
+        log.core().fork(&"a".into(), None, &"fork".into()).unwrap();
+        after(log.core());
+        append(&log, "fork", &["new"]);
+        log.core().fork(&"fork".into(), None, &"fork of the fork".into()).unwrap();
+        let expected = (Some((*title).to_owned()), tags.iter().map(|tag| (*tag).to_owned()).collect());
+        drop(log);
+        for lost in [&["fork"][..], &["fork of the fork"], &["fork", "fork of the fork"]] {
+            for accept_loss in [false, true] {
+                let engine = Forgetful::of(&*engine);
+                lost.iter().for_each(|name| drop(take(&*engine, key::HEAD, name)));
+                for opening in [Opening { accept_loss, ..Opening::default() }, Opening::default()] {
+                    let log = open_as(&engine, opening);
+                    for name in ["fork", "fork of the fork"] {
+                        assert_eq!(named(&log, name), expected, "{at}: {name} of {lost:?}, {accept_loss}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fork_that_lost_its_head_and_its_parent_is_still_found() {
+    let engine = store();
+    take(&*engine, key::HEAD, "fork");
+    take(&*engine, key::HEAD, "a");
+    take(&*engine, key::RECORD, "a");
+    let log = open(&engine);
+    assert_eq!(named(&log, "fork").0.as_deref(), Some("own"));
+}
+
+/// Heads are derived from records, and those of forks from other conversations' too: that ends, whatever they say.
+#[test]
+fn forks_of_each_other_end() {
+    let engine = Arc::new(Memory::default());
+    for (child, parent, at_seq) in [("a", "b", 4), ("b", "a", 7), ("c", "c", 5)] {
+        let conversation = *Name::from(parent).id().as_bytes();
+        let parent = Some(record::Parent { conversation, at_seq, incarnation: 1, commit: 1 });
+        let origin = record::Origin {
+            owner: String::new(),
+            key: None,
+            incarnation: 1,
+            created: 1,
+            parent,
+            last_hide: 0,
+            last_meta: 0,
+            first_message_index: 0,
+        };
+        let header = record::Header {
+            time: 1,
+            base: 0,
+            next_message_index: 0,
+            commit: 1,
+            cut: false,
+            deleted: false,
+            origin: Some(origin),
+        };
+        let values = record::seal_record(Name::from(child).id(), at_seq + 1, &header, record::Body::new()).unwrap();
+        engine.write(Batch { ops: values.into_iter().map(|(key, value)| (key, Some(value))).collect() }).unwrap();
+    }
+    let store = record::StoreInfo { store_id: [1; 16], format_version: 1 };
+    let marker = key::meta("store");
+    let value = record::seal(&marker, &store).unwrap();
+    engine.write(Batch { ops: vec![(marker, Some(value))] }).unwrap();
+    let log = open_as(&engine, Opening { accept_loss: true, ..Opening::default() });
+    for name in ["a", "b", "c"] {
+        assert_eq!(named(&log, name), (None, Vec::new()));
+    }
+}
+
+#[test]
+fn a_damaged_commit_is_told_and_can_be_accepted() {
+    let engine = store();
+    engine.write(Batch { ops: vec![(key::meta("commit"), Some(vec![1, 2, 3, 4, 5, 6]))] }).unwrap();
+    let clock = Arc::new(Timestamp::now);
+    let opened =
+        Embedded::open(Arc::clone(&engine) as Arc<dyn Engine>, clock, Duration::from_secs(1), Opening::default());
+    assert!(matches!(opened, Err(Error::Corrupt { .. })));
+    let log = open_as(&engine, Opening { accept_loss: true, ..Opening::default() });
+    assert_eq!(problems(&log), [""; 0]);
+}

@@ -1,0 +1,112 @@
+//! What is rewritten, or erased, while it is read.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::super::{Core, Embedded, Opening};
+use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
+use crate::error::Result;
+use crate::log::AppendOptions;
+use crate::model::{Chunk, Message, Name, Timestamp};
+use crate::record::key;
+
+/// Something that happens before the next read of a key of this kind.
+type Event = (u8, Box<dyn FnOnce() + Send>);
+
+#[derive(Default)]
+struct Eventful {
+    memory: Memory,
+    next: Mutex<Option<Event>>,
+}
+
+impl fmt::Debug for Eventful {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Eventful").finish_non_exhaustive()
+    }
+}
+
+impl Eventful {
+    fn before(&self, key: &[u8]) {
+        let event = self.next.lock().unwrap().take_if(|(kind, _)| key.first() == Some(kind));
+        if let Some((_, event)) = event {
+            event();
+        }
+    }
+}
+
+impl Engine for Eventful {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.before(key);
+        self.memory.get(key)
+    }
+
+    fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
+        self.before(range.start);
+        self.memory.scan(range, order, visit)
+    }
+
+    fn write(&self, batch: Batch) -> Result<()> {
+        self.memory.write(batch)
+    }
+
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn directory(&self) -> Option<&Directory> {
+        None
+    }
+}
+
+fn chat() -> Name {
+    Name::from("chat")
+}
+
+fn append(core: &Core, texts: &[&str]) {
+    let messages: Vec<Message> = texts.iter().map(|text| Message::user(*text)).collect();
+    core.append(&chat(), &messages, &AppendOptions::new()).unwrap();
+}
+
+/// A conversation with a large message and two small ones; `event` happens before the next read of a key of this kind.
+fn eventful(kind: u8, event: impl FnOnce(&Core) + Send + 'static) -> (Arc<Eventful>, Arc<Embedded>) {
+    let engine = Arc::new(Eventful::default());
+    let as_engine: Arc<dyn Engine> = Arc::clone(&engine) as Arc<dyn Engine>;
+    let clock = Arc::new(Timestamp::now);
+    let log = Arc::new(Embedded::open(as_engine, clock, Duration::from_secs(3600), Opening::default()).unwrap());
+    append(log.core(), &[&"large ".repeat(60_000), "small"]);
+    append(log.core(), &["last"]);
+    let core = Arc::clone(log.core());
+    *engine.next.lock().unwrap() = Some((kind, Box::new(move || event(&core))));
+    (engine, log)
+}
+
+/// What is loaded, which is whole.
+fn said(log: &Embedded) -> Vec<Vec<Chunk>> {
+    let grouped = log.core().load(chat().id(), &"chat").unwrap();
+    assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
+    grouped.messages.into_iter().map(|stored| stored.message.chunks).collect()
+}
+
+#[test]
+fn a_redaction_between_two_parts_is_no_damage() {
+    let (engine, log) = eventful(key::PART, |core| drop(core.redact(&chat(), 0, None).unwrap()));
+    let wanted = ["[redacted]", "small", "last"].map(|text| vec![Chunk::text(text)]);
+    assert_eq!(said(&log), wanted);
+    assert!(engine.next.lock().unwrap().is_none());
+}
+
+#[test]
+fn a_conversation_that_is_deleted_and_made_anew_is_no_damage() {
+    let anew = |core: &Core| {
+        core.delete(&chat()).unwrap();
+        append(core, &["new"]);
+    };
+    let (engine, log) = eventful(key::RECORD, anew);
+    assert_eq!(said(&log), [[Chunk::text("new")]]);
+    assert!(engine.next.lock().unwrap().is_none());
+    let (_engine, log) = eventful(key::RECORD, anew);
+    let entries = log.core().entries(chat().id(), &"chat", 1..=9, Order::Descending, 9).unwrap();
+    assert_eq!(entries.len(), 1);
+}

@@ -1,0 +1,110 @@
+//! What `verify` finds: a row for everything that may not fit together.
+
+use super::lost::{change_head, open, problems, store, take};
+use crate::embedded::engine::{Batch, Engine, Memory};
+use crate::model::{Message, Name};
+use crate::record::{self, key};
+
+/// Flips a bit in the values of a kind that belong to a conversation.
+fn garble(engine: &dyn Engine, kind: u8, name: &str) {
+    let garbled = take(engine, kind, name).into_iter().map(|(key, value)| {
+        let mut value = value.unwrap();
+        *value.last_mut().unwrap() ^= 1;
+        (key, Some(value))
+    });
+    engine.write(Batch { ops: garbled.collect() }).unwrap();
+}
+
+#[test]
+fn verify_tells_what_does_not_fit_together() {
+    type Damage = fn(&Memory);
+    let table: &[(Damage, &str, &str)] = &[
+        (|engine| drop(take(engine, key::HEAD, "a")), "a", "it has records, but no head"),
+        (|engine| drop(take(engine, key::INDEX, "a")), "a", "it is missing in an index of conversations"),
+        (
+            |engine| drop(take(engine, key::FORK, "a")),
+            "fork",
+            "the conversation that it was forked from does not know of it",
+        ),
+        (|engine| drop(take(engine, key::PART, "b")), "b", "part 0 of a record is missing"),
+        (|engine| drop(take(engine, key::RECORD, "b")), "b", "the record that should be here is missing"),
+        (
+            |engine| change_head(engine, "a", |head| head.next_message_index += 1),
+            "a",
+            "the head's message index is not that of the last record",
+        ),
+        (
+            |engine| change_head(engine, "a", |head| head.key = Some("z".to_owned())),
+            "a",
+            "key or parent differ between head and first record",
+        ),
+        (
+            |engine| change_head(engine, "a", |head| head.last_activity += 120_000_000),
+            "a",
+            "it stands in the listing index at a wrong place",
+        ),
+        (
+            |engine| change_head(engine, "a", |head| head.next_seq = 3),
+            "a",
+            "an idempotency record points behind the last entry",
+        ),
+        (|engine| garble(engine, key::RECEIPT, "a"), "a", "an idempotency record: the checksum does not match"),
+        (
+            |engine| {
+                take(engine, key::HEAD, "b");
+                take(engine, key::RECORD, "b");
+            },
+            "b",
+            "it has parts of records, but no head",
+        ),
+        (
+            |engine| {
+                take(engine, key::HEAD, "b");
+                take(engine, key::RECORD, "b");
+            },
+            "b",
+            "it has idempotency records, but no head",
+        ),
+        (
+            |engine| {
+                take(engine, key::HEAD, "b");
+                take(engine, key::RECORD, "b");
+            },
+            "b",
+            "it stands in the listing index, but has no head",
+        ),
+    ];
+    for (damage, name, detail) in table {
+        let engine = store();
+        damage(&engine);
+        let log = open(&engine);
+        let found = log.core().verify(&mut |_, _| ()).unwrap().problems;
+        let id = Some(Name::from(*name).id());
+        assert!(
+            found.iter().any(|problem| problem.conversation == id && problem.detail == *detail),
+            "{detail}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_key_of_the_listing_that_is_none_is_told() {
+    let engine = store();
+    engine.write(Batch { ops: vec![(vec![key::INDEX, 1], Some(Vec::new()))] }).unwrap();
+    assert_eq!(problems(&open(&engine)), ["store: a key of the listing index cannot be read"]);
+}
+
+#[test]
+fn a_record_under_another_index_is_told() {
+    let engine = store();
+    let id = Name::from("a").id();
+    // What would be there if the index had begun anew with the second append.
+    let body = record::Body::messages(&[Message::user("three")], 5).unwrap();
+    let header =
+        record::Header { time: 1, base: 0, next_message_index: 3, commit: 1, cut: false, deleted: false, origin: None };
+    let values = record::seal_record(id, 3, &header, body).unwrap();
+    engine.write(Batch { ops: values.into_iter().map(|(key, value)| (key, Some(value))).collect() }).unwrap();
+    let found = open(&engine).core().verify(&mut |_, _| ()).unwrap().problems;
+    let detail = "the indexes of its messages do not follow those before it";
+    assert!(found.iter().any(|problem| problem.seq == Some(3) && problem.detail == detail), "{found:?}");
+}

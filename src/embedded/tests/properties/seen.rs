@@ -1,0 +1,98 @@
+//! Readers see what the model says.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+
+use super::super::model::{What, next_message};
+use super::op::ITEMS;
+use super::{World, name};
+use crate::embedded::engine;
+use crate::error::Error;
+use crate::log::ListQuery;
+
+impl World {
+    /// Whether readers see what the model says.
+    pub(super) fn check(&self, at: usize) -> Result<(), TestCaseError> {
+        let core = self.log().core();
+        let (name, id) = (name(at), name(at).id());
+        let Some(known) = self.conversations[at].as_ref().filter(|known| known.published.is_some()) else {
+            let missing = matches!(core.load(id, &name), Err(Error::NotFound { .. }));
+            prop_assert!(missing);
+            return Ok(());
+        };
+        let live = self.writers.iter().filter(|(_, writer)| writer.conversation == at && !writer.closed);
+        let live: BTreeSet<u64> = live.map(|(_, writer)| writer.message).collect();
+        let grouped = core.load(id, &name).unwrap();
+        prop_assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
+        prop_assert_eq!(grouped.summary, known.summary());
+        prop_assert_eq!(grouped.messages, known.messages(&live));
+        let item = core.describe(id).unwrap().unwrap();
+        let lines = known.visible();
+        prop_assert_eq!((item.last_seq, item.messages), (lines.len() as u64, next_message(lines)));
+        prop_assert_eq!(&item.tags, &known.tags);
+        for item in ITEMS {
+            let found = core.find_item(&name, item).unwrap();
+            let place = found.as_ref().map(|item| (item.seq, item.message_index, item.chunk_index));
+            prop_assert_eq!(place, known.find(item));
+        }
+        prop_assert_eq!(item.created_at.as_micros(), known.created);
+        prop_assert_eq!(item.last_activity.as_micros(), known.published_activity);
+        let parent = known.parent.map(|(parent, last)| (self::name(parent).id(), last as u64));
+        prop_assert_eq!(item.parent.map(|fork| (fork.conversation, fork.at_seq)), parent);
+        Ok(())
+    }
+
+    pub(super) fn check_all(&self) -> Result<(), TestCaseError> {
+        let core = self.log().core();
+        let mut listed = Vec::new();
+        for (at, known) in self.conversations.iter().enumerate() {
+            self.check(at)?;
+            let Some(known) = known.as_ref().filter(|known| known.published.is_some()) else { continue };
+            listed.push((known.published_activity, name(at).id()));
+            let entries =
+                core.entries(name(at).id(), &"", 1..=u64::MAX - 1, engine::Order::Ascending, usize::MAX).unwrap();
+            prop_assert_eq!(entries.len(), known.visible().len());
+            for ((seq, entry), line) in (1..).zip(&entries).zip(known.visible()) {
+                let (kind, chunk_index) = match &line.what {
+                    What::Whole { chunk, .. } => ("chunk", Some(u32::try_from(*chunk).unwrap())),
+                    What::Fragment(chunk, _) => ("chunk", Some(*chunk)),
+                    What::Redact { chunk, .. } => ("redact", *chunk),
+                    What::Begin(_) | What::Empty(_) => ("begin", None),
+                    What::Finish(_) => ("finish", None),
+                    What::Interrupt => ("interrupt", None),
+                    What::Rewind { .. } => ("rewind", None),
+                    What::Title | What::Tags => ("meta", None),
+                    What::Summary { .. } => ("summary", None),
+                };
+                let message = match line.what {
+                    What::Rewind { to, .. } => Some(to),
+                    What::Redact { message, .. } => Some(message),
+                    What::Summary { through, .. } => Some(through),
+                    _ => line.message,
+                };
+                prop_assert_eq!((entry.seq, entry.kind.name(), entry.chunk_index), (seq, kind, chunk_index));
+                prop_assert_eq!(entry.message_index, message);
+            }
+        }
+        listed.sort_unstable();
+        listed.reverse();
+        let page = core.list(&ListQuery::new()).unwrap();
+        prop_assert_eq!(
+            page.items.into_iter().map(|item| item.id).collect::<Vec<_>>(),
+            listed.iter().map(|(_, id)| *id).collect::<Vec<_>>()
+        );
+        prop_assert!(page.next.is_none());
+        Ok(())
+    }
+
+    /// Whether what can be derived again is as it is stored. Makes what is queued durable.
+    pub(super) fn verify(&mut self) -> Result<(), TestCaseError> {
+        self.log().flush().unwrap();
+        self.flush_buffers();
+        self.publish();
+        prop_assert_eq!(self.log().core().verify(&mut |_, _| ()).unwrap().problems, []);
+        self.check_all()
+    }
+}

@@ -1,0 +1,61 @@
+//! What calls give back.
+
+use serde::Serialize;
+
+use crate::model::ConversationId;
+
+/// What an append got.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Receipt {
+    /// The conversation's id.
+    pub conversation: ConversationId,
+    /// The seq of the first entry.
+    pub first_seq: u64,
+    /// The seq of the last entry.
+    pub last_seq: u64,
+    /// The index of each message, in order.
+    pub message_indexes: Vec<u64>,
+    /// Whether it survives a power cut already.
+    pub durable: bool,
+    /// Whether this was a repetition: nothing was written.
+    pub duplicate: bool,
+}
+
+/// What a redaction did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Redaction {
+    /// The seq of the entry that notes it.
+    pub seq: u64,
+    /// The seqs of summaries whose summaries may quote what was redacted: they stay as they are.
+    pub summaries: Vec<u64>,
+}
+
+/// What a backup, or a restore, moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct BackupSummary {
+    /// Conversations, without those that are deleted and only read by forks.
+    pub conversations: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// Where an item id of a provider stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Item {
+    /// The conversation that was asked, or found.
+    pub conversation: ConversationId,
+    /// Its key, if it was named by one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The message's index.
+    pub message_index: u64,
+    /// The chunk's index; absent where the id is the message's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk_index: Option<u32>,
+    /// The seq of the entry.
+    pub seq: u64,
+}
