@@ -3,20 +3,20 @@
 
 use std::borrow::Cow;
 
-use super::Renderer;
-use super::media::Blocks;
+use super::attach::Blocks;
 use super::native::Given;
-use super::wire::{Block, Content, Origin, OwnKind};
+use super::renderer::Renderer;
+use super::request::{Block, Content, Origin, OwnKind};
 use crate::history::Rule;
 use crate::history::StoredMessage;
 use crate::model::Output;
-use crate::provider::attachment::{Piece, pieces};
+use crate::provider::prompt::media::attachment::{Piece, pieces};
+use crate::provider::prompt::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
 use crate::provider::text::is_blank;
-use crate::provider::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
 
 impl<'a> Renderer<'a> {
     /// The results of calls, and what has to follow them.
-    pub(super) fn results(&mut self, calls: Vec<Call<'a>>) -> Vec<Block<'a>> {
+    pub(crate) fn results(&mut self, calls: Vec<Call<'a>>) -> Vec<Block<'a>> {
         let mut behind = Vec::new();
         let mut blocks: Vec<Block<'a>> = calls.into_iter().map(|call| self.result(call, &mut behind)).collect();
         blocks.append(&mut behind);

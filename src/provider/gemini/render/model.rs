@@ -2,19 +2,20 @@
 
 use super::native::{Given, is_signature};
 use super::object;
+use super::renderer::Renderer;
+use super::request::{FunctionCall, Part, Speaker};
 use super::responses::Asked;
 use super::thinking::{Slot, Thought};
-use super::wire::{FunctionCall, Part, Speaker};
-use super::{Renderer, is_blank};
 use crate::history::Rule;
 use crate::model::{Body, Chunk};
-use crate::provider::Thinking;
+use crate::provider::gemini::manner::{NAME, NO_SIGNATURE};
 use crate::provider::gemini::model::wants_signatures;
-use crate::provider::gemini::{NAME, NO_SIGNATURE};
-use crate::provider::turns::{Call, Turn};
+use crate::provider::prompt::options::Thinking;
+use crate::provider::prompt::turns::{Call, Turn};
+use crate::provider::text::is_blank;
 
 impl<'a> Renderer<'a> {
-    pub(super) fn model(&mut self, mut turn: Turn<'a>) {
+    pub(crate) fn model(&mut self, mut turn: Turn<'a>) {
         let mut calls = std::mem::take(&mut turn.calls).into_iter().peekable();
         let (mut slots, mut asked, mut media) = (Vec::new(), Vec::new(), Vec::new());
         for (at, chunk) in turn.stored.message.chunks.iter().enumerate() {

@@ -3,25 +3,26 @@
 
 use std::borrow::Cow;
 
-use super::media::Parts;
-use super::wire::{Content, FunctionResponse, Part, Response, Speaker, Texts};
-use super::{Renderer, object};
+use super::attach::Parts;
+use super::object;
+use super::renderer::Renderer;
+use super::request::{Content, FunctionResponse, Part, Response, Speaker, Texts};
 use crate::history::MessageState;
 use crate::history::Rule;
 use crate::model::{Output, PartBody};
-use crate::provider::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
-use crate::provider::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
+use crate::provider::prompt::media::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
+use crate::provider::prompt::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
 
 /// A call that was made, and its id where the service gave it one.
 #[derive(Debug)]
-pub(super) struct Asked<'a> {
-    pub(super) call: Call<'a>,
-    pub(super) id: Option<String>,
+pub(crate) struct Asked<'a> {
+    pub(crate) call: Call<'a>,
+    pub(crate) id: Option<String>,
 }
 
 impl<'a> Renderer<'a> {
     /// The answers, and what has to follow them.
-    pub(super) fn answer(&mut self, asked: Vec<Asked<'a>>) -> Vec<Part<'a>> {
+    pub(crate) fn answer(&mut self, asked: Vec<Asked<'a>>) -> Vec<Part<'a>> {
         let mut behind = Vec::new();
         let mut parts = Vec::new();
         for (at, Asked { call: Call { name, answer, .. }, id }) in asked.into_iter().enumerate() {

@@ -2,22 +2,22 @@
 
 use std::borrow::Cow;
 
-use super::Renderer;
-use super::manner::Texts;
-use super::media::Parts;
-use super::wire::{Content, Message, Part};
+use super::attach::Parts;
+use super::renderer::Renderer;
+use super::request::{Content, Message, Part};
 use crate::history::Rule;
 use crate::history::{MessageState, StoredMessage};
 use crate::model::Output;
-use crate::provider::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
-use crate::provider::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
+use crate::provider::openai_chat::manner::Texts;
+use crate::provider::prompt::media::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
+use crate::provider::prompt::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
 
 /// Told where a tool gave nothing, and the target wants a word.
 const NO_OUTPUT: &str = "The tool gave no output.";
 
 impl<'a> Renderer<'a> {
     /// The tool message. Its media have to follow in a user message.
-    pub(super) fn answer(&mut self, call: Call<'a>, media: &mut Vec<Part<'a>>) {
+    pub(crate) fn answer(&mut self, call: Call<'a>, media: &mut Vec<Part<'a>>) {
         let texts = match call.answer {
             Answer::Made(text) => vec![Cow::Borrowed(text)],
             Answer::Result { stored, chunk, output, is_error } => {
