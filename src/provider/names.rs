@@ -109,17 +109,4 @@ mod tests {
         let message = error.map_or_else(|error| error.to_string(), |()| String::new());
         assert_eq!(message, "`deepseek` is a dialect of openai-chat, not of other");
     }
-
-    #[test]
-    fn a_dialect_speaks_in_the_terms_of_its_wire() {
-        for dialect in DIALECTS {
-            let is_known = match dialect.wire {
-                "openai-chat" => dialect.manner.is::<openai_chat::manner::Manner>(),
-                "anthropic" => dialect.manner.is::<crate::provider::anthropic::manner::Manner>(),
-                "gemini" => dialect.manner.is::<crate::provider::gemini::manner::Manner>(),
-                _ => false,
-            };
-            assert!(is_known, "{}", dialect.name);
-        }
-    }
 }

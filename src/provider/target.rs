@@ -11,7 +11,7 @@ use super::check::rule::ProtocolRule;
 use super::prompt::options::PromptOptions;
 use super::read::decode::Decode;
 use super::read::fields::Fields;
-use super::read::forms::{ErrorForm, Growing, ToolForm};
+use super::read::forms::{ErrorForm, GrowingTexts, ToolForm};
 use super::read::parsed::Parsed;
 use crate::error::Result;
 use crate::history::{ReportLine, StoredMessage};
@@ -45,7 +45,7 @@ pub struct Wire {
     /// Words of its answers for why the model stopped, which transcripts do not have as well.
     pub(super) reasons: &'static [(&'static str, FinishReason)],
     /// Which texts of its streams grow.
-    pub(super) growing: Growing,
+    pub(super) growing: GrowingTexts,
     /// Where its errors have their words.
     pub(super) errors: &'static ErrorForm,
 }

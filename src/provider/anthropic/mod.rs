@@ -2,7 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod manner;
-pub(crate) mod model;
+pub(crate) mod models;
 pub(crate) mod read;
 pub(crate) mod render;
 pub(crate) mod rules;
@@ -12,7 +12,7 @@ pub(crate) mod types;
 pub use rules::RULES;
 
 use super::read::failure;
-use super::read::forms::{Growing, ToolForm};
+use super::read::forms::{GrowingTexts, ToolForm};
 use super::target::{Target, Wire};
 
 pub(super) static WIRE: Wire = Wire {
@@ -28,7 +28,7 @@ pub(super) static WIRE: Wire = Wire {
     parse: read::request::parse,
     tools: ToolForm { field: "tools", list: None, wrapper: None, schemas: &["input_schema"] },
     reasons: &[],
-    growing: Growing { identity: &["index"], texts: &["delta"] },
+    growing: GrowingTexts { identity: &["index"], texts: &["delta"] },
     errors: &failure::USUAL,
 };
 

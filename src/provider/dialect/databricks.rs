@@ -11,7 +11,7 @@ use crate::provider::check::shape::is_filled;
 use crate::provider::openai_chat::check::calls::{call_ids, calls};
 use crate::provider::openai_chat::check::request::messages;
 use crate::provider::openai_chat::check::sequence::role;
-use crate::provider::openai_chat::manner::{Images, Manner, OPENAI, Order, Texts, UserContent};
+use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI, Order, Texts, UserContent};
 use crate::provider::prompt::tool_id::IdRule;
 use crate::provider::target::Dialect;
 use crate::provider::text::{is_blank, is_word};
@@ -26,7 +26,7 @@ static MANNER: Manner = Manner {
     ids: IdRule { min: 1, max: 40, allows: |character| character.is_ascii_alphanumeric() || "_-".contains(character) },
     arrays: false,
     user: UserContent::Array,
-    images: Images::Data,
+    images: ImagesTaken::Data,
     audio: false,
     files: false,
     refusal: false,

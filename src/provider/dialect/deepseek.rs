@@ -7,7 +7,7 @@ use crate::provider::check::rule::rules;
 use crate::provider::openai_chat::check::calls::call_ids;
 use crate::provider::openai_chat::check::reasoning::is_thinking;
 use crate::provider::openai_chat::check::request::messages;
-use crate::provider::openai_chat::manner::{Images, Manner, OPENAI};
+use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI};
 use crate::provider::target::Dialect;
 
 pub(crate) const DIALECT: Dialect =
@@ -18,7 +18,7 @@ pub(crate) const DIALECT: Dialect =
 static MANNER: Manner = Manner {
     providers: &["deepseek"],
     arrays: false,
-    images: Images::Never,
+    images: ImagesTaken::Never,
     audio: false,
     files: false,
     reasoning_content: Some(""),

@@ -9,7 +9,7 @@ use crate::provider::openai_chat::check::calls::call_ids;
 use crate::provider::openai_chat::check::reasoning::is_thinking;
 use crate::provider::openai_chat::check::request::messages;
 use crate::provider::openai_chat::check::sequence::role;
-use crate::provider::openai_chat::manner::{Images, Manner, OPENAI, Texts, UserContent};
+use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI, Texts, UserContent};
 use crate::provider::target::Dialect;
 
 pub(crate) const DIALECT: Dialect =
@@ -21,7 +21,7 @@ static MANNER: Manner = Manner {
     providers: &["moonshot", "moonshotai", "kimi"],
     arrays: false,
     user: UserContent::Joined,
-    images: Images::Data,
+    images: ImagesTaken::Data,
     audio: false,
     files: false,
     reasoning_content: Some(" "),

@@ -2,7 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod manner;
-pub(crate) mod model;
+pub(crate) mod models;
 pub(crate) mod read;
 pub(crate) mod render;
 pub(crate) mod rules;
@@ -11,7 +11,7 @@ pub(crate) mod types;
 pub use rules::RULES;
 
 use super::read::failure;
-use super::read::forms::{Growing, ToolForm};
+use super::read::forms::{GrowingTexts, ToolForm};
 use super::target::{Target, Wire};
 
 pub(super) static WIRE: Wire = Wire {
@@ -32,7 +32,7 @@ pub(super) static WIRE: Wire = Wire {
         schemas: &["parameters", "parametersJsonSchema"],
     },
     reasons: &[],
-    growing: Growing { identity: &["index", "thought"], texts: &["parts"] },
+    growing: GrowingTexts { identity: &["index", "thought"], texts: &["parts"] },
     errors: &failure::USUAL,
 };
 

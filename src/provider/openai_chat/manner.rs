@@ -16,7 +16,7 @@ pub(crate) struct Manner {
     /// Whether the content of system, assistant and tool messages may be an array.
     pub(crate) arrays: bool,
     pub(crate) user: UserContent,
-    pub(crate) images: Images,
+    pub(crate) images: ImagesTaken,
     /// Whether sound is taken.
     pub(crate) audio: bool,
     /// Whether documents are taken.
@@ -53,7 +53,7 @@ pub(crate) enum UserContent {
 
 /// Which images are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Images {
+pub(crate) enum ImagesTaken {
     Never,
     /// Those that are in the request.
     Data,
@@ -103,7 +103,7 @@ pub(crate) const OPENAI: Manner = Manner {
     ids: IdRule { min: 1, max: 40, allows: |character| !character.is_control() },
     arrays: true,
     user: UserContent::Natural,
-    images: Images::Any,
+    images: ImagesTaken::Any,
     audio: true,
     files: true,
     reasoning_content: None,
@@ -118,4 +118,16 @@ pub(crate) const OPENAI: Manner = Manner {
 /// Whose answers a target's are.
 pub(crate) fn provider(target: Target) -> &'static str {
     Manner::of(target).providers.first().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::DIALECTS;
+
+    #[test]
+    fn the_dialects_of_this_wire_speak_in_its_terms() {
+        let mut dialects = DIALECTS.iter().filter(|dialect| dialect.wire == NAME);
+        assert!(dialects.all(|dialect| dialect.manner.is::<Manner>()));
+    }
 }

@@ -10,7 +10,7 @@ pub(crate) mod types;
 pub use rules::RULES;
 
 use super::read::failure;
-use super::read::forms::{Growing, ToolForm};
+use super::read::forms::{GrowingTexts, ToolForm};
 use super::target::{Target, Wire};
 
 pub(super) static WIRE: Wire = Wire {
@@ -26,7 +26,7 @@ pub(super) static WIRE: Wire = Wire {
     parse: read::request::parse,
     tools: ToolForm { field: "tools", list: None, wrapper: Some("function"), schemas: &["parameters"] },
     reasons: &[],
-    growing: Growing { identity: &["index"], texts: &["delta"] },
+    growing: GrowingTexts { identity: &["index"], texts: &["delta"] },
     errors: &failure::USUAL,
 };
 

@@ -33,12 +33,12 @@ pub(crate) struct Call<'a> {
     /// The JSON text of an object.
     pub(crate) arguments: Cow<'a, str>,
     pub(crate) signature: Option<&'a str>,
-    pub(crate) answer: Answer<'a>,
+    pub(crate) answer: Reply<'a>,
 }
 
 /// What a call is answered.
 #[derive(Debug)]
-pub(crate) enum Answer<'a> {
+pub(crate) enum Reply<'a> {
     /// By a result, at this position of a message.
     Result { stored: &'a StoredMessage, chunk: usize, output: &'a Output, is_error: bool },
     /// In place of a result that is not there yet.
@@ -161,19 +161,19 @@ pub(crate) fn signed_turns<'a>(
     turns
 }
 
-fn answer<'a>(messages: &'a [StoredMessage], paired: &Calls, call: Site, report: &mut Vec<ReportLine>) -> Answer<'a> {
+fn answer<'a>(messages: &'a [StoredMessage], paired: &Calls, call: Site, report: &mut Vec<ReportLine>) -> Reply<'a> {
     let result = paired.result(call).and_then(|site| Some((messages.get(site.message)?, site.chunk)));
     if let Some((stored, chunk)) = result
         && let Some(Body::ToolResult { output, is_error, .. }) =
             stored.message.chunks.get(chunk).map(|chunk| &chunk.body)
     {
-        return Answer::Result { stored, chunk, output, is_error: is_error.unwrap_or_default() };
+        return Reply::Result { stored, chunk, output, is_error: is_error.unwrap_or_default() };
     }
-    let Some(stored) = messages.get(call.message) else { return Answer::Made(OUTCOME_UNKNOWN) };
+    let Some(stored) = messages.get(call.message) else { return Reply::Made(OUTCOME_UNKNOWN) };
     let text = if is_cut_off(stored, call.chunk) { NOT_RUN } else { OUTCOME_UNKNOWN };
     let line = ReportLine::chunk(Rule::PendingAnswered, stored, call.chunk, format!("the call was answered: {text}"));
     report.push(line.with_tool_call_id(call_id(stored, call.chunk)));
-    Answer::Made(text)
+    Reply::Made(text)
 }
 
 fn call_id(stored: &StoredMessage, chunk: usize) -> &str {

@@ -15,7 +15,7 @@ pub(crate) struct ToolForm {
 
 /// Which texts of a stream grow from one object to the next.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Growing {
+pub(crate) struct GrowingTexts {
     /// The fields that tell texts apart which grow under the same names.
     pub(crate) identity: &'static [&'static str],
     /// Under these names they stand.

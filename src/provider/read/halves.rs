@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::fields::{Fields, array};
-use super::forms::Growing;
+use super::forms::GrowingTexts;
 use crate::model::json_text::{ESCAPE, begins_with_second_half, first_half_at_end, replace_lone_surrogates};
 
 /// What a decoder wants to see besides.
@@ -19,7 +19,7 @@ const DEPTH: usize = 12;
 /// First halves that wait, by the text that they belong to.
 #[derive(Debug)]
 pub(crate) struct Halves {
-    growing: &'static Growing,
+    growing: &'static GrowingTexts,
     waiting: Vec<Half>,
 }
 
@@ -42,7 +42,7 @@ struct Change {
 
 impl Halves {
     /// Of a stream whose texts grow so.
-    pub(crate) const fn new(growing: &'static Growing) -> Self {
+    pub(crate) const fn new(growing: &'static GrowingTexts) -> Self {
         Self { growing, waiting: Vec::new() }
     }
 
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn halves_wait_for_the_next_delta_of_their_text() {
-        static CHAT: Growing = Growing { identity: &["index"], texts: &["delta"] };
+        static CHAT: GrowingTexts = GrowingTexts { identity: &["index"], texts: &["delta"] };
         let mut halves = Halves::new(&CHAT);
         let mut join = |text: String| halves.join(&text).into_owned();
         assert_eq!(join(chat(0, r"a\ud83d")), chat(0, "a"));

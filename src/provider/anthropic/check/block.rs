@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::cache::Marks;
-use super::image::{Images, check_document};
+use super::image::{ImagesSeen, check_document};
 use crate::provider::anthropic::rules::{AN_07, AN_08, AN_16, AN_17, AN_18, AN_19, AN_20, AN_21, AN_22, AN_40};
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::shape::{is_filled, kind};
@@ -24,7 +24,7 @@ pub(crate) fn blocks(message: &Map<String, Value>, i: usize) -> impl Iterator<It
 /// What counts over the whole request.
 #[derive(Default)]
 pub(crate) struct Seen<'a> {
-    pub(crate) images: Images,
+    pub(crate) images: ImagesSeen,
     pub(crate) marks: Marks<'a>,
 }
 

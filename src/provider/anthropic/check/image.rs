@@ -1,4 +1,4 @@
-//! Images and documents: their sources, and how many and how large the images of a request are.
+//! ImagesSeen and documents: their sources, and how many and how large the images of a request are.
 
 use serde_json::{Map, Value};
 
@@ -20,12 +20,12 @@ const MANY: usize = 20;
 
 /// The images of a request: their number, and the places and longer sides of those too large to be one of many.
 #[derive(Default)]
-pub(crate) struct Images {
+pub(crate) struct ImagesSeen {
     count: usize,
     large: Vec<(String, u32)>,
 }
 
-impl Images {
+impl ImagesSeen {
     pub(crate) fn see(&mut self, image: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
         self.count += 1;
         let source = image.get("source").and_then(Value::as_object);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::thinking::check_thinking;
 use super::tools::check_tools;
 use super::turns::{Object, Side, role, turns};
-use crate::provider::anthropic::model::{refuses_prefill, takes_system_role};
+use crate::provider::anthropic::models::{refuses_prefill, takes_system_role};
 use crate::provider::anthropic::rules::{AN_04, AN_05, AN_09, AN_34, AN_38};
 use crate::provider::check::finding::{Finding, Level};
 

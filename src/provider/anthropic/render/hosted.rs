@@ -8,7 +8,7 @@ use super::native::Given;
 use super::renderer::Renderer;
 use super::request::{Block, OwnKind};
 use crate::model::Body;
-use crate::provider::prompt::turns::{Answer, Call, Turn};
+use crate::provider::prompt::turns::{Call, Reply, Turn};
 
 /// The blocks of a message's pairs.
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl<'a> Renderer<'a> {
     /// A call's block, its result's, and the latter's position if it stands in the same message.
     fn pair(&self, turn: &Turn<'a>, call: &Call<'a>, ids: &[String]) -> Option<(Block<'a>, Block<'a>, Option<usize>)> {
         let is_known = |id: &str| self.server_calls.contains(id) || ids.iter().any(|known| known == id);
-        let Answer::Result { stored, chunk, .. } = &call.answer else { return None };
+        let Reply::Result { stored, chunk, .. } = &call.answer else { return None };
         let asked = Given::of(turn.stored.message.chunks.get(call.chunk)?.native.as_ref())?;
         let found = Given::of(stored.message.chunks.get(*chunk)?.native.as_ref())?;
         let is_pair = !is_known(&call.id)

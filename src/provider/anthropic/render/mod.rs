@@ -27,7 +27,7 @@ use crate::history::StoredMessage;
 use crate::history::{ReportLine, Rule};
 use crate::model::Role;
 use crate::provider::anthropic::manner::Manner;
-use crate::provider::anthropic::model::refuses_prefill;
+use crate::provider::anthropic::models::refuses_prefill;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::tool_id::IdRule;
 use crate::provider::prompt::tools::declared;

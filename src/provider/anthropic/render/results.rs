@@ -11,7 +11,7 @@ use crate::history::Rule;
 use crate::history::StoredMessage;
 use crate::model::Output;
 use crate::provider::prompt::media::attachment::{Piece, pieces};
-use crate::provider::prompt::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
+use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Reply};
 use crate::provider::text::is_blank;
 
 impl<'a> Renderer<'a> {
@@ -25,11 +25,11 @@ impl<'a> Renderer<'a> {
 
     fn result(&mut self, call: Call<'a>, behind: &mut Vec<Block<'a>>) -> Block<'a> {
         let (stored, chunk, output, is_error) = match call.answer {
-            Answer::Made(text) => {
+            Reply::Made(text) => {
                 let content = Some(Content::Text(Cow::Borrowed(text)));
                 return Block::ToolResult { tool_use_id: call.id, content, is_error: true };
             }
-            Answer::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
+            Reply::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
         };
         if let Some(given) = stored.message.chunks.get(chunk).and_then(|chunk| Given::of(chunk.native.as_ref())) {
             if given.is_result(&call.id, self.manner) {

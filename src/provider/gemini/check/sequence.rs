@@ -4,13 +4,13 @@ use serde_json::{Map, Value};
 
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::shape::field;
-use crate::provider::gemini::model::refuses_model_last;
+use crate::provider::gemini::models::refuses_model_last;
 use crate::provider::gemini::rules::{GM_07, GM_08, GM_09, GM_11, GM_12, GM_13, GM_14, GM_24};
 
 type Object = Map<String, Value>;
 
 /// A content: who says it, and which functions it calls or answers.
-pub(crate) struct Said<'a> {
+pub(crate) struct Spoken<'a> {
     /// Without a role it is the user's; empty where it is no string.
     pub(crate) role: &'a str,
     pub(crate) parts: Vec<&'a Object>,
@@ -20,23 +20,23 @@ pub(crate) struct Said<'a> {
 
 /// The contents of a request; `None` where they are no sequence: not an array, empty, or not all of them objects with
 /// parts that are objects.
-pub(crate) fn turns(request: &Value) -> Option<Vec<Said<'_>>> {
+pub(crate) fn turns(request: &Value) -> Option<Vec<Spoken<'_>>> {
     let contents = request.get("contents")?.as_array().filter(|contents| !contents.is_empty())?;
     contents.iter().map(turn).collect()
 }
 
-fn turn(content: &Value) -> Option<Said<'_>> {
+fn turn(content: &Value) -> Option<Spoken<'_>> {
     let role = match content.as_object()?.get("role").unwrap_or(&Value::Null) {
         Value::Null => "user",
         role => role.as_str().unwrap_or_default(),
     };
     let parts: Vec<_> = content.get("parts")?.as_array()?.iter().map(Value::as_object).collect::<Option<_>>()?;
     let functions = |name| parts.iter().filter_map(|part| field(part, name)?.as_object()).collect();
-    Some(Said { role, calls: functions("functionCall"), responses: functions("functionResponse"), parts })
+    Some(Spoken { role, calls: functions("functionCall"), responses: functions("functionResponse"), parts })
 }
 
-pub(crate) fn check_sequence(model: &str, turns: &[Said], out: &mut Vec<Finding>) {
-    let mut before: Option<&Said> = None;
+pub(crate) fn check_sequence(model: &str, turns: &[Spoken], out: &mut Vec<Finding>) {
+    let mut before: Option<&Spoken> = None;
     for (i, turn) in turns.iter().enumerate() {
         let place = format!("contents[{i}]");
         if turn.role == "model" && !turn.calls.is_empty() {
@@ -67,7 +67,7 @@ pub(crate) fn check_sequence(model: &str, turns: &[Said], out: &mut Vec<Finding>
     check_ends(model, turns, out);
 }
 
-fn check_responses(turn: &Said, next: &Said, place: &str, out: &mut Vec<Finding>) {
+fn check_responses(turn: &Spoken, next: &Spoken, place: &str, out: &mut Vec<Finding>) {
     let (calls, responses) = (turn.calls.len(), next.responses.len());
     if calls != responses {
         return out.push(GM_08.at(place, format!("{calls} calls before it, but {responses} function responses in it")));
@@ -85,8 +85,8 @@ fn check_responses(turn: &Said, next: &Said, place: &str, out: &mut Vec<Finding>
     }
 }
 
-fn in_a_row(before: &Said, turn: &Said) -> Option<String> {
-    let answers = |turn: &Said| !turn.responses.is_empty();
+fn in_a_row(before: &Spoken, turn: &Spoken) -> Option<String> {
+    let answers = |turn: &Spoken| !turn.responses.is_empty();
     if before.role == turn.role && !answers(before) && !answers(turn) {
         Some(format!("two contents of the role {} in a row", turn.role))
     } else if ["user", "function"].contains(&before.role) && turn.role == "user" && answers(before) && !answers(turn) {
@@ -96,7 +96,7 @@ fn in_a_row(before: &Said, turn: &Said) -> Option<String> {
     }
 }
 
-fn check_ends(model: &str, turns: &[Said], out: &mut Vec<Finding>) {
+fn check_ends(model: &str, turns: &[Spoken], out: &mut Vec<Finding>) {
     if let Some(first) = turns.first().filter(|first| first.role != "user") {
         out.push(GM_13.at("contents[0]", format!("the first content is of the role {}", first.role)));
     }

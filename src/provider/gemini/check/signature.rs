@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::sequence::Said;
+use super::sequence::Spoken;
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::shape::{field, is_filled};
-use crate::provider::gemini::model::wants_signatures;
+use crate::provider::gemini::models::wants_signatures;
 use crate::provider::gemini::rules::GM_17;
 
-pub(crate) fn check_signatures(model: &str, turns: &[Said], out: &mut Vec<Finding>) {
+pub(crate) fn check_signatures(model: &str, turns: &[Spoken], out: &mut Vec<Finding>) {
     let level = match wants_signatures(model) {
         Some(true) => Level::Hard,
         Some(false) => return,
@@ -18,7 +18,7 @@ pub(crate) fn check_signatures(model: &str, turns: &[Said], out: &mut Vec<Findin
 }
 
 /// The first call of each step of the current turn, where it has no signature.
-pub(crate) fn unsigned_calls(turns: &[Said]) -> impl Iterator<Item = Finding> {
+pub(crate) fn unsigned_calls(turns: &[Spoken]) -> impl Iterator<Item = Finding> {
     let start = turns.iter().rposition(|turn| turn.role == "user" && turn.responses.is_empty()).unwrap_or(0);
     let steps = turns.iter().enumerate().skip(start).filter(|(_, turn)| turn.role == "model");
     steps.filter_map(|(i, turn)| {

@@ -4,8 +4,8 @@
 //! one with other parts (GM-24; gh:vellum-ai/vellum-assistant#39495), and a content of the user may follow it. Whatever is
 //! said is decided by what precedes it alone, so that a prompt that goes on begins with the bytes of the one before.
 
+mod assistant;
 mod attach;
-mod model;
 mod native;
 pub(crate) mod object;
 mod renderer;

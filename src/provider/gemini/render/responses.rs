@@ -11,7 +11,7 @@ use crate::history::MessageState;
 use crate::history::Rule;
 use crate::model::{Output, PartBody};
 use crate::provider::prompt::media::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
-use crate::provider::prompt::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
+use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Reply};
 
 /// A call that was made, and its id where the service gave it one.
 #[derive(Debug)]
@@ -41,10 +41,10 @@ impl<'a> Renderer<'a> {
     }
 
     /// The response, and what it cannot hold.
-    fn response(&mut self, answer: &Answer<'a>) -> (Response<'a>, Vec<Part<'a>>) {
+    fn response(&mut self, answer: &Reply<'a>) -> (Response<'a>, Vec<Part<'a>>) {
         let (stored, chunk, output, is_error) = match *answer {
-            Answer::Made(text) => return (Response::Error(Texts::One(Cow::Borrowed(text))), Vec::new()),
-            Answer::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
+            Reply::Made(text) => return (Response::Error(Texts::One(Cow::Borrowed(text))), Vec::new()),
+            Reply::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
         };
         if let Some(object) = whole(output).filter(|_| !is_error).and_then(object::plain) {
             return (Response::Object(object), Vec::new());

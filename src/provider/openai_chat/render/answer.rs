@@ -10,7 +10,7 @@ use crate::history::{MessageState, StoredMessage};
 use crate::model::Output;
 use crate::provider::openai_chat::manner::Texts;
 use crate::provider::prompt::media::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
-use crate::provider::prompt::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
+use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Reply};
 
 /// Told where a tool gave nothing, and the target wants a word.
 const NO_OUTPUT: &str = "The tool gave no output.";
@@ -19,8 +19,8 @@ impl<'a> Renderer<'a> {
     /// The tool message. Its media have to follow in a user message.
     pub(crate) fn answer(&mut self, call: Call<'a>, media: &mut Vec<Part<'a>>) {
         let texts = match call.answer {
-            Answer::Made(text) => vec![Cow::Borrowed(text)],
-            Answer::Result { stored, chunk, output, is_error } => {
+            Reply::Made(text) => vec![Cow::Borrowed(text)],
+            Reply::Result { stored, chunk, output, is_error } => {
                 self.result(stored, chunk, output, is_error, &call.id, media)
             }
         };

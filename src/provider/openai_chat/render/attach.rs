@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::request::{File as FilePart, ImageUrl, InputAudio, Part};
 use crate::model::{Audio, File, Image};
-use crate::provider::openai_chat::manner::{Images, Manner};
+use crate::provider::openai_chat::manner::{ImagesTaken, Manner};
 use crate::provider::prompt::media::attachment::{Attach, Made};
 use crate::provider::prompt::media::payload::{Payload, file_name};
 use crate::provider::prompt::media::picture::Picture;
@@ -22,12 +22,12 @@ impl<'a> Attach<'a> for Parts {
     type Part = Part<'a>;
 
     fn image(&self, image: &'a Image) -> Made<Part<'a>> {
-        if self.0.images == Images::Never {
+        if self.0.images == ImagesTaken::Never {
             return Err(NONE.to_owned());
         }
         let picture = Picture::of(image)?;
         if let Picture::Address(url) = &picture
-            && self.0.images == Images::Data
+            && self.0.images == ImagesTaken::Data
         {
             return Err(format!("the target takes data, not the address {url}"));
         }

@@ -13,7 +13,7 @@ use crate::model::{Body, Chunk, Role};
 use crate::provider::openai_responses::manner::PROVIDER;
 use crate::provider::prompt::media::attachment::{Attachment, Piece, pieces};
 use crate::provider::prompt::options::PromptOptions;
-use crate::provider::prompt::turns::{Answer, FAILED_WITHOUT_OUTPUT, Turn};
+use crate::provider::prompt::turns::{FAILED_WITHOUT_OUTPUT, Reply, Turn};
 
 /// Characters in one output (OR-26).
 const OUTPUT: usize = 10_485_760;
@@ -104,10 +104,10 @@ impl<'a> Renderer<'a> {
     }
 
     /// What a call is answered (OR-26).
-    pub(super) fn output(&mut self, answer: &Answer<'a>) -> Result<Output<'a>> {
+    pub(super) fn output(&mut self, answer: &Reply<'a>) -> Result<Output<'a>> {
         let (stored, chunk, output, is_error) = match *answer {
-            Answer::Made(text) => return Ok(Output::Text(Cow::Borrowed(text))),
-            Answer::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
+            Reply::Made(text) => return Ok(Output::Text(Cow::Borrowed(text))),
+            Reply::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
         };
         let pieces = pieces(output, &Parts, stored, chunk, &mut self.report);
         let mut parts: Vec<Part<'a>> = Vec::new();

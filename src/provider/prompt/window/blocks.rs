@@ -15,7 +15,7 @@ use crate::model::{Body, Chunk, Role};
 /// The turns of a reconciled conversation, by the positions of their messages. The first one holds what stands before
 /// the user first spoke, too.
 #[derive(Debug)]
-pub(crate) struct Turns<'a> {
+pub(crate) struct UserTurns<'a> {
     messages: &'a [StoredMessage],
     turns: Vec<Range<usize>>,
 }
@@ -35,7 +35,7 @@ pub(crate) fn is_kept(stored: &StoredMessage) -> bool {
         || (stored.message.role == Role::User && stored.state == MessageState::Synthetic)
 }
 
-impl<'a> Turns<'a> {
+impl<'a> UserTurns<'a> {
     pub(crate) fn of(messages: &'a [StoredMessage]) -> Self {
         let mut turns: Vec<Range<usize>> = Vec::new();
         let mut begin = 0;
@@ -143,13 +143,13 @@ mod tests {
             Message::user("c"),
             answer(),
         ]);
-        let turns = Turns::of(&messages);
+        let turns = UserTurns::of(&messages);
         assert_eq!(turns.ranges(), [0..2, 2..6, 6..8, 8..10]);
         assert_eq!(turns.message_counts(), [1, 4, 1, 2]);
         assert_eq!(turns.user_turn_counts(), [1, 1, 1, 0]);
         let messages = stored([system(), system(), Message::user("a"), Message::user("b")]);
-        assert_eq!(Turns::of(&messages).ranges(), [0..3, 3..4]);
-        assert_eq!(Turns::of(&[]).ranges().len(), 1);
+        assert_eq!(UserTurns::of(&messages).ranges(), [0..3, 3..4]);
+        assert_eq!(UserTurns::of(&[]).ranges().len(), 1);
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
         messages[2].state = MessageState::Synthetic;
         // One message that was divided.
         messages[3].index = messages[1].index;
-        assert_eq!(Turns::of(&messages).message_counts(), [2]);
+        assert_eq!(UserTurns::of(&messages).message_counts(), [2]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::blocks::{Turns, is_kept, start};
+use super::blocks::{UserTurns, is_kept, start};
 use super::measure::Measure;
 use crate::history::StoredMessage;
 use crate::history::{ReportLine, Rule};
@@ -23,7 +23,7 @@ pub(crate) fn begin(
     if [last_messages, last_turns, max_tokens].iter().all(|limit| limit.is_none()) {
         return 0;
     }
-    let turns = Turns::of(messages);
+    let turns = UserTurns::of(messages);
     let mut window = Window { turns: turns.ranges(), messages, first: 0, report };
     if let Some(limit) = last_messages {
         window.limit(&turns.message_counts(), *limit, 0, "messages");

@@ -9,7 +9,7 @@ use super::thinking::{Slot, Thought};
 use crate::history::Rule;
 use crate::model::{Body, Chunk};
 use crate::provider::gemini::manner::{NAME, NO_SIGNATURE};
-use crate::provider::gemini::model::wants_signatures;
+use crate::provider::gemini::models::wants_signatures;
 use crate::provider::prompt::options::Thinking;
 use crate::provider::prompt::turns::{Call, Turn};
 use crate::provider::text::is_blank;
