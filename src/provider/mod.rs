@@ -10,8 +10,12 @@
 //! - `dialect/`: a file for each dialect.
 //! - the two tables below, and what looks something up in them: `names`, and `repair/`, which goes from wire to wire.
 //!
-//! **To add a wire**: its folder, and its row in [`WIRES`]. The row names all that the rest of the crate has to know of it; its
-//! recorded answers go to `tests/fixtures/providers/`. **To add a dialect**: its file, and its row in [`DIALECTS`].
+//! **To add a wire**: its folder, declared here, and its row in [`WIRES`]. The row names all that the rest of the crate has
+//! to know of it; its recorded answers go to `tests/fixtures/providers/`. **To add a dialect**: its file in `dialect/`, and
+//! its row in [`DIALECTS`].
+//!
+//! A file imports a thing from the file in which it stands, and files import one another without a circle:
+//! `tests/architecture.rs` refuses both a circle and an import against the direction.
 
 pub mod anthropic;
 mod check;

@@ -10,7 +10,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Finding {
-    /// Id of the broken rule, for example `OC-07`; see [`Wire::rules`](super::Wire::rules).
+    /// Id of the broken rule, for example `OC-07`; see [`Wire::rules`](crate::provider::Wire::rules).
     pub rule: &'static str,
     /// Whether the request is refused. For a few rules it depends on the case, and may differ from the rule's own level.
     pub level: Level,

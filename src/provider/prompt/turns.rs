@@ -81,6 +81,9 @@ fn is_date(text: &str) -> bool {
 /// What a failure is told as that gave no words.
 pub(crate) const FAILED_WITHOUT_OUTPUT: &str = "The tool failed and gave no output.";
 
+/// What became of such a failure, in the report.
+pub(crate) const PUT_INTO_WORDS: &str = "a failure without words was put into words";
+
 /// Said by nobody, on wires where the user begins and the assistant would.
 pub(crate) const BEGINNING: &str = "(The conversation begins with the assistant.)";
 /// Said by nobody, on wires where the user ends and the assistant said the last.

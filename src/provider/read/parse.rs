@@ -15,7 +15,8 @@ use crate::provider::target::Target;
 ///
 /// It takes what it can: results without calls, contents that are `null`, arguments that are objects, roles of other
 /// wires. What had to be taken for something else has its note; parts that are not known become opaque chunks, fields
-/// that are not known become `extra`. Nothing is judged and nothing repaired: see [`check`](crate::provider::check()) and [`repair`](crate::provider::repair()).
+/// that are not known become `extra`. Nothing is judged and nothing repaired: see [`check`](crate::provider::check()) and
+/// [`repair`](crate::provider::repair()).
 ///
 /// ```
 /// use conversation_store::model::{Chunk, Role};

@@ -11,7 +11,7 @@ use crate::history::Rule;
 use crate::history::StoredMessage;
 use crate::model::Output;
 use crate::provider::prompt::media::attachment::{Piece, pieces};
-use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Reply};
+use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, PUT_INTO_WORDS, Reply};
 use crate::provider::text::is_blank;
 
 impl<'a> Renderer<'a> {
@@ -54,7 +54,7 @@ impl<'a> Renderer<'a> {
         };
         let content = content.or_else(|| {
             is_error.then(|| {
-                self.note(Rule::Altered, stored, chunk, "a failure without words was put into words");
+                self.note(Rule::Altered, stored, chunk, PUT_INTO_WORDS);
                 let follows = behind.len() > before;
                 let words = if follows { "The tool failed; its output follows." } else { FAILED_WITHOUT_OUTPUT };
                 Content::Text(Cow::Borrowed(words))

@@ -11,7 +11,7 @@ use crate::history::MessageState;
 use crate::history::Rule;
 use crate::model::{Output, PartBody};
 use crate::provider::prompt::media::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
-use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Reply};
+use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, PUT_INTO_WORDS, Reply};
 
 /// A call that was made, and its id where the service gave it one.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl<'a> Renderer<'a> {
             }
         }
         if is_error && texts.iter().all(|text| text.is_empty()) && stored.state != MessageState::Synthetic {
-            self.note(Rule::Altered, stored, chunk, "a failure without words was put into words");
+            self.note(Rule::Altered, stored, chunk, PUT_INTO_WORDS);
             texts = vec![Cow::Borrowed(FAILED_WITHOUT_OUTPUT)];
         }
         let texts = match <[Cow<'a, str>; 1]>::try_from(texts) {

@@ -10,7 +10,7 @@ use crate::history::{MessageState, StoredMessage};
 use crate::model::Output;
 use crate::provider::openai_chat::manner::Texts;
 use crate::provider::prompt::media::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
-use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Reply};
+use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, PUT_INTO_WORDS, Reply};
 
 /// Told where a tool gave nothing, and the target wants a word.
 const NO_OUTPUT: &str = "The tool gave no output.";
@@ -42,7 +42,7 @@ impl<'a> Renderer<'a> {
         let mut texts = self.output(stored, chunk, output, call_id, media);
         let has_text = texts.iter().any(|text| !text.is_empty());
         if is_error && !has_text {
-            self.note(Rule::Altered, stored, chunk, "a failure without words was put into words");
+            self.note(Rule::Altered, stored, chunk, PUT_INTO_WORDS);
             return vec![Cow::Borrowed(FAILED_WITHOUT_OUTPUT)];
         }
         // Reconcile's own answers say what they are.

@@ -13,7 +13,7 @@ use crate::model::{Body, Chunk, Role};
 use crate::provider::openai_responses::manner::PROVIDER;
 use crate::provider::prompt::media::attachment::{Attachment, Piece, pieces};
 use crate::provider::prompt::options::PromptOptions;
-use crate::provider::prompt::turns::{FAILED_WITHOUT_OUTPUT, Reply, Turn};
+use crate::provider::prompt::turns::{FAILED_WITHOUT_OUTPUT, PUT_INTO_WORDS, Reply, Turn};
 
 /// Characters in one output (OR-26).
 const OUTPUT: usize = 10_485_760;
@@ -122,7 +122,7 @@ impl<'a> Renderer<'a> {
         // Reconcile's own answers say what they are.
         let is_made = stored.state == crate::MessageState::Synthetic;
         if is_error && !has_text {
-            self.note(Rule::Altered, stored, chunk, "a failure without words was put into words");
+            self.note(Rule::Altered, stored, chunk, PUT_INTO_WORDS);
             parts.insert(0, Part::InputText { text: Cow::Borrowed(FAILED_WITHOUT_OUTPUT) });
         } else if is_error && !is_made {
             self.note(Rule::LeftOut, stored, chunk, "this wire has no place for is_error; the output stays");
