@@ -1,5 +1,5 @@
 //! Which part of the crate may know which: the direction in which data flows, read from the paths in the source.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
