@@ -2,7 +2,8 @@ use std::fmt;
 
 /// Why the model stopped.
 ///
-/// The providers' own words are accepted ([`FinishReason::from`]); a word that is not known is kept as it is.
+/// [`FinishReason::from`] reads its name, and the words that transcripts may have in its place; any other word is kept as
+/// it is.
 ///
 /// ```
 /// use conversation_store::model::FinishReason;
@@ -31,23 +32,15 @@ pub enum FinishReason {
     Other(String),
 }
 
-/// Name first, then the providers' aliases. Sources: OpenAI chat completion object (`finish_reason`), OpenAI responses
-/// (`status`, `incomplete_details.reason`), Anthropic messages (`stop_reason`), Gemini `FinishReason`, Mistral
-/// `finish_reason` (`model_length`).
-const WORDS: &[(FinishReason, &[&str])] = &[
-    (FinishReason::Stop, &["stop", "end_turn", "stop_sequence", "STOP", "completed", "eos"]),
-    (
-        FinishReason::Length,
-        &["length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_length", "model_context_window_exceeded"],
-    ),
-    (FinishReason::ToolCalls, &["tool_calls", "tool_use", "function_call"]),
-    (
-        FinishReason::ContentFilter,
-        &["content_filter", "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY"],
-    ),
-    (FinishReason::Refusal, &["refusal"]),
-    (FinishReason::Error, &["error", "failed", "MALFORMED_FUNCTION_CALL"]),
-    (FinishReason::Interrupted, &["interrupted", "cancelled"]),
+/// The reasons that have a name.
+pub(super) const NAMES: &[(FinishReason, &str)] = &[
+    (FinishReason::Stop, "stop"),
+    (FinishReason::Length, "length"),
+    (FinishReason::ToolCalls, "tool_calls"),
+    (FinishReason::ContentFilter, "content_filter"),
+    (FinishReason::Refusal, "refusal"),
+    (FinishReason::Error, "error"),
+    (FinishReason::Interrupted, "interrupted"),
 ];
 
 impl FinishReason {
@@ -57,12 +50,7 @@ impl FinishReason {
         if let Self::Other(word) = self {
             return word;
         }
-        WORDS
-            .iter()
-            .find(|(reason, _)| reason == self)
-            .and_then(|(_, words)| words.first())
-            .copied()
-            .unwrap_or_default()
+        NAMES.iter().find(|(reason, _)| reason == self).map_or("", |(_, name)| *name)
     }
 
     /// Whether the message may have been cut off in the middle of its last chunk.
@@ -72,33 +60,8 @@ impl FinishReason {
     }
 }
 
-impl From<&str> for FinishReason {
-    fn from(word: &str) -> Self {
-        WORDS
-            .iter()
-            .find(|(_, words)| words.contains(&word))
-            .map_or_else(|| Self::Other(word.to_owned()), |(reason, _)| reason.clone())
-    }
-}
-
 impl fmt::Display for FinishReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_reason_has_a_name_that_reads_back() {
-        for (reason, words) in WORDS {
-            assert!(!reason.as_str().is_empty());
-            assert_eq!(&FinishReason::from(reason.as_str()), reason);
-            for word in *words {
-                assert_eq!(&FinishReason::from(*word), reason, "{word}");
-            }
-        }
     }
 }

@@ -1,10 +1,72 @@
-//! For whom a request is meant.
+//! For whom a request is meant: a wire, and the dialect of it. What a row of either table holds.
 
+use std::any::Any;
 use std::fmt;
-use std::str::FromStr;
 
-use super::dialect::{DIALECTS, Dialect};
-use super::{WIRES, Wire, anthropic, gemini, openai_chat, openai_responses};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::check::finding::Finding;
+use super::check::rule::ProtocolRule;
+use super::prompt::options::PromptOptions;
+use super::read::decode::Decode;
+use super::read::fields::Fields;
+use super::read::forms::{ErrorForm, GrowingTexts, ToolForm};
+use super::read::parsed::Parsed;
+use crate::error::Result;
+use crate::history::{ReportLine, StoredMessage};
+use crate::model::FinishReason;
+
+/// A request format: its name, its rules, its functions, and what it calls the things that all wires have.
+#[derive(Debug)]
+pub struct Wire {
+    /// Name as in `--for`, for example `openai-chat`.
+    pub name: &'static str,
+    /// When a request is refused, or accepted with a loss.
+    pub rules: &'static [&'static ProtocolRule],
+    /// The key of the request under which its messages stand. An array in place of a request is taken as theirs.
+    pub(super) messages: &'static str,
+    /// The rule that a field of the request breaks which is not known.
+    pub(super) parameters: &'static ProtocolRule,
+    /// The rule that a lone surrogate breaks, in any string of the request.
+    pub(super) surrogates: &'static ProtocolRule,
+    /// Judges a request by all other rules.
+    pub(super) check: fn(&Value, &mut Vec<Finding>),
+    /// Renders reconciled messages.
+    pub(super) render: Render,
+    /// Whether it tells the steps of the tools that a provider ran itself in one message. Else they are parted before.
+    pub(super) joins_steps: bool,
+    /// Makes a decoder of a target's answers.
+    pub(super) decode: fn(Target) -> Box<dyn Decode>,
+    /// Takes the messages out of a request's fields. What it leaves there is no part of the conversation.
+    pub(super) parse: fn(Target, &mut Fields<'_>) -> Result<Parsed>,
+    /// How its requests declare tools.
+    pub(super) tools: ToolForm,
+    /// Words of its answers for why the model stopped, which transcripts do not have as well.
+    pub(super) reasons: &'static [(&'static str, FinishReason)],
+    /// Which texts of its streams grow.
+    pub(super) growing: GrowingTexts,
+    /// Where its errors have their words.
+    pub(super) errors: &'static ErrorForm,
+}
+
+type Render = fn(Target, &[StoredMessage], &PromptOptions) -> Result<(Box<RawValue>, Vec<ReportLine>)>;
+
+/// A server's way of speaking a wire.
+#[derive(Debug)]
+pub struct Dialect {
+    /// Name as in `--dialect`, for example `deepseek`.
+    pub name: &'static str,
+    /// Name of the wire it speaks.
+    pub wire: &'static str,
+    /// Its own rules; those of the wire hold as well.
+    pub rules: &'static [&'static ProtocolRule],
+    /// Judges a request, its messages under their key, by those rules. It runs after the wire's own and sees its findings: it
+    /// may add, may raise a level, and may put its own rule in the place of the wire's.
+    pub(super) check: fn(&Value, &mut Vec<Finding>),
+    /// How it speaks: the `Manner` of its wire's folder, which the wire's own functions ask for.
+    pub(super) manner: &'static (dyn Any + Send + Sync),
+}
 
 /// A wire, and the dialect of it where one is spoken.
 ///
@@ -23,57 +85,20 @@ pub struct Target {
     dialect: Option<&'static Dialect>,
 }
 
-/// There is no such target.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum UnknownTarget {
-    /// No wire has this name.
-    #[error("unknown wire `{0}`; known are {known}", known = known_wires())]
-    Wire(String),
-    /// No dialect has this name.
-    #[error("unknown dialect `{name}` of {wire}; known are {known}", known = known_dialects(.wire))]
-    Dialect {
-        /// The name that was asked for.
-        name: String,
-        /// The wire it was asked of.
-        wire: &'static str,
-    },
-    /// The dialect belongs to another wire.
-    #[error("`{dialect}` is a dialect of {its_wire}, not of {wire}")]
-    OtherWire {
-        /// The dialect that was asked for.
-        dialect: &'static str,
-        /// Its wire.
-        its_wire: &'static str,
-        /// The wire it was asked of.
-        wire: &'static str,
-    },
-}
-
 impl Target {
-    /// OpenAI Chat Completions, as OpenAI speaks it.
-    pub const OPENAI_CHAT: Self = Self { wire: &openai_chat::WIRE, dialect: None };
-    /// OpenAI Responses.
-    pub const OPENAI_RESPONSES: Self = Self { wire: &openai_responses::WIRE, dialect: None };
-    /// Anthropic Messages, as Anthropic speaks it.
-    pub const ANTHROPIC: Self = Self { wire: &anthropic::WIRE, dialect: None };
-    /// Gemini's generateContent, as Google's AI Studio speaks it.
-    pub const GEMINI: Self = Self { wire: &gemini::WIRE, dialect: None };
+    /// The wire, as its inventor speaks it.
+    pub(super) const fn of(wire: &'static Wire) -> Self {
+        Self { wire, dialect: None }
+    }
 
-    /// The same wire, in the dialect of this name.
-    ///
-    /// # Errors
-    ///
-    /// [`UnknownTarget`] if there is no such dialect, or if it belongs to another wire.
-    pub fn with_dialect(self, name: &str) -> Result<Self, UnknownTarget> {
-        let wire = self.wire.name;
-        match DIALECTS.iter().find(|dialect| dialect.name == name) {
-            None => Err(UnknownTarget::Dialect { name: name.to_owned(), wire }),
-            Some(dialect) if dialect.wire != wire => {
-                Err(UnknownTarget::OtherWire { dialect: dialect.name, its_wire: dialect.wire, wire })
-            }
-            Some(dialect) => Ok(Self { dialect: Some(dialect), ..self }),
-        }
+    /// The wire in that dialect, which must be one of it.
+    pub(super) const fn speaking(self, dialect: &'static Dialect) -> Self {
+        Self { dialect: Some(dialect), ..self }
+    }
+
+    /// How the dialect speaks its wire: `None` without a dialect, and where it says nothing in the wire's own terms.
+    pub(super) fn manner<M: Any>(self) -> Option<&'static M> {
+        self.dialect.and_then(|dialect| dialect.manner.downcast_ref())
     }
 
     /// The wire.
@@ -89,68 +114,9 @@ impl Target {
     }
 }
 
-impl FromStr for Target {
-    type Err = UnknownTarget;
-
-    fn from_str(text: &str) -> Result<Self, UnknownTarget> {
-        let (name, dialect) = text.split_once('/').map_or((text, None), |(name, dialect)| (name, Some(dialect)));
-        let Some(wire) = WIRES.iter().find(|wire| wire.name == name) else {
-            return Err(UnknownTarget::Wire(name.to_owned()));
-        };
-        let target = Self { wire, dialect: None };
-        dialect.map_or(Ok(target), |dialect| target.with_dialect(dialect))
-    }
-}
-
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.wire.name)?;
         self.dialect.map_or(Ok(()), |dialect| write!(f, "/{}", dialect.name))
-    }
-}
-
-fn known_wires() -> String {
-    WIRES.iter().map(|wire| wire.name).collect::<Vec<_>>().join(", ")
-}
-
-fn known_dialects(wire: &str) -> String {
-    let names = DIALECTS.iter().filter(|dialect| dialect.wire == wire).map(|dialect| dialect.name);
-    names.collect::<Vec<_>>().join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_target_reads_as_it_is_written() -> Result<(), UnknownTarget> {
-        let wires = WIRES.iter().map(|wire| wire.name.to_owned());
-        for name in wires.chain(DIALECTS.iter().map(|dialect| format!("{}/{}", dialect.wire, dialect.name))) {
-            assert_eq!(name.parse::<Target>()?.to_string(), name);
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn unknown_names_are_told_what_is_known() {
-        let wires = "openai-chat, openai-responses, anthropic, gemini";
-        let dialects = "deepseek, mistral, groq, moonshot, vllm, databricks";
-        let table = [
-            ("chat", format!("unknown wire `chat`; known are {wires}")),
-            ("", format!("unknown wire ``; known are {wires}")),
-            ("openai-chat/x", format!("unknown dialect `x` of openai-chat; known are {dialects}")),
-            ("openai-chat/", format!("unknown dialect `` of openai-chat; known are {dialects}")),
-        ];
-        for (name, wanted) in table {
-            assert_eq!(name.parse::<Target>().err().map(|error| error.to_string()), Some(wanted));
-        }
-    }
-
-    #[test]
-    fn a_dialect_stays_on_its_wire() {
-        static OTHER: Wire = Wire { name: "other", ..openai_chat::WIRE };
-        let error = Target { wire: &OTHER, dialect: None }.with_dialect("deepseek").map(|_| ());
-        let message = error.map_or_else(|error| error.to_string(), |()| String::new());
-        assert_eq!(message, "`deepseek` is a dialect of openai-chat, not of other");
     }
 }

@@ -2,6 +2,7 @@
 
 mod fields;
 mod read;
+mod reason;
 #[cfg(test)]
 mod tests;
 mod write;

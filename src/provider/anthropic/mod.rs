@@ -1,47 +1,38 @@
 //! Anthropic Messages: the request's `system` and `messages`.
 
-mod block;
-mod cache;
-mod check;
-mod image;
-mod ingest;
-mod message;
-mod model;
-mod parse;
-mod render;
-mod rules;
-mod thinking;
-mod tools;
-mod turns;
-mod types;
+pub(crate) mod check;
+pub(crate) mod manner;
+pub(crate) mod models;
+pub(crate) mod read;
+pub(crate) mod render;
+pub(crate) mod rules;
+pub(crate) mod server_tools;
+pub(crate) mod types;
 
 pub use rules::RULES;
 
-pub(super) use block::blocks;
-pub(super) use check::{messages, tool_names};
-pub(super) use render::{Manner, PROVIDERS};
-pub(super) use rules::{AN_04, AN_05, AN_11, AN_35, AN_38, AN_40};
-pub(super) use turns::role;
-
-use super::{Target, Wire};
-
-/// Name of the wire, and of the provider that it is of.
-const NAME: &str = "anthropic";
+use super::read::failure;
+use super::read::forms::{GrowingTexts, ToolForm};
+use super::target::{Target, Wire};
 
 pub(super) static WIRE: Wire = Wire {
-    name: NAME,
-    rules: RULES,
+    name: manner::NAME,
+    rules: rules::RULES,
     messages: "messages",
     parameters: &rules::AN_02,
     surrogates: &rules::AN_39,
-    check: check::check,
+    check: check::request::check,
     render: render::render,
     joins_steps: true,
-    decode: ingest::decoder,
-    parse: parse::parse,
+    decode: read::decode::decoder,
+    parse: read::request::parse,
+    tools: ToolForm { field: "tools", list: None, wrapper: None, schemas: &["input_schema"] },
+    reasons: &[],
+    growing: GrowingTexts { identity: &["index"], texts: &["delta"] },
+    errors: &failure::USUAL,
 };
 
-/// Whose answers a target's are.
-fn provider(target: Target) -> &'static str {
-    Manner::of(target).provider
+impl Target {
+    /// Anthropic Messages, as Anthropic speaks it.
+    pub const ANTHROPIC: Self = Self::of(&WIRE);
 }

@@ -2,24 +2,29 @@
 
 use serde_json::{Map, Value};
 
-use super::{Dialect, Manner, raise, repeat};
-use crate::provider::anthropic::{self, AN_04, AN_05, AN_11, AN_35, AN_38, AN_40, blocks, messages, role, tool_names};
-use crate::provider::finding::{Finding, Level};
-use crate::provider::rule::rules;
-use crate::provider::shape::is_filled;
+use crate::provider::anthropic::check::block::blocks;
+use crate::provider::anthropic::check::request::{messages, tool_names};
+use crate::provider::anthropic::check::turns::role;
+use crate::provider::anthropic::manner::{Manner, PROVIDERS};
+use crate::provider::anthropic::rules::{AN_04, AN_05, AN_11, AN_35, AN_38, AN_40};
+use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::rule::{raise, repeat, rules};
+use crate::provider::check::shape::is_filled;
+use crate::provider::prompt::tool_id::NameRule;
+use crate::provider::target::Dialect;
 use crate::provider::text::{is_word, is_word_with};
-use crate::provider::tool_id::NameRule;
 
-pub(super) const DIALECT: Dialect = Dialect { name: "bedrock", wire: "anthropic", rules: RULES, check, manner: MANNER };
+pub(crate) const DIALECT: Dialect =
+    Dialect { name: "bedrock", wire: "anthropic", rules: RULES, check, manner: &MANNER };
 
 /// BR-02, BR-04; an image is its bytes (docs.aws.amazon.com, ImageSource).
-const MANNER: Manner = Manner::Anthropic(anthropic::Manner {
+static MANNER: Manner = Manner {
     provider: "bedrock",
-    providers: anthropic::PROVIDERS,
+    providers: PROVIDERS,
     names: NameRule::words(CHARACTERS),
     addresses: false,
     declares: true,
-});
+};
 
 rules! {
     /// What Bedrock adds to Anthropic's rules.

@@ -4,26 +4,29 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::{Dialect, Manner};
 use crate::model::json_text::is_object;
-use crate::provider::finding::Finding;
-use crate::provider::openai_chat::{self, Images, OPENAI, Order, Texts, UserContent, call_ids, calls, messages, role};
-use crate::provider::rule::rules;
-use crate::provider::shape::is_filled;
+use crate::provider::check::finding::Finding;
+use crate::provider::check::rule::rules;
+use crate::provider::check::shape::is_filled;
+use crate::provider::openai_chat::check::calls::{call_ids, calls};
+use crate::provider::openai_chat::check::request::messages;
+use crate::provider::openai_chat::check::sequence::role;
+use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI, Order, Texts, UserContent};
+use crate::provider::prompt::tool_id::IdRule;
+use crate::provider::target::Dialect;
 use crate::provider::text::{is_blank, is_word};
-use crate::provider::tool_id::IdRule;
 
-pub(super) const DIALECT: Dialect =
-    Dialect { name: "databricks", wire: "openai-chat", rules: RULES, check, manner: MANNER };
+pub(crate) const DIALECT: Dialect =
+    Dialect { name: "databricks", wire: "openai-chat", rules: RULES, check, manner: &MANNER };
 
 /// DB-01, DB-03, DB-04, DB-06. Neighbours of one role are one message, as Bedrock wants them (BR-03). Claude's endpoints
 /// refuse images at an address (gh:maximhq/bifrost#6958). The length of ids is OpenAI's (OC-13).
-const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
+static MANNER: Manner = Manner {
     providers: &["databricks"],
     ids: IdRule { min: 1, max: 40, allows: |character| character.is_ascii_alphanumeric() || "_-".contains(character) },
     arrays: false,
     user: UserContent::Array,
-    images: Images::Data,
+    images: ImagesTaken::Data,
     audio: false,
     files: false,
     refusal: false,
@@ -31,7 +34,7 @@ const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
     order: Order { begins: true, merges: true, bridges: false, ends: true },
     declares: true,
     ..OPENAI
-});
+};
 
 rules! {
     /// What is left of Anthropic's rules behind such a translation.

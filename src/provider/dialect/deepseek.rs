@@ -2,27 +2,29 @@
 
 use serde_json::{Map, Value};
 
-use super::thinking::is_thinking;
-use super::{Dialect, Manner};
-use crate::provider::finding::Finding;
-use crate::provider::openai_chat::{self, Images, OPENAI, call_ids, messages};
-use crate::provider::rule::rules;
+use crate::provider::check::finding::Finding;
+use crate::provider::check::rule::rules;
+use crate::provider::openai_chat::check::calls::call_ids;
+use crate::provider::openai_chat::check::reasoning::is_thinking;
+use crate::provider::openai_chat::check::request::messages;
+use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI};
+use crate::provider::target::Dialect;
 
-pub(super) const DIALECT: Dialect =
-    Dialect { name: "deepseek", wire: "openai-chat", rules: RULES, check, manner: MANNER };
+pub(crate) const DIALECT: Dialect =
+    Dialect { name: "deepseek", wire: "openai-chat", rules: RULES, check, manner: &MANNER };
 
 /// DS-01, DS-02, DS-03: `reasoning_content` goes with every message that has calls, so that no later message changes an
 /// earlier one.
-const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
+static MANNER: Manner = Manner {
     providers: &["deepseek"],
     arrays: false,
-    images: Images::Never,
+    images: ImagesTaken::Never,
     audio: false,
     files: false,
     reasoning_content: Some(""),
     refusal: false,
     ..OPENAI
-});
+};
 
 rules! {
     /// DeepSeek's rules.

@@ -2,14 +2,17 @@
 
 use serde_json::Value;
 
-use super::{Dialect, Manner};
-use crate::provider::finding::{Finding, Level};
-use crate::provider::gemini::{self, GM_17, turns, unsigned_calls};
-use crate::provider::rule::rules;
+use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::rule::rules;
+use crate::provider::gemini::check::sequence::turns;
+use crate::provider::gemini::check::signature::unsigned_calls;
+use crate::provider::gemini::manner::{AI_STUDIO, Manner};
+use crate::provider::gemini::rules::GM_17;
+use crate::provider::target::Dialect;
 
-pub(super) const DIALECT: Dialect = Dialect { name: "gemini3", wire: "gemini", rules: RULES, check, manner: MANNER };
+pub(crate) const DIALECT: Dialect = Dialect { name: "gemini3", wire: "gemini", rules: RULES, check, manner: &MANNER };
 
-const MANNER: Manner = Manner::Gemini(gemini::Manner { signs: true, ..gemini::AI_STUDIO });
+static MANNER: Manner = Manner { signs: true, ..AI_STUDIO };
 
 rules! {
     /// What is sure where the model is one of Gemini 3.

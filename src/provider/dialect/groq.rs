@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use super::{Dialect, Manner};
-use crate::provider::finding::Finding;
-use crate::provider::openai_chat::{self, OPENAI, UserContent};
-use crate::provider::rule::rules;
+use crate::provider::check::finding::Finding;
+use crate::provider::check::rule::rules;
+use crate::provider::openai_chat::manner::{Manner, OPENAI, UserContent};
+use crate::provider::target::Dialect;
 
-pub(super) const DIALECT: Dialect = Dialect { name: "groq", wire: "openai-chat", rules: RULES, check, manner: MANNER };
+pub(crate) const DIALECT: Dialect = Dialect { name: "groq", wire: "openai-chat", rules: RULES, check, manner: &MANNER };
 
 /// GQ-01; it has no field for refusals (sdk:groq ChatCompletionAssistantMessageParam). An array where a string will do is
 /// refused (gh:OpenHands/OpenHands#4643, gh:livekit/agents#1790). Of media it knows images only (sdk:groq
 /// ChatCompletionContentPartParam).
-const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
+static MANNER: Manner = Manner {
     providers: &["groq", "cerebras"],
     arrays: false,
     user: UserContent::Joined,
@@ -20,7 +20,7 @@ const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
     files: false,
     refusal: false,
     ..OPENAI
-});
+};
 
 rules! {
     /// Groq's and Cerebras's rules.

@@ -2,20 +2,23 @@
 
 use serde_json::{Map, Value};
 
-use super::{Dialect, Manner};
-use crate::provider::finding::Finding;
-use crate::provider::openai_chat::{self, OPENAI, Order, System, call_ids, messages, role};
-use crate::provider::rule::rules;
-use crate::provider::shape::Type::{self, Any, AnyObject, Array, Bool, Null, Number, Object, OneOf};
-use crate::provider::shape::{Fault, Shape, optional, required};
+use crate::provider::check::finding::Finding;
+use crate::provider::check::rule::rules;
+use crate::provider::check::shape::Type::{self, Any, AnyObject, Array, Bool, Null, Number, Object, OneOf};
+use crate::provider::check::shape::{Fault, Shape, optional, required};
+use crate::provider::openai_chat::check::calls::call_ids;
+use crate::provider::openai_chat::check::request::messages;
+use crate::provider::openai_chat::check::sequence::role;
+use crate::provider::openai_chat::manner::{Manner, OPENAI, Order, System};
+use crate::provider::prompt::tool_id::IdRule;
+use crate::provider::target::Dialect;
 use crate::provider::text::is_word_with;
-use crate::provider::tool_id::IdRule;
 
-pub(super) const DIALECT: Dialect =
-    Dialect { name: "mistral", wire: "openai-chat", rules: RULES, check, manner: MANNER };
+pub(crate) const DIALECT: Dialect =
+    Dialect { name: "mistral", wire: "openai-chat", rules: RULES, check, manner: &MANNER };
 
 /// MI-01, MI-02, MI-03, MI-06, MI-07. Of other media than images its types are not OpenAI's (sdk:mistralai ContentChunk).
-const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
+static MANNER: Manner = Manner {
     providers: &["mistral"],
     ids: IdRule { min: ID, max: ID, allows: |character| character.is_ascii_alphanumeric() },
     audio: false,
@@ -24,7 +27,7 @@ const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
     system: System::NotBehindModel,
     order: Order { bridges: true, ends: true, ..Order::ANY },
     ..OPENAI
-});
+};
 
 rules! {
     /// Mistral's rules.

@@ -2,30 +2,33 @@
 
 use serde_json::{Map, Value};
 
-use super::thinking::is_thinking;
-use super::{Dialect, Manner};
-use crate::provider::finding::Finding;
-use crate::provider::openai_chat::{self, Images, OPENAI, Texts, UserContent, call_ids, messages, role};
-use crate::provider::rule::rules;
-use crate::provider::shape::is_filled;
+use crate::provider::check::finding::Finding;
+use crate::provider::check::rule::rules;
+use crate::provider::check::shape::is_filled;
+use crate::provider::openai_chat::check::calls::call_ids;
+use crate::provider::openai_chat::check::reasoning::is_thinking;
+use crate::provider::openai_chat::check::request::messages;
+use crate::provider::openai_chat::check::sequence::role;
+use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI, Texts, UserContent};
+use crate::provider::target::Dialect;
 
-pub(super) const DIALECT: Dialect =
-    Dialect { name: "moonshot", wire: "openai-chat", rules: RULES, check, manner: MANNER };
+pub(crate) const DIALECT: Dialect =
+    Dialect { name: "moonshot", wire: "openai-chat", rules: RULES, check, manner: &MANNER };
 
 /// MS-01, MS-02: `reasoning_content` goes with every message that has calls, so that no later message changes an earlier
 /// one. Images are sent as data, and there are no parts for sound and documents (platform.moonshot.ai use-kimi-vision-model).
-const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
+static MANNER: Manner = Manner {
     providers: &["moonshot", "moonshotai", "kimi"],
     arrays: false,
     user: UserContent::Joined,
-    images: Images::Data,
+    images: ImagesTaken::Data,
     audio: false,
     files: false,
     reasoning_content: Some(" "),
     refusal: false,
     texts: Texts::NotEmpty,
     ..OPENAI
-});
+};
 
 rules! {
     /// Moonshot's rules.

@@ -2,15 +2,16 @@
 
 use serde_json::Value;
 
-use super::{Dialect, Manner, raise, repeat};
-use crate::provider::finding::{Finding, Level};
-use crate::provider::gemini::{self, GM_03, GM_06};
-use crate::provider::rule::rules;
+use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::rule::{raise, repeat, rules};
+use crate::provider::gemini::manner::Manner;
+use crate::provider::gemini::rules::{GM_03, GM_06};
+use crate::provider::target::Dialect;
 
-pub(super) const DIALECT: Dialect = Dialect { name: "vertex", wire: "gemini", rules: RULES, check, manner: MANNER };
+pub(crate) const DIALECT: Dialect = Dialect { name: "vertex", wire: "gemini", rules: RULES, check, manner: &MANNER };
 
 /// Vertex signs thinking for itself.
-const MANNER: Manner = Manner::Gemini(gemini::Manner { providers: &["vertex", "vertex_ai"], signs: false });
+static MANNER: Manner = Manner { providers: &["vertex", "vertex_ai"], signs: false };
 
 rules! {
     /// What Vertex adds to Gemini's rules.

@@ -2,16 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use super::{Dialect, Manner};
 use crate::model::json_text::is_object;
-use crate::provider::finding::Finding;
-use crate::provider::openai_chat::{self, OPENAI, Order, System, UserContent, calls, messages, role};
-use crate::provider::rule::rules;
+use crate::provider::check::finding::Finding;
+use crate::provider::check::rule::rules;
+use crate::provider::openai_chat::check::calls::calls;
+use crate::provider::openai_chat::check::request::messages;
+use crate::provider::openai_chat::check::sequence::role;
+use crate::provider::openai_chat::manner::{Manner, OPENAI, Order, System, UserContent};
+use crate::provider::target::Dialect;
 
-pub(super) const DIALECT: Dialect = Dialect { name: "vllm", wire: "openai-chat", rules: RULES, check, manner: MANNER };
+pub(crate) const DIALECT: Dialect = Dialect { name: "vllm", wire: "openai-chat", rules: RULES, check, manner: &MANNER };
 
 /// VL-01, VL-02, VL-04. There is sound (gh:vllm-project/vllm#11027), but no documents (gh:langchain-ai/openwiki#63).
-const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
+static MANNER: Manner = Manner {
     providers: &["vllm"],
     arrays: false,
     user: UserContent::Array,
@@ -21,7 +24,7 @@ const MANNER: Manner = Manner::OpenAiChat(openai_chat::Manner {
     system: System::First,
     order: Order { begins: true, merges: true, bridges: true, ends: false },
     ..OPENAI
-});
+};
 
 rules! {
     /// The rules of the strictest chat templates.

@@ -1,7 +1,7 @@
 //! The official types of a content (google-genai 3.4.0, `Content`). Every field may be null or absent.
 
-use crate::provider::shape::Type::{AnyObject, Array, Bool, Null, Object, String};
-use crate::provider::shape::{Shape, Type, optional};
+use crate::provider::check::shape::Type::{AnyObject, Array, Bool, Null, Object, String};
+use crate::provider::check::shape::{Shape, Type, optional};
 
 const TEXT: &[Type] = &[String, Null];
 const FLAG: &[Type] = &[Bool, Null];

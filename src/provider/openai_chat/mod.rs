@@ -1,39 +1,36 @@
 //! OpenAI Chat Completions: the request's `messages`.
 
-mod calls;
-mod check;
-mod content;
-mod ingest;
-mod message;
-mod parse;
-mod render;
-mod rules;
-mod sequence;
-mod types;
+pub(crate) mod check;
+pub(crate) mod manner;
+pub(crate) mod read;
+pub(crate) mod render;
+pub(crate) mod rules;
+pub(crate) mod types;
 
 pub use rules::RULES;
 
-pub(super) use calls::{call_ids, calls};
-pub(super) use check::messages;
-pub(super) use render::{Images, Manner, OPENAI, Order, System, Texts, UserContent};
-pub(super) use sequence::role;
-
-use super::{Target, Wire};
+use super::read::failure;
+use super::read::forms::{GrowingTexts, ToolForm};
+use super::target::{Target, Wire};
 
 pub(super) static WIRE: Wire = Wire {
-    name: "openai-chat",
-    rules: RULES,
+    name: manner::NAME,
+    rules: rules::RULES,
     messages: "messages",
     parameters: &rules::OC_02,
     surrogates: &rules::OC_32,
-    check: check::check,
+    check: check::request::check,
     render: render::render,
     joins_steps: false,
-    decode: ingest::decoder,
-    parse: parse::parse,
+    decode: read::decode::decoder,
+    parse: read::request::parse,
+    tools: ToolForm { field: "tools", list: None, wrapper: Some("function"), schemas: &["parameters"] },
+    reasons: &[],
+    growing: GrowingTexts { identity: &["index"], texts: &["delta"] },
+    errors: &failure::USUAL,
 };
 
-/// Whose answers a target's are.
-fn provider(target: Target) -> &'static str {
-    Manner::of(target).providers.first().copied().unwrap_or_default()
+impl Target {
+    /// OpenAI Chat Completions, as OpenAI speaks it.
+    pub const OPENAI_CHAT: Self = Self::of(&WIRE);
 }

@@ -1,18 +1,18 @@
 //! The official types of a message (openai 2.54.0, `ChatCompletionMessageParam`), role by role.
 
-use super::super::shape::Type::{Array, Null, Object, OneOf, String};
-use super::super::shape::{Shape, Type, optional, required};
+use crate::provider::check::shape::Type::{Array, Null, Object, OneOf, String};
+use crate::provider::check::shape::{Shape, Type, optional, required};
 
 /// A role, the types its parts may have, its message's fields.
 #[derive(Debug)]
-pub(super) struct Role {
-    pub(super) name: &'static str,
-    pub(super) parts: &'static [&'static str],
-    pub(super) message: &'static Shape,
+pub(crate) struct Role {
+    pub(crate) name: &'static str,
+    pub(crate) parts: &'static [&'static str],
+    pub(crate) message: &'static Shape,
 }
 
 /// All roles.
-pub(super) static ROLES: &[Role] = &[
+pub(crate) static ROLES: &[Role] = &[
     Role { name: "system", parts: &["text"], message: &SYSTEM },
     Role { name: "developer", parts: &["text"], message: &DEVELOPER },
     Role { name: "user", parts: &["text", "image_url", "input_audio", "file"], message: &USER },

@@ -1,33 +1,39 @@
 //! OpenAI Responses: the request's `input`.
 
-mod check;
-mod content;
-mod ingest;
-mod item;
-mod parse;
-mod render;
-mod rules;
-mod sequence;
-mod types;
+pub(crate) mod check;
+pub(crate) mod manner;
+pub(crate) mod read;
+pub(crate) mod render;
+pub(crate) mod rules;
+pub(crate) mod types;
 
 pub use rules::RULES;
 
-use super::Wire;
-
-/// The wire's name, also where a chunk holds what the provider wrote.
-const NAME: &str = "openai-responses";
-/// The provider whose reasoning and items these are.
-const PROVIDER: &str = "openai";
+use super::read::failure;
+use super::read::forms::{GrowingTexts, ToolForm};
+use super::target::{Target, Wire};
 
 pub(super) static WIRE: Wire = Wire {
-    name: NAME,
-    rules: RULES,
+    name: manner::NAME,
+    rules: rules::RULES,
     messages: "input",
     parameters: &rules::OR_02,
     surrogates: &rules::OR_28,
-    check: check::check,
+    check: check::request::check,
     render: render::render,
     joins_steps: false,
-    decode: ingest::decoder,
-    parse: parse::parse,
+    decode: read::decode::decoder,
+    parse: read::request::parse,
+    tools: ToolForm { field: "tools", list: None, wrapper: None, schemas: &["parameters"] },
+    reasons: &[],
+    growing: GrowingTexts {
+        identity: &["output_index", "content_index", "summary_index", "item_id"],
+        texts: &["delta"],
+    },
+    errors: &failure::USUAL,
 };
+
+impl Target {
+    /// OpenAI Responses.
+    pub const OPENAI_RESPONSES: Self = Self::of(&WIRE);
+}

@@ -1,6 +1,6 @@
 //! The rules of the wire. None was tried against the live API: they are documentation, the official types, and reports.
 
-use crate::provider::rule::rules;
+use crate::provider::check::rule::rules;
 
 rules! {
     /// When OpenAI refuses a request for a response, or takes it with a loss.

@@ -4,45 +4,21 @@ use std::iter::Peekable;
 use std::mem;
 use std::vec::IntoIter;
 
-use super::Renderer;
 use super::hosted::Hosted;
 use super::native::Given;
-use super::thinking::Thought;
-use super::wire::{Block, OwnKind, Speaker};
+use super::plan::{Plan, Step};
+use super::renderer::Renderer;
+use super::request::{Block, OwnKind, Speaker};
+use super::thought::Thought;
 use crate::history::Rule;
 use crate::history::StoredMessage;
 use crate::model::{Body, Chunk, Json};
-use crate::provider::arguments::{Mended, embedded};
-use crate::provider::attachment::Attachment;
-use crate::provider::turns::{Call, Turn};
-
-/// A message as it is going to be said, in order.
-#[derive(Default)]
-pub(super) struct Plan<'a> {
-    pub(super) steps: Vec<Step<'a>>,
-    /// Before which step something was left out or changed for the first time: thinking behind it would not be read as the
-    /// model thought it.
-    pub(super) changed: Option<usize>,
-    /// What only a user message may hold.
-    pub(super) media: Vec<Block<'a>>,
-}
-
-pub(super) enum Step<'a> {
-    Say(Block<'a>),
-    Think(Thought<'a>),
-    Call(Call<'a>),
-    /// The results of the calls before this stand here: what follows was said after them.
-    Answer,
-}
-
-impl<'a> Plan<'a> {
-    pub(super) fn change(&mut self) {
-        self.changed.get_or_insert(self.steps.len());
-    }
-}
+use crate::provider::prompt::arguments::{Mended, embedded};
+use crate::provider::prompt::media::attachment::Attachment;
+use crate::provider::prompt::turns::{Call, Turn};
 
 impl<'a> Renderer<'a> {
-    pub(super) fn assistant(&mut self, mut turn: Turn<'a>) {
+    pub(crate) fn assistant(&mut self, mut turn: Turn<'a>) {
         let calls = mem::take(&mut turn.calls);
         let plan = self.plan(&turn, calls);
         let thinking = self.use_of_thinking(&turn, &plan);
@@ -191,39 +167,5 @@ impl<'a> Renderer<'a> {
             );
         }
         Block::ToolUse { id: call.id.clone(), name: call.name.clone(), input: input.json }
-    }
-}
-
-impl<'a> Plan<'a> {
-    /// A block, or the gap where it was left out.
-    fn extend(&mut self, block: Option<Block<'a>>) {
-        match block {
-            Some(block) => self.steps.push(Step::Say(block)),
-            None => self.change(),
-        }
-    }
-}
-
-impl Plan<'_> {
-    /// Whether nothing is said but thinking.
-    pub(super) fn is_thinking_only(&self) -> bool {
-        self.media.is_empty() && self.steps.iter().all(|step| matches!(step, Step::Think(_)))
-    }
-
-    /// Whether thinking may be given back as it came: it stands where the model thinks, at the beginning if `begins`, or
-    /// behind the result of a tool that the provider ran (AN-24), something was said behind it (AN-25), and all up to the
-    /// last thought is as the model said it (AN-43).
-    pub(super) fn keeps_thinking(&self, begins: bool) -> bool {
-        let is_thought = |step: &Step<'_>| matches!(step, Step::Think(_));
-        let first = self.steps.iter().position(is_thought).unwrap_or(0);
-        let leading = first + self.steps.iter().skip(first).take_while(|step| is_thought(step)).count();
-        let end = self.steps.iter().rposition(is_thought).map_or(0, |last| last + 1);
-        let is_in_place = match first.checked_sub(1).and_then(|before| self.steps.get(before)) {
-            None => begins,
-            Some(before) => matches!(before, Step::Say(block) if block.is_server_result()),
-        };
-        let intact = self.changed.is_none_or(|changed| changed >= end);
-        let apart = self.steps.iter().any(|step| matches!(step, Step::Answer));
-        is_in_place && end < self.steps.len() && intact && (leading == end || !apart)
     }
 }

@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use super::Manner;
-use crate::provider::media::{decode_base64, is_web_address, sniff};
+use crate::provider::anthropic::manner::Manner;
+use crate::provider::prompt::media::bytes::{decode_base64, is_web_address, sniff};
 use crate::provider::text::is_blank;
 
 /// Citations by type, with the fields that each of them has.
@@ -66,26 +66,26 @@ enum Field {
 }
 
 /// All of the required fields, and no others than these and the optional ones.
-pub(super) fn has_only(fields: &Map<String, Value>, required: &[&str], optional: &[&str]) -> bool {
+pub(crate) fn has_only(fields: &Map<String, Value>, required: &[&str], optional: &[&str]) -> bool {
     required.iter().all(|name| fields.contains_key(*name))
         && fields.keys().all(|name| required.contains(&name.as_str()) || optional.contains(&name.as_str()))
 }
 
-pub(super) fn is_filled(value: &Value) -> bool {
+pub(crate) fn is_filled(value: &Value) -> bool {
     value.as_str().is_some_and(|text| !is_blank(text))
 }
 
-pub(super) fn is_named(fields: &Map<String, Value>) -> bool {
+pub(crate) fn is_named(fields: &Map<String, Value>) -> bool {
     fields.get("type").is_some_and(is_filled)
 }
 
 /// An id of the provider's own calls: `^srvtoolu_[a-zA-Z0-9_]+$`. From memory of the error that others get.
-pub(super) fn is_server_id(id: &str) -> bool {
+pub(crate) fn is_server_id(id: &str) -> bool {
     let rest = id.strip_prefix("srvtoolu_").unwrap_or_default();
     !rest.is_empty() && rest.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
 }
 
-pub(super) fn is_citation(citation: &Value) -> bool {
+pub(crate) fn is_citation(citation: &Value) -> bool {
     let Some(fields) = citation.as_object() else { return false };
     let kind = fields.get("type").and_then(Value::as_str).unwrap_or_default();
     CITATIONS.iter().find(|(name, _)| *name == kind).is_some_and(|(_, wanted)| {
@@ -99,7 +99,7 @@ pub(super) fn is_citation(citation: &Value) -> bool {
     })
 }
 
-pub(super) fn is_plain_text(fields: &Map<String, Value>) -> bool {
+pub(crate) fn is_plain_text(fields: &Map<String, Value>) -> bool {
     has_only(fields, &["type", "text"], &[]) && fields.get("text").is_some_and(is_filled)
 }
 
@@ -111,7 +111,7 @@ fn is_citing(fields: &Map<String, Value>) -> bool {
     })
 }
 
-pub(super) fn is_search_result(fields: &Map<String, Value>) -> bool {
+pub(crate) fn is_search_result(fields: &Map<String, Value>) -> bool {
     let is_text = |part: &Value| part.as_object().is_some_and(|part| is_named(part) && is_plain_text(part));
     has_only(fields, &["type", "content", "source", "title"], &["citations"])
         && ["source", "title"].iter().all(|name| fields.get(*name).is_some_and(is_filled))
@@ -122,7 +122,7 @@ pub(super) fn is_search_result(fields: &Map<String, Value>) -> bool {
         && is_citing(fields)
 }
 
-pub(super) fn is_stored_image(fields: &Map<String, Value>, manner: &Manner) -> bool {
+pub(crate) fn is_stored_image(fields: &Map<String, Value>, manner: &Manner) -> bool {
     let source = fields.get("source").and_then(Value::as_object);
     has_only(fields, &["type", "source"], &[]) && source.is_some_and(|source| is_elsewhere(source, manner))
 }
@@ -140,7 +140,7 @@ fn is_elsewhere(source: &Map<String, Value>, manner: &Manner) -> bool {
     }
 }
 
-pub(super) fn is_document(fields: &Map<String, Value>, manner: &Manner) -> bool {
+pub(crate) fn is_document(fields: &Map<String, Value>, manner: &Manner) -> bool {
     let is_source = |source: &Map<String, Value>| {
         let text = |name: &str| source.get(name).and_then(Value::as_str).unwrap_or_default();
         let is_whole = has_only(source, &["type", "media_type", "data"], &[]);

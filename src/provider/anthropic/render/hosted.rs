@@ -4,25 +4,25 @@
 use std::collections::HashMap;
 use std::ptr;
 
-use super::Renderer;
 use super::native::Given;
-use super::wire::{Block, OwnKind};
+use super::renderer::Renderer;
+use super::request::{Block, OwnKind};
 use crate::model::Body;
-use crate::provider::turns::{Answer, Call, Turn};
+use crate::provider::prompt::turns::{Call, Reply, Turn};
 
 /// The blocks of a message's pairs.
 #[derive(Default)]
-pub(super) struct Hosted<'a> {
+pub(crate) struct Hosted<'a> {
     /// By position of their chunk.
-    pub(super) blocks: HashMap<usize, Block<'a>>,
+    pub(crate) blocks: HashMap<usize, Block<'a>>,
     /// The results that stand in another message, by position of their call.
-    pub(super) results: HashMap<usize, Block<'a>>,
+    pub(crate) results: HashMap<usize, Block<'a>>,
 }
 
 impl<'a> Renderer<'a> {
     /// The pairs that are given back as they came. Where one call cannot be, all are told as the caller's: a result in a
     /// message of its own would part the others.
-    pub(super) fn hosted(&mut self, turn: &Turn<'a>, calls: &[Call<'a>]) -> Hosted<'a> {
+    pub(crate) fn hosted(&mut self, turn: &Turn<'a>, calls: &[Call<'a>]) -> Hosted<'a> {
         let chunks = &turn.stored.message.chunks;
         let is_hosted = |call: &&Call<'_>| {
             matches!(chunks.get(call.chunk).map(|chunk| &chunk.body), Some(Body::ToolCall { server: true, .. }))
@@ -50,7 +50,7 @@ impl<'a> Renderer<'a> {
     /// A call's block, its result's, and the latter's position if it stands in the same message.
     fn pair(&self, turn: &Turn<'a>, call: &Call<'a>, ids: &[String]) -> Option<(Block<'a>, Block<'a>, Option<usize>)> {
         let is_known = |id: &str| self.server_calls.contains(id) || ids.iter().any(|known| known == id);
-        let Answer::Result { stored, chunk, .. } = &call.answer else { return None };
+        let Reply::Result { stored, chunk, .. } = &call.answer else { return None };
         let asked = Given::of(turn.stored.message.chunks.get(call.chunk)?.native.as_ref())?;
         let found = Given::of(stored.message.chunks.get(*chunk)?.native.as_ref())?;
         let is_pair = !is_known(&call.id)

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::wire::{Block, Content, Message, Origin, OwnKind};
+use super::request::{Block, Content, Message, Origin, OwnKind};
 use crate::history::{ReportLine, Rule};
 
 /// Images in a request (AN-31).
@@ -13,7 +13,7 @@ const STEP: usize = IMAGES / 2;
 const MANY: usize = 20;
 const SIDE: u32 = 2000;
 
-pub(super) fn keep_to_limits(messages: &mut [Message<'_>], report: &mut Vec<ReportLine>) {
+pub(crate) fn keep_to_limits(messages: &mut [Message<'_>], report: &mut Vec<ReportLine>) {
     let mut images = Vec::new();
     for message in messages {
         collect(&mut message.content, &mut images);

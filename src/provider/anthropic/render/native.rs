@@ -6,54 +6,36 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::Manner;
 use super::fields::{
     has_only, is_citation, is_document, is_filled, is_named, is_plain_text, is_search_result, is_server_id,
     is_stored_image,
 };
-use super::wire::{Block, Origin, Own, OwnKind};
+use super::request::{Block, Origin, Own, OwnKind};
 use crate::model::json_text;
 use crate::model::{Json, Native};
-use crate::provider::arguments::embedded_object;
+use crate::provider::anthropic::manner::{Manner, NAME};
+use crate::provider::anthropic::server_tools::{CALLED, SENT_RESULTS};
+use crate::provider::prompt::arguments::embedded_object;
 
-/// Tools that the provider runs itself, by the names that their calls may have.
-const SERVER_TOOLS: &[&str] = &[
-    "web_search",
-    "web_fetch",
-    "code_execution",
-    "bash_code_execution",
-    "text_editor_code_execution",
-    "tool_search_tool_regex",
-    "tool_search_tool_bm25",
-];
-/// The types of their results.
-const SERVER_RESULTS: &[&str] = &[
-    "web_search_tool_result",
-    "web_fetch_tool_result",
-    "code_execution_tool_result",
-    "bash_code_execution_tool_result",
-    "text_editor_code_execution_tool_result",
-    "tool_search_tool_result",
-];
 /// A block of the provider's own, read.
-pub(super) struct Given<'a> {
+pub(crate) struct Given<'a> {
     json: &'a Json,
     fields: Map<String, Value>,
 }
 
 impl<'a> Given<'a> {
     /// The block that came with a chunk, if it is of this wire.
-    pub(super) fn of(native: Option<&'a Native>) -> Option<Self> {
-        native.filter(|native| native.wire == super::NAME).and_then(|native| Self::read(&native.json))
+    pub(crate) fn of(native: Option<&'a Native>) -> Option<Self> {
+        native.filter(|native| native.wire == NAME).and_then(|native| Self::read(&native.json))
     }
 
     /// `None` if it is no object, holds half characters, or is nested too deep.
-    pub(super) fn read(json: &'a Json) -> Option<Self> {
+    pub(crate) fn read(json: &'a Json) -> Option<Self> {
         Some(Self { json, fields: embedded_object(json)? })
     }
 
     /// The block as it came.
-    pub(super) fn block(&self, kind: OwnKind, origin: Option<Origin<'a>>) -> Block<'a> {
+    pub(crate) fn block(&self, kind: OwnKind, origin: Option<Origin<'a>>) -> Block<'a> {
         // It was read a moment ago.
         let json = RawValue::from_string(json_text::one_line(self.json.as_str()).into_owned()).unwrap_or_default();
         Block::Own(Own { json, kind, origin })
@@ -69,7 +51,7 @@ impl<'a> Given<'a> {
 
     /// The block of this text, if its citations are taken, and whether it is as it came. What only answers have in their
     /// citations, the id of the file (`CitationCharLocation.file_id`), goes.
-    pub(super) fn text_block(mut self, text: &str) -> Option<(Block<'a>, bool)> {
+    pub(crate) fn text_block(mut self, text: &str) -> Option<(Block<'a>, bool)> {
         let is_text = self.kind() == "text"
             && has_only(&self.fields, &["type", "text"], &["citations"])
             && self.text_of("text") == text;
@@ -94,7 +76,7 @@ impl<'a> Given<'a> {
     }
 
     /// Is this the call, with no arguments but these?
-    pub(super) fn is_call(&self, id: &str, name: &str, arguments: &RawValue) -> bool {
+    pub(crate) fn is_call(&self, id: &str, name: &str, arguments: &RawValue) -> bool {
         self.kind() == "tool_use"
             && has_only(&self.fields, &["type", "id", "name", "input"], &["caller", "toolset_name"])
             && (self.text_of("id"), self.text_of("name")) == (id, name)
@@ -118,18 +100,18 @@ impl<'a> Given<'a> {
     }
 
     /// The id of a call of a tool that the provider runs. `known` tells whether such a call was made before.
-    pub(super) fn server_call(&self, known: impl Fn(&str) -> bool) -> Option<&str> {
+    pub(crate) fn server_call(&self, known: impl Fn(&str) -> bool) -> Option<&str> {
         let fits = self.kind() == "server_tool_use"
             && has_only(&self.fields, &["type", "id", "name", "input"], &["caller"])
-            && SERVER_TOOLS.contains(&self.text_of("name"))
+            && CALLED.contains(&self.text_of("name"))
             && self.fields.get("input").is_some_and(Value::is_object)
             && self.is_called_by(known);
         Some(self.text_of("id")).filter(|id| fits && is_server_id(id))
     }
 
     /// The id of the call that this is the result of.
-    pub(super) fn server_result(&self, known: impl Fn(&str) -> bool) -> Option<&str> {
-        let fits = SERVER_RESULTS.contains(&self.kind())
+    pub(crate) fn server_result(&self, known: impl Fn(&str) -> bool) -> Option<&str> {
+        let fits = SENT_RESULTS.contains(&self.kind())
             && has_only(&self.fields, &["type", "tool_use_id", "content"], &["caller"])
             && match self.fields.get("content") {
                 Some(Value::Object(outcome)) => is_named(outcome),
@@ -153,7 +135,7 @@ impl<'a> Given<'a> {
     }
 
     /// Is this the result of that call, of blocks that the user may send?
-    pub(super) fn is_result(&self, id: &str, manner: &Manner) -> bool {
+    pub(crate) fn is_result(&self, id: &str, manner: &Manner) -> bool {
         let is_part = |part: &Value| {
             let Some(fields) = part.as_object() else { return false };
             match fields.get("type").and_then(Value::as_str) {
@@ -178,7 +160,7 @@ impl<'a> Given<'a> {
     }
 
     /// What the block counts as in a user message, if one may hold it.
-    pub(super) fn in_user_message(&self, manner: &Manner) -> Option<OwnKind> {
+    pub(crate) fn in_user_message(&self, manner: &Manner) -> Option<OwnKind> {
         let (fits, kind) = match self.kind() {
             "image" => (is_stored_image(&self.fields, manner), OwnKind::Image),
             "document" => (is_document(&self.fields, manner), OwnKind::Other),

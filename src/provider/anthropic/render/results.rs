@@ -3,20 +3,20 @@
 
 use std::borrow::Cow;
 
-use super::Renderer;
-use super::media::Blocks;
+use super::attach::Blocks;
 use super::native::Given;
-use super::wire::{Block, Content, Origin, OwnKind};
+use super::renderer::Renderer;
+use super::request::{Block, Content, Origin, OwnKind};
 use crate::history::Rule;
 use crate::history::StoredMessage;
 use crate::model::Output;
-use crate::provider::attachment::{Piece, pieces};
+use crate::provider::prompt::media::attachment::{Piece, pieces};
+use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, PUT_INTO_WORDS, Reply};
 use crate::provider::text::is_blank;
-use crate::provider::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
 
 impl<'a> Renderer<'a> {
     /// The results of calls, and what has to follow them.
-    pub(super) fn results(&mut self, calls: Vec<Call<'a>>) -> Vec<Block<'a>> {
+    pub(crate) fn results(&mut self, calls: Vec<Call<'a>>) -> Vec<Block<'a>> {
         let mut behind = Vec::new();
         let mut blocks: Vec<Block<'a>> = calls.into_iter().map(|call| self.result(call, &mut behind)).collect();
         blocks.append(&mut behind);
@@ -25,11 +25,11 @@ impl<'a> Renderer<'a> {
 
     fn result(&mut self, call: Call<'a>, behind: &mut Vec<Block<'a>>) -> Block<'a> {
         let (stored, chunk, output, is_error) = match call.answer {
-            Answer::Made(text) => {
+            Reply::Made(text) => {
                 let content = Some(Content::Text(Cow::Borrowed(text)));
                 return Block::ToolResult { tool_use_id: call.id, content, is_error: true };
             }
-            Answer::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
+            Reply::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
         };
         if let Some(given) = stored.message.chunks.get(chunk).and_then(|chunk| Given::of(chunk.native.as_ref())) {
             if given.is_result(&call.id, self.manner) {
@@ -54,7 +54,7 @@ impl<'a> Renderer<'a> {
         };
         let content = content.or_else(|| {
             is_error.then(|| {
-                self.note(Rule::Altered, stored, chunk, "a failure without words was put into words");
+                self.note(Rule::Altered, stored, chunk, PUT_INTO_WORDS);
                 let follows = behind.len() > before;
                 let words = if follows { "The tool failed; its output follows." } else { FAILED_WITHOUT_OUTPUT };
                 Content::Text(Cow::Borrowed(words))

@@ -2,21 +2,21 @@
 
 use std::borrow::Cow;
 
-use super::Renderer;
-use super::media::Blocks;
+use super::attach::Blocks;
 use super::native::Given;
-use super::wire::{Block, Origin, Speaker};
+use super::renderer::Renderer;
+use super::request::{Block, Origin, Speaker};
 use crate::history::Rule;
 use crate::history::StoredMessage;
 use crate::model::{Body, Chunk, Role};
-use crate::provider::attachment::Attachment;
+use crate::provider::prompt::media::attachment::Attachment;
+use crate::provider::prompt::turns::Turn;
 use crate::provider::text::is_blank;
-use crate::provider::turns::Turn;
 
 impl<'a> Renderer<'a> {
     /// A message of the user, or of the system: what it says at the beginning has a place of its own, what it says later is
     /// said by the user there (AN-04: few models take the role).
-    pub(super) fn user(&mut self, turn: &Turn<'a>) {
+    pub(crate) fn user(&mut self, turn: &Turn<'a>) {
         let leads = turn.role == Role::System && self.messages.is_empty();
         let mut blocks = Vec::new();
         for (at, chunk) in turn.said() {
@@ -72,7 +72,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Text that says something.
-    pub(super) fn text(&mut self, text: &'a str, stored: &'a StoredMessage, at: usize) -> Option<Block<'a>> {
+    pub(crate) fn text(&mut self, text: &'a str, stored: &'a StoredMessage, at: usize) -> Option<Block<'a>> {
         if is_blank(text) {
             self.note(Rule::LeftOut, stored, at, "a blank text");
             return None;
@@ -81,19 +81,19 @@ impl<'a> Renderer<'a> {
         Some(Block::Text { text: Cow::Borrowed(text) })
     }
 
-    pub(super) fn refusal(&mut self, text: &'a str, stored: &'a StoredMessage, at: usize) -> Option<Block<'a>> {
+    pub(crate) fn refusal(&mut self, text: &'a str, stored: &'a StoredMessage, at: usize) -> Option<Block<'a>> {
         let block = self.text(text, stored, at)?;
         self.note(Rule::Altered, stored, at, "the refusal is text in this prompt");
         Some(block)
     }
 
-    pub(super) fn unfit(&mut self, body: &Body, turn: &Turn<'_>, at: usize) {
+    pub(crate) fn unfit(&mut self, body: &Body, turn: &Turn<'_>, at: usize) {
         let detail = format!("a chunk of the kind {}: {} messages of the target hold none", body.kind(), turn.role);
         self.note(Rule::LeftOut, turn.stored, at, detail);
     }
 
     /// The block, or the words that stand in its place.
-    pub(super) fn place(&mut self, attachment: Attachment<'a>, stored: &'a StoredMessage, at: usize) -> Block<'a> {
+    pub(crate) fn place(&mut self, attachment: Attachment<'a>, stored: &'a StoredMessage, at: usize) -> Block<'a> {
         let origin = Origin { stored, chunk: at };
         let placed = attachment.place(&Blocks { manner: self.manner, origin }, stored, at, &mut self.report);
         placed.unwrap_or_else(|text| {

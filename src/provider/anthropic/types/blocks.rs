@@ -1,13 +1,13 @@
 //! Blocks that the caller writes, or that the model says.
 
-use crate::provider::shape::Type::{AnyObject, Array, Bool, Null, Object, OneOf, String};
-use crate::provider::shape::{Shape, Type, optional, required};
+use crate::provider::check::shape::Type::{AnyObject, Array, Bool, Null, Object, OneOf, String};
+use crate::provider::check::shape::{Shape, Type, optional, required};
 
 pub(super) const CACHE_CONTROL: &[Type] = &[Object(&EPHEMERAL), Null];
 static EPHEMERAL: Shape =
     Shape(&[required("type", &[OneOf(&["ephemeral"])]), optional("ttl", &[OneOf(&["5m", "1h"])])]);
 
-pub(in super::super) static TEXT: Shape = Shape(&[
+pub(crate) static TEXT: Shape = Shape(&[
     required("text", &[String]),
     required("type", &[OneOf(&["text"])]),
     optional("cache_control", CACHE_CONTROL),

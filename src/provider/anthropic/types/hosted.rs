@@ -1,8 +1,8 @@
 //! Blocks of tools that the provider runs itself.
 
 use super::blocks::CACHE_CONTROL;
-use crate::provider::shape::Type::{AnyObject, Array, OneOf, String};
-use crate::provider::shape::{Shape, Type, optional, required};
+use crate::provider::check::shape::Type::{AnyObject, Array, OneOf, String};
+use crate::provider::check::shape::{Shape, Type, optional, required};
 
 /// What came of it, or an error.
 const OUTCOME: &[Type] = &[AnyObject];

@@ -1,13 +1,11 @@
 //! The official types of a message (anthropic 2.11.0, `MessageParam`). What a hosted tool has put into its own blocks is
 //! left to it: new kinds come with every release.
 
-mod blocks;
+pub(crate) mod blocks;
 mod hosted;
 
-pub(super) use blocks::TEXT;
-
-use crate::provider::shape::Type::{Array, Object, OneOf, String};
-use crate::provider::shape::{Shape, Type, required};
+use crate::provider::check::shape::Type::{Array, Object, OneOf, String};
+use crate::provider::check::shape::{Shape, Type, required};
 
 /// The roles, and the fields of their messages.
 pub(super) static ROLES: &[(&str, &Shape)] = &[("user", &USER), ("assistant", &ASSISTANT), ("system", &SYSTEM)];
@@ -16,10 +14,10 @@ static USER: Shape = Shape(&[required("content", &[String, Array(BLOCKS)]), requ
 static ASSISTANT: Shape =
     Shape(&[required("content", &[String, Array(BLOCKS)]), required("role", &[OneOf(&["assistant"])])]);
 static SYSTEM: Shape =
-    Shape(&[required("content", &[String, Array(&[Object(&TEXT)])]), required("role", &[OneOf(&["system"])])]);
+    Shape(&[required("content", &[String, Array(&[Object(&blocks::TEXT)])]), required("role", &[OneOf(&["system"])])]);
 
 const BLOCKS: &[Type] = &[
-    Object(&TEXT),
+    Object(&blocks::TEXT),
     Object(&blocks::IMAGE),
     Object(&blocks::DOCUMENT),
     Object(&blocks::SEARCH_RESULT),

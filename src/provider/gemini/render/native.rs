@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 
 use crate::model::json_text;
 use crate::model::{Chunk, Json};
-use crate::provider::arguments::embedded_object;
-use crate::provider::gemini::NAME;
-use crate::provider::gemini::content::check_content;
-use crate::provider::media::decode_any_base64;
+use crate::provider::gemini::check::content::check_content;
+use crate::provider::gemini::manner::NAME;
+use crate::provider::prompt::arguments::embedded_object;
+use crate::provider::prompt::media::bytes::decode_any_base64;
 use crate::provider::text::is_blank;
 
 /// What the service's own code execution leaves.
@@ -19,25 +19,25 @@ const INPUTS: &[&str] = &["inlineData", "fileData"];
 
 /// A part as the service wrote it, read.
 #[derive(Debug)]
-pub(super) struct Given<'a> {
+pub(crate) struct Given<'a> {
     json: &'a Json,
     fields: Map<String, Value>,
 }
 
 impl<'a> Given<'a> {
     /// What came with a chunk, if it is of this wire.
-    pub(super) fn of(chunk: &'a Chunk) -> Option<Self> {
+    pub(crate) fn of(chunk: &'a Chunk) -> Option<Self> {
         let native = chunk.native.as_ref().filter(|native| native.wire == NAME)?;
         Self::read(&native.json)
     }
 
     /// `None` if it is no object, holds half characters, or is nested too deep.
-    pub(super) fn read(json: &'a Json) -> Option<Self> {
+    pub(crate) fn read(json: &'a Json) -> Option<Self> {
         Some(Self { json, fields: embedded_object(json)? })
     }
 
     /// As it came.
-    pub(super) fn whole(&self) -> Box<RawValue> {
+    pub(crate) fn whole(&self) -> Box<RawValue> {
         RawValue::from_string(json_text::compact(self.json.as_str())).unwrap_or_default()
     }
 
@@ -49,7 +49,7 @@ impl<'a> Given<'a> {
         self.fields.get("thought") == Some(&Value::Bool(true))
     }
 
-    pub(super) fn is_signed(&self) -> bool {
+    pub(crate) fn is_signed(&self) -> bool {
         self.fields.get("thoughtSignature").and_then(Value::as_str).is_some_and(is_signature)
     }
 
@@ -62,17 +62,17 @@ impl<'a> Given<'a> {
     }
 
     /// Is this the text?
-    pub(super) fn is_text(&self, text: &str) -> bool {
+    pub(crate) fn is_text(&self, text: &str) -> bool {
         self.text() == Some(text) && !self.is_thought() && self.is_valid()
     }
 
     /// Is this the thought, with its signature (GM-26)?
-    pub(super) fn is_thinking(&self, text: &str) -> bool {
+    pub(crate) fn is_thinking(&self, text: &str) -> bool {
         self.text() == Some(text) && self.is_thought() && self.is_signed() && self.is_valid()
     }
 
     /// Is this the call? The first of a step has its signature (GM-17).
-    pub(super) fn is_call(&self, name: &str, arguments: &str, first: bool) -> bool {
+    pub(crate) fn is_call(&self, name: &str, arguments: &str, first: bool) -> bool {
         let Some(call) = self.fields.get("functionCall").filter(|_| self.is_valid()) else { return false };
         let given = serde_json::from_str::<Value>(arguments).ok();
         call.get("name").is_some_and(|called| called == name)
@@ -81,18 +81,18 @@ impl<'a> Given<'a> {
     }
 
     /// The id that the service gave the call.
-    pub(super) fn call_id(&self) -> Option<String> {
+    pub(crate) fn call_id(&self) -> Option<String> {
         let id = self.fields.get("functionCall")?.get("id")?.as_str()?;
         Some(id.to_owned()).filter(|id| !id.is_empty())
     }
 
     /// Is this a picture that the model drew?
-    pub(super) fn is_picture(&self) -> bool {
+    pub(crate) fn is_picture(&self) -> bool {
         self.fields.contains_key("inlineData") && self.is_signed() && self.is_valid()
     }
 
     /// Is this a part that the user may send, saying this if it is text?
-    pub(super) fn is_input(&self, text: Option<&str>) -> bool {
+    pub(crate) fn is_input(&self, text: Option<&str>) -> bool {
         let mut findings = Vec::new();
         check_content(&json!({"role": "user", "parts": [self.fields]}), "", &mut findings);
         let is_kind = match text {
@@ -103,12 +103,12 @@ impl<'a> Given<'a> {
     }
 
     /// Is this something that the service's own tools left?
-    pub(super) fn is_hosted(&self) -> bool {
+    pub(crate) fn is_hosted(&self) -> bool {
         HOSTED.iter().any(|name| self.fields.contains_key(*name)) && self.is_valid()
     }
 }
 
 /// GM-18: base64, in either alphabet.
-pub(super) fn is_signature(signature: &str) -> bool {
+pub(crate) fn is_signature(signature: &str) -> bool {
     !signature.is_empty() && decode_any_base64(signature).is_some()
 }

@@ -9,10 +9,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::model::json_text;
-use crate::provider::arguments::{EMBEDDED_DEPTH, embedded, malformed};
+use crate::provider::prompt::arguments::{EMBEDDED_DEPTH, embedded, malformed};
 
 /// Arguments, of the text of an object; and what was mended.
-pub(super) fn arguments(object: &str) -> (Box<RawValue>, Option<&'static str>) {
+pub(crate) fn arguments(object: &str) -> (Box<RawValue>, Option<&'static str>) {
     // The service's parser stops at 100 levels, the request's own among them.
     let deep = json_text::depth(object) > DEPTH;
     let told: Cow<'_, str> = if deep { Cow::Owned(malformed(object)) } else { Cow::Borrowed(object) };
@@ -35,7 +35,7 @@ pub(super) fn arguments(object: &str) -> (Box<RawValue>, Option<&'static str>) {
 }
 
 /// The object that a text is, if the service takes it as it stands.
-pub(in super::super) fn plain(text: &str) -> Option<Box<RawValue>> {
+pub(crate) fn plain(text: &str) -> Option<Box<RawValue>> {
     if !json_text::is_object(text) || json_text::depth(text) > DEPTH || has_repeated_keys(text) {
         return None;
     }

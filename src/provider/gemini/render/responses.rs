@@ -3,25 +3,26 @@
 
 use std::borrow::Cow;
 
-use super::media::Parts;
-use super::wire::{Content, FunctionResponse, Part, Response, Speaker, Texts};
-use super::{Renderer, object};
+use super::attach::Parts;
+use super::object;
+use super::renderer::Renderer;
+use super::request::{Content, FunctionResponse, Part, Response, Speaker, Texts};
 use crate::history::MessageState;
 use crate::history::Rule;
 use crate::model::{Output, PartBody};
-use crate::provider::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
-use crate::provider::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
+use crate::provider::prompt::media::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
+use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, PUT_INTO_WORDS, Reply};
 
 /// A call that was made, and its id where the service gave it one.
 #[derive(Debug)]
-pub(super) struct Asked<'a> {
-    pub(super) call: Call<'a>,
-    pub(super) id: Option<String>,
+pub(crate) struct Asked<'a> {
+    pub(crate) call: Call<'a>,
+    pub(crate) id: Option<String>,
 }
 
 impl<'a> Renderer<'a> {
     /// The answers, and what has to follow them.
-    pub(super) fn answer(&mut self, asked: Vec<Asked<'a>>) -> Vec<Part<'a>> {
+    pub(crate) fn answer(&mut self, asked: Vec<Asked<'a>>) -> Vec<Part<'a>> {
         let mut behind = Vec::new();
         let mut parts = Vec::new();
         for (at, Asked { call: Call { name, answer, .. }, id }) in asked.into_iter().enumerate() {
@@ -40,10 +41,10 @@ impl<'a> Renderer<'a> {
     }
 
     /// The response, and what it cannot hold.
-    fn response(&mut self, answer: &Answer<'a>) -> (Response<'a>, Vec<Part<'a>>) {
+    fn response(&mut self, answer: &Reply<'a>) -> (Response<'a>, Vec<Part<'a>>) {
         let (stored, chunk, output, is_error) = match *answer {
-            Answer::Made(text) => return (Response::Error(Texts::One(Cow::Borrowed(text))), Vec::new()),
-            Answer::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
+            Reply::Made(text) => return (Response::Error(Texts::One(Cow::Borrowed(text))), Vec::new()),
+            Reply::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
         };
         if let Some(object) = whole(output).filter(|_| !is_error).and_then(object::plain) {
             return (Response::Object(object), Vec::new());
@@ -60,7 +61,7 @@ impl<'a> Renderer<'a> {
             }
         }
         if is_error && texts.iter().all(|text| text.is_empty()) && stored.state != MessageState::Synthetic {
-            self.note(Rule::Altered, stored, chunk, "a failure without words was put into words");
+            self.note(Rule::Altered, stored, chunk, PUT_INTO_WORDS);
             texts = vec![Cow::Borrowed(FAILED_WITHOUT_OUTPUT)];
         }
         let texts = match <[Cow<'a, str>; 1]>::try_from(texts) {

@@ -2,38 +2,35 @@
 
 use std::borrow::Cow;
 
-use super::Renderer;
-use super::wire::Part;
+use super::renderer::Renderer;
+use super::request::Part;
 use crate::history::Rule;
-use crate::provider::Thinking;
-use crate::provider::turns::Turn;
+use crate::provider::prompt::options::Thinking;
+use crate::provider::prompt::thinking::{AS_ASKED, IN_TAGS};
+use crate::provider::prompt::turns::Turn;
 
 /// A chunk of the model's message.
 #[derive(Debug)]
-pub(super) struct Slot<'a> {
+pub(crate) struct Slot<'a> {
     /// Its position in the message.
-    pub(super) chunk: usize,
-    pub(super) place: Result<Part<'a>, Thought<'a>>,
+    pub(crate) chunk: usize,
+    pub(crate) place: Result<Part<'a>, Thought<'a>>,
 }
 
 /// Thinking, and the part that may stand for it.
 #[derive(Debug)]
-pub(super) struct Thought<'a> {
-    pub(super) text: &'a str,
-    pub(super) opaque: bool,
-    pub(super) part: Option<Part<'a>>,
+pub(crate) struct Thought<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) opaque: bool,
+    pub(crate) part: Option<Part<'a>>,
 }
 
 impl<'a> Renderer<'a> {
     /// The parts of the message. Thoughts alone say nothing to the service (GM-26): in a message of thinking only they are
     /// text.
-    pub(super) fn place_thinking(&mut self, turn: &Turn<'a>, slots: Vec<Slot<'a>>) -> Vec<Part<'a>> {
+    pub(crate) fn place_thinking(&mut self, turn: &Turn<'a>, slots: Vec<Slot<'a>>) -> Vec<Part<'a>> {
         let is_all = slots.iter().all(|slot| slot.place.is_err());
-        let tags = match self.options.thinking {
-            Thinking::Tagged => true,
-            Thinking::Native => is_all,
-            Thinking::Omit => false,
-        };
+        let tags = self.options.thinking.tags(is_all);
         let mut parts = Vec::new();
         for Slot { chunk, place } in slots {
             let thought = match place {
@@ -46,11 +43,11 @@ impl<'a> Renderer<'a> {
             if let Some(part) = thought.part.filter(|_| !is_all) {
                 parts.push(part);
             } else if tags && !thought.text.is_empty() {
-                self.note(Rule::ThinkingTagged, turn.stored, chunk, "it is text in <think> tags in this prompt");
+                self.note(Rule::ThinkingTagged, turn.stored, chunk, IN_TAGS);
                 parts.push(Part::Text { text: Cow::Owned(Thinking::tagged(thought.text)) });
             } else {
                 let why = match self.options.thinking {
-                    Thinking::Omit => "thinking was left out, as was asked for",
+                    Thinking::Omit => AS_ASKED,
                     _ if thought.opaque => "it says nothing alone, or is bound to another provider or model",
                     _ => "the target takes no thinking without its signature",
                 };

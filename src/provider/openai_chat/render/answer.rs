@@ -2,25 +2,25 @@
 
 use std::borrow::Cow;
 
-use super::Renderer;
-use super::manner::Texts;
-use super::media::Parts;
-use super::wire::{Content, Message, Part};
+use super::attach::Parts;
+use super::renderer::Renderer;
+use super::request::{Content, Message, Part};
 use crate::history::Rule;
 use crate::history::{MessageState, StoredMessage};
 use crate::model::Output;
-use crate::provider::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
-use crate::provider::turns::{Answer, Call, FAILED_WITHOUT_OUTPUT};
+use crate::provider::openai_chat::manner::Texts;
+use crate::provider::prompt::media::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
+use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, PUT_INTO_WORDS, Reply};
 
 /// Told where a tool gave nothing, and the target wants a word.
 const NO_OUTPUT: &str = "The tool gave no output.";
 
 impl<'a> Renderer<'a> {
     /// The tool message. Its media have to follow in a user message.
-    pub(super) fn answer(&mut self, call: Call<'a>, media: &mut Vec<Part<'a>>) {
+    pub(crate) fn answer(&mut self, call: Call<'a>, media: &mut Vec<Part<'a>>) {
         let texts = match call.answer {
-            Answer::Made(text) => vec![Cow::Borrowed(text)],
-            Answer::Result { stored, chunk, output, is_error } => {
+            Reply::Made(text) => vec![Cow::Borrowed(text)],
+            Reply::Result { stored, chunk, output, is_error } => {
                 self.result(stored, chunk, output, is_error, &call.id, media)
             }
         };
@@ -42,7 +42,7 @@ impl<'a> Renderer<'a> {
         let mut texts = self.output(stored, chunk, output, call_id, media);
         let has_text = texts.iter().any(|text| !text.is_empty());
         if is_error && !has_text {
-            self.note(Rule::Altered, stored, chunk, "a failure without words was put into words");
+            self.note(Rule::Altered, stored, chunk, PUT_INTO_WORDS);
             return vec![Cow::Borrowed(FAILED_WITHOUT_OUTPUT)];
         }
         // Reconcile's own answers say what they are.

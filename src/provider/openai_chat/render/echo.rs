@@ -1,14 +1,14 @@
 //! What came from this wire, and only OpenAI's own server is known to take: names of speakers, how closely an image is
 //! looked at, files by their ids.
 
-use super::Renderer;
-use super::wire::{Held, Message, Part};
+use super::renderer::Renderer;
+use super::request::{Held, Message, Part};
 use crate::history::StoredMessage;
 use crate::model::{Chunk, Role};
-use crate::provider::ingest::fields::Fields;
-use crate::provider::openai_chat::WIRE;
+use crate::provider::openai_chat::manner;
+use crate::provider::prompt::turns::Turn;
+use crate::provider::read::fields::Fields;
 use crate::provider::text::is_word;
-use crate::provider::turns::Turn;
 
 /// OC-24.
 const NAME: usize = 64;
@@ -17,7 +17,7 @@ const DETAILS: &[&str] = &["auto", "low", "high"];
 
 impl<'a> Renderer<'a> {
     /// The name of the one who speaks, on the message that was made of this one.
-    pub(super) fn name(&mut self, stored: &StoredMessage, message: usize) {
+    pub(crate) fn name(&mut self, stored: &StoredMessage, message: usize) {
         let given = stored.message.metadata.extra.get("name").filter(|_| self.echoes);
         let given: Option<String> = given.and_then(|name| serde_json::from_str(name.as_str()).ok());
         if let Some(Message::System { name, .. } | Message::User { name, .. } | Message::Assistant { name, .. }) =
@@ -28,7 +28,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// How closely an image is looked at.
-    pub(super) fn look(&self, part: &mut Part<'a>, chunk: Option<&Chunk>) {
+    pub(crate) fn look(&self, part: &mut Part<'a>, chunk: Option<&Chunk>) {
         let given = chunk.filter(|_| self.echoes).and_then(|chunk| chunk.extra.get("detail"));
         let given: Option<String> = given.and_then(|detail| serde_json::from_str(detail.as_str()).ok());
         if let (Part::ImageUrl { image_url }, Some(given)) = (part, given) {
@@ -37,8 +37,8 @@ impl<'a> Renderer<'a> {
     }
 
     /// A file that the provider holds.
-    pub(super) fn held(&self, turn: &Turn<'a>, chunk: &Chunk) -> Option<Part<'a>> {
-        let native = chunk.native.as_ref().filter(|native| self.echoes && native.wire == WIRE.name)?;
+    pub(crate) fn held(&self, turn: &Turn<'a>, chunk: &Chunk) -> Option<Part<'a>> {
+        let native = chunk.native.as_ref().filter(|native| self.echoes && native.wire == manner::NAME)?;
         if turn.role != Role::User || !turn.is_by(self.manner.providers, None) {
             return None;
         }

@@ -1,13 +1,13 @@
 //! A conversation as OpenAI Chat Completions takes it, and as the dialects of that wire do.
 
 mod answer;
+mod attach;
 mod echo;
-mod manner;
-mod media;
 mod order;
+mod renderer;
+mod request;
 mod said;
 mod thinking;
-mod wire;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,24 +15,26 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 
 use crate::error::Result;
+use crate::history::ReportLine;
 use crate::history::StoredMessage;
-use crate::history::{ReportLine, Rule};
 use crate::model::Role;
-use crate::provider::prompt::{nothing_to_send, written};
-use crate::provider::tool_id::NameRule;
-use crate::provider::tools::declared;
-use crate::provider::turns::{Call, Turn, turns};
-use crate::provider::{PromptOptions, Target};
-pub(in crate::provider) use manner::{Images, Manner, OPENAI, Order, System, Texts, UserContent};
+use crate::provider::openai_chat::manner::Manner;
+use crate::provider::prompt::options::PromptOptions;
+use crate::provider::prompt::tool_id::NameRule;
+use crate::provider::prompt::tools::declared;
+use crate::provider::prompt::turns::{Call, Turn, turns};
+use crate::provider::prompt::written::{nothing_to_send, written};
+use crate::provider::target::Target;
+use renderer::Renderer;
+use request::{Function, Message, Part, Request, SEPARATOR, Tool, ToolCall};
 use said::Said;
-use wire::{Content, Function, Message, Part, Request, SEPARATOR, Tool, ToolCall};
 
 /// OC-14.
 const NAMES: NameRule = NameRule::words(64);
 /// OC-12.
 const CALLS: usize = 128;
 
-pub(super) fn render(
+pub(crate) fn render(
     target: Target,
     messages: &[StoredMessage],
     options: &PromptOptions,
@@ -64,15 +66,6 @@ fn called<'a>(messages: &[Message<'a>]) -> BTreeSet<Cow<'a, str>> {
     calls.map(|call| call.function.name.clone()).collect()
 }
 
-struct Renderer<'a> {
-    manner: &'static Manner,
-    /// Whether what only OpenAI's own server is known to take comes back as it came.
-    echoes: bool,
-    options: &'a PromptOptions,
-    report: Vec<ReportLine>,
-    messages: Vec<Message<'a>>,
-}
-
 impl<'a> Renderer<'a> {
     fn turn(&mut self, turn: Turn<'a>) {
         let (stored, role, before) = (turn.stored, turn.role, self.messages.len());
@@ -92,11 +85,6 @@ impl<'a> Renderer<'a> {
             self.name(stored, before);
         }
         self.user(stored, media);
-    }
-
-    /// The content of a message that is not the user's.
-    fn content(&self, parts: Vec<Part<'a>>) -> Option<Content<'a>> {
-        if self.manner.arrays { Content::of(parts) } else { Content::joined(parts) }
     }
 
     /// The message, its calls and their answers. Gives the media that have to follow.
@@ -123,10 +111,6 @@ impl<'a> Renderer<'a> {
             }
         }
         media
-    }
-
-    fn note(&mut self, rule: Rule, stored: &StoredMessage, chunk: usize, detail: impl Into<String>) {
-        self.report.push(ReportLine::chunk(rule, stored, chunk, detail));
     }
 }
 

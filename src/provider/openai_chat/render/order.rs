@@ -5,20 +5,20 @@
 
 use std::borrow::Cow;
 
-use super::Renderer;
-use super::manner::{System, Texts, UserContent};
-use super::wire::{Content, Message, Part, ToolCall};
+use super::renderer::Renderer;
+use super::request::{Content, Message, Part, ToolCall};
 use crate::history::StoredMessage;
 use crate::history::{ReportLine, Rule};
-use crate::provider::NoContent;
-use crate::provider::turns::{BEGINNING, BRIDGE, Turn};
+use crate::provider::openai_chat::manner::{System, Texts, UserContent};
+use crate::provider::prompt::options::NoContent;
+use crate::provider::prompt::turns::{BEGINNING, BRIDGE, Turn};
 
 /// Said by nobody, where the assistant has to speak between tools and the user.
 const BETWEEN: &str = "I have the results.";
 
 impl<'a> Renderer<'a> {
     /// What a system message says, under a role that the server takes there.
-    pub(super) fn system(&mut self, turn: &Turn<'a>, parts: Vec<Part<'a>>) {
+    pub(crate) fn system(&mut self, turn: &Turn<'a>, parts: Vec<Part<'a>>) {
         let fits = match (self.manner.system, self.messages.last_mut()) {
             (System::First, Some(Message::System { content, .. })) => {
                 return content.extend(parts);
@@ -39,7 +39,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// What the user says.
-    pub(super) fn user(&mut self, stored: &StoredMessage, parts: Vec<Part<'a>>) {
+    pub(crate) fn user(&mut self, stored: &StoredMessage, parts: Vec<Part<'a>>) {
         if parts.is_empty() {
             return;
         }
@@ -76,7 +76,7 @@ impl<'a> Renderer<'a> {
 
     /// What the assistant says. Where a neighbour of its role takes it up, that one has no calls: their answers would stand
     /// between.
-    pub(super) fn say(
+    pub(crate) fn say(
         &mut self,
         stored: &StoredMessage,
         content: Option<Content<'a>>,
@@ -107,7 +107,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Adds what has to stand at the end. Gives whether there is anything to send.
-    pub(super) fn end(&mut self) -> bool {
+    pub(crate) fn end(&mut self) -> bool {
         let order = self.manner.order;
         let is_system = |message: &Message<'_>| matches!(message, Message::System { .. });
         if (order.begins || order.ends) && self.messages.iter().all(is_system) {

@@ -2,29 +2,29 @@
 
 use std::borrow::Cow;
 
-use super::Renderer;
-use super::manner::Texts;
-use super::media::Parts;
+use super::attach::Parts;
+use super::renderer::Renderer;
+use super::request::Part;
 use super::thinking::{Thought, Thoughts};
-use super::wire::Part;
 use crate::history::Rule;
 use crate::model::{Body, Role};
-use crate::provider::attachment::Attachment;
+use crate::provider::openai_chat::manner::Texts;
+use crate::provider::prompt::media::attachment::Attachment;
+use crate::provider::prompt::turns::Turn;
 use crate::provider::text::is_blank;
-use crate::provider::turns::Turn;
 
 #[derive(Debug, Default)]
-pub(super) struct Said<'a> {
+pub(crate) struct Said<'a> {
     /// Text, and media where the role may have them.
-    pub(super) parts: Vec<Part<'a>>,
+    pub(crate) parts: Vec<Part<'a>>,
     /// Media that only a user message may have.
-    pub(super) media: Vec<Part<'a>>,
-    pub(super) refusals: Vec<&'a str>,
-    pub(super) thinking: Thoughts<'a>,
+    pub(crate) media: Vec<Part<'a>>,
+    pub(crate) refusals: Vec<&'a str>,
+    pub(crate) thinking: Thoughts<'a>,
 }
 
 impl<'a> Renderer<'a> {
-    pub(super) fn said(&mut self, turn: &Turn<'a>) -> Said<'a> {
+    pub(crate) fn said(&mut self, turn: &Turn<'a>) -> Said<'a> {
         let mut said = Said::default();
         let stored = turn.stored;
         for (at, chunk) in turn.said() {
@@ -85,7 +85,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Whether a text that is not empty is too little of one for the target.
-    pub(super) fn is_too_blank(&self, text: &str) -> bool {
+    pub(crate) fn is_too_blank(&self, text: &str) -> bool {
         self.manner.texts == Texts::NotBlank && is_blank(text)
     }
 }

@@ -2,33 +2,34 @@
 
 use std::borrow::Cow;
 
-use super::Renderer;
-use super::wire::{Part, SEPARATOR};
+use super::renderer::Renderer;
+use super::request::{Part, SEPARATOR};
 use crate::history::Rule;
-use crate::provider::Thinking;
+use crate::provider::prompt::options::Thinking;
+use crate::provider::prompt::thinking::{AS_ASKED, IN_TAGS};
+use crate::provider::prompt::turns::Turn;
 use crate::provider::text::is_blank;
-use crate::provider::turns::Turn;
 
 /// A thinking chunk of an assistant message.
 #[derive(Debug)]
-pub(super) struct Thought<'a> {
+pub(crate) struct Thought<'a> {
     /// Its position in the message.
-    pub(super) chunk: usize,
-    pub(super) text: &'a str,
+    pub(crate) chunk: usize,
+    pub(crate) text: &'a str,
     /// Whether it has a signature, or redacted data, which belong to another wire.
-    pub(super) is_opaque: bool,
+    pub(crate) is_opaque: bool,
     /// How many parts of the message stand before it.
-    pub(super) before: usize,
+    pub(crate) before: usize,
 }
 
-pub(super) type Thoughts<'a> = Vec<Thought<'a>>;
+pub(crate) type Thoughts<'a> = Vec<Thought<'a>>;
 
 impl<'a> Renderer<'a> {
     /// Puts thinking where it belongs: into the text, into `reasoning_content`, which is given back, or nowhere.
     ///
     /// A message with calls always carries `reasoning_content` where the dialect has it: so it depends on nothing that
     /// comes later.
-    pub(super) fn thinking(
+    pub(crate) fn thinking(
         &mut self,
         turn: &Turn<'a>,
         thoughts: Thoughts<'a>,
@@ -40,22 +41,13 @@ impl<'a> Renderer<'a> {
             && self.options.thinking == Thinking::Native
             && turn.is_by(self.manner.providers, self.options.model.as_deref());
         let is_all = parts.is_empty() && turn.calls.is_empty() && !says_more;
-        let tags = match self.options.thinking {
-            Thinking::Tagged => true,
-            Thinking::Native => is_all,
-            Thinking::Omit => false,
-        };
+        let tags = self.options.thinking.tags(is_all);
         let (mut native, mut tagged) = (Vec::new(), 0);
         for thought in thoughts {
             if own && !thought.is_opaque && !thought.text.is_empty() {
                 native.push(thought.text);
             } else if tags && !is_blank(thought.text) {
-                self.note(
-                    Rule::ThinkingTagged,
-                    turn.stored,
-                    thought.chunk,
-                    "it is text in <think> tags in this prompt",
-                );
+                self.note(Rule::ThinkingTagged, turn.stored, thought.chunk, IN_TAGS);
                 let text = Cow::Owned(Thinking::tagged(thought.text));
                 parts.insert((thought.before + tagged).min(parts.len()), Part::Text { text });
                 tagged += 1;
@@ -68,7 +60,7 @@ impl<'a> Renderer<'a> {
 
     fn why_left_out(&self, thought: &Thought<'_>) -> &'static str {
         match self.options.thinking {
-            Thinking::Omit => "thinking was left out, as was asked for",
+            Thinking::Omit => AS_ASKED,
             _ if thought.is_opaque => "thinking with a signature, or redacted, is bound to another provider",
             _ if is_blank(thought.text) => "the thinking says nothing",
             _ => "the target takes no thinking here",

@@ -2,27 +2,27 @@
 
 use std::borrow::Cow;
 
-use super::Renderer;
 use super::native::Given;
-use super::wire::{Content, Entry, Item, Part, Summary};
+use super::renderer::Renderer;
+use super::request::{Content, Entry, Item, Part, Summary};
 use crate::error::Result;
 use crate::history::{ReportLine, Rule};
 use crate::model::{Body, Chunk};
-use crate::provider::Thinking;
-use crate::provider::openai_responses::{NAME, PROVIDER};
-use crate::provider::turns::{Call, Turn};
+use crate::provider::openai_responses::manner::{NAME, PROVIDER};
+use crate::provider::prompt::options::Thinking;
+use crate::provider::prompt::turns::{Call, Turn};
 
 /// A chunk, made ready.
 #[derive(Debug)]
-pub(super) struct Slot<'a> {
+pub(crate) struct Slot<'a> {
     /// Its position in the message.
-    pub(super) chunk: usize,
-    pub(super) place: Place<'a>,
+    pub(crate) chunk: usize,
+    pub(crate) place: Place<'a>,
 }
 
 /// What a chunk becomes.
 #[derive(Debug)]
-pub(super) enum Place<'a> {
+pub(crate) enum Place<'a> {
     /// A part of a message.
     Part(Content<'a>),
     /// An item of its own, as the provider wrote it: a message, or what a hosted tool did.
@@ -41,14 +41,14 @@ pub(super) enum Place<'a> {
 
 /// Thinking, and the item that may stand for it.
 #[derive(Debug)]
-pub(super) struct Thought<'a> {
-    pub(super) text: &'a str,
-    pub(super) opaque: bool,
-    pub(super) item: Option<Reasoning<'a>>,
+pub(crate) struct Thought<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) opaque: bool,
+    pub(crate) item: Option<Reasoning<'a>>,
 }
 
 #[derive(Debug)]
-pub(super) enum Reasoning<'a> {
+pub(crate) enum Reasoning<'a> {
     Given(Given<'a>),
     Made { text: &'a str, encrypted_content: &'a str },
 }
@@ -61,7 +61,7 @@ enum Said<'a> {
 }
 
 impl<'a> Renderer<'a> {
-    pub(super) fn assistant(&mut self, mut turn: Turn<'a>) -> Result<()> {
+    pub(crate) fn assistant(&mut self, mut turn: Turn<'a>) -> Result<()> {
         let (mut slots, media) = self.slots(&mut turn);
         let whole = self.place_thinking(&turn, &mut slots);
         let keeps_ids = whole && self.take_ids(&slots);

@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 
 use crate::model::json_text;
 use crate::model::{Chunk, Extra, Json};
-use crate::provider::arguments::embedded_object;
-use crate::provider::finding::{Finding, Level};
-use crate::provider::openai_responses::NAME;
-use crate::provider::openai_responses::item::check_item;
-use crate::provider::turns::Call;
+use crate::provider::check::finding::{Finding, Level};
+use crate::provider::openai_responses::check::item::check_item;
+use crate::provider::openai_responses::manner::NAME;
+use crate::provider::prompt::arguments::embedded_object;
+use crate::provider::prompt::turns::Call;
 
 /// Items of tools that the provider runs within the answer: nobody else has to answer them.
 const HOSTED: &[&str] = &[
@@ -24,34 +24,34 @@ const HOSTED: &[&str] = &[
 
 /// An item or a part as the provider wrote it, read.
 #[derive(Debug)]
-pub(super) struct Given<'a> {
+pub(crate) struct Given<'a> {
     json: &'a Json,
     fields: Map<String, Value>,
 }
 
 impl<'a> Given<'a> {
     /// What came with a chunk, if it is of this wire.
-    pub(super) fn of(chunk: &'a Chunk) -> Option<Self> {
+    pub(crate) fn of(chunk: &'a Chunk) -> Option<Self> {
         let native = chunk.native.as_ref().filter(|native| native.wire == NAME)?;
         Self::read(&native.json)
     }
 
     /// `None` if it is no object, holds half characters, or is nested too deep.
-    pub(super) fn read(json: &'a Json) -> Option<Self> {
+    pub(crate) fn read(json: &'a Json) -> Option<Self> {
         Some(Self { json, fields: embedded_object(json)? })
     }
 
-    pub(super) fn id(&self) -> Option<&str> {
+    pub(crate) fn id(&self) -> Option<&str> {
         self.fields.get("id").and_then(Value::as_str)
     }
 
     /// As it came.
-    pub(super) fn whole(&self) -> Box<RawValue> {
+    pub(crate) fn whole(&self) -> Box<RawValue> {
         raw(self.json.as_str())
     }
 
     /// As it came, but for the server's id.
-    pub(super) fn without_id(&self) -> Box<RawValue> {
+    pub(crate) fn without_id(&self) -> Box<RawValue> {
         // It was read as an object.
         let fields = Extra::from_object(self.json.as_str()).unwrap_or_default();
         let fields = fields.iter().filter(|(name, _)| *name != "id");
@@ -78,31 +78,31 @@ impl<'a> Given<'a> {
     }
 
     /// Is this reasoning that can be given back without the server's help (OR-21)?
-    pub(super) fn is_reasoning(&self) -> bool {
+    pub(crate) fn is_reasoning(&self) -> bool {
         self.kind() == "reasoning" && !self.text("encrypted_content").is_empty() && self.is_valid_item()
     }
 
     /// Is this the part that says this, under this name: `text` or `refusal`?
-    pub(super) fn is_part(&self, name: &str, said: &str) -> bool {
+    pub(crate) fn is_part(&self, name: &str, said: &str) -> bool {
         self.kind() == if name == "text" { "output_text" } else { name }
             && self.text(name) == said
             && self.is_valid_part("assistant")
     }
 
     /// Is this a message of the model that says this and nothing else?
-    pub(super) fn is_message(&self, name: &str, said: &str) -> bool {
+    pub(crate) fn is_message(&self, name: &str, said: &str) -> bool {
         let parts = self.fields.get("content").and_then(Value::as_array).map(Vec::as_slice);
         let says = matches!(parts, Some([part]) if part.get(name).is_some_and(|text| text == said));
         self.kind() == "message" && self.text("role") == "assistant" && says && self.is_valid_item()
     }
 
     /// Is this a part that a user may send, of this type?
-    pub(super) fn is_input(&self, kinds: &[&str]) -> bool {
+    pub(crate) fn is_input(&self, kinds: &[&str]) -> bool {
         kinds.contains(&self.kind()) && self.is_valid_part("user")
     }
 
     /// Is this the call, with this input if it is a custom tool's?
-    pub(super) fn is_call(&self, call: &Call<'_>, input: Option<&str>) -> bool {
+    pub(crate) fn is_call(&self, call: &Call<'_>, input: Option<&str>) -> bool {
         let (kind, key, said) = match input {
             Some(input) => ("custom_tool_call", "input", input),
             None => ("function_call", "arguments", call.arguments.as_ref()),
@@ -113,17 +113,17 @@ impl<'a> Given<'a> {
     }
 
     /// Is this a call of a tool that takes text, not JSON, with this input?
-    pub(super) fn is_custom(&self, input: &str) -> bool {
+    pub(crate) fn is_custom(&self, input: &str) -> bool {
         self.kind() == "custom_tool_call" && self.text("input") == input
     }
 
     /// Is this the request's `instructions`?
-    pub(super) fn is_instructions(&self, said: &str) -> bool {
+    pub(crate) fn is_instructions(&self, said: &str) -> bool {
         self.fields.len() == 1 && self.text("instructions") == said
     }
 
     /// Is this an item of a tool that the provider runs, or of its own bookkeeping?
-    pub(super) fn is_hosted(&self) -> bool {
+    pub(crate) fn is_hosted(&self) -> bool {
         HOSTED.contains(&self.kind()) && self.id().is_some() && self.is_valid_item()
     }
 }

@@ -2,17 +2,18 @@
 
 use std::borrow::Cow;
 
-use super::Renderer;
 use super::assistant::{Place, Reasoning, Slot, Thought};
-use super::wire::Part;
+use super::renderer::Renderer;
+use super::request::Part;
 use crate::history::Rule;
-use crate::provider::Thinking;
-use crate::provider::turns::Turn;
+use crate::provider::prompt::options::Thinking;
+use crate::provider::prompt::thinking::{AS_ASKED, IN_TAGS};
+use crate::provider::prompt::turns::Turn;
 
 impl<'a> Renderer<'a> {
     /// Keeps the reasoning that an item of the same message follows (OR-08). Says whether all of it is kept: only then do
     /// the server's ids, and what hosted tools did, stand with what they belong to (OR-09).
-    pub(super) fn place_thinking(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) -> bool {
+    pub(crate) fn place_thinking(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) -> bool {
         let mut hosted = slots.iter().any(|slot| matches!(slot.place, Place::Own { hosted: true, .. }));
         while !keep_followed(slots) && hosted {
             hosted = false;
@@ -26,20 +27,16 @@ impl<'a> Renderer<'a> {
     /// Thinking that is not kept: in tags, or left out.
     fn place_left(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) {
         let is_all = slots.iter().all(|slot| matches!(slot.place, Place::Thought(_)));
-        let tags = match self.options.thinking {
-            Thinking::Tagged => true,
-            Thinking::Native => is_all,
-            Thinking::Omit => false,
-        };
+        let tags = self.options.thinking.tags(is_all);
         slots.retain_mut(|slot| {
             let Place::Thought(Thought { text, opaque, item: None }) = &slot.place else { return true };
             if tags && !text.is_empty() {
-                self.note(Rule::ThinkingTagged, turn.stored, slot.chunk, "it is text in <think> tags in this prompt");
+                self.note(Rule::ThinkingTagged, turn.stored, slot.chunk, IN_TAGS);
                 slot.place = Place::Part(Part::OutputText { text: Cow::Owned(Thinking::tagged(text)) }.into());
                 return true;
             }
             let why = match self.options.thinking {
-                Thinking::Omit => "thinking was left out, as was asked for",
+                Thinking::Omit => AS_ASKED,
                 _ if *opaque => "no item of the message follows it, or it is bound to another provider or model",
                 _ => "the target takes no thinking without its encrypted content",
             };
@@ -64,7 +61,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Takes the server's ids of a message's items, if its reasoning has one and none of them was used before (OR-06).
-    pub(super) fn take_ids(&mut self, slots: &[Slot<'a>]) -> bool {
+    pub(crate) fn take_ids(&mut self, slots: &[Slot<'a>]) -> bool {
         let (mut reasoned, mut ids) = (false, Vec::new());
         for slot in slots {
             let given = match &slot.place {

@@ -1,8 +1,8 @@
 //! Calls that the caller answers, and their outputs.
 
 use super::messages::{OUTPUT_FILE, OUTPUT_IMAGE, TEXT};
-use crate::provider::shape::Type::{AnyObject, Array, Null, Number, Object, OneOf, String};
-use crate::provider::shape::{Shape, Type, optional, required};
+use crate::provider::check::shape::Type::{AnyObject, Array, Null, Number, Object, OneOf, String};
+use crate::provider::check::shape::{Shape, Type, optional, required};
 
 const STATUS: &[Type] = &[OneOf(&["in_progress", "completed", "incomplete"])];
 const STATUS_OR_NULL: &[Type] = &[OneOf(&["in_progress", "completed", "incomplete"]), Null];

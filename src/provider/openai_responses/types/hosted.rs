@@ -1,7 +1,7 @@
 //! Items of tools that the provider runs itself, and of its own bookkeeping.
 
-use crate::provider::shape::Type::{Any, AnyObject, Array, Bool, Null, OneOf, String};
-use crate::provider::shape::{Shape, Type, optional, required};
+use crate::provider::check::shape::Type::{Any, AnyObject, Array, Bool, Null, OneOf, String};
+use crate::provider::check::shape::{Shape, Type, optional, required};
 
 const TEXT_OR_NULL: &[Type] = &[String, Null];
 

@@ -1,24 +1,24 @@
 //! Messages, their parts, and reasoning.
 
-use crate::provider::shape::Type::{AnyObject, Array, Null, Object, OneOf, String};
-use crate::provider::shape::{Shape, Type, optional, required};
+use crate::provider::check::shape::Type::{AnyObject, Array, Null, Object, OneOf, String};
+use crate::provider::check::shape::{Shape, Type, optional, required};
 
 /// A message of any role, in short.
-pub(in super::super) static EASY_MESSAGE: Shape = Shape(&[
+pub(crate) static EASY_MESSAGE: Shape = Shape(&[
     required("content", &[String, Array(PARTS)]),
     required("role", &[OneOf(&["user", "assistant", "system", "developer"])]),
     optional("phase", PHASE),
     optional("type", &[OneOf(&["message"])]),
 ]);
 /// A message with parts, not of the model.
-pub(in super::super) static INPUT_MESSAGE: Shape = Shape(&[
+pub(crate) static INPUT_MESSAGE: Shape = Shape(&[
     required("content", &[Array(PARTS)]),
     required("role", &[OneOf(&["user", "system", "developer"])]),
     optional("status", STATUS),
     optional("type", &[OneOf(&["message"])]),
 ]);
 /// A message of the model, as it came.
-pub(in super::super) static OUTPUT_MESSAGE: Shape = Shape(&[
+pub(crate) static OUTPUT_MESSAGE: Shape = Shape(&[
     required("id", &[String]),
     required("content", &[Array(&[Object(&OUTPUT_TEXT), Object(&REFUSAL)])]),
     required("role", &[OneOf(&["assistant"])]),

@@ -3,36 +3,34 @@
 
 mod calls;
 mod hosted;
-mod messages;
+pub(crate) mod messages;
 
-pub(super) use messages::{EASY_MESSAGE, INPUT_MESSAGE, OUTPUT_MESSAGE};
-
-use crate::provider::shape::Shape;
+use crate::provider::check::shape::Shape;
 
 /// A type of item.
 #[derive(Debug)]
-pub(super) struct Item {
-    pub(super) name: &'static str,
+pub(crate) struct ItemType {
+    pub(crate) name: &'static str,
     /// Whether the model says it; messages may be of either side.
-    pub(super) by_model: bool,
+    pub(crate) by_model: bool,
     /// What its ids begin with; empty where that is not known.
-    pub(super) prefix: &'static str,
+    pub(crate) prefix: &'static str,
     /// The type of the item that answers it; empty where there is none, or where the provider answers itself.
-    pub(super) output: &'static str,
-    pub(super) fields: &'static Shape,
+    pub(crate) output: &'static str,
+    pub(crate) fields: &'static Shape,
 }
 
-const fn by_model(name: &'static str, prefix: &'static str, output: &'static str, fields: &'static Shape) -> Item {
-    Item { name, by_model: true, prefix, output, fields }
+const fn by_model(name: &'static str, prefix: &'static str, output: &'static str, fields: &'static Shape) -> ItemType {
+    ItemType { name, by_model: true, prefix, output, fields }
 }
 
-const fn given(name: &'static str, fields: &'static Shape) -> Item {
-    Item { name, by_model: false, prefix: "", output: "", fields }
+const fn given(name: &'static str, fields: &'static Shape) -> ItemType {
+    ItemType { name, by_model: false, prefix: "", output: "", fields }
 }
 
 /// All types.
-pub(super) static ITEMS: &[Item] = &[
-    Item { prefix: "msg", ..given("message", &messages::EASY_MESSAGE) },
+pub(crate) static ITEMS: &[ItemType] = &[
+    ItemType { prefix: "msg", ..given("message", &messages::EASY_MESSAGE) },
     by_model("reasoning", "rs", "", &messages::REASONING),
     by_model("function_call", "fc", "function_call_output", &calls::FUNCTION_CALL),
     given("function_call_output", &calls::FUNCTION_CALL_OUTPUT),

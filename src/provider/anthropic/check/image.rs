@@ -1,0 +1,104 @@
+//! ImagesSeen and documents: their sources, and how many and how large the images of a request are.
+
+use serde_json::{Map, Value};
+
+use crate::provider::anthropic::rules::{AN_28, AN_29, AN_30, AN_31, AN_32, AN_44};
+use crate::provider::check::finding::Finding;
+use crate::provider::check::shape::kind;
+use crate::provider::prompt::media::bytes::{IMAGE_TYPES, decode_base64, dimensions, is_web_address, sniff};
+
+/// Images in one request.
+const IMAGES: usize = 100;
+/// Characters of an image's base64 (AN-30). The error says "bytes" and counts these: an image of 4.7 MB was refused as one
+/// of 6,275,800 (gh:lobehub/lobehub#14711), and all counts that are reported are multiples of four.
+pub(crate) const CHARACTERS: usize = 5_242_880;
+/// Pixels of an image's longer side (AN-30).
+pub(crate) const PIXELS: u32 = 8000;
+/// Pixels of the longer side where there are more than so many images.
+const PIXELS_OF_MANY: u32 = 2000;
+const MANY: usize = 20;
+
+/// The images of a request: their number, and the places and longer sides of those too large to be one of many.
+#[derive(Default)]
+pub(crate) struct ImagesSeen {
+    count: usize,
+    large: Vec<(String, u32)>,
+}
+
+impl ImagesSeen {
+    pub(crate) fn see(&mut self, image: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+        self.count += 1;
+        let source = image.get("source").and_then(Value::as_object);
+        match (source, source.and_then(|source| source.get("type")?.as_str())) {
+            (Some(source), Some("base64")) => {
+                if let Some(side) = check_base64(source, &format!("{place}.source"), out) {
+                    self.large.push((place.to_owned(), side));
+                }
+            }
+            (Some(source), Some("url")) => {
+                let url = source.get("url").and_then(Value::as_str).unwrap_or_default();
+                if !is_web_address(url) {
+                    out.push(AN_28.at(format!("{place}.source.url"), "not an http(s) URL"));
+                }
+            }
+            (Some(_), Some("file")) => {}
+            _ => out.push(AN_28.at(format!("{place}.source"), "neither base64 nor url nor file")),
+        }
+    }
+
+    pub(crate) fn check(&self, out: &mut Vec<Finding>) {
+        if self.count > IMAGES {
+            out.push(AN_31.at("messages", format!("{} images, at most {IMAGES}", self.count)));
+        }
+        if self.count > MANY {
+            for (place, side) in &self.large {
+                out.push(AN_32.at(place, format!("{side} pixels a side, one of {} images", self.count)));
+            }
+        }
+    }
+}
+
+/// The longer side of an image that is accepted, but too large to be one of many.
+fn check_base64(source: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) -> Option<u32> {
+    let declared = source.get("media_type").unwrap_or(&Value::Null);
+    let image_type = declared.as_str().filter(|name| IMAGE_TYPES.contains(name));
+    if image_type.is_none() {
+        out.push(AN_28.at(format!("{place}.media_type"), format!("media_type is {}", kind(declared))));
+    }
+    let place = format!("{place}.data");
+    let Some(bytes) = decoded(source) else {
+        out.push(AN_44.at(place, "data is not raw base64"));
+        return None;
+    };
+    if let (Some(image_type), Some(shown)) = (image_type, sniff(&bytes).filter(|shown| Some(*shown) != image_type)) {
+        out.push(AN_29.at(&place, format!("the bytes are {shown}, declared as {image_type}")));
+    }
+    let characters = source.get("data").and_then(Value::as_str).map_or(0, str::len);
+    if characters > CHARACTERS {
+        out.push(AN_30.at(&place, format!("{characters} characters of base64, at most {CHARACTERS}")));
+    }
+    let (width, height) = dimensions(&bytes)?;
+    let side = width.max(height);
+    if side > PIXELS {
+        out.push(AN_30.at(place, format!("{side} pixels a side, at most {PIXELS}")));
+    }
+    (PIXELS_OF_MANY < side && side <= PIXELS).then_some(side)
+}
+
+pub(crate) fn check_document(document: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+    let Some(source) = document.get("source").and_then(Value::as_object) else { return };
+    if source.get("type").is_none_or(|name| name != "base64") {
+        return;
+    }
+    let declared = source.get("media_type").unwrap_or(&Value::Null);
+    if declared != "application/pdf" {
+        out.push(AN_28.at(format!("{place}.source.media_type"), format!("media_type is {}", kind(declared))));
+    }
+    if decoded(source).is_none() {
+        out.push(AN_44.at(format!("{place}.source.data"), "data is not raw base64"));
+    }
+}
+
+fn decoded(source: &Map<String, Value>) -> Option<Vec<u8>> {
+    decode_base64(source.get("data")?.as_str()?).filter(|bytes| !bytes.is_empty())
+}

@@ -1,0 +1,139 @@
+//! The request as a whole: its parameters, `system`, its messages one by one, their sequence, its tools.
+
+use serde_json::{Map, Value};
+
+use super::block::{NAME, Seen, check_text};
+use super::message::check_message;
+use super::sequence::check_turns;
+use crate::model::json_text;
+use crate::provider::anthropic::rules::{AN_01, AN_02, AN_07, AN_17, AN_33, AN_36, AN_42};
+use crate::provider::anthropic::types::blocks::TEXT;
+use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::shape::{Fault, kind};
+use crate::provider::text::{is_blank, is_word};
+
+/// Messages in one request.
+const MESSAGES: usize = 100_000;
+/// Bytes of a request.
+const BYTES: usize = 32 * 1024 * 1024;
+
+/// The parameters of the official type (anthropic 2.11.0, `MessageCreateParams`), and of its betas.
+const PARAMETERS: &[&str] = &[
+    "anthropic_version",
+    "betas",
+    "cache_control",
+    "container",
+    "context_management",
+    "diagnostics",
+    "fallback",
+    "inference_geo",
+    "max_tokens",
+    "mcp_servers",
+    "messages",
+    "metadata",
+    "model",
+    "output_config",
+    "service_tier",
+    "speed",
+    "stop_sequences",
+    "stream",
+    "system",
+    "temperature",
+    "thinking",
+    "tool_choice",
+    "tools",
+    "top_k",
+    "top_p",
+    "user_profile_id",
+    "workspace_id",
+];
+
+pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
+    let Some(object) = request.as_object() else {
+        return out.push(AN_01.at("", format!("expected an object, got {}", kind(request))));
+    };
+    for name in object.keys().filter(|name| !PARAMETERS.contains(&name.as_str())) {
+        out.push(AN_02.at(name, "unknown parameter"));
+    }
+    let Some(list) = object.get("messages").and_then(Value::as_array).filter(|list| !list.is_empty()) else {
+        return out.push(AN_01.at("messages", "missing, not an array, or empty"));
+    };
+    if list.len() > MESSAGES {
+        out.push(AN_01.at("messages", format!("{} messages, at most {MESSAGES}", list.len())));
+    }
+    let mut seen = Seen::default();
+    for key in ["tools", "system"] {
+        let blocks = object.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        for (i, block) in blocks.iter().enumerate().filter_map(|(i, block)| Some((i, block.as_object()?))) {
+            seen.marks.see(block, &format!("{key}[{i}]"), out);
+        }
+    }
+    check_system(object.get("system").unwrap_or(&Value::Null), out);
+    for (i, message) in list.iter().enumerate() {
+        check_message(message, &format!("messages[{i}]"), i + 1 == list.len(), &mut seen, out);
+    }
+    seen.marks.see_request(object);
+    seen.marks.check(out);
+    seen.images.check(out);
+    check_tools(object, out);
+    if let Some(messages) = messages(request) {
+        check_turns(object, &messages, out);
+    }
+    let bytes = json_text::size(request);
+    if bytes > BYTES {
+        out.push(AN_42.at("", format!("{bytes} bytes, at most {BYTES}")));
+    }
+}
+
+/// The messages of a request; `None` where they are no sequence: not an array, empty, or not all of them objects.
+pub(crate) fn messages(request: &Value) -> Option<Vec<&Map<String, Value>>> {
+    let messages: Vec<_> = request.get("messages")?.as_array()?.iter().map(Value::as_object).collect::<Option<_>>()?;
+    (!messages.is_empty()).then_some(messages)
+}
+
+fn check_system(system: &Value, out: &mut Vec<Finding>) {
+    let blocks = match system {
+        Value::Null => return,
+        Value::String(text) if is_blank(text) => {
+            return out.push(AN_07.at("system", "text is empty or blank").with_level(Level::Soft));
+        }
+        Value::String(_) => return,
+        Value::Array(blocks) => blocks,
+        other => return out.push(AN_36.at("system", format!("expected a string or an array, got {}", kind(other)))),
+    };
+    for (i, block) in blocks.iter().enumerate() {
+        let place = format!("system[{i}]");
+        let Some(block) = block.as_object() else {
+            out.push(AN_36.at(place, format!("expected an object, got {}", kind(block))));
+            continue;
+        };
+        for misfit in TEXT.misfits(block, &place) {
+            let rule = if misfit.fault == Fault::Unknown { &AN_33 } else { &AN_36 };
+            out.push(rule.at(misfit.place, misfit.problem));
+        }
+        check_text(block, &place, out);
+    }
+}
+
+fn check_tools(request: &Map<String, Value>, out: &mut Vec<Finding>) {
+    if let Some(other) = request.get("tools").filter(|tools| !tools.is_null() && !tools.is_array()) {
+        out.push(AN_02.at("tools", format!("expected an array, got {}", kind(other))));
+    }
+    for (place, name) in tool_names(request) {
+        if !name.as_str().is_some_and(|name| is_word(name, NAME)) {
+            out.push(AN_17.at(place, format!("name is {}", kind(name))));
+        }
+    }
+}
+
+/// The names of the tools that the request defines itself, null where there is none, and their places. The provider's own
+/// tools are named by it.
+pub(crate) fn tool_names(request: &Map<String, Value>) -> Vec<(String, &Value)> {
+    let tools = request.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let tools = tools.iter().enumerate().filter_map(|(i, tool)| Some((i, tool.as_object()?)));
+    let own = tools.filter(|(_, tool)| match tool.get("type").unwrap_or(&Value::Null) {
+        Value::Null => true,
+        name => name == "custom" || tool.contains_key("input_schema"),
+    });
+    own.map(|(i, tool)| (format!("tools[{i}].name"), tool.get("name").unwrap_or(&Value::Null))).collect()
+}

@@ -1,0 +1,42 @@
+//! The messages of a Messages request, whatever it took to write them.
+
+use serde_json::value::RawValue;
+
+use super::block::block;
+use super::message::message;
+use crate::error::Result;
+use crate::model::{Chunk, Message};
+use crate::provider::anthropic::manner::provider;
+use crate::provider::read::fields::{Fields, array, string};
+use crate::provider::read::parsed::{Notes, Parsed, no_messages, opaque};
+use crate::provider::target::Target;
+
+/// Takes `system` and the messages out of a request. Each message gives one, so their positions stay, behind that of
+/// `system`.
+pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> {
+    let list = request.array("messages").ok_or_else(|| no_messages("messages"))?;
+    let mut parsed = Parsed::default();
+    let provider = provider(target);
+    if let Some(system) = request.take("system").and_then(|raw| system(raw, provider)) {
+        parsed.messages.push(system);
+    }
+    for raw in list {
+        let mut notes = Notes::new(parsed.messages.len(), &mut parsed.notes);
+        parsed.messages.push(message(raw, provider, &mut notes));
+    }
+    Ok(parsed)
+}
+
+/// A string, or an array of text blocks.
+fn system(raw: &RawValue, provider: &str) -> Option<Message> {
+    if let Some(text) = string(raw) {
+        return (!text.is_empty()).then(|| Message::system(text));
+    }
+    let chunks: Vec<Chunk> = match array(raw) {
+        Some(blocks) => blocks.into_iter().filter_map(|raw| block(raw, provider)).collect(),
+        None => vec![opaque(raw, "system", provider)?],
+    };
+    let mut message = Message::system("");
+    message.chunks = chunks;
+    (!message.chunks.is_empty()).then_some(message)
+}

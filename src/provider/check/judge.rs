@@ -1,0 +1,96 @@
+//! Is this request valid?
+
+use serde_json::{Map, Value};
+
+use super::finding::Finding;
+use super::not_json::NotJson;
+use super::rule::ProtocolRule;
+use crate::model::json_text;
+use crate::provider::target::Target;
+
+/// Judges a request by the rules of its wire and dialect, without asking the provider.
+///
+/// `json` is a whole request, or just the array of its messages. The findings come hard ones first, else in the order
+/// in which the request is read; an accepted request has no hard ones. What cannot be known from the text (does the
+/// image exist, is the context too long, is a signature genuine) is not judged. Lone surrogate escapes, which no Rust
+/// string can hold, are findings, not errors.
+///
+/// Costs one parse and a walk over the result: linear in the length of the text.
+///
+/// # Errors
+///
+/// [`NotJson`] if the text is not JSON, or nested deeper than 127 levels.
+///
+/// ```
+/// use conversation_store::provider::{Target, check};
+///
+/// let request = r#"[{"role": "user", "content": "hi"}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]"#;
+/// let findings = check(Target::OPENAI_CHAT, request)?;
+/// assert_eq!((findings[0].rule, findings[0].place.as_str()), ("OC-08", "messages[1]"));
+/// # Ok::<(), conversation_store::provider::NotJson>(())
+/// ```
+pub fn check(target: Target, json: &str) -> Result<Vec<Finding>, NotJson> {
+    let wire = target.wire();
+    let (text, mark) = json_text::mark_lone_surrogates(json);
+    let request = match serde_json::from_str(&text)? {
+        messages @ Value::Array(_) => Value::Object(Map::from_iter([(wire.messages.to_owned(), messages)])),
+        request => request,
+    };
+    let mut findings = Vec::new();
+    (wire.check)(&request, &mut findings);
+    if let Some(mark) = mark {
+        find_marked(&request, "", mark, wire.surrogates, &mut findings);
+    }
+    if let Some(dialect) = target.dialect() {
+        (dialect.check)(&request, &mut findings);
+    }
+    findings.sort_by_key(|finding| finding.level);
+    Ok(findings)
+}
+
+/// Reports each string and key that holds `mark`. The parser has limited the depth.
+fn find_marked(value: &Value, place: &str, mark: char, rule: &ProtocolRule, out: &mut Vec<Finding>) {
+    let problem = "string holds a lone surrogate escape: half a character";
+    match value {
+        Value::String(text) if text.contains(mark) => out.push(rule.at(place, problem)),
+        Value::Array(items) => {
+            for (i, item) in items.iter().enumerate() {
+                find_marked(item, &format!("{place}[{i}]"), mark, rule, out);
+            }
+        }
+        Value::Object(fields) => {
+            let dot = if place.is_empty() { "" } else { "." };
+            for (name, field) in fields {
+                if name.contains(mark) {
+                    out.push(rule.at(format!("{place}{dot}<key>"), problem));
+                }
+                find_marked(field, &format!("{place}{dot}{name}"), mark, rule, out);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broken_json_is_an_error_with_its_place() {
+        let error = check(Target::OPENAI_CHAT, "{\"messages\":\n [\"\\ud83d\",,]}").map(|_| ());
+        let wanted = NotJson { line: 2, column: 12, message: "expected value".to_owned() };
+        assert_eq!(error, Err(wanted.clone()));
+        assert_eq!(wanted.to_string(), "not JSON: expected value at line 2, column 12");
+        assert!(check(Target::OPENAI_CHAT, &"[".repeat(200)).is_err());
+        assert!(check(Target::OPENAI_CHAT, "").is_err());
+    }
+
+    #[test]
+    fn lone_surrogates_are_found_in_strings_and_keys() -> Result<(), NotJson> {
+        let request = r#"{"messages":[{"role":"user","content":"a\ud83d \ud83d\ude00"}],"metadata":{"\udfff":"é"}}"#;
+        let found = check(Target::OPENAI_CHAT, request)?;
+        let places: Vec<_> = found.iter().map(|finding| (finding.rule, finding.place.as_str())).collect();
+        assert_eq!(places, [("OC-32", "messages[0].content"), ("OC-32", "metadata.<key>")]);
+        Ok(())
+    }
+}

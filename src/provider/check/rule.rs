@@ -1,0 +1,66 @@
+//! When a request is refused: one rule, and the tables of them.
+
+use super::finding::{Finding, Level};
+
+/// A condition that a request must meet, what it costs to break it, and who says so.
+///
+/// Sources: `gh:owner/repo#n` is an issue or pull request on GitHub, `sdk:x` the types of the official package
+/// (openai 2.54.0, anthropic 2.11.0, google-genai 3.4.0, mistralai 3.7.0, botocore 1.44.5), `read:` a public text, other
+/// names are vendors' pages. *From memory* and *thin* mean that no source shows it plainly.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ProtocolRule {
+    /// For example `OC-07`; never given to another rule.
+    pub id: &'static str,
+    /// What breaking it leads to, as a rule.
+    pub level: Level,
+    /// The condition.
+    pub text: &'static str,
+    /// What to do about a request that breaks it.
+    pub cure: &'static str,
+    /// Where the provider, or a report, says so.
+    pub source: &'static str,
+}
+
+impl ProtocolRule {
+    /// This rule, broken at a place.
+    pub(crate) fn at(&self, place: impl Into<String>, problem: impl Into<String>) -> Finding {
+        Finding { rule: self.id, level: self.level, place: place.into(), problem: problem.into(), cure: self.cure }
+    }
+}
+
+/// Declares the rules of a wire or dialect: a constant for each, and the table `RULES` of them all, which shows them in
+/// its documentation.
+macro_rules! rules {
+    ($(#[$about:meta])* $($name:ident $id:literal $level:ident $text:literal $cure:literal $source:literal)*) => {
+        $(pub(crate) static $name: $crate::provider::check::rule::ProtocolRule = $crate::provider::check::rule::ProtocolRule {
+            id: $id,
+            level: $crate::provider::check::finding::Level::$level,
+            text: $text,
+            cure: $cure,
+            source: $source,
+        };)*
+
+        $(#[$about])*
+        ///
+        /// | id | level | rule | cure | source |
+        /// |---|---|---|---|---|
+        $(#[doc = concat!("| ", $id, " | ", stringify!($level), " | ", $text, " | ", $cure, " | ", $source, " |")])*
+        pub static RULES: &[&$crate::provider::check::rule::ProtocolRule] = &[$(&$name),*];
+    };
+}
+pub(crate) use rules;
+
+/// Makes findings of the wire's rules hard.
+pub(crate) fn raise(rules: &[&ProtocolRule], out: &mut [Finding]) {
+    for finding in out.iter_mut().filter(|finding| rules.iter().any(|rule| rule.id == finding.rule)) {
+        finding.level = Level::Hard;
+    }
+}
+
+/// What breaks one of the wire's rules, at that level, breaks this one too.
+pub(crate) fn repeat(broken: &[(&ProtocolRule, Level)], rule: &ProtocolRule, out: &mut Vec<Finding>) {
+    let found = out.iter().filter(|found| broken.iter().any(|(of, at)| (of.id, *at) == (found.rule, found.level)));
+    let found: Vec<_> = found.map(|finding| rule.at(&finding.place, &finding.problem)).collect();
+    out.extend(found);
+}

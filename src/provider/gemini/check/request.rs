@@ -1,0 +1,106 @@
+//! The request as a whole: its parameters, `systemInstruction`, its contents one by one, their sequence, its tools.
+
+use serde_json::{Map, Value};
+
+use super::content::check_content;
+use super::part::is_function_name;
+use super::sequence::{check_sequence, turns};
+use super::signature::check_signatures;
+use crate::model::json_text;
+use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::shape::{entry, kind};
+use crate::provider::gemini::rules::{GM_01, GM_02, GM_16, GM_21, GM_25};
+use crate::provider::text::is_spelling_of;
+
+/// Bytes of a request with inline data.
+const BYTES: usize = 20 * 1024 * 1024;
+/// Characters of a function's name that older models take too.
+const OLDER_NAME: usize = 64;
+
+/// The parameters of the service (`GenerateContentRequest`).
+const PARAMETERS: &[&str] = &[
+    "cachedContent",
+    "contents",
+    "generationConfig",
+    "labels",
+    "model",
+    "modelArmorConfig",
+    "safetySettings",
+    "serviceTier",
+    "store",
+    "systemInstruction",
+    "toolConfig",
+    "tools",
+];
+
+pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
+    let Some(object) = request.as_object() else {
+        return out.push(GM_01.at("", format!("expected an object, got {}", kind(request))));
+    };
+    for name in object.keys().filter(|name| !PARAMETERS.iter().any(|known| is_spelling_of(known, name))) {
+        out.push(GM_02.at(name, "unknown parameter"));
+    }
+    if let Some((name, system)) = entry(object, "systemInstruction").filter(|(_, system)| !system.is_null()) {
+        check_system(system, name, out);
+    }
+    let Some(contents) = object.get("contents").and_then(Value::as_array).filter(|contents| !contents.is_empty())
+    else {
+        return out.push(GM_01.at("contents", "missing, not an array, or empty"));
+    };
+    let mut inline = false;
+    for (i, content) in contents.iter().enumerate() {
+        inline |= check_content(content, &format!("contents[{i}]"), out);
+    }
+    let bytes = if inline { json_text::size(request) } else { 0 };
+    if bytes > BYTES {
+        out.push(GM_21.at("", format!("{bytes} bytes with inline data, at most {BYTES}")));
+    }
+    check_tools(object, out);
+    if let Some(turns) = turns(request) {
+        let model = object.get("model").and_then(Value::as_str).unwrap_or_default();
+        check_sequence(model, &turns, out);
+        check_signatures(model, &turns, out);
+    }
+}
+
+fn check_system(system: &Value, place: &str, out: &mut Vec<Finding>) {
+    let Some(content) = system.as_object() else {
+        return out.push(GM_25.at(place, format!("expected an object, got {}", kind(system))));
+    };
+    let parts = match content.get("parts").unwrap_or(&Value::Null) {
+        Value::Array(parts) => parts.as_slice(),
+        part => std::slice::from_ref(part),
+    };
+    let has_text = |part: &Value| part.get("text").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+    if parts.is_empty() || !parts.iter().all(has_text) {
+        out.push(GM_25.at(format!("{place}.parts"), "no parts, or one without text"));
+    }
+}
+
+fn check_tools(request: &Map<String, Value>, out: &mut Vec<Finding>) {
+    let tools = match request.get("tools") {
+        None | Some(Value::Null) => return,
+        Some(Value::Array(tools)) => tools,
+        Some(other) => return out.push(GM_02.at("tools", format!("expected an array, got {}", kind(other)))),
+    };
+    for (i, tool) in tools.iter().enumerate() {
+        let Some((list, declarations)) = tool.as_object().and_then(|tool| entry(tool, "functionDeclarations")) else {
+            continue;
+        };
+        for (j, declaration) in declarations.as_array().into_iter().flatten().enumerate() {
+            let name = declaration.get("name").unwrap_or(&Value::Null);
+            check_name(name, format!("tools[{i}].{list}[{j}].name"), out);
+        }
+    }
+}
+
+fn check_name(name: &Value, place: String, out: &mut Vec<Finding>) {
+    match name.as_str().filter(|name| is_function_name(name)) {
+        None => out.push(GM_16.at(place, format!("name is {}", kind(name)))),
+        Some(name) if name.len() > OLDER_NAME => {
+            let problem = format!("name of {} characters; older models take {OLDER_NAME}", name.len());
+            out.push(GM_16.at(place, problem).with_level(Level::Soft));
+        }
+        Some(_) => {}
+    }
+}

@@ -1,0 +1,112 @@
+//! The contents in their sequence: which calls are answered, and where.
+
+use serde_json::{Map, Value};
+
+use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::shape::field;
+use crate::provider::gemini::models::refuses_model_last;
+use crate::provider::gemini::rules::{GM_07, GM_08, GM_09, GM_11, GM_12, GM_13, GM_14, GM_24};
+
+type Object = Map<String, Value>;
+
+/// A content: who says it, and which functions it calls or answers.
+pub(crate) struct Spoken<'a> {
+    /// Without a role it is the user's; empty where it is no string.
+    pub(crate) role: &'a str,
+    pub(crate) parts: Vec<&'a Object>,
+    pub(crate) calls: Vec<&'a Object>,
+    pub(crate) responses: Vec<&'a Object>,
+}
+
+/// The contents of a request; `None` where they are no sequence: not an array, empty, or not all of them objects with
+/// parts that are objects.
+pub(crate) fn turns(request: &Value) -> Option<Vec<Spoken<'_>>> {
+    let contents = request.get("contents")?.as_array().filter(|contents| !contents.is_empty())?;
+    contents.iter().map(turn).collect()
+}
+
+fn turn(content: &Value) -> Option<Spoken<'_>> {
+    let role = match content.as_object()?.get("role").unwrap_or(&Value::Null) {
+        Value::Null => "user",
+        role => role.as_str().unwrap_or_default(),
+    };
+    let parts: Vec<_> = content.get("parts")?.as_array()?.iter().map(Value::as_object).collect::<Option<_>>()?;
+    let functions = |name| parts.iter().filter_map(|part| field(part, name)?.as_object()).collect();
+    Some(Spoken { role, calls: functions("functionCall"), responses: functions("functionResponse"), parts })
+}
+
+pub(crate) fn check_sequence(model: &str, turns: &[Spoken], out: &mut Vec<Finding>) {
+    let mut before: Option<&Spoken> = None;
+    for (i, turn) in turns.iter().enumerate() {
+        let place = format!("contents[{i}]");
+        if turn.role == "model" && !turn.calls.is_empty() {
+            if before.is_none_or(|before| before.role == "model") {
+                out.push(GM_07.at(&place, "its functionCall is the first turn, or follows a turn of the model"));
+            }
+            match turns.get(i + 1) {
+                Some(next) => check_responses(turn, next, &format!("contents[{}]", i + 1), out),
+                None => {
+                    let problem = "the conversation ends with calls that are not answered";
+                    out.push(GM_12.at(&place, problem).with_level(Level::Hard));
+                }
+            }
+        }
+        if !turn.responses.is_empty() {
+            if before.is_none_or(|before| before.role != "model" || before.calls.is_empty()) {
+                out.push(GM_09.at(&place, "no turn with calls right before it"));
+            }
+            if turn.responses.len() != turn.parts.len() {
+                out.push(GM_24.at(&place, "function responses beside other parts"));
+            }
+        }
+        if let Some(problem) = before.and_then(|before| in_a_row(before, turn)) {
+            out.push(GM_14.at(place, problem));
+        }
+        before = Some(turn);
+    }
+    check_ends(model, turns, out);
+}
+
+fn check_responses(turn: &Spoken, next: &Spoken, place: &str, out: &mut Vec<Finding>) {
+    let (calls, responses) = (turn.calls.len(), next.responses.len());
+    if calls != responses {
+        return out.push(GM_08.at(place, format!("{calls} calls before it, but {responses} function responses in it")));
+    }
+    for (call, response) in turn.calls.iter().zip(&next.responses) {
+        let of = |function: &Object, key: &str| function.get(key).cloned().unwrap_or_default();
+        let (name, id) = (of(call, "name"), of(call, "id"));
+        if of(response, "name") != name {
+            out.push(GM_11.at(place, format!("a response of {} in the place of {name}", of(response, "name"))));
+        }
+        let other_id = of(response, "id");
+        if is_text(&id) && is_text(&other_id) && id != other_id {
+            out.push(GM_11.at(place, format!("a response with id {other_id} in the place of {id}")));
+        }
+    }
+}
+
+fn in_a_row(before: &Spoken, turn: &Spoken) -> Option<String> {
+    let answers = |turn: &Spoken| !turn.responses.is_empty();
+    if before.role == turn.role && !answers(before) && !answers(turn) {
+        Some(format!("two contents of the role {} in a row", turn.role))
+    } else if ["user", "function"].contains(&before.role) && turn.role == "user" && answers(before) && !answers(turn) {
+        Some("a user content right behind function responses".to_owned())
+    } else {
+        None
+    }
+}
+
+fn check_ends(model: &str, turns: &[Spoken], out: &mut Vec<Finding>) {
+    if let Some(first) = turns.first().filter(|first| first.role != "user") {
+        out.push(GM_13.at("contents[0]", format!("the first content is of the role {}", first.role)));
+    }
+    if turns.last().is_some_and(|last| last.role == "model" && last.calls.is_empty()) {
+        let level = if refuses_model_last(model) == Some(true) { Level::Hard } else { Level::Soft };
+        let place = format!("contents[{}]", turns.len() - 1);
+        out.push(GM_12.at(place, "the conversation ends with the model").with_level(level));
+    }
+}
+
+fn is_text(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| !text.is_empty())
+}

@@ -1,0 +1,136 @@
+//! Answers of generateContent, whole or streamed: a stream's events are answers, too, each with a piece of the content.
+//!
+//! Candidate 0 is the message. Text that follows text is one chunk; text with a signature stands for itself, as it came.
+//! Safety ratings and log probabilities are left out; what else is said beside the content (grounding, citations) becomes
+//! opaque chunks at the end. Sources: API reference, "GenerateContentResponse"; types of the official Python SDK
+//! (google-genai 3.4.0); ai.google.dev thought-signatures.
+
+use serde_json::value::RawValue;
+
+use super::names::Names;
+use super::part::{Origin, part, take};
+use crate::model::{Body, Chunk, FinishReason, Metadata};
+use crate::provider::gemini::manner::provider;
+use crate::provider::read::answer::Answer;
+use crate::provider::read::decode::Decode;
+use crate::provider::read::fields::{Fields, Owner, string, text};
+use crate::provider::target::Target;
+
+/// Fields of a candidate that are left out.
+const OF_THE_CANDIDATE: &[&str] = &["index", "safetyRatings", "avgLogprobs", "logprobsResult", "tokenCount"];
+
+pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
+    Box::new(Content { provider: provider(target), metadata_fields: Vec::new(), names: Names::default(), open: None })
+}
+
+/// A decoder of answers.
+#[derive(Debug)]
+struct Content {
+    provider: &'static str,
+    /// The names of fields that are in the metadata: later events repeat them.
+    metadata_fields: Vec<String>,
+    names: Names,
+    /// The chunk that text goes on with, and whether it is thinking.
+    open: Option<(u32, bool)>,
+}
+
+impl Decode for Content {
+    fn provider(&self) -> &'static str {
+        self.provider
+    }
+
+    fn take(&mut self, _event: &str, fields: &mut Fields<'_>, answer: &mut Answer) -> bool {
+        let candidates = fields.array("candidates");
+        let usage = take(fields, "usageMetadata");
+        let feedback = take(fields, "promptFeedback");
+        if candidates.is_none() && usage.is_none() && feedback.is_none() {
+            return false;
+        }
+        self.begin(fields, answer);
+        if let Some(usage) = usage {
+            answer.usage(usage);
+        }
+        if let Some(raw) = feedback {
+            if let Some(word) = Fields::of(raw).and_then(|mut feedback| feedback.string("blockReason")) {
+                answer.stop(&word);
+                answer.complete();
+            }
+            answer.keep("promptFeedback", raw);
+        }
+        let first = |candidate: &mut Fields<'_>| candidate.integer("index").unwrap_or_default() == 0;
+        let candidates = candidates.unwrap_or_default().into_iter().filter_map(Fields::of);
+        if let Some(candidate) = candidates.map(|mut candidate| (first(&mut candidate), candidate)).find(|(is, _)| *is)
+        {
+            self.candidate(candidate.1, answer);
+        }
+        true
+    }
+
+    fn finish(&mut self, _: &mut Answer) {}
+}
+
+impl Content {
+    fn begin(&mut self, fields: &mut Fields<'_>, answer: &mut Answer) {
+        let (id, model) = (take(fields, "responseId").and_then(string), take(fields, "modelVersion").and_then(string));
+        let error = fields.take("error");
+        let rest = std::mem::take(fields);
+        if let Some(error) = error {
+            *fields = Fields::one("error", error);
+        }
+        if answer.has_begun() {
+            for (name, raw) in rest.rest().filter(|(name, _)| !self.metadata_fields.iter().any(|known| known == name)) {
+                answer.keep(&name, raw);
+            }
+            return;
+        }
+        self.metadata_fields.extend(rest.names().map(str::to_owned));
+        let extra = rest.extra(Owner::Message);
+        answer.begin(Metadata { id, model, extra, ..Metadata::default() });
+    }
+
+    fn candidate(&mut self, mut candidate: Fields<'_>, answer: &mut Answer) {
+        OF_THE_CANDIDATE.iter().for_each(|name| _ = take(&mut candidate, name));
+        if let Some(mut content) = candidate.object("content") {
+            content.take("role");
+            for raw in content.array("parts").unwrap_or_default() {
+                self.part(raw, answer);
+            }
+            content.rest().for_each(|(name, raw)| answer.keep(&name, raw));
+        }
+        let words = take(&mut candidate, "finishMessage");
+        if let Some(word) = take(&mut candidate, "finishReason").and_then(string).filter(|word| !word.is_empty()) {
+            answer.stop(&word);
+            match FinishReason::from(word.as_str()) {
+                FinishReason::Stop => {}
+                FinishReason::Error => {
+                    let message = words.map_or_else(|| "the answer failed".to_owned(), text);
+                    answer.fail(Body::Error { message, code: Some(word) });
+                }
+                _ => words.into_iter().for_each(|words| answer.keep("finishMessage", words)),
+            }
+        }
+        candidate.rest().for_each(|(name, raw)| answer.keep(&name, raw));
+    }
+
+    fn part(&mut self, raw: &RawValue, answer: &mut Answer) {
+        let Some(chunk) = part(raw, Origin::Answer, self.provider, &mut self.names) else { return };
+        let grows = match &chunk {
+            Chunk { body: Body::Text { .. }, native: None, .. } => Some(false),
+            Chunk { body: Body::Thinking { signature: None, .. }, native: None, .. } => Some(true),
+            _ => None,
+        };
+        let Some(thought) = grows else {
+            self.open = None;
+            return answer.chunk(chunk);
+        };
+        if matches!(&chunk.body, Body::Text { text, .. } | Body::Thinking { text, .. } if text.is_empty()) {
+            return;
+        }
+        let index = match self.open {
+            Some((index, of_thought)) if of_thought == thought => index,
+            _ => answer.new_chunk(),
+        };
+        self.open = Some((index, thought));
+        answer.delta(index, chunk);
+    }
+}

@@ -1,0 +1,132 @@
+//! What the model said: its parts in their order, then the answers to its calls.
+
+use super::native::{Given, is_signature};
+use super::object;
+use super::renderer::Renderer;
+use super::request::{FunctionCall, Part, Speaker};
+use super::responses::Asked;
+use super::thinking::{Slot, Thought};
+use crate::history::Rule;
+use crate::model::{Body, Chunk};
+use crate::provider::gemini::manner::{NAME, NO_SIGNATURE};
+use crate::provider::gemini::models::wants_signatures;
+use crate::provider::prompt::options::Thinking;
+use crate::provider::prompt::turns::{Call, Turn};
+use crate::provider::text::is_blank;
+
+impl<'a> Renderer<'a> {
+    pub(crate) fn model(&mut self, mut turn: Turn<'a>) {
+        let mut calls = std::mem::take(&mut turn.calls).into_iter().peekable();
+        let (mut slots, mut asked, mut media) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, chunk) in turn.stored.message.chunks.iter().enumerate() {
+            let place = match &chunk.body {
+                Body::ToolCall { .. } => match calls.next_if(|call| call.chunk == at) {
+                    Some(call) => {
+                        let (part, id) = self.call(&turn, &call, chunk, asked.is_empty());
+                        asked.push(Asked { call, id });
+                        Ok(part)
+                    }
+                    None => continue,
+                },
+                Body::ToolResult { .. } => continue,
+                Body::Thinking { text, signature, redacted } => {
+                    let part = self.thought(&turn, chunk, text, signature.as_deref(), redacted.is_some());
+                    Err(Thought { text, opaque: signature.is_some() || redacted.is_some(), part })
+                }
+                _ => match self.words(&turn, at, chunk) {
+                    Some((part, true)) => Ok(part),
+                    Some((part, false)) => {
+                        self.note_moved(&turn, at);
+                        media.push(part);
+                        continue;
+                    }
+                    None => continue,
+                },
+            };
+            slots.push(Slot { chunk: at, place });
+        }
+        let parts = self.place_thinking(&turn, slots);
+        self.say(Speaker::Model, parts);
+        let mut behind = self.answer(asked);
+        behind.append(&mut media);
+        self.say(Speaker::User, behind);
+    }
+
+    /// What is neither a call nor thinking; and whether the model may say it.
+    fn words(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<(Part<'a>, bool)> {
+        let given = Given::of(chunk).filter(|_| self.is_own(turn));
+        let fitting = given.filter(|given| match &chunk.body {
+            Body::Text { text, .. } => given.is_text(text),
+            Body::Image(_) => given.is_picture(),
+            _ => false,
+        });
+        if let Some(given) = fitting {
+            return Some((Part::Given(given.whole()), true));
+        }
+        if let Body::Opaque { provider, json, .. } = &chunk.body
+            && self.manner.providers.contains(&provider.as_str())
+            && self.is_own(turn)
+            && let Some(given) = Given::read(json).filter(Given::is_hosted)
+        {
+            return Some((Part::Given(given.whole()), true));
+        }
+        self.note_anew(turn, at, chunk);
+        let part = self.said(turn, at, chunk)?;
+        let is_text = matches!(part, Part::Text { .. });
+        Some((part, is_text))
+    }
+
+    /// The thought as the service takes it back: its own, with its signature.
+    fn thought(
+        &self,
+        turn: &Turn<'a>,
+        chunk: &'a Chunk,
+        text: &'a str,
+        signature: Option<&'a str>,
+        redacted: bool,
+    ) -> Option<Part<'a>> {
+        if self.options.thinking != Thinking::Native || !self.is_own(turn) {
+            return None;
+        }
+        if let Some(given) = Given::of(chunk).filter(|given| given.is_thinking(text)) {
+            return Some(Part::Given(given.whole()));
+        }
+        let signature = signature.filter(|signature| self.is_stated(turn) && is_signature(signature))?;
+        let says = text.is_empty() || !is_blank(text);
+        (says && !redacted).then_some(Part::Thought { text, thought: true, thought_signature: signature })
+    }
+
+    /// The call, and its id where the service gave it one. The first of every step has a signature, though only the current
+    /// turn needs one (GM-17): so it does not depend on what comes later.
+    fn call(&mut self, turn: &Turn<'a>, call: &Call<'a>, chunk: &'a Chunk, first: bool) -> (Part<'a>, Option<String>) {
+        let given = Given::of(chunk).filter(|_| self.is_own(turn));
+        if let Some(given) = given.filter(|given| given.is_call(&call.name, &call.arguments, first && self.signs())) {
+            return (Part::Given(given.whole()), given.call_id());
+        }
+        self.note_anew(turn, call.chunk, chunk);
+        let (args, mended) = object::arguments(&call.arguments);
+        if let Some(mended) = mended {
+            self.note(Rule::ArgumentsRepaired, turn.stored, call.chunk, mended);
+        }
+        let own = call.signature.filter(|signature| self.is_stated(turn) && is_signature(signature));
+        if call.signature.is_some() && own.is_none() {
+            let detail = "the call's signature is bound to another provider or model, or is none";
+            self.note(Rule::LeftOut, turn.stored, call.chunk, detail);
+        }
+        let thought_signature = own.or((first && self.signs()).then_some(NO_SIGNATURE));
+        let function_call = FunctionCall { name: call.name.clone(), args };
+        (Part::Call { function_call, thought_signature }, None)
+    }
+
+    /// Whether calls need signatures: only of models before Gemini 3 it is known that they do not.
+    fn signs(&self) -> bool {
+        self.manner.signs || self.options.model.as_deref().and_then(wants_signatures) != Some(false)
+    }
+
+    /// A chunk's own part, if it has one of this wire, is not what is sent.
+    fn note_anew(&mut self, turn: &Turn<'_>, at: usize, chunk: &Chunk) {
+        if chunk.native.as_ref().is_some_and(|native| native.wire == NAME) {
+            self.note(Rule::Altered, turn.stored, at, "the part that it came as does not fit here; it is told anew");
+        }
+    }
+}

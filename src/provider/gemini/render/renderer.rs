@@ -1,0 +1,112 @@
+//! What is said so far, on its way into a request.
+
+use std::borrow::Cow;
+
+use super::attach::Parts;
+use super::native::Given;
+use super::request::{Content, Part, Speaker};
+use crate::history::StoredMessage;
+use crate::history::{ReportLine, Rule};
+use crate::model::{Body, Chunk, Role};
+use crate::provider::gemini::manner::Manner;
+use crate::provider::prompt::media::attachment::Attachment;
+use crate::provider::prompt::options::PromptOptions;
+use crate::provider::prompt::turns::{BEGINNING, Turn};
+use crate::provider::text::is_blank;
+
+pub(super) struct Renderer<'a> {
+    pub(super) manner: &'static Manner,
+    pub(super) options: &'a PromptOptions,
+    pub(super) report: Vec<ReportLine>,
+    pub(super) system: Vec<Part<'a>>,
+    pub(super) contents: Vec<Content<'a>>,
+}
+
+impl<'a> Renderer<'a> {
+    /// A chunk that is neither a call, nor a result, nor the model's thinking.
+    pub(super) fn said(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Part<'a>> {
+        if turn.role == Role::User
+            && let Some(given) = given(chunk)
+        {
+            return Some(given);
+        }
+        match &chunk.body {
+            Body::Text { text, annotations } => {
+                if annotations.is_some() {
+                    self.note(Rule::LeftOut, turn.stored, at, "this wire has no place for annotations; the text stays");
+                }
+                self.text(turn, at, text)
+            }
+            Body::Refusal { text } => {
+                self.note(Rule::Altered, turn.stored, at, "the refusal is text in this prompt");
+                self.text(turn, at, text)
+            }
+            other => match Attachment::of(other) {
+                Some(attachment) => {
+                    let part = attachment.place(&Parts, turn.stored, at, &mut self.report);
+                    Some(part.unwrap_or_else(|text| Part::Text { text }))
+                }
+                None => {
+                    let detail = format!("{}: the target takes none in a {} message", other.kind(), turn.role);
+                    self.note(Rule::LeftOut, turn.stored, at, detail);
+                    None
+                }
+            },
+        }
+    }
+
+    /// Text that says something (GM-06, VX-02).
+    pub(super) fn text(&mut self, turn: &Turn<'a>, at: usize, text: &'a str) -> Option<Part<'a>> {
+        if is_blank(text) {
+            self.note(Rule::LeftOut, turn.stored, at, "a blank text");
+            return None;
+        }
+        Some(Part::Text { text: Cow::Borrowed(text) })
+    }
+
+    /// Adds to the content of the speaker, or begins one.
+    pub(super) fn say(&mut self, role: Speaker, mut parts: Vec<Part<'a>>) {
+        if parts.is_empty() {
+            return;
+        }
+        if self.contents.is_empty() && role == Speaker::Model {
+            let detail = "the target wants the user to begin: a first content was made";
+            self.report.push(ReportLine::new(Rule::TurnMade, detail));
+            self.say(Speaker::User, vec![Part::Text { text: Cow::Borrowed(BEGINNING) }]);
+        }
+        match self.contents.last_mut().filter(|last| last.role == role && !last.answers) {
+            Some(last) => last.parts.append(&mut parts),
+            None => self.contents.push(Content { role, parts, answers: false }),
+        }
+    }
+
+    /// Whether the service itself made the message, as far as it is known.
+    pub(super) fn is_own(&self, turn: &Turn<'_>) -> bool {
+        turn.is_by(self.manner.providers, self.options.model.as_deref())
+    }
+
+    /// Whether it is stated that the service itself made the message: a signature of unknown origin is a stranger's, which
+    /// is refused (GM-18).
+    pub(super) fn is_stated(&self, turn: &Turn<'_>) -> bool {
+        turn.stored.message.metadata.provider.is_some() && self.is_own(turn)
+    }
+
+    pub(super) fn note(&mut self, rule: Rule, stored: &StoredMessage, chunk: usize, detail: impl Into<String>) {
+        self.report.push(ReportLine::chunk(rule, stored, chunk, detail));
+    }
+
+    pub(super) fn note_moved(&mut self, turn: &Turn<'_>, at: usize) {
+        let detail = format!("{} messages hold none: it stands in a content of the user behind", turn.role);
+        self.note(Rule::MediaMoved, turn.stored, at, detail);
+    }
+}
+
+/// The part of the user's that a chunk came as.
+fn given<'a>(chunk: &'a Chunk) -> Option<Part<'a>> {
+    let text = match &chunk.body {
+        Body::Text { text, .. } => Some(text.as_str()),
+        Body::Image(_) | Body::Audio(_) | Body::File(_) => None,
+        _ => return None,
+    };
+    Given::of(chunk).filter(|given| given.is_input(text)).map(|given| Part::Given(given.whole()))
+}

@@ -1,0 +1,101 @@
+//! The request as a whole: its parameters, its messages one by one, their sequence, its tools.
+
+use serde_json::{Map, Value};
+
+use super::calls::is_function_name;
+use super::message::check_message;
+use super::sequence::check_sequence;
+use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::shape::kind;
+use crate::provider::openai_chat::rules::{OC_01, OC_02, OC_14, OC_33};
+
+/// Messages in one request (from memory; no report found).
+const MESSAGES: usize = 2048;
+
+/// The parameters of the official type (openai 2.54.0, `CompletionCreateParams`).
+const PARAMETERS: &[&str] = &[
+    "audio",
+    "frequency_penalty",
+    "function_call",
+    "functions",
+    "logit_bias",
+    "logprobs",
+    "max_completion_tokens",
+    "max_tokens",
+    "messages",
+    "metadata",
+    "modalities",
+    "model",
+    "moderation",
+    "n",
+    "parallel_tool_calls",
+    "prediction",
+    "presence_penalty",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "reasoning_effort",
+    "response_format",
+    "safety_identifier",
+    "seed",
+    "service_tier",
+    "stop",
+    "store",
+    "stream",
+    "stream_options",
+    "temperature",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "user",
+    "verbosity",
+    "web_search_options",
+];
+/// Parameters of other servers, often sent because they are known there.
+const FOREIGN_PARAMETERS: &[&str] = &["chat_template_kwargs", "enable_thinking", "thinking"];
+
+pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
+    let Some(object) = request.as_object() else {
+        return out.push(OC_01.at("", format!("expected an object, got {}", kind(request))));
+    };
+    let Some(list) = object.get("messages").and_then(Value::as_array).filter(|list| !list.is_empty()) else {
+        return out.push(OC_01.at("messages", "missing, not an array, or empty"));
+    };
+    for name in object.keys().filter(|name| !PARAMETERS.contains(&name.as_str())) {
+        let foreign = FOREIGN_PARAMETERS.contains(&name.as_str());
+        let level = if foreign { Level::Soft } else { OC_02.level };
+        out.push(OC_02.at(name, "unknown parameter").with_level(level));
+    }
+    if list.len() > MESSAGES {
+        out.push(OC_33.at("messages", format!("{} messages", list.len())));
+    }
+    for (i, message) in list.iter().enumerate() {
+        check_message(message, &format!("messages[{i}]"), out);
+    }
+    if let Some(messages) = messages(request) {
+        check_sequence(&messages, out);
+    }
+    check_tools(object, out);
+}
+
+/// The messages of a request; `None` where they are no sequence: not an array, empty, or not all of them objects.
+pub(crate) fn messages(request: &Value) -> Option<Vec<&Map<String, Value>>> {
+    let messages: Vec<_> = request.get("messages")?.as_array()?.iter().map(Value::as_object).collect::<Option<_>>()?;
+    (!messages.is_empty()).then_some(messages)
+}
+
+fn check_tools(request: &Map<String, Value>, out: &mut Vec<Finding>) {
+    let tools = match request.get("tools") {
+        None | Some(Value::Null) => return,
+        Some(Value::Array(tools)) => tools,
+        Some(other) => return out.push(OC_02.at("tools", format!("expected an array, got {}", kind(other)))),
+    };
+    for (i, tool) in tools.iter().enumerate() {
+        let Some(function) = tool.get("function").filter(|function| function.is_object()) else { continue };
+        let name = function.get("name").unwrap_or(&Value::Null);
+        if !is_function_name(name) {
+            out.push(OC_14.at(format!("tools[{i}].function.name"), format!("name is {}", kind(name))));
+        }
+    }
+}

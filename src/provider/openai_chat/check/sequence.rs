@@ -1,0 +1,96 @@
+//! The messages in their sequence: which calls are answered, and where.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use super::calls::call_ids;
+use crate::provider::check::finding::{Finding, Level};
+use crate::provider::openai_chat::rules::{OC_07, OC_08, OC_09, OC_11, OC_26, OC_27, OC_29, OC_35};
+
+type Message = Map<String, Value>;
+
+pub(crate) fn check_sequence(messages: &[&Message], out: &mut Vec<Finding>) {
+    let mut used = HashMap::new();
+    let mut begun = false;
+    let mut function_call = None;
+    let mut rest = messages.iter().enumerate().peekable();
+    while let Some((i, message)) = rest.next() {
+        let place = format!("messages[{i}]");
+        match role(message) {
+            "system" | "developer" if begun => out.push(OC_35.at(&place, "the conversation has begun before it")),
+            "system" | "developer" => {}
+            _ => begun = true,
+        }
+        match role(message) {
+            "tool" => out.push(OC_08.at(&place, "no assistant message with tool_calls opens its run")),
+            "function" => check_function(message, function_call, &place, out),
+            _ => {}
+        }
+        function_call = message.get("function_call").and_then(|call| call.get("name"));
+        let ids = if role(message) == "assistant" { call_ids(message) } else { Vec::new() };
+        if ids.is_empty() {
+            continue;
+        }
+        check_reuse(&ids, i, &mut used, out);
+        let mut answers = Vec::new();
+        while let Some((j, answer)) = rest.next_if(|(_, next)| role(next) == "tool") {
+            answers.push((j, answer.get("tool_call_id").unwrap_or(&Value::Null)));
+        }
+        let next = rest.peek().map(|(j, next)| format!("messages[{j}], of role {:?}", role(next)));
+        check_answers(i, &ids, &answers, &next.unwrap_or_else(|| "the conversation ends".to_owned()), out);
+    }
+    if messages.last().is_some_and(|last| role(last) == "assistant" && call_ids(last).is_empty()) {
+        out.push(OC_29.at(format!("messages[{}]", messages.len() - 1), "the conversation ends with the assistant"));
+    }
+}
+
+/// The tool messages behind message `i`, against its calls.
+fn check_answers(i: usize, ids: &[&Value], answers: &[(usize, &Value)], end: &str, out: &mut Vec<Finding>) {
+    let mut position = HashMap::new();
+    for (j, id) in ids.iter().enumerate() {
+        position.entry(*id).or_insert(j);
+    }
+    let mut answered = HashSet::new();
+    for (j, id) in answers {
+        let place = format!("messages[{j}].tool_call_id");
+        if !position.contains_key(id) {
+            out.push(OC_08.at(place, format!("{id} is no call of messages[{i}]")));
+        } else if !answered.insert(*id) {
+            out.push(OC_09.at(place, format!("{id} is answered already")));
+        }
+    }
+    let place = format!("messages[{i}].tool_calls");
+    let missing: Vec<_> = ids.iter().filter(|id| !answered.contains(*id)).map(ToString::to_string).collect();
+    if !missing.is_empty() {
+        out.push(OC_07.at(&place, format!("no tool message for {} before {end}", missing.join(", "))));
+    }
+    if !answers.iter().filter_map(|(_, id)| position.get(id)).is_sorted() {
+        out.push(OC_27.at(place, "its tool messages are in another order"));
+    }
+}
+
+/// `used` holds the ids of earlier messages, and where they stand.
+fn check_reuse<'a>(ids: &[&'a Value], i: usize, used: &mut HashMap<&'a Value, usize>, out: &mut Vec<Finding>) {
+    for (j, id) in ids.iter().enumerate() {
+        if let Some(earlier) = used.get(id) {
+            let problem = format!("{id} is the id of a call of messages[{earlier}]");
+            out.push(OC_11.at(format!("messages[{i}].tool_calls[{j}].id"), problem));
+        }
+    }
+    used.extend(ids.iter().filter(|id| id.is_string()).map(|id| (*id, i)));
+}
+
+fn check_function(message: &Message, call: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
+    let finding = OC_26.at(place, "does not answer a function_call directly before it, by name");
+    match call {
+        None => out.push(finding.with_level(Level::Hard)),
+        Some(name) if Some(name) != message.get("name") => out.push(finding),
+        Some(_) => {}
+    }
+}
+
+/// The role of a message, empty where it is no string.
+pub(crate) fn role(message: &Message) -> &str {
+    message.get("role").and_then(Value::as_str).unwrap_or_default()
+}

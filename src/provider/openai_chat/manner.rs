@@ -1,0 +1,133 @@
+//! How a server speaks this wire: what its manner may differ in from OpenAI's.
+
+use crate::provider::prompt::tool_id::IdRule;
+use crate::provider::target::Target;
+
+/// The wire's name, also where a chunk holds what the provider wrote.
+pub(crate) const NAME: &str = "openai-chat";
+
+/// How a server speaks this wire. A dialect says only what it does otherwise than [`OPENAI`].
+#[derive(Debug)]
+pub(crate) struct Manner {
+    /// The providers whose thinking is the server's own, by what they are called; first what their answers are stored
+    /// under.
+    pub(crate) providers: &'static [&'static str],
+    pub(crate) ids: IdRule,
+    /// Whether the content of system, assistant and tool messages may be an array.
+    pub(crate) arrays: bool,
+    pub(crate) user: UserContent,
+    pub(crate) images: ImagesTaken,
+    /// Whether sound is taken.
+    pub(crate) audio: bool,
+    /// Whether documents are taken.
+    pub(crate) files: bool,
+    /// What `reasoning_content` holds beside calls where nothing was thought; none if there is no such field.
+    pub(crate) reasoning_content: Option<&'static str>,
+    /// Whether a refusal has a field of its own.
+    pub(crate) refusal: bool,
+    /// Whether content may be `null` beside calls; else it is an empty string.
+    pub(crate) null: bool,
+    pub(crate) texts: Texts,
+    pub(crate) system: System,
+    pub(crate) order: Order,
+    /// Whether the tools of the history have to be declared.
+    pub(crate) declares: bool,
+}
+
+impl Manner {
+    pub(crate) fn of(target: Target) -> &'static Self {
+        target.manner().unwrap_or(&OPENAI)
+    }
+}
+
+/// The form of what the user says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UserContent {
+    /// One text as a string, anything else as an array.
+    Natural,
+    /// An array only where there are images, sound or documents.
+    Joined,
+    /// Always an array, for messages that may grow.
+    Array,
+}
+
+/// Which images are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ImagesTaken {
+    Never,
+    /// Those that are in the request.
+    Data,
+    /// Those at an address too.
+    Any,
+}
+
+/// Which texts are taken. An empty text is left out of a message anywhere; a tool's output may be empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Texts {
+    Any,
+    NotEmpty,
+    /// None of white space only.
+    NotBlank,
+}
+
+/// Where system messages are taken. Elsewhere the user says what they say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum System {
+    Anywhere,
+    /// Not behind an assistant or tool message.
+    NotBehindModel,
+    /// One, at the beginning.
+    First,
+}
+
+/// In what order roles may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Order {
+    /// Whether the user begins, behind the system.
+    pub(crate) begins: bool,
+    /// Whether neighbours of one role become one message.
+    pub(crate) merges: bool,
+    /// Whether the assistant speaks between tools and the user.
+    pub(crate) bridges: bool,
+    /// Whether the user or a tool ends.
+    pub(crate) ends: bool,
+}
+
+impl Order {
+    pub(crate) const ANY: Self = Self { begins: false, merges: false, bridges: false, ends: false };
+}
+
+/// As OpenAI speaks it. The ids: OC-13.
+pub(crate) const OPENAI: Manner = Manner {
+    providers: &["openai"],
+    ids: IdRule { min: 1, max: 40, allows: |character| !character.is_control() },
+    arrays: true,
+    user: UserContent::Natural,
+    images: ImagesTaken::Any,
+    audio: true,
+    files: true,
+    reasoning_content: None,
+    refusal: true,
+    null: true,
+    texts: Texts::Any,
+    system: System::Anywhere,
+    order: Order::ANY,
+    declares: false,
+};
+
+/// Whose answers a target's are.
+pub(crate) fn provider(target: Target) -> &'static str {
+    Manner::of(target).providers.first().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::DIALECTS;
+
+    #[test]
+    fn the_dialects_of_this_wire_speak_in_its_terms() {
+        let mut dialects = DIALECTS.iter().filter(|dialect| dialect.wire == NAME);
+        assert!(dialects.all(|dialect| dialect.manner.is::<Manner>()));
+    }
+}

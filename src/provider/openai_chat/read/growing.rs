@@ -1,0 +1,144 @@
+//! Tool calls, whole or in pieces.
+//!
+//! By the API reference, a call's id and name come once, with its first piece, and `index` tells the calls apart. Servers
+//! also repeat id and name with every piece, leave out the index, or give index 0 to each of several whole calls: a piece
+//! begins a new call if it names one that is not the one before, and that one is whole.
+
+use serde_json::value::RawValue;
+
+use super::calls::{Call as Written, custom_call};
+use crate::model::{Body, Chunk, Extra};
+use crate::provider::read::answer::Answer;
+use crate::provider::read::fields::{Fields, text};
+
+/// The calls of a message.
+#[derive(Debug, Default)]
+pub(crate) struct Calls(Vec<Call>);
+
+#[derive(Debug)]
+struct Call {
+    chunk_index: u32,
+    key: Key,
+    /// Empty until it comes.
+    id: String,
+    /// Empty until it comes.
+    name: String,
+    arguments: String,
+    /// A call of type `custom`: its input is no JSON.
+    custom: bool,
+    has_extra: bool,
+}
+
+/// What tells a call from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Index(u64),
+    /// No index was given.
+    None,
+    /// The one `function_call` of the time before tools.
+    Function,
+}
+
+/// A piece of a call.
+#[derive(Debug)]
+struct Piece {
+    key: Key,
+    id: String,
+    name: String,
+    arguments: String,
+    custom: bool,
+    extra: Extra,
+}
+
+impl Calls {
+    /// An item of `tool_calls`.
+    pub(crate) fn take(&mut self, raw: &RawValue, answer: &mut Answer) {
+        let Some(mut fields) = Fields::of(raw) else { return answer.keep("tool_calls", raw) };
+        let key = fields.integer("index").map_or(Key::None, Key::Index);
+        self.piece(Piece::new(key, Written::read(fields)), answer);
+    }
+
+    /// The `function_call` of the time before tools.
+    pub(crate) fn function(&mut self, fields: Fields<'_>, answer: &mut Answer) {
+        self.piece(Piece::new(Key::Function, Written::function(fields)), answer);
+    }
+
+    fn piece(&mut self, piece: Piece, answer: &mut Answer) {
+        answer.hold(piece.id.len() + piece.name.len() + piece.arguments.len());
+        let known = self.find(&piece);
+        let call = match known.and_then(|at| self.0.get_mut(at)) {
+            Some(call) => call,
+            None => {
+                let chunk_index = answer.new_chunk();
+                self.0.push(Call::new(chunk_index, piece.key));
+                let Some(call) = self.0.last_mut() else { return };
+                call
+            }
+        };
+        call.custom |= piece.custom;
+        call.arguments.push_str(&piece.arguments);
+        let id = first(&mut call.id, piece.id);
+        let name = first(&mut call.name, piece.name);
+        let extra = if call.has_extra { Extra::new() } else { piece.extra };
+        call.has_extra |= !extra.is_empty();
+        let body = Body::ToolCall { id, name, arguments: piece.arguments, signature: None, server: false };
+        answer.delta(call.chunk_index, Chunk { extra, ..body.into() });
+    }
+
+    /// The call that a piece goes on with.
+    fn find(&self, piece: &Piece) -> Option<usize> {
+        let last = |fits: &dyn Fn(&Call) -> bool| self.0.iter().rposition(fits);
+        let at = match piece.key {
+            Key::None if !piece.id.is_empty() => last(&|call| call.id == piece.id),
+            Key::None => self.0.len().checked_sub(1),
+            key => last(&|call| call.key == key),
+        }?;
+        self.0.get(at).filter(|call| !call.is_followed_by(piece)).map(|_| at)
+    }
+
+    /// A custom call's fields do not give it back: it is kept as it was, too.
+    pub(crate) fn finish(&self, answer: &mut Answer) {
+        for call in self.0.iter().filter(|call| call.custom) {
+            let native = custom_call(&call.id, &call.name, &call.arguments);
+            answer.delta(call.chunk_index, Chunk { native, ..Chunk::tool_call("", "", "") });
+        }
+    }
+}
+
+impl Piece {
+    fn new(key: Key, written: Written<'_>) -> Self {
+        let Written { id, name, arguments, custom, extra } = written;
+        Self { key, id, name, arguments: arguments.map(text).unwrap_or_default(), custom, extra }
+    }
+}
+
+impl Call {
+    fn new(chunk_index: u32, key: Key) -> Self {
+        let (id, name, arguments) = (String::new(), String::new(), String::new());
+        Self { chunk_index, key, id, name, arguments, custom: false, has_extra: false }
+    }
+
+    /// Whether the piece begins another call, though it comes where this one's pieces come.
+    fn is_followed_by(&self, piece: &Piece) -> bool {
+        if self.name.is_empty() || piece.name.is_empty() {
+            return false;
+        }
+        let is_whole = crate::model::json_text::is_object(&self.arguments);
+        let other_name = piece.name != self.name;
+        match (self.id.as_str(), piece.id.as_str()) {
+            (known, said) if !known.is_empty() && !said.is_empty() => {
+                said != known && (other_name || is_whole || self.arguments.trim().is_empty())
+            }
+            _ => piece.key == Key::None && (other_name || is_whole),
+        }
+    }
+}
+
+/// What is said for the first time, and is then known.
+fn first(known: &mut String, said: String) -> String {
+    if known.is_empty() {
+        known.clone_from(&said);
+        return said;
+    }
+    String::new()
+}

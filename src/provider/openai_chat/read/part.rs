@@ -1,0 +1,95 @@
+//! One part of a content array.
+
+use serde_json::value::RawValue;
+
+use crate::model::{Audio, Body, Chunk, File, Image, Json, Native};
+use crate::provider::openai_chat::manner::NAME;
+use crate::provider::read::fields::{Fields, Owner, string, text};
+use crate::provider::read::parsed::opaque;
+
+/// Reads the fields of one type of part. `None` if they are not what the type has.
+type Read = fn(&mut Fields<'_>) -> Option<Chunk>;
+
+/// Types of parts. Sources: API reference, "Create chat completion"; the Responses API's names for text, often sent here;
+/// Mistral's API docs for `thinking`.
+const PARTS: &[(&str, Read)] = &[
+    ("text", read_text),
+    ("input_text", read_text),
+    ("output_text", read_text),
+    ("refusal", |fields| Some(Body::Refusal { text: fields.text("refusal")? }.into())),
+    ("thinking", read_thinking),
+    ("image_url", read_image),
+    ("input_audio", read_audio),
+    ("file", read_file),
+];
+
+/// A part as a chunk. What is not known becomes an opaque one of this provider.
+pub(crate) fn part(raw: &RawValue, provider: &str) -> Option<Chunk> {
+    if let Some(text) = string(raw) {
+        return Some(Chunk::text(text));
+    }
+    let mut fields = Fields::of(raw).unwrap_or_default();
+    let kind = fields.string("type").unwrap_or_default();
+    let read = PARTS.iter().find(|(name, _)| *name == kind).map(|(_, read)| read);
+    if let Some(mut chunk) = read.and_then(|read| read(&mut fields)) {
+        fields.extend(Owner::Chunk, &mut chunk.extra);
+        return Some(chunk);
+    }
+    opaque(raw, kind, provider)
+}
+
+fn read_text(fields: &mut Fields<'_>) -> Option<Chunk> {
+    let annotations = fields.array("annotations").filter(|items| !items.is_empty());
+    let annotations = annotations.and_then(|items| Json::new(serde_json::to_string(&items).ok()?).ok());
+    Some(Body::Text { text: fields.text("text")?, annotations }.into())
+}
+
+/// `{"type": "thinking", "thinking": [{"type": "text", "text": ".."}]}`, or a string in its place.
+fn read_thinking(fields: &mut Fields<'_>) -> Option<Chunk> {
+    let of_part = |raw| Fields::of(raw).and_then(|mut part| part.string("text")).unwrap_or_else(|| text(raw));
+    let parts = fields.array("thinking").map(|parts| parts.into_iter().map(of_part).collect());
+    let text: String = parts.or_else(|| fields.text("thinking"))?;
+    let signature = fields.string("signature");
+    Some(Body::Thinking { text, signature, redacted: None }.into())
+}
+
+fn read_image(fields: &mut Fields<'_>) -> Option<Chunk> {
+    if let Some(url) = fields.string("image_url") {
+        return Some(Chunk::image(url));
+    }
+    let mut image = fields.object("image_url")?;
+    let mut chunk = Chunk::from(Body::Image(Image { url: image.string("url")?, mime_type: None }));
+    image.extend(Owner::Chunk, &mut chunk.extra);
+    Some(chunk)
+}
+
+fn read_audio(fields: &mut Fields<'_>) -> Option<Chunk> {
+    let mut audio = fields.object("input_audio")?;
+    let mime_type = audio.string("format").map(|format| match format.as_str() {
+        "mp3" => "audio/mpeg".to_owned(),
+        other => format!("audio/{other}"),
+    });
+    let mut chunk =
+        Chunk::from(Body::Audio(Audio { data: Some(audio.string("data")?), mime_type, ..Audio::default() }));
+    audio.extend(Owner::Chunk, &mut chunk.extra);
+    Some(chunk)
+}
+
+/// A file that stands for its id is kept as it is, too: no other field has a place for the id.
+fn read_file(fields: &mut Fields<'_>) -> Option<Chunk> {
+    let raw = fields.peek("file")?;
+    let mut file = Fields::of(raw)?;
+    let (name, payload, id) = (file.string("filename"), file.string("file_data"), file.string("file_id"));
+    let (url, data) = match payload {
+        Some(payload) if payload.starts_with("data:") => (Some(payload), None),
+        payload => (None, payload),
+    };
+    let mut chunk = Chunk::from(Body::File(File { name, url, data, mime_type: None }));
+    if id.is_some() {
+        let json = Json::new(format!("{{\"type\":\"file\",\"file\":{raw}}}")).ok()?;
+        chunk.native = Some(Native { wire: NAME.to_owned(), json });
+    }
+    file.extend(Owner::Chunk, &mut chunk.extra);
+    fields.take("file");
+    Some(chunk)
+}

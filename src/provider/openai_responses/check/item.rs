@@ -1,0 +1,129 @@
+//! One item: its type, its fields, its ids, and what its type asks for.
+
+use serde_json::{Map, Value};
+
+use super::content::{check_message, check_output};
+use crate::model::json_text::is_object;
+use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::shape::{Fault, Misfit, Shape, is_filled, kind};
+use crate::provider::openai_responses::rules::{
+    OR_03, OR_10, OR_11, OR_12, OR_13, OR_14, OR_15, OR_16, OR_19, OR_20, OR_21, OR_22, OR_25, OR_26, OR_27, OR_29,
+};
+use crate::provider::openai_responses::types::messages::{EASY_MESSAGE, INPUT_MESSAGE, OUTPUT_MESSAGE};
+use crate::provider::openai_responses::types::{ITEMS, ItemType};
+use crate::provider::text::is_word;
+
+/// Characters of a function's name.
+pub(crate) const NAME: usize = 128;
+/// Characters of an id.
+const ID: usize = 64;
+/// Roles of a message.
+const ROLES: &[&str] = &["user", "assistant", "system", "developer"];
+/// Fields that the official types require, and the API does not.
+const OPTIONAL: &[&str] = &["annotations", "detail", "status", "id", "type", "logprobs"];
+/// Types whose prefix was seen to be enforced.
+const ENFORCED_PREFIXES: &[&str] = &["message", "function_call", "reasoning"];
+
+/// The type of an item, if it is a known one. A message may leave it out, and so may a reference.
+pub(crate) fn item_type(item: &Map<String, Value>) -> Option<&'static ItemType> {
+    let name = match item.get("type").unwrap_or(&Value::Null) {
+        Value::Null if item.contains_key("role") => "message",
+        Value::Null if item.len() == 1 && item.contains_key("id") => "item_reference",
+        name => name.as_str()?,
+    };
+    ITEMS.iter().find(|item| item.name == name)
+}
+
+/// `stored`: the server may keep the items of this request.
+pub(crate) fn check_item(item: &Map<String, Value>, place: &str, stored: bool, out: &mut Vec<Finding>) {
+    let Some(of) = item_type(item) else {
+        let name = item.get("type").unwrap_or(&Value::Null);
+        return out.push(OR_03.at(format!("{place}.type"), format!("type is {}", kind(name))));
+    };
+    let role = item.get("role").unwrap_or(&Value::Null);
+    if of.name == "message" && !role.as_str().is_some_and(|role| ROLES.contains(&role)) {
+        return out.push(OR_03.at(format!("{place}.role"), format!("role is {}", kind(role))));
+    }
+    check_fields(of, item, place, out);
+    check_ids(of, item, place, out);
+    match of.name {
+        "message" => check_message(item, &format!("{place}.content"), out),
+        "function_call" | "custom_tool_call" => check_call(item, place, out),
+        "function_call_output" | "custom_tool_call_output" => check_output(item, &format!("{place}.output"), out),
+        "reasoning" => check_reasoning(item, place, stored, out),
+        "item_reference" => {
+            let level = if stored { Level::Soft } else { Level::Hard };
+            out.push(OR_22.at(place, "the item itself is not here").with_level(level));
+        }
+        _ => {}
+    }
+}
+
+/// Compares with the official type, but for what other rules say better.
+fn check_fields(of: &ItemType, item: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+    let shape = match of.name {
+        "message" => Shape::nearest(&[&EASY_MESSAGE, &INPUT_MESSAGE, &OUTPUT_MESSAGE], item).unwrap_or(of.fields),
+        _ => of.fields,
+    };
+    let content = format!("{place}.content");
+    for Misfit { place, fault, problem } in shape.misfits(item, place) {
+        let message = of.name == "message";
+        let field = place.rsplit('.').next().unwrap_or_default();
+        let rule = match (fault, field) {
+            (Fault::Missing, "type") if !message => &OR_29,
+            (Fault::Missing, "id") if of.name == "item_reference" => &OR_29,
+            (Fault::Missing, field) if OPTIONAL.contains(&field) => &OR_27,
+            (Fault::Unknown, "phase") => continue,
+            (Fault::Unknown, _) => &OR_25,
+            (Fault::Missing, "summary") => &OR_19,
+            // OR-18 and OR-17 judge them.
+            (_, "content") if message && place == content => continue,
+            (_, "type") if message && place.starts_with(&content) => continue,
+            (Fault::Wrong, "arguments" | "input") => &OR_14,
+            (_, "output") => &OR_26,
+            _ => &OR_29,
+        };
+        out.push(rule.at(place, problem));
+    }
+}
+
+fn check_ids(of: &ItemType, item: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+    if let Some(id) = item.get("id").filter(|id| !id.is_null()) {
+        let place = format!("{place}.id");
+        match id.as_str().filter(|id| is_word(id, ID)) {
+            None => out.push(OR_12.at(place, format!("id is {}", kind(id)))),
+            Some(id) if !id.starts_with(of.prefix) => {
+                let rule = if ENFORCED_PREFIXES.contains(&of.name) { &OR_10 } else { &OR_11 };
+                out.push(rule.at(place, format!("{id:?} does not begin with {:?}", of.prefix)));
+            }
+            Some(_) => {}
+        }
+    }
+    if let Some(id) = item.get("call_id").filter(|id| !id.is_null()) {
+        let length = id.as_str().map_or(0, |id| id.chars().count());
+        if !(1..=ID).contains(&length) {
+            out.push(OR_13.at(format!("{place}.call_id"), format!("call_id is {}", kind(id))));
+        }
+    }
+}
+
+fn check_call(call: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+    let name = call.get("name").unwrap_or(&Value::Null);
+    if !name.as_str().is_some_and(|name| is_word(name, NAME)) {
+        out.push(OR_16.at(format!("{place}.name"), format!("name is {}", kind(name))));
+    }
+    let arguments = call.get("arguments").and_then(Value::as_str);
+    if arguments.is_some_and(|arguments| !is_object(arguments)) {
+        out.push(OR_15.at(format!("{place}.arguments"), "not the JSON text of an object"));
+    }
+}
+
+fn check_reasoning(reasoning: &Map<String, Value>, place: &str, stored: bool, out: &mut Vec<Finding>) {
+    if reasoning.get("content").is_some_and(is_filled) {
+        out.push(OR_20.at(format!("{place}.content"), "content is not empty"));
+    }
+    if !reasoning.get("encrypted_content").is_some_and(is_filled) {
+        let level = if stored { Level::Soft } else { Level::Hard };
+        out.push(OR_21.at(place, "reasoning without encrypted_content").with_level(level));
+    }
+}

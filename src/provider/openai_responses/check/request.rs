@@ -1,0 +1,111 @@
+//! The request as a whole: its parameters, its items one by one, their sequence, its tools.
+
+use serde_json::{Map, Value};
+
+use super::item::{NAME, check_item};
+use super::sequence::check_sequence;
+use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::shape::{is_filled, kind};
+use crate::provider::openai_responses::rules::{OR_01, OR_02, OR_03, OR_16};
+use crate::provider::text::is_word;
+
+/// Characters of a function's name that older models take too.
+const OLDER_NAME: usize = 64;
+
+/// The parameters of the official type (openai 2.54.0, `ResponseCreateParams`).
+const PARAMETERS: &[&str] = &[
+    "background",
+    "context_management",
+    "conversation",
+    "include",
+    "input",
+    "instructions",
+    "max_output_tokens",
+    "max_tool_calls",
+    "metadata",
+    "model",
+    "moderation",
+    "parallel_tool_calls",
+    "previous_response_id",
+    "prompt",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "reasoning",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "stream",
+    "stream_options",
+    "temperature",
+    "text",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "truncation",
+    "user",
+];
+/// Parameters that bring items from the server.
+const CONTINUES: &[&str] = &["previous_response_id", "conversation", "prompt"];
+
+pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
+    let Some(object) = request.as_object() else {
+        return out.push(OR_01.at("", format!("expected an object, got {}", kind(request))));
+    };
+    for name in object.keys().filter(|name| !PARAMETERS.contains(&name.as_str())) {
+        out.push(OR_02.at(name, "unknown parameter"));
+    }
+    let continues = CONTINUES.iter().any(|name| object.get(*name).is_some_and(is_filled));
+    check_input(object, continues, out);
+    check_tools(object, out);
+}
+
+fn check_input(request: &Map<String, Value>, continues: bool, out: &mut Vec<Finding>) {
+    let items = match request.get("input").unwrap_or(&Value::Null) {
+        Value::Array(items) => items,
+        Value::String(text) if text.is_empty() && !continues => {
+            return out.push(OR_01.at("input", "empty string").with_level(Level::Soft));
+        }
+        Value::String(_) => return,
+        Value::Null if continues => return,
+        other => return out.push(OR_01.at("input", format!("expected a string or an array, got {}", kind(other)))),
+    };
+    if items.is_empty() && !continues {
+        return out.push(OR_01.at("input", "empty array"));
+    }
+    let stored = request.get("store") != Some(&Value::Bool(false));
+    for (i, item) in items.iter().enumerate() {
+        let place = format!("input[{i}]");
+        match item.as_object() {
+            Some(object) => check_item(object, &place, stored, out),
+            None => out.push(OR_03.at(place, format!("expected an object, got {}", kind(item)))),
+        }
+    }
+    if let Some(items) = items.iter().map(Value::as_object).collect::<Option<Vec<_>>>() {
+        check_sequence(&items, continues, out);
+    }
+}
+
+fn check_tools(request: &Map<String, Value>, out: &mut Vec<Finding>) {
+    let tools = match request.get("tools") {
+        None | Some(Value::Null) => return,
+        Some(Value::Array(tools)) => tools,
+        Some(other) => return out.push(OR_02.at("tools", format!("expected an array, got {}", kind(other)))),
+    };
+    for (i, tool) in tools.iter().enumerate() {
+        if tool.get("type").is_none_or(|name| name != "function") {
+            continue;
+        }
+        let name = tool.get("name").unwrap_or(&Value::Null);
+        let place = format!("tools[{i}].name");
+        match name.as_str().filter(|name| is_word(name, NAME)) {
+            None => out.push(OR_16.at(place, format!("name is {}", kind(name)))),
+            Some(name) if name.len() > OLDER_NAME => {
+                let problem = format!("name of {} characters; older models take {OLDER_NAME}", name.len());
+                out.push(OR_16.at(place, problem).with_level(Level::Soft));
+            }
+            Some(_) => {}
+        }
+    }
+}

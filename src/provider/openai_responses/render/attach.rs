@@ -1,0 +1,42 @@
+//! Images, audio and files as parts.
+
+use super::request::Part;
+use crate::model::{Audio, File, Image};
+use crate::provider::prompt::media::attachment::{Attach, Made};
+use crate::provider::prompt::media::bytes::is_web_address;
+use crate::provider::prompt::media::payload::{Payload, file_name};
+use crate::provider::prompt::media::picture::Picture;
+
+/// How attachments become parts.
+pub(crate) struct Parts;
+
+impl<'a> Attach<'a> for Parts {
+    type Part = Part<'a>;
+
+    /// OR-23.
+    fn image(&self, image: &'a Image) -> Made<Part<'a>> {
+        let (image_url, mended) = Picture::of(image)?.into_url();
+        Ok((Part::InputImage { image_url }, mended))
+    }
+
+    /// There is no part for audio (OR-17).
+    fn audio(&self, _: &'a Audio) -> Made<Part<'a>> {
+        Err("the target takes no audio".to_owned())
+    }
+
+    /// OR-24.
+    fn file(&self, file: &'a File) -> Made<Part<'a>> {
+        match (Payload::of_file(file), file.url.as_deref().filter(|url| is_web_address(url))) {
+            (Ok(found), _) => {
+                let (filename, file_data) = (Some(file_name(file, "file")), Some(found.to_url()));
+                Ok((Part::InputFile { filename, file_data, file_url: None }, found.mended))
+            }
+            (Err(_), Some(url)) => {
+                let nameless = "an address has no name beside it; it was left out";
+                let mended = file.name.is_some().then(|| nameless.to_owned());
+                Ok((Part::InputFile { filename: None, file_data: None, file_url: Some(url) }, mended))
+            }
+            (Err(why), None) => Err(why),
+        }
+    }
+}

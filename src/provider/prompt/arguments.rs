@@ -1,0 +1,117 @@
+//! Arguments of tool calls as every provider takes them: the JSON text of an object.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::model::Json;
+use crate::model::json_text;
+
+/// The key under which arguments that are no JSON object are told.
+const MALFORMED: &str = "malformed_arguments";
+
+/// The arguments as they are, if they are the JSON text of an object. Nothing, `null` and an empty array become an empty
+/// object; anything else is told as text within one, so that the model sees what it wrote.
+pub(crate) fn object(arguments: &str) -> Cow<'_, str> {
+    if json_text::is_object(arguments) && json_text::depth(arguments) < Json::MAX_DEPTH {
+        return Cow::Borrowed(arguments);
+    }
+    let without_space: String = arguments.chars().filter(|character| !character.is_whitespace()).collect();
+    if ["", "null", "[]", "\"\""].contains(&without_space.as_str()) {
+        return Cow::Borrowed("{}");
+    }
+    Cow::Owned(malformed(arguments))
+}
+
+/// Arguments that are no object, told as text within one.
+pub(crate) fn malformed(arguments: &str) -> String {
+    // A string always serialises.
+    let text = serde_json::to_string(arguments).unwrap_or_default();
+    format!("{{\"{MALFORMED}\":{text}}}")
+}
+
+/// Arguments that stand in a request as JSON, not as a string of it.
+#[derive(Debug)]
+pub(crate) struct Embedded {
+    /// Byte for byte as given, but on one line, unless it was mended.
+    pub(crate) json: Box<RawValue>,
+    pub(crate) mended: Option<Mended>,
+}
+
+/// What was mended in embedded arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mended {
+    /// They are nested deeper than parsers take, and are told as text within an object.
+    Depth,
+    /// Lone surrogate escapes were replaced.
+    Surrogates,
+}
+
+/// Deepest nesting of embedded JSON: parsers stop at 127 levels, some of which the request itself takes.
+pub(crate) const EMBEDDED_DEPTH: usize = 100;
+
+/// The fields of what a provider wrote itself. `None` if it is no object, holds half characters, or is nested too deep to be
+/// embedded.
+pub(crate) fn embedded_object(json: &Json) -> Option<Map<String, Value>> {
+    let text = json.as_str();
+    if json_text::depth(text) > EMBEDDED_DEPTH { None } else { serde_json::from_str(text).ok() }
+}
+
+/// The text of a JSON object, as [`object`] gives it, for embedding.
+pub(crate) fn embedded(object: &str) -> Embedded {
+    if json_text::depth(object) > EMBEDDED_DEPTH {
+        return Embedded { json: raw(&malformed(object)), mended: Some(Mended::Depth) };
+    }
+    let text = json_text::replace_lone_surrogates(object);
+    let mended = matches!(text, Cow::Owned(_)).then_some(Mended::Surrogates);
+    Embedded { json: raw(&json_text::one_line(&text)), mended }
+}
+
+/// `object` gives JSON text only.
+fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_stay_byte_for_byte_and_the_rest_becomes_one() {
+        let table = [
+            (r#"{"a" : 1.0e3}"#, r#"{"a" : 1.0e3}"#),
+            (" {} ", " {} "),
+            ("", "{}"),
+            (" \n", "{}"),
+            ("null", "{}"),
+            ("[ ]", "{}"),
+            ("[1]", r#"{"malformed_arguments":"[1]"}"#),
+            (r#"{"query": "rust ser"#, r#"{"malformed_arguments":"{\"query\": \"rust ser"}"#),
+            (r#"{"a":1}{"b":2}"#, r#"{"malformed_arguments":"{\"a\":1}{\"b\":2}"}"#),
+            ("{\"a\":NaN}", r#"{"malformed_arguments":"{\"a\":NaN}"}"#),
+        ];
+        for (given, wanted) in table {
+            assert_eq!(object(given), wanted);
+            assert!(json_text::is_object(&object(given)));
+        }
+        let deep = format!("{}1{}", "{\"a\":".repeat(200), "}".repeat(200));
+        assert!(object(&deep).starts_with("{\"malformed_arguments\":"));
+    }
+
+    #[test]
+    fn embedded_arguments_parse_everywhere() {
+        let deep = |levels: usize| format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
+        let table = [
+            (r#"{"n" : 1.0e5, "n": 2}"#.to_owned(), r#"{"n" : 1.0e5, "n": 2}"#.to_owned(), None),
+            ("{\r\n\"a\": \"b\\n\"\n}".to_owned(), "{  \"a\": \"b\\n\" }".to_owned(), None),
+            (r#"{"a":"\ud83d"}"#.to_owned(), r#"{"a":"\ufffd"}"#.to_owned(), Some(Mended::Surrogates)),
+            (deep(100), deep(100), None),
+            (deep(101), malformed(&deep(101)), Some(Mended::Depth)),
+        ];
+        for (given, wanted, mended) in table {
+            let embedded = embedded(&given);
+            assert_eq!((embedded.json.get(), embedded.mended), (wanted.as_str(), mended));
+        }
+    }
+}

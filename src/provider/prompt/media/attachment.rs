@@ -1,0 +1,125 @@
+//! Images, sound and documents on their way into a target's own parts; and the outputs of tools, which may hold them.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::history::StoredMessage;
+use crate::history::{ReportLine, Rule};
+use crate::model::{Audio, Body, Extra, File, Image, Output, PartBody};
+use crate::provider::text::is_blank;
+
+/// Told where a tool gave back nothing but what has to follow.
+pub(crate) const OUTPUT_FOLLOWS: &str = "The output follows in the next user message.";
+
+/// A part, and what had to be mended for it; or why there is none.
+pub(crate) type Made<P> = Result<(P, Option<String>), String>;
+
+/// How a target takes attachments.
+pub(crate) trait Attach<'a> {
+    /// One of the target's own parts.
+    type Part;
+
+    fn image(&self, image: &'a Image) -> Made<Self::Part>;
+    fn audio(&self, audio: &'a Audio) -> Made<Self::Part>;
+    fn file(&self, file: &'a File) -> Made<Self::Part>;
+}
+
+/// An image, sound or document.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Attachment<'a> {
+    Image(&'a Image),
+    Audio(&'a Audio),
+    File(&'a File),
+}
+
+/// A piece of what a tool gave back.
+#[derive(Debug)]
+pub(crate) enum Piece<'a, P> {
+    /// Text, the text of a JSON value, or words in the place of an attachment.
+    Text(Cow<'a, str>),
+    Part(P),
+}
+
+impl<'a> Attachment<'a> {
+    pub(crate) fn of(body: &'a Body) -> Option<Self> {
+        match body {
+            Body::Image(image) => Some(Self::Image(image)),
+            Body::Audio(audio) => Some(Self::Audio(audio)),
+            Body::File(file) => Some(Self::File(file)),
+            _ => None,
+        }
+    }
+
+    /// The part, or the text that stands in its place: what was said in a sound, or why there is none. With a line in the
+    /// report unless it is as it was.
+    pub(crate) fn place<A: Attach<'a>>(
+        self,
+        attach: &A,
+        stored: &StoredMessage,
+        chunk: usize,
+        report: &mut Vec<ReportLine>,
+    ) -> Result<A::Part, Cow<'a, str>> {
+        let (what, made) = match self {
+            Self::Image(image) => ("image", attach.image(image)),
+            Self::Audio(audio) => ("audio", attach.audio(audio)),
+            Self::File(file) => ("file", attach.file(file)),
+        };
+        let mut note = |rule, detail: String| report.push(ReportLine::chunk(rule, stored, chunk, detail));
+        let why = match made {
+            Ok((part, mended)) => {
+                mended.into_iter().for_each(|mended| note(Rule::Altered, mended));
+                return Ok(part);
+            }
+            Err(why) => why,
+        };
+        if let Self::Audio(Audio { transcript: Some(transcript), .. }) = self
+            && !is_blank(transcript)
+        {
+            note(Rule::Altered, "its transcript stands for the audio".to_owned());
+            return Err(Cow::Borrowed(transcript));
+        }
+        note(Rule::LeftOut, format!("the {what} was left out: {why}"));
+        Err(Cow::Owned(format!("[{what} left out: {why}]")))
+    }
+}
+
+/// What a tool gave back, in order.
+pub(crate) fn pieces<'a, A: Attach<'a>>(
+    output: &'a Output,
+    attach: &A,
+    stored: &StoredMessage,
+    chunk: usize,
+    report: &mut Vec<ReportLine>,
+) -> Vec<Piece<'a, A::Part>> {
+    let parts = match output {
+        Output::Text(text) => return vec![Piece::Text(Cow::Borrowed(text))],
+        Output::Parts(parts) => parts,
+    };
+    let pieces = parts.iter().map(|part| {
+        let attachment = match &part.body {
+            PartBody::Text { text } => return Piece::Text(Cow::Borrowed(text.as_str())),
+            PartBody::Json { json } => return Piece::Text(Cow::Borrowed(json.as_str())),
+            PartBody::Image(image) => Attachment::Image(image),
+            PartBody::Audio(audio) => Attachment::Audio(audio),
+            PartBody::File(file) => Attachment::File(file),
+            PartBody::Unknown { kind } => {
+                let detail = format!("a part of the unknown kind {kind:?}: its JSON is text in this prompt");
+                report.push(ReportLine::chunk(Rule::Altered, stored, chunk, detail));
+                return Piece::Text(Cow::Owned(unknown(kind, &part.extra)));
+            }
+        };
+        attachment.place(attach, stored, chunk, report).map_or_else(Piece::Text, Piece::Part)
+    });
+    pieces.collect()
+}
+
+/// The JSON of a part that is of no kind that this crate knows: what a tool gave back is for the model to read.
+fn unknown(kind: &str, extra: &Extra) -> String {
+    let mut json = format!("{{\"type\":{}", Value::from(kind));
+    for (name, value) in extra.iter() {
+        json.push_str(&format!(",{}:{}", Value::from(name), value.as_str()));
+    }
+    json.push('}');
+    json
+}

@@ -1,0 +1,114 @@
+//! Images as targets take them: an http(s) address, or base64 data of a type that its bytes show.
+
+use std::borrow::Cow;
+
+use super::bytes::{DataUrl, IMAGE_TYPES, decode_base64, is_web_address, normalize_base64, sniff};
+use crate::model::Image;
+
+/// Where an image is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Picture<'a> {
+    /// At an http(s) address.
+    Address(&'a str),
+    /// Here.
+    Data {
+        media_type: &'a str,
+        base64: Cow<'a, str>,
+        /// What was not as it should be, and was mended.
+        mended: Option<String>,
+    },
+}
+
+/// Base64 characters from which an image's type can be told.
+const SNIFF_CHARS: usize = 64;
+
+impl<'a> Picture<'a> {
+    /// The image, or why no target takes it.
+    pub(crate) fn of(image: &'a Image) -> Result<Self, String> {
+        if is_web_address(&image.url) {
+            return Ok(Self::Address(&image.url));
+        }
+        let Some(data) = DataUrl::parse(&image.url).or_else(|| bare(&image.url)) else {
+            return Err("its address is neither http(s) nor a data URL".to_owned());
+        };
+        if !data.base64 {
+            return Err("its data URL is not base64".to_owned());
+        }
+        let base64 = normalize_base64(data.payload).ok_or("its data is not base64")?;
+        let shown = shown(&base64);
+        let label = [data.media_type, image.mime_type.as_deref().unwrap_or_default()];
+        let labelled = label.into_iter().find(|label| IMAGE_TYPES.contains(label));
+        let media_type = match (shown, labelled) {
+            (Some(shown), _) if IMAGE_TYPES.contains(&shown) => shown,
+            (Some(shown), _) => return Err(format!("it is {shown}; png, jpeg, gif and webp are taken")),
+            (None, Some(label)) => label,
+            (None, None) => return Err(format!("its type {:?} is not png, jpeg, gif or webp", data.media_type)),
+        };
+        let mended = match (media_type == data.media_type, matches!(base64, Cow::Borrowed(_))) {
+            (true, true) => None,
+            (true, false) => Some("its base64 was made canonical".to_owned()),
+            (false, _) if data.payload.len() == image.url.len() => {
+                Some(format!("its address is bare base64; it is a data URL of {media_type} in this prompt"))
+            }
+            (false, _) => Some(format!("it is labelled {:?}, its bytes are {media_type}", data.media_type)),
+        };
+        Ok(Self::Data { media_type, base64, mended })
+    }
+
+    /// Its address, or itself as a data URL; and what was mended.
+    pub(crate) fn into_url(self) -> (String, Option<String>) {
+        match self {
+            Self::Address(url) => (url.to_owned(), None),
+            Self::Data { media_type, base64, mended } => (format!("data:{media_type};base64,{base64}"), mended),
+        }
+    }
+}
+
+/// The type that the first bytes show.
+fn shown(base64: &str) -> Option<&'static str> {
+    let start = base64.get(..SNIFF_CHARS.min(base64.len())).unwrap_or_default();
+    decode_base64(start).and_then(|bytes| sniff(&bytes))
+}
+
+/// The data of an image without a data URL's head, known by its first bytes.
+fn bare(url: &str) -> Option<DataUrl<'_>> {
+    let is_image = shown(url.trim_ascii_start()).is_some_and(|shown| IMAGE_TYPES.contains(&shown));
+    is_image.then_some(DataUrl { media_type: "", base64: true, payload: url })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(url: &str) -> Result<(String, bool), String> {
+        let image = Image { url: url.to_owned(), mime_type: None };
+        Picture::of(&image).map(|picture| match picture {
+            Picture::Address(address) => (address.to_owned(), false),
+            Picture::Data { media_type, base64, mended } => (format!("{media_type} {base64}"), mended.is_some()),
+        })
+    }
+
+    #[test]
+    fn the_bytes_tell_the_type() {
+        let table = [
+            ("https://x.test/a.png", Ok(("https://x.test/a.png", false))),
+            ("data:image/png;base64,iVBORw0KGgo=", Ok(("image/png iVBORw0KGgo=", false))),
+            ("data:image/png;base64,iVBORw0", Ok(("image/png iVBORw0=", true))),
+            // Stored without the head of a data URL.
+            ("iVBORw0KGgo=", Ok(("image/png iVBORw0KGgo=", true))),
+            ("/9j/4AAQ", Ok(("image/jpeg /9j/4AAQ", true))),
+            ("data:image/png;base64,/9j/4AAQ", Ok(("image/jpeg /9j/4AAQ", true))),
+            ("data:image/jpg;base64,/9j/4AAQ", Ok(("image/jpeg /9j/4AAQ", true))),
+            ("data:image/png;base64,JVBERi0x", Err(())),
+            ("data:image/svg+xml,<svg/>", Err(())),
+            ("data:image/png;base64,", Err(())),
+            ("data:image/png;base64,%%%", Err(())),
+            ("data:image/tiff;base64,AAAA", Err(())),
+            ("file:///tmp/a.png", Err(())),
+        ];
+        for (url, wanted) in table {
+            let wanted = wanted.map(|(text, mended)| (text.to_owned(), mended));
+            assert_eq!(of(url).map_err(|_| ()), wanted, "{url}");
+        }
+    }
+}

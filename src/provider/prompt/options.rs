@@ -1,0 +1,174 @@
+//! How a conversation is to be rendered.
+
+use super::tools::Tool;
+
+/// How a conversation is to be rendered.
+///
+/// ```
+/// use conversation_store::provider::{PromptOptions, Thinking};
+///
+/// let options = PromptOptions::new().with_model("deepseek-v4").with_thinking(Thinking::Tagged);
+/// # let _ = options;
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PromptOptions {
+    /// The model that the prompt is for. Thinking is native only for the model that made it, where both are known. A
+    /// prompt that ends with the assistant's words is left so, for the model to go on with them, where the target takes
+    /// it: Anthropic of Claude models before 4.6, named here; elsewhere a word of the user is added and reported
+    /// ([`Rule::BridgeAdded`]).
+    ///
+    /// [`Rule::BridgeAdded`]: crate::Rule::BridgeAdded
+    pub model: Option<String>,
+    /// What becomes of thinking.
+    pub thinking: Thinking,
+    /// What becomes of images.
+    pub images: Images,
+    /// What becomes of calls and answers that are over.
+    pub finished_tools: FinishedTools,
+    /// What an assistant's message of calls only has for content, on `openai-chat`.
+    pub no_content: NoContent,
+    /// How many messages the prompt may hold.
+    ///
+    /// This and the next two make a window: of a history that is longer, the prompt holds the newest part. It begins with
+    /// a message of the user, so that no call is parted from its results; system messages are always in it, and do not
+    /// count here. It moves in steps, for prompt caches: the user's turns make up blocks of up to half of the limit, and
+    /// whole blocks are left out, the oldest first, until the rest fits; so right behind a step the window may be half
+    /// full. The last turn is kept whole: if it alone is more, the report says so ([`Rule::WindowExceeded`]). What was
+    /// left out is one line ([`Rule::OutsideWindow`]). Of several limits the narrowest counts.
+    ///
+    /// [`Rule::WindowExceeded`]: crate::Rule::WindowExceeded
+    /// [`Rule::OutsideWindow`]: crate::Rule::OutsideWindow
+    pub last_messages: Option<u64>,
+    /// How many turns of the user the prompt may hold: what the user says in one go, and all that follows it.
+    pub last_turns: Option<u64>,
+    /// How many tokens the prompt may have, system messages and declared tools included.
+    ///
+    /// Texts are estimated, mostly too high: up to twice what OpenAI's vocabulary `o200k_base` makes of them; with the
+    /// feature `tokens` they are counted by it. Other providers' vocabularies differ. To that come allowances: 8 tokens a
+    /// message, 16 a call or result, 1,600 an image, one for each 5 bytes of a file's base64 (at least 1,600), for each
+    /// 256 of sound, and for each 4 of encrypted thinking. Thinking that the target is not sent does not count. Cost: the
+    /// whole history is measured; turns with thinking are rendered for it.
+    pub max_tokens: Option<u64>,
+    /// The tools that the model may call, in the order in which they are declared. Where the target wants the tools of the
+    /// history declared, stubs of those that are missing stand behind them.
+    pub tools: Vec<Tool>,
+}
+
+/// What becomes of thinking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Thinking {
+    /// In the target's own form where it takes it, else left out. A message of thinking only becomes text in `<think>` tags.
+    #[default]
+    Native,
+    /// Text in `<think>` tags.
+    Tagged,
+    /// Left out.
+    Omit,
+}
+
+/// What becomes of images: no request tells whether the model behind a target sees any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Images {
+    /// They are sent where the target takes them.
+    #[default]
+    Send,
+    /// Words stand in their place, for models that refuse them.
+    Omit,
+}
+
+/// What becomes of the rounds of tools that are over: calls and their answers, behind which the user has spoken.
+///
+/// Unless they are kept, a prompt changes from the first of them on when the user speaks, and a prompt cache holds up to
+/// there only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FinishedTools {
+    /// They stay calls and answers.
+    #[default]
+    Keep,
+    /// What was called and what it gave is told in text, by the user. The thinking that led to it is left out.
+    Flatten,
+    /// They are left out, and the thinking that led to them.
+    Drop,
+}
+
+/// What an assistant's message of calls only has for content, on `openai-chat`. Dialects that take one of both have that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NoContent {
+    /// `null`, as OpenAI writes it.
+    #[default]
+    Null,
+    /// An empty string, for servers that refuse `null`.
+    Empty,
+}
+
+impl PromptOptions {
+    /// No model, native thinking, images sent, all tools' rounds kept, no window, no tools declared.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the model.
+    #[must_use]
+    pub fn with_model(mut self, model: impl Into<String>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// Sets what becomes of thinking.
+    #[must_use]
+    pub fn with_thinking(mut self, thinking: Thinking) -> Self {
+        self.thinking = thinking;
+        self
+    }
+
+    /// Sets what becomes of images.
+    #[must_use]
+    pub fn with_images(mut self, images: Images) -> Self {
+        self.images = images;
+        self
+    }
+
+    /// Sets what becomes of calls and answers that are over.
+    #[must_use]
+    pub fn with_finished_tools(mut self, finished_tools: FinishedTools) -> Self {
+        self.finished_tools = finished_tools;
+        self
+    }
+
+    /// Sets what an assistant's message of calls only has for content.
+    #[must_use]
+    pub fn with_no_content(mut self, no_content: NoContent) -> Self {
+        self.no_content = no_content;
+        self
+    }
+
+    /// Sets how many messages the prompt may hold.
+    #[must_use]
+    pub fn with_last_messages(mut self, messages: u64) -> Self {
+        self.last_messages = Some(messages);
+        self
+    }
+
+    /// Sets how many turns of the user the prompt may hold.
+    #[must_use]
+    pub fn with_last_turns(mut self, turns: u64) -> Self {
+        self.last_turns = Some(turns);
+        self
+    }
+
+    /// Sets how many tokens the prompt may have.
+    #[must_use]
+    pub fn with_max_tokens(mut self, tokens: u64) -> Self {
+        self.max_tokens = Some(tokens);
+        self
+    }
+
+    /// Sets the tools that the model may call.
+    #[must_use]
+    pub fn with_tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
+        self.tools = tools.into_iter().collect();
+        self
+    }
+}

@@ -1,0 +1,78 @@
+//! A conversation to a request: what every wire needs first, then the wire's own renderer.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde_json::value::RawValue;
+
+use super::options::{FinishedTools, Images, PromptOptions};
+use super::window::limits;
+use super::{imageless, rounds, summary};
+use crate::error::Result;
+use crate::history::{Conversation, ReportLine, StoredMessage, parted};
+use crate::provider::target::{Target, Wire};
+
+/// A conversation as a provider takes it.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    /// The part of the provider's request that holds the conversation, as compact JSON: an object with the wire's keys
+    /// (`openai-chat`: `messages`, and `tools` where some are declared or the dialect needs them). Model, limits and the
+    /// like are the caller's to add.
+    pub request: Box<RawValue>,
+    /// What was done to the conversation: reconcile's lines first, then the renderer's.
+    pub report: Vec<ReportLine>,
+}
+
+/// Renders a conversation for a target.
+///
+/// Whatever the conversation holds, [`check`](crate::provider::check()) finds nothing hard in the request; every chunk is in
+/// it unchanged, or has a line in the report; and for the same options, a conversation that goes on gives a request that
+/// begins with the bytes of the one before, so that a provider's prompt cache holds.
+///
+/// ```
+/// use conversation_store::model::Message;
+/// use conversation_store::provider::{PromptOptions, Target, render};
+/// use conversation_store::Store;
+///
+/// let store = Store::open("memory:")?;
+/// store.append("chat", &[Message::user("hello")])?;
+/// let prompt = render(Target::OPENAI_CHAT, &store.load("chat")?, &PromptOptions::new())?;
+/// assert_eq!(prompt.request.get(), r#"{"messages":[{"role":"user","content":"hello"}]}"#);
+/// # Ok::<(), conversation_store::Error>(())
+/// ```
+///
+/// # Errors
+/// `NothingToSend` if nothing of the conversation is left for this target, `TooLarge` if it is more than the target takes,
+/// `InvalidInput` if the declared tools have one name twice, or parameters that are no object.
+pub fn render(target: Target, conversation: &Conversation, options: &PromptOptions) -> Result<Prompt> {
+    let mut report = conversation.report().to_vec();
+    let mut lines = Vec::new();
+    let messages = summary::summarized(conversation, &mut report);
+    let messages = match options.images {
+        Images::Send => messages,
+        Images::Omit => imageless::told(messages, &mut lines),
+    };
+    let told = match options.finished_tools {
+        FinishedTools::Keep => Cow::Borrowed(&*messages),
+        FinishedTools::Flatten | FinishedTools::Drop => Cow::Owned(rounds::told(&messages, options, &mut lines)),
+    };
+    let begin = limits::begin(target, &messages, &told, options, &mut report);
+    if begin > 0 {
+        let held: HashSet<u64> = messages.iter().skip(begin).map(|stored| stored.index).collect();
+        lines.retain(|line| line.message_index.is_none_or(|index| held.contains(&index)));
+    }
+    report.append(&mut lines);
+    let held = limits::held(told, begin);
+    let (request, mut lines) = (target.wire().render)(target, &steps(target.wire(), &held), options)?;
+    report.append(&mut lines);
+    Ok(Prompt { request, report })
+}
+
+/// The steps of messages in which a provider ran tools itself, apart unless the wire tells them together: what is said
+/// behind their results is said after them. What came from the wire itself goes back as it came.
+fn steps<'a>(wire: &Wire, messages: &'a [StoredMessage]) -> Cow<'a, [StoredMessage]> {
+    if wire.joins_steps {
+        return Cow::Borrowed(messages);
+    }
+    parted(messages, |call| call.native.as_ref().is_none_or(|native| native.wire != wire.name))
+}

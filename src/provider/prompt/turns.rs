@@ -1,0 +1,237 @@
+//! A conversation as turns: what every wire has to say, before it is said in a wire's words.
+//!
+//! Here calls meet their answers, ids and names become the target's, arguments become objects, and each change gets its
+//! line in the report.
+
+use std::borrow::Cow;
+
+use super::arguments;
+use super::tool_id::{IdRule, Ids, NameRule};
+use crate::history::{Calls, NOT_RUN, OUTCOME_UNKNOWN, ReportLine, Rule, Site, is_cut_off};
+use crate::history::{MessageState, StoredMessage};
+use crate::model::{Body, Chunk, Output, Role, was_mended};
+
+/// A message to be said, and the answers to its calls that have to follow it.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    pub(crate) stored: &'a StoredMessage,
+    /// The index of the chunk that it begins with, if none was taken out before: 0, or behind the step before it.
+    pub(crate) begins: u32,
+    /// Never [`Role::Tool`]: what a tool message holds beside results is said by the user.
+    pub(crate) role: Role,
+    /// Of an assistant message.
+    pub(crate) calls: Vec<Call<'a>>,
+}
+
+/// A tool call and its answer.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    /// The call's position in its message.
+    pub(crate) chunk: usize,
+    pub(crate) id: String,
+    pub(crate) name: Cow<'a, str>,
+    /// The JSON text of an object.
+    pub(crate) arguments: Cow<'a, str>,
+    pub(crate) signature: Option<&'a str>,
+    pub(crate) answer: Reply<'a>,
+}
+
+/// What a call is answered.
+#[derive(Debug)]
+pub(crate) enum Reply<'a> {
+    /// By a result, at this position of a message.
+    Result { stored: &'a StoredMessage, chunk: usize, output: &'a Output, is_error: bool },
+    /// In place of a result that is not there yet.
+    Made(&'static str),
+}
+
+impl<'a> Turn<'a> {
+    /// The chunks that are said in the message itself, with their positions: all but calls and results.
+    pub(crate) fn said(&self) -> impl Iterator<Item = (usize, &'a Chunk)> + use<'a> {
+        let chunks = self.stored.message.chunks.iter().enumerate();
+        chunks.filter(|(_, chunk)| !matches!(chunk.body, Body::ToolCall { .. } | Body::ToolResult { .. }))
+    }
+}
+
+impl Turn<'_> {
+    /// Whether one of these providers and this model made the message, as far as either is known: a target's own thinking
+    /// is no stranger's.
+    pub(crate) fn is_by(&self, providers: &[&str], model: Option<&str>) -> bool {
+        let metadata = &self.stored.message.metadata;
+        metadata.provider.as_deref().is_none_or(|made| providers.contains(&made))
+            && metadata.model.as_deref().is_none_or(|made| model.is_none_or(|wanted| is_same_model(made, wanted)))
+    }
+}
+
+/// Whether two names are those of one model: providers answer to `gpt-5` as `gpt-5-2025-08-07`.
+fn is_same_model(made: &str, wanted: &str) -> bool {
+    let dated = |name: &str, dated: &str| dated.strip_prefix(name).is_some_and(is_date);
+    made == wanted || dated(wanted, made) || dated(made, wanted)
+}
+
+/// `-20250929` or `-2025-08-07`, behind a model's name.
+fn is_date(text: &str) -> bool {
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    digits == 8
+        && matches!(text.len(), 9 | 11)
+        && text.starts_with('-')
+        && text.bytes().filter(|b| *b == b'-').count() == text.len() - 8
+}
+
+/// What a failure is told as that gave no words.
+pub(crate) const FAILED_WITHOUT_OUTPUT: &str = "The tool failed and gave no output.";
+
+/// What became of such a failure, in the report.
+pub(crate) const PUT_INTO_WORDS: &str = "a failure without words was put into words";
+
+/// Said by nobody, on wires where the user begins and the assistant would.
+pub(crate) const BEGINNING: &str = "(The conversation begins with the assistant.)";
+/// Said by nobody, on wires where the user ends and the assistant said the last.
+pub(crate) const BRIDGE: &str = "Continue.";
+
+/// The turns of messages that were reconciled, for wires whose calls have no signatures.
+pub(crate) fn turns<'a>(
+    messages: &'a [StoredMessage],
+    ids: IdRule,
+    names: NameRule,
+    report: &mut Vec<ReportLine>,
+) -> Vec<Turn<'a>> {
+    let turns = signed_turns(messages, ids, names, report);
+    for turn in &turns {
+        for call in turn.calls.iter().filter(|call| call.signature.is_some()) {
+            let detail = "the call's signature is bound to another provider";
+            let line = ReportLine::chunk(Rule::LeftOut, turn.stored, call.chunk, detail);
+            report.push(line.with_tool_call_id(call_id(turn.stored, call.chunk)));
+        }
+    }
+    turns
+}
+
+/// The turns of messages that were reconciled. What becomes of the calls' signatures is left to the wire, and to report.
+pub(crate) fn signed_turns<'a>(
+    messages: &'a [StoredMessage],
+    ids: IdRule,
+    names: NameRule,
+    report: &mut Vec<ReportLine>,
+) -> Vec<Turn<'a>> {
+    let paired = Calls::pair(messages);
+    let mut ids = Ids::new(ids);
+    let mut turns = Vec::new();
+    // Which message of the assistant was told last, and up to where: its steps are messages of their own.
+    let mut told = (None, 0);
+    for (position, stored) in messages.iter().enumerate() {
+        note_mended(stored, report);
+        if stored.state == MessageState::Streaming {
+            let detail = "the message is still being written; it was taken as it is";
+            report.push(ReportLine::message(Rule::StreamingTakenAsInterrupted, stored, detail));
+        }
+        let mut calls = Vec::new();
+        for (chunk, content) in stored.message.chunks.iter().enumerate() {
+            let Body::ToolCall { id, name, arguments, signature, .. } = &content.body else { continue };
+            if stored.message.role != Role::Assistant {
+                let detail = format!("a tool call in a {} message", stored.message.role);
+                report.push(ReportLine::chunk(Rule::LeftOut, stored, chunk, detail).with_tool_call_id(id));
+                continue;
+            }
+            let site = Site { message: position, chunk };
+            let answer = answer(messages, &paired, site, report);
+            let call = Call {
+                chunk,
+                id: ids.next(id),
+                name: names.fit(name),
+                arguments: arguments::object(arguments),
+                signature: signature.as_deref(),
+                answer,
+            };
+            note_changes(&call, stored, id, name, arguments, report);
+            calls.push(call);
+        }
+        let role = if stored.message.role == Role::Tool { Role::User } else { stored.message.role };
+        let begins = if told.0 == Some(stored.index) { told.1 } else { 0 };
+        if begins > 0 || role == Role::Assistant {
+            let end = stored.chunk_indexes.iter().max().map_or(0, |last| last.saturating_add(1));
+            told = (Some(stored.index), begins.max(end));
+        }
+        let turn = Turn { stored, begins, role, calls };
+        if stored.message.role == Role::Tool {
+            for (chunk, _) in turn.said() {
+                let detail = "a tool message holds results only; this was said by the user instead";
+                report.push(ReportLine::chunk(Rule::RoleChanged, stored, chunk, detail));
+            }
+        }
+        turns.push(turn);
+    }
+    turns
+}
+
+fn answer<'a>(messages: &'a [StoredMessage], paired: &Calls, call: Site, report: &mut Vec<ReportLine>) -> Reply<'a> {
+    let result = paired.result(call).and_then(|site| Some((messages.get(site.message)?, site.chunk)));
+    if let Some((stored, chunk)) = result
+        && let Some(Body::ToolResult { output, is_error, .. }) =
+            stored.message.chunks.get(chunk).map(|chunk| &chunk.body)
+    {
+        return Reply::Result { stored, chunk, output, is_error: is_error.unwrap_or_default() };
+    }
+    let Some(stored) = messages.get(call.message) else { return Reply::Made(OUTCOME_UNKNOWN) };
+    let text = if is_cut_off(stored, call.chunk) { NOT_RUN } else { OUTCOME_UNKNOWN };
+    let line = ReportLine::chunk(Rule::PendingAnswered, stored, call.chunk, format!("the call was answered: {text}"));
+    report.push(line.with_tool_call_id(call_id(stored, call.chunk)));
+    Reply::Made(text)
+}
+
+fn call_id(stored: &StoredMessage, chunk: usize) -> &str {
+    match stored.message.chunks.get(chunk).map(|chunk| &chunk.body) {
+        Some(Body::ToolCall { id, .. }) => id,
+        _ => "",
+    }
+}
+
+fn note_changes(
+    call: &Call<'_>,
+    stored: &StoredMessage,
+    id: &str,
+    name: &str,
+    arguments: &str,
+    report: &mut Vec<ReportLine>,
+) {
+    if call.name != name {
+        let detail = format!("the target does not take the tool name {name:?}; it is {:?} in this prompt", call.name);
+        report.push(ReportLine::chunk(Rule::NameChanged, stored, call.chunk, detail).with_tool_call_id(id));
+    }
+    if call.arguments != arguments {
+        let detail = format!("the arguments are no JSON object; they are {} in this prompt", call.arguments);
+        report.push(ReportLine::chunk(Rule::ArgumentsRepaired, stored, call.chunk, detail).with_tool_call_id(id));
+    }
+}
+
+fn note_mended(stored: &StoredMessage, report: &mut Vec<ReportLine>) {
+    for (at, chunk) in stored.message.chunks.iter().enumerate() {
+        if was_mended(chunk.native.as_ref()) {
+            let detail = "a lone surrogate escape is no character; U+FFFD stands in its place";
+            report.push(ReportLine::chunk(Rule::SurrogateReplaced, stored, at, detail));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dated_name_is_that_of_the_model() {
+        let table = [
+            ("gpt-5", "gpt-5", true),
+            ("gpt-5-2025-08-07", "gpt-5", true),
+            ("claude-sonnet-4-5", "claude-sonnet-4-5-20250929", true),
+            ("gpt-5-2025-08-07", "gpt-5-2025-10-01", false),
+            ("gpt-5-mini", "gpt-5", false),
+            ("gpt-5-mini-2025-08-07", "gpt-5", false),
+            ("gpt-5-20250807", "gpt", false),
+            ("gpt-5-2025080", "gpt-5", false),
+            ("gpt-520250807", "gpt-5", false),
+        ];
+        for (made, wanted, same) in table {
+            assert_eq!(is_same_model(made, wanted), same, "{made} {wanted}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Which part of a long history is rendered: the newest turns of the user that the options have room for.
+//!
+//! `blocks` says where a window may begin, `limits` where it begins for given options; `measure` counts a turn, `tokens` a
+//! text.
+
+mod blocks;
+pub(super) mod limits;
+mod measure;
+mod tokens;

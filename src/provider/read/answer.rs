@@ -1,0 +1,150 @@
+//! What a decoder has found so far: the events, and what is only told at the end.
+
+use serde_json::value::RawValue;
+
+use super::event::Event;
+use super::fields::{is_empty, json};
+use super::framing::{PENDING, too_large};
+use crate::error::Result;
+use crate::model::{Body, Chunk, FinishReason, Json, Metadata};
+
+/// The answer that a decoder writes: it keeps the order of events, whatever order a provider says things in.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    provider: &'static str,
+    reasons: &'static [(&'static str, FinishReason)],
+    events: Vec<Event>,
+    begun: bool,
+    next_chunk: u32,
+    reason: Option<FinishReason>,
+    usage: Option<Json>,
+    failed: bool,
+    /// The provider has said that this is all.
+    complete: bool,
+    /// Bytes that a decoder holds back.
+    held: usize,
+    /// Fields that no other place was found for.
+    unknown: Vec<(String, Vec<Json>)>,
+}
+
+impl Answer {
+    /// Of this provider, on a wire with these words of its own for why a model stops.
+    pub(crate) fn new(provider: &'static str, reasons: &'static [(&'static str, FinishReason)]) -> Self {
+        Self { provider, reasons, ..Self::default() }
+    }
+
+    /// What is known of the message as a whole. The first time counts; anything that comes before it is said after it.
+    pub(crate) fn begin(&mut self, metadata: Metadata) {
+        if !std::mem::replace(&mut self.begun, true) {
+            let provider = metadata.provider.or_else(|| Some(self.provider.to_owned()));
+            self.events.push(Event::Begin(Metadata { provider, ..metadata }));
+        }
+    }
+
+    /// Whether the message has begun.
+    pub(crate) const fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// The index of a new chunk. Indexes follow the order in which they are asked for.
+    pub(crate) fn new_chunk(&mut self) -> u32 {
+        let index = self.next_chunk;
+        self.next_chunk = index.saturating_add(1);
+        index
+    }
+
+    /// A piece of a chunk.
+    pub(crate) fn delta(&mut self, chunk_index: u32, chunk: impl Into<Chunk>) {
+        self.begin(Metadata::default());
+        self.events.push(Event::Delta { chunk_index, chunk: chunk.into() });
+    }
+
+    /// A chunk that comes whole.
+    pub(crate) fn chunk(&mut self, chunk: impl Into<Chunk>) {
+        let index = self.new_chunk();
+        self.delta(index, chunk);
+    }
+
+    /// The generation failed. What comes after it is taken all the same.
+    pub(crate) fn fail(&mut self, error: Body) {
+        self.failed = true;
+        self.chunk(error);
+    }
+
+    /// Why the model stopped, in the provider's word. The last word counts.
+    pub(crate) fn stop(&mut self, word: &str) {
+        let known = self.reasons.iter().find(|(known, _)| *known == word).map(|(_, reason)| reason.clone());
+        self.reason = Some(known.unwrap_or_else(|| FinishReason::from(word)));
+    }
+
+    /// Token counts. The last ones count: some providers count on while they stream.
+    pub(crate) fn usage(&mut self, usage: &RawValue) {
+        self.usage = json(usage).or(self.usage.take());
+    }
+
+    /// The provider has said that this is all.
+    pub(crate) const fn complete(&mut self) {
+        self.complete = true;
+    }
+
+    /// Notes that so many bytes are kept until the end.
+    pub(crate) const fn hold(&mut self, bytes: usize) {
+        self.held = self.held.saturating_add(bytes);
+    }
+
+    /// Keeps a field that no other place was found for: it becomes an opaque chunk at the end. Of a stream, all its
+    /// values: arrays and strings joined, others as an array.
+    pub(crate) fn keep(&mut self, name: &str, raw: &RawValue) {
+        let Some(value) = json(raw).filter(|_| !is_empty(raw)) else { return };
+        let at = self.unknown.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+            self.unknown.push((name.to_owned(), Vec::new()));
+            self.unknown.len() - 1
+        });
+        if let Some((_, values)) = self.unknown.get_mut(at)
+            && values.last() != Some(&value)
+        {
+            self.held = self.held.saturating_add(value.as_str().len());
+            values.push(value);
+        }
+    }
+
+    /// What was found since the last time.
+    pub(crate) fn take(&mut self) -> Result<Vec<Event>> {
+        if self.held > PENDING {
+            return Err(too_large("what an answer's end waits for"));
+        }
+        Ok(std::mem::take(&mut self.events))
+    }
+
+    /// The end.
+    pub(crate) fn finish(mut self) -> Vec<Event> {
+        self.begin(Metadata::default());
+        for (kind, values) in std::mem::take(&mut self.unknown) {
+            if let Some(json) = joined(values) {
+                self.chunk(Body::Opaque { provider: self.provider.to_owned(), kind, json });
+            }
+        }
+        let reason = match self.reason {
+            _ if self.failed => Some(FinishReason::Error),
+            None if !self.complete => Some(FinishReason::Interrupted),
+            reason => reason,
+        };
+        self.events.push(Event::Finish { reason, usage: self.usage });
+        self.events
+    }
+}
+
+/// The values of a field that came in pieces, as one.
+fn joined(mut values: Vec<Json>) -> Option<Json> {
+    if values.len() < 2 {
+        return values.pop();
+    }
+    let strings: Option<Vec<String>> = values.iter().map(|value| serde_json::from_str(value.as_str()).ok()).collect();
+    if let Some(strings) = strings {
+        return Json::new(serde_json::to_string(&strings.concat()).unwrap_or_default()).ok();
+    }
+    let array = |value: &Json| value.as_str().strip_prefix('[')?.strip_suffix(']').map(str::to_owned);
+    let items: Option<Vec<String>> = values.iter().map(array).collect();
+    let items = items.unwrap_or_else(|| values.iter().map(ToString::to_string).collect());
+    Json::new(format!("[{}]", items.join(","))).ok()
+}

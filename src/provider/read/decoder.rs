@@ -1,0 +1,183 @@
+//! A provider's answer, whole or as it streams, to chunks.
+//!
+//! [`Decoder`] knows how bytes are framed; what the JSON in them says, the wire's own [`Decode`] knows. To add a wire: an
+//! implementation of that, in the wire's folder, its row's `decode`, and its folder in `tests/fixtures/providers/`.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use serde_json::value::RawValue;
+
+use super::answer::Answer;
+use super::decode::Decode;
+use super::event::Event;
+use super::fields::Fields;
+use super::forms::ErrorForm;
+use super::framing::{Frame, Framing};
+use super::halves::Halves;
+use super::{failure, framing};
+use crate::error::Result;
+use crate::model::{Body, Chunk, Message};
+use crate::provider::target::Target;
+
+/// Turns a provider's bytes into events: of a whole answer, of server-sent events, of lines of JSON. It finds out which.
+///
+/// It does no I/O: it is fed bytes, split anywhere, and holds at most what one event needs; more than 64 MiB is an error.
+/// No bytes make it panic. What is no UTF-8, and lone surrogate escapes, become U+FFFD; a
+/// pair of them that two deltas of one text share is one character.
+///
+/// What it does not know of an answer becomes a chunk of kind `opaque`. An error, in place of an answer or in the middle
+/// of one, becomes an error chunk.
+///
+/// ```
+/// use conversation_store::model::{Chunk, FinishReason};
+/// use conversation_store::provider::{Decoder, Event, Target};
+///
+/// let mut decoder = Decoder::new(Target::OPENAI_CHAT);
+/// let mut events = decoder.push(b"data: {\"choices\":[{\"delta\":{\"content\":\"Hel")?;
+/// events.extend(decoder.push(b"lo\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")?);
+/// events.extend(decoder.finish());
+/// assert_eq!(events[1], Event::Delta { chunk_index: 0, chunk: Chunk::text("Hello") });
+/// assert_eq!(events[2], Event::Finish { reason: Some(FinishReason::Stop), usage: None });
+/// # Ok::<(), conversation_store::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Decoder {
+    framing: Framing,
+    wire: Box<dyn Decode>,
+    answer: Answer,
+    halves: Halves,
+    errors: &'static ErrorForm,
+    /// Text that is no JSON, since the last object.
+    stray: String,
+}
+
+impl Decoder {
+    /// For the answers of a target.
+    #[must_use]
+    pub fn new(target: Target) -> Self {
+        let wire = (target.wire().decode)(target);
+        let answer = Answer::new(wire.provider(), target.wire().reasons);
+        Self {
+            framing: Framing::default(),
+            wire,
+            answer,
+            halves: Halves::new(&target.wire().growing),
+            errors: target.wire().errors,
+            stray: String::new(),
+        }
+    }
+
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// `LimitExceeded` if more than 64 MiB wait for the rest of something.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>> {
+        for frame in self.framing.push(bytes)? {
+            self.frame(frame);
+        }
+        self.answer.take()
+    }
+
+    /// The bytes have ended. What was cut off in the middle of an event is dropped.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<Event> {
+        for frame in std::mem::take(&mut self.framing).finish() {
+            self.frame(frame);
+        }
+        self.end_stray();
+        let rest: Vec<_> = self.halves.take_rest().collect();
+        for json in rest {
+            self.frame(Frame::Object { name: String::new(), json });
+        }
+        self.wire.finish(&mut self.answer);
+        self.answer.finish()
+    }
+
+    fn frame(&mut self, frame: Frame) {
+        match frame {
+            Frame::Done => self.answer.complete(),
+            Frame::Stray(text) => {
+                if self.stray.len() < framing::TOLD {
+                    self.stray.push_str(&text);
+                    self.stray.push('\n');
+                }
+            }
+            Frame::Object { name, json } => {
+                self.end_stray();
+                let json = self.halves.join(&json);
+                match serde_json::from_str(&json) {
+                    Ok(object) => self.object(&name, object),
+                    Err(error) => self.no_json(&format!("{error}: {}", framing::told(json.as_bytes()))),
+                }
+            }
+        }
+    }
+
+    fn object(&mut self, event: &str, object: &RawValue) {
+        let Some(mut fields) = Fields::of(object) else { return };
+        let known = self.wire.take(event, &mut fields, &mut self.answer);
+        let error = failure::take(event, &mut fields, self.errors);
+        let error = if known { error } else { error.or_else(|| failure::worded(&mut fields, self.errors)) };
+        match error {
+            Some(error) => self.answer.fail(error),
+            None if known => {}
+            None => {
+                let kind = fields.string("type").or_else(|| fields.string("object"));
+                self.answer.keep(kind.as_deref().unwrap_or(event), object);
+            }
+        }
+    }
+
+    fn end_stray(&mut self) {
+        let stray = std::mem::take(&mut self.stray);
+        if !stray.is_empty() {
+            self.no_json(stray.trim_end());
+        }
+    }
+
+    fn no_json(&mut self, text: &str) {
+        let message = format!("the answer holds what is no JSON: {text}");
+        self.answer.fail(Body::Error { message, code: None });
+    }
+}
+
+/// Decodes a whole answer, or a stream that was kept, to the message that it is.
+///
+/// ```
+/// use conversation_store::model::{Chunk, FinishReason};
+/// use conversation_store::provider::{Target, decode};
+///
+/// let body = br#"{"id":"chatcmpl-1","object":"chat.completion","model":"gpt-5","choices":[{"index":0,
+///     "message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}]}"#;
+/// let message = decode(Target::OPENAI_CHAT, body)?;
+/// assert_eq!(message.chunks, [Chunk::text("Hello")]);
+/// assert_eq!(message.finish_reason, Some(FinishReason::Stop));
+/// assert_eq!(message.metadata.model.as_deref(), Some("gpt-5"));
+/// # Ok::<(), conversation_store::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`Decoder::push`]. That the answer is an error, or no answer at all, is no error: the message says so.
+pub fn decode(target: Target, body: &[u8]) -> Result<Message> {
+    let mut decoder = Decoder::new(target);
+    let mut events = decoder.push(body)?;
+    events.extend(decoder.finish());
+    let mut message = Message::assistant([]);
+    let mut chunks = BTreeMap::<u32, Chunk>::new();
+    for event in events {
+        match event {
+            Event::Begin(metadata) => message.metadata = metadata,
+            Event::Delta { chunk_index, chunk } => match chunks.entry(chunk_index) {
+                Entry::Vacant(entry) => _ = entry.insert(chunk),
+                Entry::Occupied(mut entry) => {
+                    // A decoder says nothing twice: what it gives is what a writer takes.
+                    let _ = entry.get_mut().push_fragment(chunk);
+                }
+            },
+            Event::Finish { reason, usage } => (message.finish_reason, message.usage) = (reason, usage),
+        }
+    }
+    message.chunks = chunks.into_values().collect();
+    Ok(message)
+}

@@ -1,0 +1,109 @@
+//! JSON values that follow each other: lines of JSON, an array of objects as it grows, one object over many lines.
+
+/// What stands in the text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// An object: brackets that match, at least.
+    Object(Vec<u8>),
+    /// Anything else.
+    Stray(Vec<u8>),
+}
+
+/// Splits bytes into objects. Arrays around them, commas and white space between them are dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Documents {
+    bytes: Vec<u8>,
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Documents {
+    /// Bytes that wait for the rest of their object.
+    pub(crate) fn pending(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(crate) fn push(&mut self, byte: u8, out: &mut Vec<Found>) {
+        if self.depth == 0 {
+            return self.between(byte, out);
+        }
+        self.bytes.push(byte);
+        match byte {
+            _ if self.escaped => self.escaped = false,
+            b'\\' => self.escaped = self.in_string,
+            b'"' => self.in_string = !self.in_string,
+            _ if self.in_string => {}
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => {
+                self.depth -= 1;
+                if self.depth == 0 {
+                    out.push(Found::Object(std::mem::take(&mut self.bytes)));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The text has ended. Gives the beginning of an object that has not.
+    pub(crate) fn finish(&mut self, out: &mut Vec<Found>) -> Option<Vec<u8>> {
+        if self.depth > 0 {
+            return Some(std::mem::take(self).bytes);
+        }
+        self.stray(out);
+        None
+    }
+
+    fn between(&mut self, byte: u8, out: &mut Vec<Found>) {
+        match byte {
+            b'{' => {
+                self.stray(out);
+                self.bytes.push(byte);
+                self.depth = 1;
+            }
+            b'\n' => self.stray(out),
+            b'[' | b']' | b',' | b'\r' | b'\t' | b' ' | b'\x1e' if self.bytes.is_empty() => {}
+            _ => self.bytes.push(byte),
+        }
+    }
+
+    fn stray(&mut self, out: &mut Vec<Found>) {
+        if !self.bytes.is_empty() {
+            out.push(Found::Stray(std::mem::take(&mut self.bytes)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> (Vec<String>, bool) {
+        let (mut documents, mut out) = (Documents::default(), Vec::new());
+        text.bytes().for_each(|byte| documents.push(byte, &mut out));
+        let is_cut = documents.finish(&mut out).is_some();
+        let found = out.into_iter().map(|found| match found {
+            Found::Object(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Found::Stray(bytes) => format!("stray {}", String::from_utf8_lossy(&bytes)),
+        });
+        (found.collect(), is_cut)
+    }
+
+    #[test]
+    fn objects_are_told_apart() {
+        let table: [(&str, &[&str], bool); 9] = [
+            ("{\"a\":1}", &["{\"a\":1}"], false),
+            ("{\n \"a\": {}\n}\n", &["{\n \"a\": {}\n}"], false),
+            ("{}\n{}\r\n{}", &["{}", "{}", "{}"], false),
+            ("[{\"a\":[1]},\n{}\n]", &["{\"a\":[1]}", "{}"], false),
+            (r#"{"a":"}\"]"}{}"#, &[r#"{"a":"}\"]"}"#, "{}"], false),
+            ("{\"a\":", &[], true),
+            ("{}\nbad gateway\n{}", &["{}", "stray bad gateway", "{}"], false),
+            ("[]", &[], false),
+            ("", &[], false),
+        ];
+        for (text, wanted, is_cut) in table {
+            assert_eq!(found(text), (wanted.iter().map(|text| (*text).to_owned()).collect(), is_cut), "{text:?}");
+        }
+    }
+}

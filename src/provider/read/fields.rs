@@ -1,0 +1,227 @@
+//! A JSON object as its fields in order, each with its raw text: taken by name, and what nobody took is the rest.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::model::{Extra, Json};
+
+/// The fields of an object. `null` counts as absent; of fields with one name the last counts.
+#[derive(Debug, Default)]
+pub(crate) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+/// A field's name, which is copied only if it holds escapes.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'a> Fields<'a> {
+    /// Reads the text of an object.
+    pub(crate) fn read(text: &'a str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
+    }
+
+    /// The fields of a value that is an object.
+    pub(crate) fn of(raw: &'a RawValue) -> Option<Self> {
+        if raw.get().starts_with('{') { Self::read(raw.get()).ok() } else { None }
+    }
+
+    /// One field, for a value that stands where an object should.
+    pub(crate) fn one(name: &str, raw: &'a RawValue) -> Self {
+        Self(vec![(Cow::Owned(name.to_owned()), raw)])
+    }
+
+    /// A field's value, left where it is.
+    pub(crate) fn peek(&self, name: &str) -> Option<&'a RawValue> {
+        let found = self.0.iter().rfind(|(field, _)| field == name);
+        found.map(|(_, raw)| *raw).filter(|raw| raw.get() != "null")
+    }
+
+    /// Takes a field, whatever it is.
+    pub(crate) fn take(&mut self, name: &str) -> Option<&'a RawValue> {
+        let found = self.peek(name);
+        if self.0.iter().any(|(field, _)| field == name) {
+            self.0.retain(|(field, _)| field != name);
+        }
+        found
+    }
+
+    /// Takes a field that `read` understands; any other stays.
+    fn take_if<T>(&mut self, name: &str, read: impl FnOnce(&'a RawValue) -> Option<T>) -> Option<T> {
+        let value = self.peek(name).and_then(read)?;
+        self.take(name);
+        Some(value)
+    }
+
+    /// Takes a string.
+    pub(crate) fn string(&mut self, name: &str) -> Option<String> {
+        self.take_if(name, string)
+    }
+
+    /// Takes a string; of any other value, its JSON text.
+    pub(crate) fn text(&mut self, name: &str) -> Option<String> {
+        self.take(name).map(text)
+    }
+
+    /// Takes a whole number.
+    pub(crate) fn integer(&mut self, name: &str) -> Option<u64> {
+        self.take_if(name, |raw| raw.get().parse().ok())
+    }
+
+    /// Takes an object.
+    pub(crate) fn object(&mut self, name: &str) -> Option<Self> {
+        self.take_if(name, Self::of)
+    }
+
+    /// Takes an array.
+    pub(crate) fn array(&mut self, name: &str) -> Option<Vec<&'a RawValue>> {
+        self.take_if(name, array)
+    }
+
+    /// The names of the fields.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_ref())
+    }
+
+    /// What nobody took.
+    pub(crate) fn pairs(self) -> Vec<(Cow<'a, str>, &'a RawValue)> {
+        self.0
+    }
+
+    /// What nobody took, but `null`.
+    pub(crate) fn rest(self) -> impl Iterator<Item = (Cow<'a, str>, &'a RawValue)> {
+        self.0.into_iter().filter(|(_, raw)| raw.get() != "null")
+    }
+
+    /// What nobody took, to be kept with a message or a chunk.
+    pub(crate) fn extra(self, of: Owner) -> Extra {
+        let mut extra = Extra::new();
+        self.extend(of, &mut extra);
+        extra
+    }
+
+    /// Adds what nobody took, but names that are there.
+    pub(crate) fn extend(self, of: Owner, extra: &mut Extra) {
+        extra.add_new(self.rest().filter_map(|(name, raw)| Some((of.free(name), json(raw)?))));
+    }
+}
+
+/// What unknown fields are kept with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Owner {
+    Message,
+    Chunk,
+}
+
+impl Owner {
+    /// The transcript format's own fields: an unknown one of that name would be taken for them.
+    const fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Message => &[
+                "conversation",
+                "role",
+                "chunks",
+                "finish_reason",
+                "model",
+                "provider",
+                "created_at",
+                "turn_id",
+                "step_id",
+                "usage",
+                "id",
+                "native",
+            ],
+            Self::Chunk => &[
+                "type",
+                "text",
+                "annotations",
+                "signature",
+                "redacted",
+                "id",
+                "name",
+                "arguments",
+                "server",
+                "item_id",
+                "tool_call_id",
+                "content",
+                "is_error",
+                "url",
+                "mime_type",
+                "data",
+                "transcript",
+                "message",
+                "code",
+                "provider",
+                "kind",
+                "json",
+                "native",
+            ],
+        }
+    }
+
+    fn free(self, name: Cow<'_, str>) -> String {
+        if self.fields().contains(&name.as_ref()) { format!("native_{name}") } else { name.into_owned() }
+    }
+}
+
+/// A string's content.
+pub(crate) fn string(raw: &RawValue) -> Option<String> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// A string's content; of any other value, its JSON text.
+pub(crate) fn text(raw: &RawValue) -> String {
+    string(raw).unwrap_or_else(|| raw.get().to_owned())
+}
+
+/// An array's items.
+pub(crate) fn array(raw: &RawValue) -> Option<Vec<&RawValue>> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// Whether a value says nothing: `null`, or an empty string, array or object.
+pub(crate) fn is_empty(raw: &RawValue) -> bool {
+    let text = raw.get();
+    let inside = |open, close| text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
+    let is_blank = |inner: Option<&str>| inner.is_some_and(|inner| inner.trim().is_empty());
+    matches!(text, "null" | "\"\"") || is_blank(inside('[', ']')) || is_blank(inside('{', '}'))
+}
+
+/// A value, to be kept; `null` is none. One that is nested too deep is kept as a string that holds its text.
+pub(crate) fn json(raw: &RawValue) -> Option<Json> {
+    if raw.get() == "null" {
+        return None;
+    }
+    let kept = Json::from_raw(raw.to_owned());
+    kept.or_else(|_| Json::new(serde_json::to_string(raw.get()).unwrap_or_default())).ok()
+}
+
+/// A value as [`json`] keeps it, without white space between its tokens.
+pub(crate) fn compact(raw: &RawValue) -> Option<Json> {
+    let kept = json(raw)?;
+    Some(Json::new(crate::model::json_text::compact(kept.as_str())).unwrap_or(kept))
+}
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some((Name(name), value)) = map.next_entry()? {
+                    pairs.push((name, value));
+                }
+                Ok(Fields(pairs))
+            }
+        }
+        deserializer.deserialize_map(Pairs)
+    }
+}

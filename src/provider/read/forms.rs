@@ -1,0 +1,32 @@
+//! What wires call the things that all of them have: a part of each wire's row.
+
+/// How a wire declares tools.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ToolForm {
+    /// The field of the request that holds them.
+    pub(crate) field: &'static str,
+    /// The field of a tool that holds an array of declarations, where one tool stands for several functions.
+    pub(crate) list: Option<&'static str>,
+    /// The field of a tool that holds the declaration.
+    pub(crate) wrapper: Option<&'static str>,
+    /// Where a declaration has its JSON Schema.
+    pub(crate) schemas: &'static [&'static str],
+}
+
+/// Which texts of a stream grow from one object to the next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GrowingTexts {
+    /// The fields that tell texts apart which grow under the same names.
+    pub(crate) identity: &'static [&'static str],
+    /// Under these names they stand.
+    pub(crate) texts: &'static [&'static str],
+}
+
+/// Where an error has its words. Whatever the wire, a server before it may answer in its own way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ErrorForm {
+    /// The fields that may hold what went wrong.
+    pub(crate) words: &'static [&'static str],
+    /// The fields that may hold its code.
+    pub(crate) codes: &'static [&'static str],
+}

@@ -1,0 +1,80 @@
+//! A request that somebody has, broken ones too, to the messages in it.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::fields::Fields;
+use super::parsed::{Parsed, no_messages};
+use crate::error::{Error, Result};
+use crate::history::{ReportLine, Rule};
+use crate::provider::check::not_json::NotJson;
+use crate::provider::target::Target;
+
+/// Reads the messages of a request: of a whole one, or of just the array of its messages.
+///
+/// It takes what it can: results without calls, contents that are `null`, arguments that are objects, roles of other
+/// wires. What had to be taken for something else has its note; parts that are not known become opaque chunks, fields
+/// that are not known become `extra`. Nothing is judged and nothing repaired: see [`check`](crate::provider::check()) and
+/// [`repair`](crate::provider::repair()).
+///
+/// ```
+/// use conversation_store::model::{Chunk, Role};
+/// use conversation_store::provider::{Target, parse};
+///
+/// let request = r#"[{"role": "human", "content": "What time is it?"},
+///                   {"role": "tool", "tool_call_id": "call_1", "content": "10:34"}]"#;
+/// let parsed = parse(Target::OPENAI_CHAT, request)?;
+/// assert_eq!(parsed.messages[1].chunks, [Chunk::tool_result("call_1", "10:34")]);
+/// assert_eq!((parsed.messages[0].role, parsed.notes.len()), (Role::User, 1));
+/// # Ok::<(), conversation_store::Error>(())
+/// ```
+///
+/// # Errors
+/// `InvalidInput` if the text is no JSON, or has no list of messages.
+pub fn parse(target: Target, request: &str) -> Result<Parsed> {
+    let text = Readable::of(request);
+    Request::read(target, &text).map(|request| request.parsed)
+}
+
+/// A request's text as a JSON parser takes it: lone surrogate escapes are replaced.
+#[derive(Debug)]
+pub(crate) struct Readable<'a>(Cow<'a, str>);
+
+impl<'a> Readable<'a> {
+    pub(crate) fn of(request: &'a str) -> Self {
+        Self(crate::model::json_text::replace_lone_surrogates(request.trim_start_matches('\u{feff}')))
+    }
+}
+
+/// A request, taken apart.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    /// The names of its fields, in order.
+    pub(crate) names: Vec<String>,
+    pub(crate) parsed: Parsed,
+    /// What is no part of the conversation.
+    pub(crate) rest: Fields<'a>,
+}
+
+impl<'a> Request<'a> {
+    /// Takes a request apart. An array is that of the messages.
+    pub(crate) fn read(target: Target, text: &'a Readable<'_>) -> Result<Self> {
+        let wire = target.wire();
+        let request: &RawValue =
+            serde_json::from_str(&text.0).map_err(|error| Error::InvalidInput(NotJson::from(error).to_string()))?;
+        let fields = if request.get().starts_with('[') {
+            Some(Fields::one(wire.messages, request))
+        } else {
+            Fields::of(request)
+        };
+        let mut rest = fields.ok_or_else(|| no_messages(wire.messages))?;
+        let names = rest.names().map(str::to_owned).collect();
+        let mut parsed = (wire.parse)(target, &mut rest)?;
+        if matches!(text.0, Cow::Owned(_)) {
+            let detail = "lone surrogate escapes in the request are no characters; U+FFFD stands in their place";
+            parsed.notes.insert(0, ReportLine::new(Rule::SurrogateReplaced, detail));
+        }
+        Ok(Self { names, parsed, rest })
+    }
+}
