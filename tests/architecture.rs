@@ -15,8 +15,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("record", &["error", "model"]),
     ("history", &["error", "model", "record"]),
     ("log", &["error", "history", "model", "record"]),
+    ("embedded", &["error", "history", "log", "model", "record"]),
     ("provider", &["error", "history", "model"]),
-    ("store", &["error", "history", "log", "model", "provider"]),
+    ("store", &["embedded", "error", "history", "log", "model", "provider"]),
     // The program is a user of the library, by its public interface.
     ("cli", &[]),
 ];
@@ -81,7 +82,7 @@ fn the_files_of_the_log_import_one_another_without_a_circle() {
 }
 
 /// Folders of src/ in which files import one another in a circle still.
-const WITH_CIRCLES: &[&str] = &["model", "record", "log", "cli"];
+const WITH_CIRCLES: &[&str] = &["model", "record", "embedded", "cli"];
 
 #[test]
 fn no_files_of_a_folder_import_one_another_in_a_circle() {

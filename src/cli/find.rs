@@ -31,7 +31,8 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     for item in &items {
         output.result(item, || {
             let chunk = item.chunk_index.map_or_else(String::new, |chunk| format!(", chunk {chunk}"));
-            let name = text::printable(&item.key.clone().unwrap_or_else(|| item.conversation.to_string()));
+            let name = item.key.clone().unwrap_or_else(|| item.conversation.to_string());
+            let name = text::printable(&name);
             format!("{name}: message {}{chunk}, seq {}", item.message_index, item.seq)
         })?;
     }
