@@ -3,7 +3,7 @@
 use std::sync::MutexGuard;
 
 use super::core::Core;
-use super::limits::{check_key, check_messages, check_name};
+use super::limits::{check_append, check_key, check_messages, check_name};
 use super::options::{AppendOptions, Durability, ExpectedHead, Receipt};
 use super::place::{Draft, Placed};
 use super::state::{Pending, State};
@@ -49,6 +49,7 @@ impl Core {
         check_key(name)?;
         let content = check_messages(messages)?;
         let body = Body::messages(messages, content)?;
+        check_append(body.len())?;
         let terms = Terms::new(options, options.durability, body.content())?;
         let id = name.id();
         let _pin = self.pin(id)?;
