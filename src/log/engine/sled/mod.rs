@@ -22,6 +22,8 @@ const DEFAULT_CACHE_BYTES: u64 = 64 * 1024 * 1024;
 /// sled's cache notes accesses in 256 queues and evicts nothing before a queue has 64 of them, however large the pages are
 /// (`lru.rs`). So a value is accessed once for each so many of its bytes: else large ones would fill the memory.
 const BYTES_OF_AN_ACCESS: usize = cut::PIECE_BYTES;
+/// The most memory that is taken for a large value before it is read: its length may be damaged.
+const MOST_AHEAD: usize = 1024 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Sled {
@@ -91,8 +93,8 @@ impl Sled {
         let _no_other = self.reading.read().unwrap_or_else(PoisonError::into_inner);
         let Some(stored) = self.call("read", |tree| tree.get(key))? else { return Ok(None) };
         let Some((length, first)) = cut::first(&stored) else { return Ok(Some((stored.to_vec(), stored.len()))) };
-        // A damaged length must not claim memory: no value is made larger than what is read of it.
-        let mut value = first.to_vec();
+        let mut value = Vec::with_capacity(length.min(MOST_AHEAD));
+        value.extend_from_slice(first);
         self.pieces(key, &mut |_, piece| value.extend_from_slice(&piece))?;
         Ok(Some((value, length)))
     }
