@@ -97,10 +97,9 @@ impl Core {
         }
         // An origin without entries stands at the next seq itself.
         let records = (key::prefix(key::RECORD, id), key::record(id, next_seq.saturating_add(1)));
-        let parts = (key::prefix(key::PART, id), key::part(id, next_seq, 0));
         let prefixed = |kind| (key::prefix(kind, id), key::after(&key::prefix(kind, id)));
         let others = [key::FORK, key::RECEIPT, key::TOMBSTONE, key::ITEM].map(prefixed);
-        for (start, end) in [records, parts].into_iter().chain(others) {
+        for (start, end) in [records].into_iter().chain(others) {
             let mut result = Ok(());
             self.engine.scan(&start..&end, Order::Ascending, &mut |key, value| {
                 if !is_durable(key, value, next_seq, id) {
@@ -162,7 +161,7 @@ pub(crate) fn restore(
 ) -> Result<BackupSummary> {
     let (input, size) = open(path)?;
     let mut is_empty = true;
-    engine.scan(&[]..&[u8::MAX; 32], Order::Ascending, &mut |_, _| {
+    engine.keys(&[]..&[u8::MAX; 32], Order::Ascending, &mut |_, _| {
         is_empty = false;
         ControlFlow::Break(())
     })?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::core::{COMMIT, Core};
 use super::state::{Pending, Room, Signal, State, Unsealed, Waiter};
-use crate::embedded::engine::{Batch, Directory};
+use crate::embedded::engine::{Batch, Directory, LARGE_BYTES};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 use crate::record::{self, Commit, Head, key};
@@ -117,15 +117,16 @@ impl Core {
 
     fn write(&self, last: Commit, pending: &mut [Pending]) -> Result<Commit> {
         let mut commit = Commit { number: last.number + 1, ..last };
-        let mut batch = Batch::default();
+        let (mut batch, mut rewrites) = (Batch::default(), false);
         let mut heads: HashMap<ConversationId, Option<Arc<Head>>> = HashMap::new();
         for pending in pending {
             if let Some(Unsealed { conversation, first_seq, mut header, body }) = pending.record.take() {
                 header.commit = commit.number;
-                let values = record::seal_record(conversation, first_seq, &header, body)?;
-                batch.ops.extend(values.into_iter().map(|(key, value)| (key, Some(value))));
+                let (key, value) = record::seal_record(conversation, first_seq, &header, body)?;
+                batch.put(key, value);
             }
             batch.ops.append(&mut pending.ops);
+            rewrites |= pending.rewrites || pending.before.as_ref().is_some_and(|head| head.size() > LARGE_BYTES / 2);
             if let Some((id, head)) = &pending.head {
                 commit.count(pending.before.as_deref(), head.as_deref());
                 heads.insert(*id, head.clone());
@@ -147,7 +148,7 @@ impl Core {
         let key = key::meta(COMMIT);
         let value = record::seal(&key, &commit)?;
         batch.put(key, value);
-        self.engine.write(batch)?;
+        if rewrites { self.engine.rewrite(batch) } else { self.engine.write(batch) }?;
         self.engine.sync()?;
         let watermark = self.engine.directory().map(Directory::watermark);
         watermark.map_or(Ok(()), |watermark| watermark.set(commit.number)).map(|()| commit)

@@ -14,6 +14,8 @@ use crate::record::{self, ForkPoint, Record, Tombstone, key};
 
 /// Keys that are erased in one batch.
 const ERASE_KEYS: usize = 256;
+/// Bytes of values from which a batch is written: an engine may keep large values in many pieces.
+const ERASE_BYTES: usize = 4 * 1024 * 1024;
 
 type Write<'a> = &'a mut dyn FnMut(Batch) -> Result<()>;
 
@@ -37,7 +39,7 @@ impl Core {
         self.settle(id, &mut |batch| {
             let state = self.lock();
             state.check_writable()?;
-            self.queue_durable(state, Pending { ops: batch.ops, ..Pending::default() })
+            self.queue_durable(state, Pending { ops: batch.ops, rewrites: true, ..Pending::default() })
         })?;
         let reserved = self.tombstone(id)?.is_some();
         self.lock().slot(id).reserved = reserved;
@@ -54,7 +56,7 @@ impl Core {
                 self.erase_behind(id, &tombstone, keep_to, write)?;
                 break;
             }
-            for kind in [key::RECORD, key::PART, key::RECEIPT, key::ITEM] {
+            for kind in [key::RECORD, key::RECEIPT, key::ITEM] {
                 let prefix = key::prefix(kind, id);
                 self.erase(prefix.clone(), &key::after(&prefix), write)?;
             }
@@ -75,34 +77,35 @@ impl Core {
         let first = tombstone.first_seq();
         let segment = Segment { conversation: id, first, last: keep_to };
         let next_message_index = self.next_message_index_at(&[segment], keep_to)?;
-        let mut cut = Ok(Vec::new());
+        let mut cut = None;
         self.record_at(&[segment], keep_to, &mut |record: &Record<'_>| {
             if record.first_seq + record.len() > keep_to + 1 {
-                let parts = self.parts_of(id, record.first_seq)?;
-                cut = record::truncate(id, record, parts, keep_to, next_message_index);
+                cut = Some(record::truncate(id, record, keep_to, next_message_index)?);
             }
             Ok(())
         })?;
-        let ops = cut?;
-        if !ops.is_empty() {
-            write(Batch { ops })?;
+        if let Some((key, value)) = cut {
+            let mut batch = Batch::default();
+            batch.put(key, value);
+            write(batch)?;
         }
         let receipts = key::prefix(key::RECEIPT, id);
         self.erase(receipts.clone(), &key::after(&receipts), write)?;
         for keys in self.items_behind(id, keep_to)?.chunks(ERASE_KEYS) {
             write(Batch { ops: keys.iter().map(|key| (key.clone(), None)).collect() })?;
         }
-        self.erase(key::record(id, keep_to + 1), &key::after(&key::prefix(key::RECORD, id)), write)?;
-        self.erase(key::part(id, keep_to + 1, 0), &key::after(&key::prefix(key::PART, id)), write)
+        self.erase(key::record(id, keep_to + 1), &key::after(&key::prefix(key::RECORD, id)), write)
     }
 
     /// Removes a range of keys, in batches.
     fn erase(&self, start: Vec<u8>, end: &[u8], write: Write<'_>) -> Result<()> {
         loop {
-            let mut batch = Batch::default();
-            self.engine.scan(&start..end, Order::Ascending, &mut |key, _| {
+            let (mut batch, mut bytes) = (Batch::default(), 0);
+            self.engine.keys(&start..end, Order::Ascending, &mut |key, length| {
                 batch.remove(key.to_vec());
-                if batch.ops.len() == ERASE_KEYS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                bytes += length;
+                let is_full = batch.ops.len() == ERASE_KEYS || bytes >= ERASE_BYTES;
+                if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
             if batch.ops.is_empty() {
                 return Ok(());
@@ -131,7 +134,7 @@ impl Core {
     pub(super) fn finish_deletions(&self) -> Result<()> {
         for id in self.ids(key::TOMBSTONE)? {
             self.settle(id, &mut |batch| {
-                self.engine.write(batch)?;
+                self.engine.rewrite(batch)?;
                 self.engine.sync()
             })?;
         }

@@ -63,7 +63,7 @@ impl Core {
     /// Whether there is a key that begins like this.
     pub(super) fn has_any(&self, prefix: &[u8]) -> Result<bool> {
         let mut found = false;
-        self.engine.scan(prefix..&key::after(prefix), Order::Ascending, &mut |_, _| {
+        self.engine.keys(prefix..&key::after(prefix), Order::Ascending, &mut |_, _| {
             found = true;
             ControlFlow::Break(())
         })?;

@@ -73,7 +73,7 @@ impl Core {
     fn item_seqs(&self, segment: Segment, item: &str) -> Result<Vec<u64>> {
         let prefix = key::items(segment.conversation, &record::digest(item.as_bytes()));
         let mut seqs = Vec::new();
-        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
+        self.engine.keys(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
             seqs.extend(key::parse_item(key).filter(|seq| (segment.first..=segment.last).contains(seq)));
             ControlFlow::Continue(())
         })?;
@@ -98,7 +98,7 @@ impl Core {
     pub(super) fn item_keys(&self, id: ConversationId, last: u64) -> Result<BTreeSet<Vec<u8>>> {
         let prefix = key::prefix(key::ITEM, id);
         let mut keys = BTreeSet::new();
-        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
+        self.engine.keys(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
             if key::parse_item(key).is_none_or(|seq| seq <= last) {
                 keys.insert(key.to_vec());
             }

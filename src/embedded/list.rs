@@ -32,7 +32,7 @@ impl Core {
             None => all.clone(),
         };
         let (mut result, mut current, mut found) = (Ok(()), None, Vec::new());
-        self.engine.scan(&start..&key::after(&all), Order::Ascending, &mut |key, _| {
+        self.engine.keys(&start..&key::after(&all), Order::Ascending, &mut |key, _| {
             let Some((_, second, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
             if current != Some(second) {
                 pager.add(current.unwrap_or(second), &mut found);
@@ -55,7 +55,7 @@ impl Core {
     fn list_tagged(&self, query: &ListQuery, tag: &str, pager: &mut Pager<'_>) -> Result<()> {
         let prefix = key::tagged(&record::digest(query.owner.as_bytes()), &record::digest(tag.as_bytes()));
         let mut ids = Vec::new();
-        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
+        self.engine.keys(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
             ids.extend(key::parse_tag(key));
             ControlFlow::Continue(())
         })?;

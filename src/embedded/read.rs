@@ -1,6 +1,5 @@
 //! Records back out, across forks.
 
-use std::borrow::Cow;
 use std::ops::{ControlFlow, RangeInclusive};
 
 use super::core::Core;
@@ -10,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::history::Entry;
 use crate::history::{Grouped, Grouper};
 use crate::model::ConversationId;
-use crate::record::{self, Head, Record, key};
+use crate::record::{Head, Record, key};
 
 /// What a reader is shown.
 #[derive(Debug)]
@@ -63,33 +62,27 @@ impl Core {
         let start = if from > first { self.first_seq_at(conversation, first, from)? } else { first };
         let (lower, upper) = (key::record(conversation, start), key::record(conversation, last + 1));
         let mut run = Run { conversation, order, next: Some(if order == Order::Ascending { start } else { last }) };
-        let mut failed = None;
         let mut broke = ControlFlow::Continue(());
         self.engine.scan(&lower..&upper, order, &mut |key, value| {
             let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
-            let flow = self.with_record(conversation, first_seq, value, &mut |record| match record {
+            let mut show = || match Record::open(conversation, first_seq, value) {
                 Ok(record) => {
                     if let Some(gap) = run.step(first_seq, record.len()) {
                         visit(Item::Damaged(gap))?;
                     }
-                    visit(Item::Record { record, last, own })
-                }
-                Err(error @ (Error::Corrupt { .. } | Error::UnsupportedVersion { .. })) => {
-                    run.next = None;
-                    visit(Item::Damaged(error))
+                    visit(Item::Record { record: &record, last, own })
                 }
                 Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
+                    run.next = None;
+                    visit(Item::Damaged(self.torn(conversation, first_seq, error)))
                 }
-            });
-            broke = flow;
-            flow
+            };
+            broke = show();
+            broke
         })?;
-        match (failed, run.rest(start, last)) {
-            (Some(error), _) => Err(error),
-            (None, Some(gap)) if broke.is_continue() => Ok(visit(Item::Damaged(gap))),
-            (None, _) => Ok(broke),
+        match run.rest(start, last) {
+            Some(gap) if broke.is_continue() => Ok(visit(Item::Damaged(gap))),
+            _ => Ok(broke),
         }
     }
 
@@ -97,58 +90,19 @@ impl Core {
     fn first_seq_at(&self, conversation: ConversationId, first: u64, seq: u64) -> Result<u64> {
         let (lower, upper) = (key::record(conversation, first), key::record(conversation, seq + 1));
         let mut found = seq;
-        self.engine.scan(&lower..&upper, Order::Descending, &mut |key, _| {
+        self.engine.keys(&lower..&upper, Order::Descending, &mut |key, _| {
             found = key::parse_record(key).map_or(seq, |(_, first_seq)| first_seq);
             ControlFlow::Break(())
         })?;
         Ok(found)
     }
 
-    /// Opens a record from its first value, and its further parts if there are any.
-    fn with_record(
-        &self,
-        conversation: ConversationId,
-        first_seq: u64,
-        value: &[u8],
-        visit: &mut dyn FnMut(Result<&Record<'_>>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let mut value = Cow::Borrowed(value);
-        loop {
-            let error = match self.whole(conversation, first_seq, &value) {
-                Ok(whole) => match Record::open(conversation, first_seq, &whole) {
-                    Ok(record) => return visit(Ok(&record)),
-                    Err(error) => error,
-                },
-                Err(error) => error,
-            };
-            // A redaction may have come between the first value and the others.
-            match self.engine.get(&key::record(conversation, first_seq)) {
-                Ok(Some(now)) if now != *value => value = Cow::Owned(now),
-                Ok(_) => return visit(Err(error)),
-                Err(error) => return visit(Err(error)),
-            }
+    /// Why the engine cannot give a record whole, if that is so: it says more than the checksum of what is there.
+    fn torn(&self, conversation: ConversationId, first_seq: u64, error: Error) -> Error {
+        match self.engine.get(&key::record(conversation, first_seq)) {
+            Err(torn @ Error::Corrupt { .. }) => at(torn, conversation, first_seq),
+            _ => error,
         }
-    }
-
-    /// All bytes of a record.
-    fn whole<'a>(&self, conversation: ConversationId, first_seq: u64, value: &'a [u8]) -> Result<Cow<'a, [u8]>> {
-        match record::parts(value).map_err(|error| at(error, conversation, first_seq))? {
-            0 => Ok(Cow::Borrowed(value)),
-            parts => self.join(conversation, first_seq, value, parts).map(Cow::Owned),
-        }
-    }
-
-    fn join(&self, conversation: ConversationId, first_seq: u64, value: &[u8], parts: u32) -> Result<Vec<u8>> {
-        let mut joined = value.to_vec();
-        for part in 0..parts {
-            let bytes = self.engine.get(&key::part(conversation, first_seq, part))?.ok_or_else(|| Error::Corrupt {
-                conversation: Some(conversation),
-                seq: Some(first_seq),
-                detail: format!("part {part} of a record is missing"),
-            })?;
-            joined.extend_from_slice(&bytes);
-        }
-        Ok(joined)
     }
 
     /// Shows the one record that holds a seq.

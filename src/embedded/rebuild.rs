@@ -199,13 +199,13 @@ impl Core {
         for id in ids.into_iter().filter(|id| !deleted.contains(id)) {
             self.rebuild(id, accept_loss, &mut batch)?;
             if batch.ops.len() >= REBUILD_BATCH {
-                self.engine.write(std::mem::take(&mut batch))?;
+                self.engine.rewrite(std::mem::take(&mut batch))?;
                 self.engine.sync()?;
             }
         }
-        self.engine.write(std::mem::take(&mut batch))?;
+        self.engine.rewrite(std::mem::take(&mut batch))?;
         self.remove_stray_index_entries(&mut batch)?;
-        self.engine.write(batch)?;
+        self.engine.rewrite(batch)?;
         self.engine.sync()
     }
 
@@ -261,7 +261,7 @@ impl Core {
     fn remove_stray_index_entries(&self, batch: &mut Batch) -> Result<()> {
         let prefix = [key::INDEX];
         let mut failed = Ok(());
-        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
+        self.engine.keys(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
             let Some((_, _, id)) = key::parse_index(key) else {
                 batch.remove(key.to_vec());
                 return ControlFlow::Continue(());

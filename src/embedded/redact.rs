@@ -47,13 +47,9 @@ impl Core {
         self.read(id, &segments, 1..=head.next_seq - 1, Order::Ascending, &mut |item| {
             let Item::Record { record, last, .. } = item else { return ControlFlow::Continue(()) };
             let owner = owner(&segments, record.first_seq).unwrap_or(id);
-            let parts = self.parts_of(owner, record.first_seq);
-            let rewritten = parts.and_then(|parts| {
-                record::redact(owner, record, parts, message, chunk, last, &mut |chunk| seen.insert(chunk))
-            });
-            match rewritten {
-                Ok(Some(mut ops)) => {
-                    found.ops.append(&mut ops);
+            match record::redact(owner, record, message, chunk, last, &mut |chunk| seen.insert(chunk)) {
+                Ok(Some((key, value))) => {
+                    found.ops.push((key, Some(value)));
                     found.owners.insert(owner);
                     found.seqs.push((record.first_seq, record.first_seq + record.len() - 1));
                 }
@@ -88,12 +84,6 @@ impl Core {
             self.queue_durable(self.lock(), Pending { head: Some((id, Some(head))), ..Pending::default() })?;
         }
         Ok(())
-    }
-
-    /// How many further values a record has.
-    pub(super) fn parts_of(&self, id: ConversationId, first_seq: u64) -> Result<u32> {
-        let value = self.engine.get(&key::record(id, first_seq))?;
-        value.map_or(Ok(0), |value| record::parts(&value))
     }
 
     /// Takes the content digests out of the idempotency records of appends that were rewritten.

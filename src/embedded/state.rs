@@ -177,6 +177,8 @@ pub(super) struct Pending {
     pub(super) record: Option<Unsealed>,
     pub(super) ops: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     pub(super) bytes: usize,
+    /// Whether the ops may replace or remove large values.
+    pub(super) rewrites: bool,
     /// The conversation, and its head after this write (absent: it is deleted).
     pub(super) head: Option<(ConversationId, Option<Arc<Head>>)>,
     /// The head before this write: set when it is queued.

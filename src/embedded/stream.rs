@@ -7,7 +7,7 @@ use super::place::{Draft, Placed};
 use super::state::{Room, State};
 use super::writer::{Closed, Writer};
 use crate::error::{Error, Result};
-use crate::log::limits::{check_append, check_key};
+use crate::log::limits::{check_key, check_known};
 use crate::log::{Durability, Receipt};
 use crate::model::{Chunk, FinishReason, Json, Message, Metadata, Name, Role};
 use crate::record::{Body, Head, InterruptCause};
@@ -20,8 +20,8 @@ impl Core {
         check_key(name)?;
         let mut body = Body::new();
         let message = Message { metadata, ..Message::new(role, []) };
+        check_known(&message)?;
         body.begin(0, role, Some(self.epoch), &message)?;
-        check_append(body.len())?;
         let id = name.id();
         let _pin = self.pin(id)?;
         let mut state = self.writable(id, Durability::Durable)?;
@@ -139,6 +139,7 @@ impl Core {
     ) -> Result<Receipt> {
         let id = writer.name.id();
         let end = Message { finish_reason, usage, metadata, ..Message::new(writer.role, []) };
+        check_known(&end)?;
         loop {
             // Waiting with the buffer locked would hold up the background thread.
             drop(self.writable_while(id, Durability::Durable, |state| state.check_live(writer))?);

@@ -92,6 +92,13 @@ impl Head {
         Ok(head)
     }
 
+    /// About how many bytes it takes.
+    pub(crate) fn size(&self) -> usize {
+        let texts = self.key.iter().chain(&self.title).chain(&self.tags).chain([&self.owner]);
+        let unfinished = self.open.len() + self.interrupted.len();
+        size_of::<Self>() + texts.map(String::len).sum::<usize>() + unfinished * size_of::<u64>()
+    }
+
     /// Notes that a message which was begun is finished.
     pub(crate) fn close(&mut self, message: u64) {
         self.open.retain(|open| *open != message);

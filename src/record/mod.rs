@@ -23,9 +23,7 @@ pub(crate) use envelope::{open, seal};
 pub(crate) use head::{Commit, ForkPoint, Head, Parent, Receipt, StoreInfo, TitleSource, Tombstone};
 pub(crate) use read::role;
 pub(crate) use rewrite::{Replacement, redact, truncate};
-#[cfg(test)]
-pub(crate) use split::PART_BYTES;
-pub(crate) use split::{Header, Line, Origin, Record, parts, seal_record};
+pub(crate) use split::{Header, Line, Origin, Record, seal_record};
 pub(crate) use v1::{Header as MessageHeader, InterruptCause, Meta, Redact, Remove, Rewind, Summary};
 
 /// The version of all values that this crate writes.

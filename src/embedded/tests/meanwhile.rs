@@ -90,14 +90,6 @@ fn said(log: &Embedded) -> Vec<Vec<Chunk>> {
 }
 
 #[test]
-fn a_redaction_between_two_parts_is_no_damage() {
-    let (engine, log) = eventful(key::PART, |core| drop(core.redact(&chat(), 0, None).unwrap()));
-    let wanted = ["[redacted]", "small", "last"].map(|text| vec![Chunk::text(text)]);
-    assert_eq!(said(&log), wanted);
-    assert!(engine.next.lock().unwrap().is_none());
-}
-
-#[test]
 fn a_conversation_that_is_deleted_and_made_anew_is_no_damage() {
     let anew = |core: &Core| {
         core.delete(&chat()).unwrap();

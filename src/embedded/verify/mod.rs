@@ -56,7 +56,7 @@ impl Core {
         let end = key::after(&[kind]);
         loop {
             let mut next = None;
-            self.engine.scan(&start..&end, Order::Ascending, &mut |key, _| {
+            self.engine.keys(&start..&end, Order::Ascending, &mut |key, _| {
                 next = key::parse_id(key);
                 ControlFlow::Break(())
             })?;

@@ -16,7 +16,6 @@ use crate::record::key;
 /// What hangs on a conversation's records.
 const DEPENDENTS: &[(u8, &str)] = &[
     (key::RECORD, "it has records, but no head"),
-    (key::PART, "it has parts of records, but no head"),
     (key::RECEIPT, "it has idempotency records, but no head"),
     (key::ITEM, "it stands in the index of item ids, but has no head"),
 ];
@@ -46,7 +45,7 @@ impl Core {
         let mut odd = Vec::new();
         let mut result = Ok(());
         let prefix = [key::INDEX];
-        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
+        self.engine.keys(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
             let Some((_, _, id)) = key::parse_index(key) else {
                 found.problems.push(Problem::of_store("a key of the listing index cannot be read"));
                 return ControlFlow::Continue(());
