@@ -63,21 +63,21 @@ impl Core {
         let (lower, upper) = (key::record(conversation, start), key::record(conversation, last + 1));
         let mut run = Run { conversation, order, next: Some(if order == Order::Ascending { start } else { last }) };
         let mut broke = ControlFlow::Continue(());
+        let mut show = |first_seq, value: &[u8]| match Record::open(conversation, first_seq, value) {
+            Ok(record) => {
+                if let Some(gap) = run.step(first_seq, record.len()) {
+                    visit(Item::Damaged(gap))?;
+                }
+                visit(Item::Record { record: &record, last, own })
+            }
+            Err(error) => {
+                run.next = None;
+                visit(Item::Damaged(self.torn(conversation, first_seq, error)))
+            }
+        };
         self.engine.scan(&lower..&upper, order, &mut |key, value| {
             let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
-            let mut show = || match Record::open(conversation, first_seq, value) {
-                Ok(record) => {
-                    if let Some(gap) = run.step(first_seq, record.len()) {
-                        visit(Item::Damaged(gap))?;
-                    }
-                    visit(Item::Record { record: &record, last, own })
-                }
-                Err(error) => {
-                    run.next = None;
-                    visit(Item::Damaged(self.torn(conversation, first_seq, error)))
-                }
-            };
-            broke = show();
+            broke = show(first_seq, value);
             broke
         })?;
         match run.rest(start, last) {

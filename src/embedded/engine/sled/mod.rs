@@ -25,6 +25,9 @@ const BYTES_OF_AN_ACCESS: usize = cut::PIECE_BYTES;
 /// The most memory that is taken for a large value before it is read: its length may be damaged.
 const MOST_AHEAD: usize = 1024 * 1024;
 
+/// What a walk over the tree calls: with a key and what is stored under it.
+type VisitStored<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>>;
+
 #[derive(Debug)]
 pub(crate) struct Sled {
     handle: Handle,
@@ -62,12 +65,7 @@ impl Sled {
     }
 
     /// Visits what is stored in a range, without the pieces of large values.
-    fn walk(
-        &self,
-        range: Range<&[u8]>,
-        order: Order,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
+    fn walk(&self, range: Range<&[u8]>, order: Order, visit: VisitStored<'_>) -> Result<()> {
         // The pieces stand behind all keys of the log.
         let range = range.start..range.end.min(&[RESERVED]);
         if range.start >= range.end {
