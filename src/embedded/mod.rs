@@ -68,6 +68,7 @@ impl Embedded {
     /// Opens the log on an engine. `window` is how long a buffered write may wait.
     pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, window: Duration, opening: Opening) -> Result<Self> {
         let core = Arc::new(open::open(engine, clock, opening)?);
+        core.ticker.start();
         let background = std::thread::Builder::new().name("conversation-store".to_owned()).spawn({
             let core = Arc::clone(&core);
             move || {

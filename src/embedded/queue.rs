@@ -31,10 +31,15 @@ impl Core {
             if !full && !state.is_frozen(id) {
                 return Ok(state);
             }
-            if full {
-                self.ticker.hurry();
+            if full && !self.ticker.hurry() && !state.led {
+                // Nobody else makes room.
+                state.led = true;
+                drop(state);
+                self.lead(None)?;
+                state = self.lock();
+            } else {
+                state = self.wait_for_room(state);
             }
-            state = self.wait_for_room(state);
         }
     }
 

@@ -16,7 +16,8 @@ struct Signal {
     /// When the first write was buffered that no tick has seen yet.
     since: Option<Instant>,
     hurry: bool,
-    stop: bool,
+    /// Somebody waits for ticks, or will.
+    runs: bool,
 }
 
 impl Ticker {
@@ -29,15 +30,22 @@ impl Ticker {
         }
     }
 
-    /// A tick is due now.
-    pub(super) fn hurry(&self) {
-        self.lock().hurry = true;
+    /// A tick is due now. False: none comes, as the store is being opened or closed.
+    pub(super) fn hurry(&self) -> bool {
+        let mut signal = self.lock();
+        signal.hurry = true;
         self.changed.notify_all();
+        signal.runs
+    }
+
+    /// Ticks come from now on.
+    pub(super) fn start(&self) {
+        self.lock().runs = true;
     }
 
     /// No tick comes any more.
     pub(super) fn stop(&self) {
-        self.lock().stop = true;
+        self.lock().runs = false;
         self.changed.notify_all();
     }
 
@@ -46,7 +54,7 @@ impl Ticker {
         let mut signal = self.lock();
         loop {
             let left = signal.since.map(|since| window.saturating_sub(since.elapsed()));
-            if signal.stop {
+            if !signal.runs {
                 return false;
             }
             if signal.hurry || left == Some(Duration::ZERO) {
