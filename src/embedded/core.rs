@@ -1,5 +1,6 @@
 //! What the log's threads share, and the slots of the conversations in use.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -44,6 +45,12 @@ pub(crate) struct Core {
     pub(super) published: Condvar,
     /// One fork or deletion at a time.
     pub(super) structure: Mutex<()>,
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Embedded").field("engine", &self.engine).field("epoch", &self.epoch).finish_non_exhaustive()
+    }
 }
 
 /// Keeps a conversation's slot in memory.

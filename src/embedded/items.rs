@@ -70,7 +70,7 @@ impl Core {
     }
 
     /// The seqs under which the index has an item id, in order.
-    fn item_seqs(&self, segment: Segment, item: &str) -> Result<Vec<u64>> {
+    pub(super) fn item_seqs(&self, segment: Segment, item: &str) -> Result<Vec<u64>> {
         let prefix = key::items(segment.conversation, &record::digest(item.as_bytes()));
         let mut seqs = Vec::new();
         self.engine.keys(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {

@@ -25,6 +25,7 @@ mod queue;
 mod read;
 mod rebuild;
 mod redact;
+mod seam;
 mod segments;
 mod state;
 mod stream;
@@ -57,10 +58,7 @@ pub(crate) struct Embedded {
 
 impl fmt::Debug for Embedded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Embedded")
-            .field("engine", &self.core.engine)
-            .field("epoch", &self.core.epoch)
-            .finish_non_exhaustive()
+        self.core.fmt(f)
     }
 }
 

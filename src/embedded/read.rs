@@ -8,19 +8,10 @@ use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
 use crate::history::Entry;
 use crate::history::{Grouped, Grouper};
+pub(crate) use crate::log::Reading as Item;
+use crate::log::Visit;
 use crate::model::ConversationId;
 use crate::record::{Head, Record, key};
-
-/// What a reader is shown.
-#[derive(Debug)]
-pub(crate) enum Item<'a> {
-    /// A record; entries above `last` do not belong to the conversation. `own` unless it is an ancestor's.
-    Record { record: &'a Record<'a>, last: u64, own: bool },
-    /// Entries from this error's seq on cannot be read; later records may follow.
-    Damaged(Error),
-}
-
-type Visit<'a> = &'a mut dyn FnMut(Item<'_>) -> ControlFlow<()>;
 
 impl Core {
     /// Shows the records that hold the seqs of a range.
@@ -152,7 +143,7 @@ impl Core {
 
     /// Whether a conversation is the one whose head this was: what is missing in one that was deleted meanwhile, and made
     /// anew perhaps, is no damage.
-    fn is_still(&self, id: ConversationId, head: &Head) -> Result<bool> {
+    pub(super) fn is_still(&self, id: ConversationId, head: &Head) -> Result<bool> {
         let now = self.published_head(id)?;
         Ok(now.is_some_and(|now| now.created == head.created && now.next_seq >= head.next_seq))
     }

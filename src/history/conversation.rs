@@ -1,5 +1,6 @@
 //! A loaded conversation.
 
+use super::cursor::Cursor;
 use super::group::{Grouped, MessageState, StoredMessage, Summary};
 use super::reconcile::{self, Calls, ReportLine, Rule, Site, is_cut_off, is_pending};
 use crate::model::{Body, Chunk, ConversationId, Role};
@@ -52,6 +53,12 @@ impl Conversation {
 
     pub(crate) const fn source(&self) -> Option<Source> {
         self.source
+    }
+
+    /// Where the log goes on after what was loaded; absent if it was not loaded from a store.
+    #[must_use]
+    pub fn cursor(&self) -> Option<Cursor> {
+        self.source.map(|source| Cursor { seq: source.seq, incarnation: Some(source.incarnation) })
     }
 
     /// The first message that what comes later may change, and the seq of its first entry: one that is open, or one whose

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use serde::{Serialize, Serializer};
+
 use crate::error::{Error, Result};
 use crate::model::{Chunk, FinishReason, Message, Metadata, Role, Timestamp};
 use crate::record::{self, Line, MessageHeader, Record, Remove, Rewind};
@@ -149,6 +151,12 @@ impl MessageState {
     }
 }
 
+impl Serialize for MessageState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 /// All visible messages in the order of their index, the summary of some of them, and what could not be read.
 #[derive(Debug, Default)]
 pub(crate) struct Grouped {
@@ -177,6 +185,8 @@ pub(crate) struct Grouper {
     messages: Vec<StoredMessage>,
     /// The messages whose beginning was not read: their state is not known.
     headless: Vec<u64>,
+    /// The messages that the log says were interrupted.
+    ended: Vec<u64>,
     rewinds: Vec<Rewind>,
     removals: Vec<Remove>,
     summaries: Vec<Summary>,
@@ -195,6 +205,7 @@ impl Grouper {
             live,
             messages,
             headless: Vec::new(),
+            ended: Vec::new(),
             rewinds: Vec::new(),
             removals: Vec::new(),
             summaries: Vec::new(),
@@ -214,9 +225,11 @@ impl Grouper {
         self
     }
 
-    /// The messages that have begun and of which nothing more can come.
-    pub(crate) fn whole(&self) -> usize {
-        self.messages.iter().take_while(|stored| stored.state == MessageState::Complete).count()
+    /// The index of the message at a position, if nothing more of it can come.
+    pub(crate) fn whole_at(&self, position: usize) -> Option<u64> {
+        let stored = self.messages.get(position)?;
+        let is_whole = stored.state == MessageState::Complete || self.ended.contains(&stored.index);
+        is_whole.then_some(stored.index)
     }
 
     /// Takes a record; entries above `last` do not belong to the conversation. `own` unless it is an ancestor's.
@@ -307,6 +320,7 @@ impl Grouper {
                 let index = record.message_index(interrupt.message);
                 if let Some(stored) = self.find(index).ok().and_then(|at| self.messages.get_mut(at)) {
                     (stored.state, stored.last_seq) = (MessageState::Interrupted, seq);
+                    self.ended.push(index);
                 }
                 Ok(())
             }

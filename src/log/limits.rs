@@ -1,5 +1,7 @@
 use crate::error::{Error, Result};
-use crate::model::{Audio, Body, Chunk, Extra, File, Image, Message, Metadata, Name, Native, Output, Part, PartBody};
+use crate::model::{
+    Audio, Body, Chunk, Extra, File, Image, Json, Message, Metadata, Name, Native, Output, Part, PartBody, json_text,
+};
 
 /// The largest sizes that the store takes. They count what is stored: a provider's own block and unknown fields too.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ impl Limits {
     pub const NAME_BYTES: usize = 1024;
     /// Parts of one tool result: in memory each takes more than its bytes.
     pub const RESULT_PARTS: usize = 100_000;
+    /// Bytes of a conversation's metadata: 64 KiB.
+    pub const METADATA_BYTES: usize = 64 * 1024;
     /// Tags of one conversation.
     pub const TAGS: usize = 32;
 }
@@ -64,6 +68,18 @@ pub(crate) fn check_tags(tags: &[String]) -> Result<()> {
         if tag.trim().is_empty() {
             return Err(Error::InvalidInput("a tag needs a letter or a sign".to_owned()));
         }
+    }
+    Ok(())
+}
+
+/// Fails on metadata that is no object, or too large.
+pub(crate) fn check_metadata(metadata: &Json) -> Result<()> {
+    let size = metadata.as_str().len();
+    if size > Limits::METADATA_BYTES {
+        return Err(over("a conversation's metadata", size, Limits::METADATA_BYTES, "bytes"));
+    }
+    if !json_text::is_object(metadata.as_str()) {
+        return Err(Error::InvalidInput("a conversation's metadata must be a JSON object".to_owned()));
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ pub struct ListQuery {
     /// Items at most; at least 1.
     pub limit: usize,
     /// Where the page before ended.
-    pub after: Option<Cursor>,
+    pub after: Option<ListCursor>,
     /// Only conversations whose title holds this text, whatever its case. The owner's list is scanned for it: a rare title
     /// costs the time of the whole list.
     pub title: Option<String>,
@@ -33,7 +33,7 @@ pub struct ListQuery {
 
 /// Where a page ended. As text it can be kept and read back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cursor {
+pub struct ListCursor {
     /// The second under which the index has the last item.
     pub(crate) second: u64,
     place: Place,
@@ -54,7 +54,7 @@ pub struct ListPage {
     pub items: Vec<ListItem>,
     /// Where the next page begins; absent on the last one. A conversation that moves while one pages may be missed or
     /// repeated.
-    pub next: Option<Cursor>,
+    pub next: Option<ListCursor>,
 }
 
 /// A conversation in the list.
@@ -122,7 +122,7 @@ impl ListQuery {
 
     /// Continues after a page.
     #[must_use]
-    pub const fn with_after(mut self, cursor: Cursor) -> Self {
+    pub const fn with_after(mut self, cursor: ListCursor) -> Self {
         self.after = Some(cursor);
         self
     }
@@ -148,13 +148,13 @@ impl Default for ListQuery {
     }
 }
 
-impl std::fmt::Display for Cursor {
+impl std::fmt::Display for ListCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}_{}_{}", self.second, self.place.micros, self.place.conversation)
     }
 }
 
-impl std::str::FromStr for Cursor {
+impl std::str::FromStr for ListCursor {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -237,7 +237,7 @@ impl<'a> Pager<'a> {
         let has_more = self.is_full();
         self.items.truncate(self.query.limit);
         let last = self.items.last().filter(|_| has_more);
-        let next = last.map(|(second, item)| Cursor { second: *second, place: item.place() });
+        let next = last.map(|(second, item)| ListCursor { second: *second, place: item.place() });
         ListPage { items: self.items.into_iter().map(|(_, item)| item).collect(), next }
     }
 }

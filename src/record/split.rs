@@ -191,6 +191,11 @@ impl<'a> Record<'a> {
         (first_seq..).zip(entries)
     }
 
+    /// The bytes of its entries.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.entries.len()
+    }
+
     /// The number of entries.
     pub(crate) fn len(&self) -> u64 {
         let (mut rest, mut count) = (self.entries, 0);

@@ -4,10 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::embedded::Embedded;
 use crate::error::{Error, Result};
-use crate::history::Entry;
+use crate::history::{Cursor, Entry};
+use crate::log::reading::{self, LAST_SEQ, Wait};
+use crate::log::{Log, Order};
 use crate::model::Name;
+
+/// The most entries that come at once.
+const ENTRIES: usize = 1_000;
+/// No more entries come at once after so many bytes of them.
+const BYTES: usize = 1024 * 1024;
 
 /// Follows a conversation: gives its entries as they become durable, each once, in order.
 ///
@@ -27,30 +33,31 @@ use crate::model::Name;
 /// ```
 #[derive(Debug)]
 pub struct Tail {
-    log: Arc<Embedded>,
+    log: Arc<dyn Log>,
     name: Name,
     /// The conversation that is followed, of those that bear its name one after another.
     incarnation: u64,
-    cursor: u64,
+    /// The seq of the last entry that was given.
+    seq: u64,
     stopped: Arc<AtomicBool>,
 }
 
 /// Ends a [`Tail`], from any thread.
 #[derive(Clone, Debug)]
 pub struct StopHandle {
-    log: Arc<Embedded>,
+    log: Arc<dyn Log>,
     stopped: Arc<AtomicBool>,
 }
 
 impl Tail {
-    pub(crate) fn new(log: Arc<Embedded>, name: Name, incarnation: u64, cursor: u64) -> Self {
-        Self { log, name, incarnation, cursor, stopped: Arc::default() }
+    pub(crate) fn new(log: Arc<dyn Log>, name: Name, incarnation: u64, seq: u64) -> Self {
+        Self { log, name, incarnation, seq, stopped: Arc::default() }
     }
 
-    /// The seq of the last entry that was given.
+    /// Where it is: after the last entry that was given.
     #[must_use]
-    pub const fn cursor(&self) -> u64 {
-        self.cursor
+    pub const fn cursor(&self) -> Cursor {
+        Cursor { seq: self.seq, incarnation: Some(self.incarnation) }
     }
 
     /// Waits for new entries, up to the timeout. Empty: there were none, or the tail was stopped.
@@ -59,18 +66,17 @@ impl Tail {
     /// `NotFound` if the conversation was deleted, also if there is another one under its name; `Closed` if the store is closed, and all of it was given; `Corrupt`;
     /// `Io`.
     pub fn next(&mut self, timeout: Duration) -> Result<Vec<Entry>> {
-        let core = self.log.core();
-        if !core.wait_for(&self.name, self.incarnation, self.cursor, timeout, &self.stopped)? {
+        let (name, incarnation, seq) = (&self.name, self.incarnation, self.seq);
+        if !self.log.wait_for(&Wait { name, incarnation, seq, timeout, stopped: &self.stopped })? {
             return Ok(Vec::new());
         }
-        let range = self.cursor + 1..=u64::MAX - 1;
-        let entries =
-            core.entries(self.name.id(), &self.name, range, crate::embedded::engine::Order::Ascending, usize::MAX)?;
-        if core.published_head(self.name.id())?.is_none_or(|head| head.incarnation != self.incarnation) {
-            // What was read may be of another conversation of the same name.
-            return Err(Error::no_conversation(&self.name));
+        let view = reading::view(&*self.log, name)?;
+        if view.head.incarnation != incarnation {
+            // There is another conversation under its name.
+            return Err(Error::no_conversation(name));
         }
-        self.cursor = entries.last().map_or(self.cursor, |entry| entry.seq);
+        let entries = reading::entries_of(&*self.log, &view, seq + 1..=LAST_SEQ, Order::Ascending, ENTRIES, BYTES)?;
+        self.seq = entries.last().map_or(seq, |entry| entry.seq);
         Ok(entries)
     }
 
@@ -85,6 +91,6 @@ impl StopHandle {
     /// Ends the tail: a waiting [`Tail::next`] returns at once, and so do all later ones.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
-        self.log.core().wake_tails();
+        self.log.wake();
     }
 }

@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 
+pub(crate) use crate::log::Order;
 pub(crate) use directory::{Directory, MARKER};
 pub(crate) use memory::Memory;
 pub(crate) use url::{Url, is_vacant, open};
@@ -81,13 +82,6 @@ pub(crate) const RESERVED: u8 = 0xff;
 
 /// A value of more bytes is large: [`Engine::rewrite`] replaces and removes it.
 pub(crate) const LARGE_BYTES: usize = 16 * 1024;
-
-/// The order of a scan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    Ascending,
-    Descending,
-}
 
 /// Puts (`Some`) and removals (`None`), applied in order.
 #[derive(Debug, Default)]
