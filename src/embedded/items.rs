@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::core::Core;
+use super::heads::damage_of;
 use super::read;
 use super::segments::Segment;
 use crate::embedded::engine::Order;
@@ -47,11 +48,18 @@ impl Core {
     pub(crate) fn find_everywhere(&self, item: &str) -> Result<Vec<Item>> {
         let mut found = Vec::new();
         for id in self.ids(key::HEAD)? {
-            if let Some(head) = self.head_for_list(id)? {
-                found.extend(self.find_in(id, &head, item)?);
-            }
+            // What cannot be read is not found; `verify` reports it.
+            found.extend(damage_of(self.find_if_alive(id, item))?.ok().flatten());
         }
         Ok(found)
+    }
+
+    fn find_if_alive(&self, id: ConversationId, item: &str) -> Result<Option<Item>> {
+        let Some(head) = self.head_for_list(id)? else { return Ok(None) };
+        match self.find_in(id, &head, item)? {
+            Some(found) if self.published_head(id)?.is_some() => Ok(Some(found)),
+            _ => Ok(None),
+        }
     }
 
     fn find_in(&self, id: ConversationId, head: &Head, item: &str) -> Result<Option<Item>> {
@@ -115,7 +123,7 @@ impl Core {
 
     /// The keys that the index should have of a conversation's own records.
     pub(super) fn derived_item_keys(&self, id: ConversationId) -> Result<BTreeSet<Vec<u8>>> {
-        let all = Segment { conversation: id, first: 1, last: u64::MAX - 2 };
+        let all = Segment::all(id);
         let mut keys = BTreeSet::new();
         self.read(id, &[all], 1..=u64::MAX - 2, Order::Ascending, &mut |item| {
             if let read::Item::Record { record, .. } = item {

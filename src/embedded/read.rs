@@ -1,6 +1,7 @@
 //! Records back out, across forks.
 
 use std::ops::{ControlFlow, RangeInclusive};
+use std::sync::Arc;
 
 use super::core::Core;
 use super::segments::Segment;
@@ -18,6 +19,17 @@ pub(crate) enum Item<'a> {
     Record { record: &'a Record<'a>, last: u64, own: bool },
     /// Entries from this error's seq on cannot be read; later records may follow.
     Damaged(Error),
+    /// A value under this conversation's name that is none of its records: nothing of the conversation is missing here.
+    Stray(Error),
+}
+
+/// A conversation as it is published at one moment.
+struct Moment {
+    head: Arc<Head>,
+    /// The messages whose writers live.
+    live: Vec<u64>,
+    /// The last commit.
+    through: u64,
 }
 
 type Visit<'a> = &'a mut dyn FnMut(Item<'_>) -> ControlFlow<()>;
@@ -55,26 +67,28 @@ impl Core {
         order: Order,
         visit: Visit<'_>,
     ) -> Result<ControlFlow<()>> {
-        let Segment { conversation, first, last } = segment;
+        let Segment { conversation, first, last, .. } = segment;
         if first > last {
             return Ok(ControlFlow::Continue(()));
         }
-        let start = if from > first { self.first_seq_at(conversation, first, from)? } else { first };
+        let start = if from > first { self.first_seq_at(&segment, from)? } else { first };
         let (lower, upper) = (key::record(conversation, start), key::record(conversation, last + 1));
         let mut run = Run { conversation, order, next: Some(if order == Order::Ascending { start } else { last }) };
-        let mut broke = ControlFlow::Continue(());
         let mut show = |first_seq, value: &[u8]| match Record::open(conversation, first_seq, value) {
+            Ok(record) if !segment.accepts(&record) => visit(Item::Stray(stray(conversation, first_seq))),
             Ok(record) => {
                 if let Some(gap) = run.step(first_seq, record.len()) {
                     visit(Item::Damaged(gap))?;
                 }
                 visit(Item::Record { record: &record, last, own })
             }
+            Err(error) if run.has_read(first_seq) => visit(Item::Stray(error)),
             Err(error) => {
                 run.next = None;
                 visit(Item::Damaged(self.torn(conversation, first_seq, error)))
             }
         };
+        let mut broke = ControlFlow::Continue(());
         self.engine.scan(&lower..&upper, order, &mut |key, value| {
             let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
             broke = show(first_seq, value);
@@ -87,12 +101,26 @@ impl Core {
     }
 
     /// The first seq of the record that holds `seq`, if it is there; `seq` if it is not.
-    fn first_seq_at(&self, conversation: ConversationId, first: u64, seq: u64) -> Result<u64> {
-        let (lower, upper) = (key::record(conversation, first), key::record(conversation, seq + 1));
+    fn first_seq_at(&self, segment: &Segment, seq: u64) -> Result<u64> {
+        let id = segment.conversation;
+        let (lower, upper) = (key::record(id, segment.first), key::record(id, seq + 1));
         let mut found = seq;
-        self.engine.keys(&lower..&upper, Order::Descending, &mut |key, _| {
-            found = key::parse_record(key).map_or(seq, |(_, first_seq)| first_seq);
-            ControlFlow::Break(())
+        self.engine.scan(&lower..&upper, Order::Descending, &mut |key, value| {
+            let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
+            match Record::open(id, first_seq, value) {
+                // What is none of its records says nothing of where they begin.
+                Ok(record) if !segment.accepts(&record) => ControlFlow::Continue(()),
+                // A record that ends before: the one that holds the seq is damaged, or missing.
+                Ok(record) if first_seq + record.len() <= seq => ControlFlow::Break(()),
+                Ok(_) => {
+                    found = first_seq;
+                    ControlFlow::Break(())
+                }
+                Err(_) => {
+                    found = found.min(first_seq);
+                    ControlFlow::Continue(())
+                }
+            }
         })?;
         Ok(found)
     }
@@ -116,8 +144,12 @@ impl Core {
         let id = segments.last().map_or(ConversationId::from_bytes([0; 16]), |segment| segment.conversation);
         self.read(id, segments, seq..=seq, Order::Ascending, &mut |item| {
             result = match item {
+                Item::Record { record, .. } if record.first_seq + record.len() <= seq => {
+                    return ControlFlow::Continue(());
+                }
                 Item::Record { record, .. } => visit(record),
                 Item::Damaged(error) => Err(error),
+                Item::Stray(_) => return ControlFlow::Continue(()),
             };
             ControlFlow::Break(())
         })?;
@@ -126,13 +158,18 @@ impl Core {
 
     /// All messages, grouped, and what could not be read.
     pub(super) fn group(&self, id: ConversationId, head: &Head, live: Vec<u64>) -> Result<Grouped> {
-        let segments = self.segments(id, head)?;
+        self.group_through(id, head, live, u64::MAX)
+    }
+
+    fn group_through(&self, id: ConversationId, head: &Head, live: Vec<u64>, through: u64) -> Result<Grouped> {
+        let segments = self.segments_through(id, head, through)?;
         let messages = usize::try_from(head.next_message_index).unwrap_or(usize::MAX);
         let mut grouper = Grouper::new(self.epoch, live, messages);
         self.read(id, &segments, 1..=head.next_seq - 1, Order::Ascending, &mut |item| {
             match item {
                 Item::Record { record, last, own } => grouper.push(record, last, own),
                 Item::Damaged(error) => grouper.damaged(error),
+                Item::Stray(_) => {}
             }
             ControlFlow::Continue(())
         })?;
@@ -142,19 +179,31 @@ impl Core {
     /// The conversation as it is durable now.
     pub(crate) fn load(&self, id: ConversationId, shown: &dyn std::fmt::Display) -> Result<Grouped> {
         loop {
-            let (head, live) = self.published(id)?.ok_or_else(|| Error::no_conversation(shown))?;
-            let grouped = self.group(id, &head, live)?;
-            if grouped.damage.is_empty() || self.is_still(id, &head)? {
+            let moment = self.moment(id)?.ok_or_else(|| Error::no_conversation(shown))?;
+            let grouped = self.group_through(id, &moment.head, moment.live, moment.through)?;
+            if grouped.damage.is_empty() || self.is_still(id, &moment.head)? {
                 return Ok(grouped);
             }
         }
+    }
+
+    /// What readers may see of a conversation now: what is written later belongs to a later moment, and perhaps to another
+    /// conversation of that name.
+    fn moment(&self, id: ConversationId) -> Result<Option<Moment>> {
+        let _pin = self.pin(id)?;
+        let mut state = self.lock();
+        // Where nothing is written, the number of the last commit may be damaged.
+        let through = if state.blocked.is_some() { u64::MAX } else { state.commit.number };
+        let slot = state.slot(id);
+        let live = slot.writers.keys().copied().collect();
+        Ok(slot.published.clone().map(|head| Moment { head, live, through }))
     }
 
     /// Whether a conversation is the one whose head this was: what is missing in one that was deleted meanwhile, and made
     /// anew perhaps, is no damage.
     fn is_still(&self, id: ConversationId, head: &Head) -> Result<bool> {
         let now = self.published_head(id)?;
-        Ok(now.is_some_and(|now| now.created == head.created && now.next_seq >= head.next_seq))
+        Ok(now.is_some_and(|now| now.incarnation == head.incarnation))
     }
 
     /// Up to `limit` entries of a range, in that order of seqs. Damage is an error.
@@ -167,9 +216,9 @@ impl Core {
         limit: usize,
     ) -> Result<Vec<Entry>> {
         loop {
-            let head = self.published_head(id)?.ok_or_else(|| Error::no_conversation(shown))?;
-            let entries = self.entries_of(id, &head, &range, order, limit);
-            if entries.is_ok() || self.is_still(id, &head)? {
+            let moment = self.moment(id)?.ok_or_else(|| Error::no_conversation(shown))?;
+            let entries = self.entries_of(id, &moment, &range, order, limit);
+            if entries.is_ok() || self.is_still(id, &moment.head)? {
                 return entries;
             }
         }
@@ -178,12 +227,12 @@ impl Core {
     fn entries_of(
         &self,
         id: ConversationId,
-        head: &Head,
+        moment: &Moment,
         range: &RangeInclusive<u64>,
         order: Order,
         limit: usize,
     ) -> Result<Vec<Entry>> {
-        let segments = self.segments(id, head)?;
+        let segments = self.segments_through(id, &moment.head, moment.through)?;
         let mut entries = Vec::new();
         let mut result = Ok(());
         if limit == 0 {
@@ -196,6 +245,7 @@ impl Core {
                     collect(record, wanted, order, limit, &mut entries)
                 }
                 Item::Damaged(error) => Err(error),
+                Item::Stray(_) => Ok(()),
             };
             match read {
                 Ok(()) if entries.len() < limit => ControlFlow::Continue(()),
@@ -263,6 +313,11 @@ impl Run {
         }
     }
 
+    /// Whether the entries from a seq on were read already. In descending order nobody knows.
+    fn has_read(&self, first_seq: u64) -> bool {
+        self.order == Order::Ascending && self.next.is_some_and(|next| first_seq < next)
+    }
+
     fn rest(&self, start: u64, last: u64) -> Option<Error> {
         match self.order {
             Order::Ascending => self.next.filter(|next| *next <= last).map(|next| self.gap(next)),
@@ -283,4 +338,9 @@ fn at(error: Error, conversation: ConversationId, first_seq: u64) -> Error {
         }
         other => other,
     }
+}
+
+fn stray(conversation: ConversationId, first_seq: u64) -> Error {
+    let detail = "a record of another conversation of this name, or one that was written after a loss".to_owned();
+    Error::Corrupt { conversation: Some(conversation), seq: Some(first_seq), detail }
 }

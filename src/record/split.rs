@@ -191,6 +191,11 @@ impl<'a> Record<'a> {
         (first_seq..).zip(entries)
     }
 
+    /// The bytes of all entries.
+    pub(crate) const fn content(&self) -> &'a [u8] {
+        self.entries
+    }
+
     /// The number of entries.
     pub(crate) fn len(&self) -> u64 {
         let (mut rest, mut count) = (self.entries, 0);
