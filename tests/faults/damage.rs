@@ -10,6 +10,7 @@ use crate::common::program::Dice;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Record,
+    /// A piece of a large value, as sled's engine stores it.
     Part,
     Head,
     Index,
@@ -40,7 +41,7 @@ impl Kind {
     const fn byte(self) -> u8 {
         match self {
             Self::Record => b'c',
-            Self::Part => b'p',
+            Self::Part => 0xff,
             Self::Head => b'h',
             Self::Index => b'i',
             Self::Receipt => b'k',
@@ -64,6 +65,8 @@ fn conversation_of(key: &[u8]) -> Option<ConversationId> {
     let id: [u8; 16] = match Kind::of(key)? {
         Kind::Store => return None,
         Kind::Index | Kind::Tag => key.last_chunk().copied()?,
+        // A piece of a large value of another key.
+        Kind::Part => return conversation_of(key.get(1..key.len().checked_sub(4)?)?),
         _ => key.get(1..)?.first_chunk().copied()?,
     };
     Some(ConversationId::from_bytes(if Kind::of(key) == Some(Kind::Index) { id.map(|byte| !byte) } else { id }))
