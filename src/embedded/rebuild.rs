@@ -136,6 +136,12 @@ impl Core {
         }
         self.write_now(batch)?;
         let mut batch = Batch::default();
+        for id in self.ids(key::ITEM)? {
+            // Of nobody: there are no records of it.
+            if matches!(damage_of(self.standing(id))?, Ok(Standing::Vacant)) {
+                self.rebuild_items(id, &mut batch)?;
+            }
+        }
         self.remove_stray_index_entries(&mut batch)?;
         self.write_now(batch)
     }

@@ -1,6 +1,8 @@
 //! The pairs of a closed store, for damaging them. Only this file knows how keys look (`src/docs/format.md`).
 
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use conversation_store::model::ConversationId;
 
@@ -95,7 +97,10 @@ pub(crate) struct Raw(sled::Db);
 
 impl Raw {
     pub(crate) fn open(dir: &Path) -> Self {
-        Self(sled::Config::new().path(dir).segment_size(8 * 1024 * 1024).flush_every_ms(None).open().unwrap())
+        let config = sled::Config::new().path(dir).segment_size(8 * 1024 * 1024).flush_every_ms(None);
+        // sled's own threads may hold the files for a moment after its last handle is gone.
+        let mut tries = (0..100).map(|_| config.open().inspect_err(|_| thread::sleep(Duration::from_millis(20))));
+        Self(tries.find_map(Result::ok).unwrap())
     }
 
     pub(crate) fn pairs(&self) -> Vec<Pair> {

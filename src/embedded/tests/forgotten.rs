@@ -150,12 +150,13 @@ fn a_deletion_that_was_cut_off_is_finished_on_opening() {
     let log = open(&engine);
     append(&log, "a", &[Message::user("one")]);
     append(&log, "b", &[Message::user("stays")]);
-    drop(log);
     // What the first batch of a deletion leaves behind.
     let id = Name::from("a").id();
+    let incarnation = log.core().published_head(id).unwrap().unwrap().incarnation;
+    drop(log);
     let mut batch = Batch::default();
     let tombstone = key::tombstone(id);
-    let value = crate::record::seal(&tombstone, &crate::record::Tombstone { parent: None, incarnation: 1 }).unwrap();
+    let value = crate::record::seal(&tombstone, &crate::record::Tombstone { parent: None, incarnation }).unwrap();
     batch.put(tombstone, value);
     batch.remove(key::head(id));
     engine.write(batch).unwrap();

@@ -28,10 +28,10 @@ impl Core {
     }
 
     fn verify_head(&self, id: ConversationId, found: &mut Verification) -> Result<Option<Head>> {
-        let is_stored = told(id, self.stored_head(id), found)?.is_some_and(|head| head.is_some());
+        let stored = told(id, self.stored_head(id), found)?.flatten();
         let Some(seen) = told(id, self.seen_head(id), found)? else { return Ok(None) };
         let Some(head) = seen else {
-            if is_stored {
+            if stored.is_some() {
                 found.problems.push(Problem::of(id, "it has a head, and was deleted"));
             }
             return Ok(None);
@@ -43,7 +43,7 @@ impl Core {
         if next_message_index.is_some_and(|next| next != head.next_message_index) {
             found.problems.push(Problem::of(id, "the head's message index is not that of the last record"));
         }
-        if self.has_entries_from(id, &head)? {
+        if stored.is_some_and(|stored| stored.next_seq < head.next_seq) || self.has_entries_from(id, &head)? {
             found.problems.push(Problem::of(id, "the head ends before the last record"));
         }
         for index in index_keys(id, &head) {

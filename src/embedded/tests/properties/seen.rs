@@ -63,7 +63,7 @@ impl World {
                     What::Finish(_) => ("finish", None),
                     What::Interrupt => ("interrupt", None),
                     What::Rewind { .. } => ("rewind", None),
-                    What::Title | What::Tags => ("meta", None),
+                    What::Title | What::Tags(_) => ("meta", None),
                     What::Summary { .. } => ("summary", None),
                 };
                 let message = match line.what {
