@@ -132,6 +132,9 @@ impl Core {
                 Some(bytes) => Some(record::open("an idempotency record", &key, &bytes)?),
                 None => None,
             };
+            if let Some(receipt) = &stored {
+                self.check_proved(id, receipt)?;
+            }
             read = Some((seen, stored));
             state = self.writable(id, durability)?;
         }

@@ -1,7 +1,7 @@
 //! What the log's threads share, and the slots of the conversations in use.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::embedded::engine::Engine;
 use crate::error::{Error, Result};
 use crate::log::Health;
 use crate::model::{ConversationId, Name, Timestamp};
-use crate::record::{Head, Tombstone, key};
+use crate::record::Head;
 
 /// The store's key of its last commit.
 pub(super) const COMMIT: &str = "commit";
@@ -21,6 +21,9 @@ pub(super) const STORE: &str = "store";
 pub(super) const EPOCH: &str = "epoch";
 /// The store's key that is present while a restore is under way.
 pub(super) const RESTORING: &str = "restoring";
+
+/// The store's key of what it had lost when it was backed up.
+pub(super) const LOST: &str = "lost";
 
 /// Slots of idle conversations that are kept, so that their heads need not be read again.
 const IDLE_SLOTS: usize = 10_000;
@@ -45,6 +48,10 @@ pub(crate) struct Core {
     pub(super) published: Condvar,
     /// One fork or deletion at a time.
     pub(super) structure: Mutex<()>,
+    /// Every fork is known to its parent: it was looked at since the store was opened.
+    pub(super) proved: AtomicBool,
+    /// How many conversations were deleted since the store was opened.
+    pub(super) erased: AtomicU64,
 }
 
 impl fmt::Debug for Core {
@@ -80,6 +87,8 @@ impl Core {
             room: Condvar::new(),
             published: Condvar::new(),
             structure: Mutex::new(()),
+            proved: AtomicBool::new(false),
+            erased: AtomicU64::new(0),
         }
     }
 
@@ -179,25 +188,9 @@ impl Core {
         Ok(Slot { queued: head.clone(), published: head, reserved, ..Slot::default() })
     }
 
-    /// The head that readers see, and the messages whose writers live: both as of one moment, so that a message that is
-    /// finished meanwhile is not taken for one that was interrupted.
-    pub(super) fn published(&self, id: ConversationId) -> Result<Option<(Arc<Head>, Vec<u64>)>> {
-        let _pin = self.pin(id)?;
-        let mut state = self.lock();
-        let slot = state.slot(id);
-        Ok(slot.published.clone().map(|head| (head, slot.writers.keys().copied().collect())))
-    }
-
     /// The head that readers see.
     pub(crate) fn published_head(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
         let _pin = self.pin(id)?;
         Ok(self.lock().slot(id).published.clone())
-    }
-
-    /// What is known of a conversation that was deleted, while something of it is left.
-    pub(super) fn tombstone(&self, id: ConversationId) -> Result<Option<Tombstone>> {
-        let key = key::tombstone(id);
-        let bytes = self.engine.get(&key)?;
-        bytes.map(|bytes| Tombstone::open(&key, &bytes)).transpose()
     }
 }

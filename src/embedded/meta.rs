@@ -4,7 +4,6 @@ use super::core::Core;
 use super::place::Draft;
 use crate::error::{Error, Result};
 use crate::log::limits::{check_key, check_metadata, check_name, check_tags};
-use crate::log::title::first_title;
 use crate::log::{Durability, NewConversation, Receipt};
 use crate::model::{ConversationId, Json, Name};
 use crate::record::{Body, Head, Meta, Replacement, TitleSource};
@@ -110,6 +109,6 @@ impl Core {
 
     /// The title that the visible messages give.
     fn derived_title(&self, id: ConversationId, head: &Head) -> Result<Option<(u64, String)>> {
-        Ok(first_title(&self.group(id, head, Vec::new())?.messages))
+        Ok(self.names(id, &self.segments(id, head)?, head.next_seq - 1)?.first_said())
     }
 }

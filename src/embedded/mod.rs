@@ -17,13 +17,16 @@ mod heads;
 mod hide;
 mod interrupt;
 mod items;
+mod lineage;
 mod list;
 mod meta;
+mod names;
 mod open;
 mod place;
 mod queue;
 mod read;
 mod rebuild;
+mod receipts;
 mod redact;
 mod seam;
 mod segments;
@@ -48,7 +51,6 @@ pub(crate) use self::core::{Clock, Core};
 use self::state::Phase;
 pub(crate) use backup::{check as check_backup, restore};
 pub(crate) use open::Opening;
-pub(crate) use writer::Writer;
 
 /// The log of all conversations, on an engine.
 pub(crate) struct Embedded {

@@ -67,13 +67,11 @@ impl Log for Embedded {
     }
 
     fn view(&self, name: &Name) -> Result<Option<View>> {
-        let id = name.id();
-        let seen = self.core().published(id)?.filter(|(head, _)| name.allows(&head.owner));
-        Ok(seen.map(|(head, live)| View { id, head, live, epoch: self.core().epoch }))
+        Ok(self.core().view(name.id())?.filter(|view| name.allows(&view.head.owner)))
     }
 
     fn read(&self, view: &View, seqs: RangeInclusive<u64>, order: Order, visit: Visit<'_>) -> Result<()> {
-        let segments = self.core().segments(view.id, &view.head)?;
+        let segments = self.core().segments_through(view.id, &view.head, view.through)?;
         self.core().read(view.id, &segments, seqs, order, visit)
     }
 

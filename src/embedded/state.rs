@@ -96,8 +96,8 @@ pub(super) enum Blocked {
     DiskFull,
     /// Acknowledged data is missing: the newest commit that is there, and the newest that was acknowledged.
     WentBack { from: u64, to: u64 },
-    /// The watermark is damaged: whether anything is missing cannot be told.
-    Unmarked,
+    /// What belongs to the store as a whole is damaged: whether anything is missing cannot be told.
+    Damaged(String),
 }
 
 impl Blocked {
@@ -110,7 +110,7 @@ impl Blocked {
                 source: std::io::ErrorKind::StorageFull.into(),
             },
             Self::WentBack { from, to } => Error::WentBack { from: *from, to: *to },
-            Self::Unmarked => Error::Corrupt { conversation: None, seq: None, detail: UNMARKED.to_owned() },
+            Self::Damaged(detail) => Error::Corrupt { conversation: None, seq: None, detail: detail.clone() },
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::limits::check_name;
+use super::verification::Problem;
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Timestamp};
 use crate::record::Head;
@@ -52,6 +53,8 @@ pub(crate) struct Place {
 pub struct ListPage {
     /// By time of last activity, newest first; of the same microsecond by id, highest first.
     pub items: Vec<ListItem>,
+    /// Conversations that belong here, and cannot be read.
+    pub unreadable: Vec<Problem>,
     /// Where the next page begins; absent on the last one. A conversation that moves while one pages may be missed or
     /// repeated.
     pub next: Option<ListCursor>,
@@ -198,6 +201,7 @@ pub(crate) struct Pager<'a> {
     query: &'a ListQuery,
     title: Option<String>,
     items: Vec<(u64, ListItem)>,
+    pub(crate) unreadable: Vec<Problem>,
 }
 
 impl<'a> Pager<'a> {
@@ -208,7 +212,7 @@ impl<'a> Pager<'a> {
         }
         check_name("an owner", &query.owner)?;
         let title = query.title.as_ref().map(|title| title.to_lowercase());
-        Ok(Self { query, title, items: Vec::new() })
+        Ok(Self { query, title, items: Vec::new(), unreadable: Vec::new() })
     }
 
     /// Whether it is full, and the next page has an item.
@@ -220,7 +224,7 @@ impl<'a> Pager<'a> {
     pub(crate) fn add(&mut self, second: u64, found: &mut Vec<ListItem>) {
         found.retain(|item| self.is_wanted(second, item));
         found.sort_unstable_by_key(|item| std::cmp::Reverse(item.place()));
-        let room = (self.query.limit + 1).saturating_sub(self.items.len());
+        let room = self.query.limit.saturating_add(1).saturating_sub(self.items.len());
         self.items.extend(found.drain(..).take(room).map(|item| (second, item)));
     }
 
@@ -238,6 +242,7 @@ impl<'a> Pager<'a> {
         self.items.truncate(self.query.limit);
         let last = self.items.last().filter(|_| has_more);
         let next = last.map(|(second, item)| ListCursor { second: *second, place: item.place() });
-        ListPage { items: self.items.into_iter().map(|(_, item)| item).collect(), next }
+        let items = self.items.into_iter().map(|(_, item)| item).collect();
+        ListPage { items, unreadable: self.unreadable, next }
     }
 }

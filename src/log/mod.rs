@@ -136,6 +136,8 @@ pub(crate) struct View {
     pub(crate) live: Vec<u64>,
     /// Which opening of the log this is.
     pub(crate) epoch: u64,
+    /// The last commit that it is of.
+    pub(crate) through: u64,
 }
 
 impl View {
@@ -152,6 +154,8 @@ pub(crate) enum Reading<'a> {
     Record { record: &'a Record<'a>, last: u64, own: bool },
     /// Entries from this error's seq on cannot be read; later records may follow.
     Damaged(Error),
+    /// A value under this conversation's name that is none of its records: nothing of the conversation is missing here.
+    Stray(Error),
 }
 
 /// What a log calls for each record, until it breaks.

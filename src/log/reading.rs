@@ -52,6 +52,7 @@ fn group_from(log: &dyn Log, view: &View, mut grouper: Grouper, first: u64) -> R
         match reading {
             Reading::Record { record, last, own } => grouper.push(record, last, own),
             Reading::Damaged(error) => grouper.damaged(error),
+            Reading::Stray(_) => {}
         }
         ControlFlow::Continue(())
     })?;
@@ -154,6 +155,7 @@ fn messages_of(log: &dyn Log, view: &View, from: u64, limit: usize) -> Result<Gr
             match reading {
                 Reading::Record { record, last, own } => grouper.push(record, last, own),
                 Reading::Damaged(error) => grouper.damaged(error),
+                Reading::Stray(_) => {}
             }
             while let Some(index) = grouper.whole_at(whole) {
                 visible += usize::from(!hides.iter().any(|hide| hide.hides(index)));
@@ -200,8 +202,12 @@ fn first_seq_of(log: &dyn Log, view: &View, message: u64) -> Result<u64> {
         let middle = low + (high - low) / 2;
         let mut probe = None;
         log.read(view, middle..=middle, Order::Ascending, &mut |reading| {
-            if let Reading::Record { record, .. } = reading {
-                probe = Some((record.first_seq, record.len(), record.header.next_message_index));
+            match reading {
+                Reading::Record { record, .. } => {
+                    probe = Some((record.first_seq, record.len(), record.header.next_message_index));
+                }
+                Reading::Stray(_) => return ControlFlow::Continue(()),
+                Reading::Damaged(_) => {}
             }
             ControlFlow::Break(())
         })?;
@@ -246,10 +252,11 @@ pub(crate) fn entries_of(
     log.read(view, seqs.clone(), order, &mut |reading| {
         result = match reading {
             Reading::Record { record, last, .. } => {
-                read += record.bytes();
+                read += record.content().len();
                 collect(record, *seqs.start()..=last.min(*seqs.end()), order, limit, &mut entries)
             }
             Reading::Damaged(error) => Err(error),
+            Reading::Stray(_) => Ok(()),
         };
         let goes_on = result.is_ok() && entries.len() < limit && read < bytes;
         if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -299,6 +306,7 @@ fn at<T>(
         found = match reading {
             Reading::Record { record, .. } => pick_at(record, seq, &pick),
             Reading::Damaged(error) => Err(error),
+            Reading::Stray(_) => return ControlFlow::Continue(()),
         };
         ControlFlow::Break(())
     })?;

@@ -39,6 +39,8 @@ pub struct Redaction {
 pub struct BackupSummary {
     /// Conversations, without those that are deleted and only read by forks.
     pub conversations: u64,
+    /// Conversations that cannot be read: a backup has them as they are.
+    pub unreadable: u64,
     /// Bytes of the file.
     pub bytes: u64,
 }

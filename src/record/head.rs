@@ -194,6 +194,15 @@ pub(crate) struct StoreInfo {
     pub(crate) format_version: u32,
 }
 
+/// What a store was known to have lost when it was backed up.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
+pub(crate) struct Lost {
+    /// The newest commit that was acknowledged; 0 if none is known to be missing.
+    pub(crate) acknowledged: u64,
+    /// Why nobody can tell what is missing.
+    pub(crate) unknown: Option<String>,
+}
+
 /// A conversation that was deleted: its head is gone, its records are being erased, or wait for the forks that read them.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct Tombstone {

@@ -122,6 +122,15 @@ pub(crate) fn unfinished(id: ConversationId) -> Vec<u8> {
     of(UNFINISHED, id, &[])
 }
 
+/// The conversation of a key of one of the indexes of conversations.
+pub(crate) fn conversation(key: &[u8]) -> Option<ConversationId> {
+    match *key.first()? {
+        INDEX => parse_index(key).map(|(_, _, id)| id),
+        TAG => parse_tag(key),
+        _ => parse_id(key),
+    }
+}
+
 /// The conversation of a key that has the kind byte and an id first.
 pub(crate) fn parse_id(key: &[u8]) -> Option<ConversationId> {
     key.get(1..)?.first_chunk().copied().map(ConversationId::from_bytes)

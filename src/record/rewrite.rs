@@ -12,7 +12,7 @@ use crate::model::ConversationId;
 pub(crate) type Replacement = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
 /// What stands in place of content that was forgotten.
-const REDACTED: &str = "[redacted]";
+pub(crate) const REDACTED: &str = "[redacted]";
 
 /// The record without its entries above `last`: its key and value.
 pub(crate) fn truncate(
@@ -40,8 +40,18 @@ pub(crate) fn truncate(
     seal_record(conversation, record.first_seq, &header, body)
 }
 
-/// The record without the content of a message, or of one chunk of it: its key and value. `first` tells of a chunk index whether its first
-/// fragment was seen before; entries above `last` are not read through. `None` if the record holds nothing of it.
+/// The first record of a conversation that was deleted and that forks still read: its key and value.
+pub(crate) fn mark_deleted(conversation: ConversationId, record: &Record<'_>) -> Result<(Vec<u8>, Vec<u8>)> {
+    let mut body = Body::new();
+    for (_, entry) in record.raw_entries() {
+        body.raw(entry)?;
+    }
+    let header = Header { deleted: true, ..record.header.clone() };
+    seal_record(conversation, record.first_seq, &header, body)
+}
+
+/// The record without the content of a message, or of one chunk of it: its key and value. `first` tells of a chunk
+/// index whether its first fragment was seen before; entries above `last` are not read through. `None` if the record holds nothing of it.
 pub(crate) fn redact(
     conversation: ConversationId,
     record: &Record<'_>,
@@ -50,6 +60,30 @@ pub(crate) fn redact(
     last: u64,
     first: &mut dyn FnMut(u32) -> bool,
 ) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+    let body = redacted(record, message, chunk, last, first)?;
+    body.map(|body| seal_record(conversation, record.first_seq, &record.header, body)).transpose()
+}
+
+/// Whether a record holds nothing of a message, or of one chunk of it, that a redaction takes. Arguments as for [`redact`].
+pub(crate) fn is_redacted(
+    record: &Record<'_>,
+    message: u64,
+    chunk: Option<u32>,
+    last: u64,
+    first: &mut dyn FnMut(u32) -> bool,
+) -> Result<bool> {
+    let body = redacted(record, message, chunk, last, first)?;
+    Ok(body.is_none_or(|body| body.content() == record.content()))
+}
+
+/// The entries of a record without the content of a message, if it holds something of it.
+fn redacted(
+    record: &Record<'_>,
+    message: u64,
+    chunk: Option<u32>,
+    last: u64,
+    first: &mut dyn FnMut(u32) -> bool,
+) -> Result<Option<Body>> {
     let is_of = |line: &Line<'_>| match line {
         Line::Chunk(line) => {
             record.message_index(line.message) == message && chunk.is_none_or(|chunk| chunk == line.chunk)
@@ -88,10 +122,7 @@ pub(crate) fn redact(
             _ => body.raw(entry)?,
         }
     }
-    if !changed {
-        return Ok(None);
-    }
-    seal_record(conversation, record.first_seq, &record.header, body).map(Some)
+    Ok(changed.then_some(body))
 }
 
 /// What is known about a message may quote it in fields that nobody here understands.

@@ -191,9 +191,9 @@ impl<'a> Record<'a> {
         (first_seq..).zip(entries)
     }
 
-    /// The bytes of its entries.
-    pub(crate) const fn bytes(&self) -> usize {
-        self.entries.len()
+    /// The bytes of all entries.
+    pub(crate) const fn content(&self) -> &'a [u8] {
+        self.entries
     }
 
     /// The number of entries.

@@ -1,7 +1,7 @@
 //! Which conversations there are, and what is known of them.
 
 use super::Store;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::{Item, ListItem, ListPage, ListQuery, Unfinished, reading};
 use crate::model::{Json, Name};
 
@@ -93,8 +93,15 @@ impl Store {
     pub fn find_item_everywhere(&self, item_id: &str) -> Result<Vec<Item>> {
         let mut found = Vec::new();
         for id in self.log.conversations()? {
-            if let Some(view) = self.log.view(&id.into())? {
-                found.extend(reading::find_item(&*self.log, &view, item_id)?);
+            let item = self
+                .log
+                .view(&id.into())
+                .and_then(|view| view.map_or(Ok(None), |view| reading::find_item(&*self.log, &view, item_id)));
+            match item {
+                Ok(item) => found.extend(item),
+                // The others go on working; `verify` shows what is damaged.
+                Err(Error::Corrupt { .. } | Error::UnsupportedVersion { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(found)

@@ -12,3 +12,26 @@ mod meanwhile;
 mod model;
 mod problems;
 mod properties;
+
+use std::ops::RangeInclusive;
+
+use super::Embedded;
+use crate::error::Result;
+use crate::history::{Entry, Grouped};
+use crate::log::{ListItem, Order, reading};
+use crate::model::Name;
+
+/// What readers are given of a conversation, grouped.
+fn load(log: &Embedded, name: impl Into<Name>) -> Result<Grouped> {
+    reading::grouped(log, &name.into()).map(|(grouped, _)| grouped)
+}
+
+/// What the list says of a conversation.
+fn describe(log: &Embedded, name: impl Into<Name>) -> ListItem {
+    let view = reading::view(log, &name.into()).unwrap();
+    ListItem::new(view.id, &view.head)
+}
+
+fn entries(log: &Embedded, name: impl Into<Name>, seqs: RangeInclusive<u64>, order: Order) -> Result<Vec<Entry>> {
+    reading::entries(log, &name.into(), seqs, order, usize::MAX)
+}

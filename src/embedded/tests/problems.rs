@@ -27,7 +27,11 @@ fn verify_tells_what_does_not_fit_together() {
             "the conversation that it was forked from does not know of it",
         ),
         (|engine| garble(engine, key::RECORD, "b"), "b", "a record: the checksum does not match"),
-        (|engine| drop(take(engine, key::RECORD, "b")), "b", "the record that should be here is missing"),
+        (
+            |engine| drop(take(engine, key::RECORD, "b")),
+            "b",
+            "it has a head, and nothing that proves it: it is left as it is; `delete` removes it",
+        ),
         (
             |engine| change_head(engine, "a", |head| head.next_message_index += 1),
             "a",
@@ -36,19 +40,19 @@ fn verify_tells_what_does_not_fit_together() {
         (
             |engine| change_head(engine, "a", |head| head.key = Some("z".to_owned())),
             "a",
-            "key or parent differ between head and first record",
+            "what it is differs between head and first record",
         ),
         (
             |engine| change_head(engine, "a", |head| head.last_activity += 120_000_000),
             "a",
-            "it stands in the listing index at a wrong place",
+            "it stands in an index of conversations at a wrong place",
         ),
+        (|engine| change_head(engine, "a", |head| head.next_seq = 3), "a", "the head ends before the last record"),
         (
-            |engine| change_head(engine, "a", |head| head.next_seq = 3),
+            |engine| garble(engine, key::RECEIPT, "a"),
             "a",
-            "an idempotency record points behind the last entry",
+            "an idempotency record is damaged, or is not of the entries that it names",
         ),
-        (|engine| garble(engine, key::RECEIPT, "a"), "a", "an idempotency record: the checksum does not match"),
         (
             |engine| {
                 take(engine, key::HEAD, "b");
@@ -63,7 +67,7 @@ fn verify_tells_what_does_not_fit_together() {
                 take(engine, key::RECORD, "b");
             },
             "b",
-            "it stands in the listing index, but has no head",
+            "it stands in an index of conversations, but has no head",
         ),
     ];
     for (damage, name, detail) in table {
@@ -83,7 +87,7 @@ fn verify_tells_what_does_not_fit_together() {
 fn a_key_of_the_listing_that_is_none_is_told() {
     let engine = store();
     engine.write(Batch { ops: vec![(vec![key::INDEX, 1], Some(Vec::new()))] }).unwrap();
-    assert_eq!(problems(&open(&engine)), ["store: a key of the listing index cannot be read"]);
+    assert_eq!(problems(&open(&engine)), ["store: a key of an index of conversations cannot be read"]);
 }
 
 #[test]
