@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::super::{Embedded, Opening, Writer};
+use super::super::writer::Writer;
+use super::super::{Embedded, Opening};
 use super::disk::Disk;
 use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::error::{Error, Result};

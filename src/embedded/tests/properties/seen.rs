@@ -78,7 +78,7 @@ impl World {
         }
         listed.sort_unstable();
         listed.reverse();
-        let page = core.list(&ListQuery::new()).unwrap();
+        let page = self.log().core().list(&ListQuery::new()).unwrap();
         prop_assert_eq!(
             page.items.into_iter().map(|item| item.id).collect::<Vec<_>>(),
             listed.iter().map(|(_, id)| *id).collect::<Vec<_>>()
