@@ -1,11 +1,12 @@
 //! One message, streamed: deltas are collected, and become entries once per window.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use super::append::{Admission, Terms, note_key};
 use super::core::Core;
 use super::place::{Draft, Placed};
 use super::state::{Room, State};
+use super::sync::MutexGuard;
 use super::writer::{Closed, Writer};
 use crate::error::{Error, Result};
 use crate::log::limits::{check_key, check_known};

@@ -12,3 +12,4 @@ mod meanwhile;
 mod model;
 mod problems;
 mod properties;
+mod schedules;
