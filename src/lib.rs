@@ -36,7 +36,7 @@ pub use log::{
     AppendOptions, BackupSummary, Durability, ExpectedHead, Fork, Health, Item, Limits, ListCursor, ListItem, ListPage,
     ListQuery, NewConversation, Problem, Receipt, Redaction, Unfinished, Verification,
 };
-pub use store::{MessageWriter, StopHandle, Store, StoreOptions, Tail};
+pub use store::{Begun, MessageWriter, StopHandle, Store, StoreOptions, Tail};
 
 /// The documents of the crate: for people who write servers and agents, formats byte by byte, the design, durability,
 /// performance, what changed.

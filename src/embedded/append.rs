@@ -1,10 +1,9 @@
 //! Appends: checked and numbered when they are queued.
 
-use std::sync::MutexGuard;
-
 use super::core::Core;
 use super::place::{Draft, Placed};
 use super::state::{Pending, State};
+use super::sync::MutexGuard;
 use crate::error::{Error, Result};
 use crate::log::limits::{check_append, check_key, check_messages, check_name};
 use crate::log::{AppendOptions, Durability, ExpectedHead, Receipt};

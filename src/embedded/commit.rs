@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use super::core::{COMMIT, Core};
 use super::state::{Pending, Room, Signal, State, Unsealed, Waiter};
+use super::sync::{self, MutexGuard};
 use crate::embedded::engine::{Batch, Directory, LARGE_BYTES};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
@@ -38,9 +39,9 @@ impl Core {
             let mut batch = state.take();
             let last = state.commit;
             drop(state);
-            let start = Instant::now();
+            let start = sync::now();
             let result = self.commit(last, &mut batch);
-            let taken = start.elapsed();
+            let taken = sync::now() - start;
             let mut state = self.lock();
             state.crowd = batch.iter().chain(&state.queue).filter(|pending| pending.waiter.is_some()).count();
             state.patience = (taken / 4).min(PATIENCE);

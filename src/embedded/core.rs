@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::state::{Phase, Slot, State};
+use super::sync::{Condvar, Mutex, MutexGuard};
 use super::ticker::Ticker;
 use crate::embedded::engine::Engine;
 use crate::error::{Error, Result};

@@ -33,6 +33,7 @@ mod segments;
 mod state;
 mod stream;
 mod summarize;
+mod sync;
 #[cfg(test)]
 mod tests;
 mod ticker;
@@ -40,8 +41,7 @@ mod verify;
 mod writer;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crate::embedded::engine::Engine;
@@ -49,6 +49,7 @@ use crate::error::{Error, Result};
 
 pub(crate) use self::core::{Clock, Core};
 use self::state::Phase;
+use self::sync::{JoinHandle, Mutex};
 pub(crate) use backup::{check as check_backup, restore};
 pub(crate) use open::Opening;
 
@@ -69,7 +70,7 @@ impl Embedded {
     pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, window: Duration, opening: Opening) -> Result<Self> {
         let core = Arc::new(open::open(engine, clock, opening)?);
         core.ticker.start();
-        let background = std::thread::Builder::new().name("conversation-store".to_owned()).spawn({
+        let background = sync::spawn("conversation-store", {
             let core = Arc::clone(&core);
             move || {
                 while core.ticker.wait(window) {

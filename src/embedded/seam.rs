@@ -26,6 +26,18 @@ impl Log for Embedded {
         Ok((Box::new(Open { core: Arc::clone(self.core()), writer }), receipt))
     }
 
+    fn begin_with(
+        &self,
+        name: &Name,
+        role: Role,
+        metadata: Metadata,
+        options: &AppendOptions,
+    ) -> Result<(Option<Box<dyn OpenMessage>>, Receipt)> {
+        let (writer, receipt) = self.core().begin_with(name, role, metadata, options)?;
+        let open = |writer| Box::new(Open { core: Arc::clone(self.core()), writer }) as Box<dyn OpenMessage>;
+        Ok((writer.map(open), receipt))
+    }
+
     fn set_title(&self, name: &Name, title: Option<&str>) -> Result<Receipt> {
         self.core().set_title(name, title)
     }

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::thread::Thread;
 use std::time::Duration;
 
+use super::sync::{self, Thread};
 use super::writer::Writer;
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Name};
@@ -16,6 +16,7 @@ use crate::record::{self, Commit, Head};
 pub(super) struct State {
     pub(super) queue: VecDeque<Pending>,
     pub(super) queued_bytes: usize,
+    pub(super) capacity: Capacity,
     /// How many at the front of the queue have waited for a window: the next commit takes them all.
     pub(super) due: usize,
     /// Writers with deltas that are not queued yet, in the order in which they began to collect.
@@ -49,6 +50,16 @@ pub(super) struct State {
     pub(super) waiting: usize,
 }
 
+/// Bytes that may wait in the queue before a buffered append blocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Capacity(pub(super) usize);
+
+impl Default for Capacity {
+    fn default() -> Self {
+        Self(QUEUE_BYTES)
+    }
+}
+
 /// Where a store is in its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -75,7 +86,6 @@ const COMMIT_WRITES: usize = 256;
 const COMMIT_BYTES: usize = 128 * 1024;
 /// A commit of so many writes waits for no more: their own work takes longer by then than the disk.
 const COMPANY: usize = 16;
-/// Bytes that may wait in the queue before a buffered append blocks.
 const QUEUE_BYTES: usize = 4 * 1024 * 1024;
 /// Writes that may wait in the queue before a buffered append blocks.
 const QUEUE_WRITES: usize = 16 * 1024;
@@ -214,7 +224,7 @@ pub(super) enum Signal {
 impl Waiter {
     /// For the thread that calls.
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { state: AtomicU8::new(WAITING), thread: std::thread::current() })
+        Arc::new(Self { state: AtomicU8::new(WAITING), thread: sync::current() })
     }
 
     pub(super) fn tell(&self, signal: Signal) {
@@ -242,7 +252,7 @@ impl Waiter {
         loop {
             match self.told() {
                 Some(signal) => return signal,
-                None => std::thread::park(),
+                None => sync::park(),
             }
         }
     }
@@ -287,7 +297,7 @@ impl State {
 
     /// Whether a buffered write has to wait.
     pub(super) fn is_full(&self) -> bool {
-        self.queued_bytes > QUEUE_BYTES || self.queue.len() > QUEUE_WRITES
+        self.queued_bytes > self.capacity.0 || self.queue.len() > QUEUE_WRITES
     }
 
     /// Whether nothing may be queued for a conversation now.

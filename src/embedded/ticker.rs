@@ -1,8 +1,9 @@
 //! The background thread's clock: when there is something to queue and to commit.
 
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use super::sync::{self, Condvar, Mutex, MutexGuard};
 
 /// Wakes the background thread one window after something was buffered.
 #[derive(Debug, Default)]
@@ -25,7 +26,7 @@ impl Ticker {
     pub(super) fn wake(&self) {
         let mut signal = self.lock();
         if signal.since.is_none() {
-            signal.since = Some(Instant::now());
+            signal.since = Some(sync::now());
             self.changed.notify_all();
         }
     }
@@ -53,7 +54,7 @@ impl Ticker {
     pub(super) fn wait(&self, window: Duration) -> bool {
         let mut signal = self.lock();
         loop {
-            let left = signal.since.map(|since| window.saturating_sub(since.elapsed()));
+            let left = signal.since.map(|since| window.saturating_sub(sync::now() - since));
             if !signal.runs {
                 return false;
             }

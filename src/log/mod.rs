@@ -42,6 +42,16 @@ pub(crate) trait Log: Send + Sync + fmt::Debug {
     /// Begins a message. Durable.
     fn begin(&self, name: &Name, role: Role, metadata: Metadata) -> Result<(Box<dyn OpenMessage>, Receipt)>;
 
+    /// Begins a message, as an append is taken: its idempotency key is looked at first, then what is expected. Without a
+    /// message: the key was used before, and this is the receipt of then. Durable.
+    fn begin_with(
+        &self,
+        name: &Name,
+        role: Role,
+        metadata: Metadata,
+        options: &AppendOptions,
+    ) -> Result<(Option<Box<dyn OpenMessage>>, Receipt)>;
+
     /// Sets the title, or gives it back to the first user text. Durable.
     fn set_title(&self, name: &Name, title: Option<&str>) -> Result<Receipt>;
 

@@ -19,7 +19,7 @@ use crate::model::{Message, Metadata, Name, Role};
 
 pub use options::StoreOptions;
 pub use tail::{StopHandle, Tail};
-pub use writer::MessageWriter;
+pub use writer::{Begun, MessageWriter};
 
 /// Conversations, kept.
 ///
@@ -88,7 +88,7 @@ impl Store {
     /// expectation would fail.
     ///
     /// # Errors
-    /// As [`Store::append`]; `Conflict` if the conversation is not as expected; `KeyReused` if the key was used with other
+    /// As [`Store::append`]; `StaleHead` or `NameTaken` if the conversation is not as expected; `KeyReused` if the key was used with other
     /// content.
     pub fn append_with(&self, name: impl Into<Name>, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
         let name = name.into();
@@ -105,6 +105,47 @@ impl Store {
         let span = tracing::debug_span!("begin", conversation = %name.id());
         let (message, receipt) = span.in_scope(|| self.log.begin(&name, role, metadata))?;
         Ok(MessageWriter::new(message, receipt))
+    }
+
+    /// As [`Store::begin`], with an expectation and an idempotency key: of two tabs that ask at once, one begins the answer.
+    /// The key is looked at first, as in [`Store::append_with`]. It stands for the role and the metadata. A begin is always
+    /// durable: the options' durability is not looked at.
+    ///
+    /// ```
+    /// use conversation_store::model::{Chunk, Message, Metadata, Role};
+    /// use conversation_store::{AppendOptions, Begun, Error, ExpectedHead, Store};
+    ///
+    /// let store = Store::open("memory:")?;
+    /// let asked = store.append("chat", &[Message::user("hello")])?;
+    /// let begin = |key: &str| {
+    ///     let options = AppendOptions::new().with_expected(ExpectedHead::At(asked.last_seq)).with_idempotency_key(key);
+    ///     store.begin_with("chat", Role::Assistant, Metadata::default(), &options)
+    /// };
+    /// let Begun::Writer(mut answer) = begin("request-7")? else { panic!("nobody used the key before") };
+    /// // The same request again, and another one that answers the same message.
+    /// assert!(matches!(begin("request-7")?, Begun::Duplicate(receipt) if receipt.first_seq == answer.first_seq()));
+    /// assert!(matches!(begin("request-8"), Err(Error::StaleHead { .. })));
+    /// answer.push(0, Chunk::text("Hello!"))?;
+    /// answer.finish(None, None)?;
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Store::append_with`].
+    pub fn begin_with(
+        &self,
+        name: impl Into<Name>,
+        role: Role,
+        metadata: Metadata,
+        options: &AppendOptions,
+    ) -> Result<Begun> {
+        let name = name.into();
+        let span = tracing::debug_span!("begin", conversation = %name.id());
+        let (message, receipt) = span.in_scope(|| self.log.begin_with(&name, role, metadata, options))?;
+        Ok(match message {
+            Some(message) => Begun::Writer(MessageWriter::new(message, receipt)),
+            None => Begun::Duplicate(receipt),
+        })
     }
 
     /// Makes a conversation without messages. Durable. An append makes one too: this is for those that need a title, tags or

@@ -37,6 +37,16 @@ pub struct MessageWriter {
     said: Metadata,
 }
 
+/// What [`crate::Store::begin_with`] gives.
+#[derive(Debug)]
+pub enum Begun {
+    /// The message was begun: this writes it.
+    Writer(MessageWriter),
+    /// A message was begun with this idempotency key before: its receipt, marked [`Receipt::duplicate`]. Somebody may be
+    /// writing it now: [`crate::Store::tail`] follows it.
+    Duplicate(Receipt),
+}
+
 impl MessageWriter {
     pub(crate) fn new(message: Box<dyn OpenMessage>, receipt: Receipt) -> Self {
         Self { message, receipt, said: Metadata::default() }

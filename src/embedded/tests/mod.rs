@@ -12,6 +12,7 @@ mod meanwhile;
 mod model;
 mod problems;
 mod properties;
+mod schedules;
 
 use std::ops::RangeInclusive;
 
