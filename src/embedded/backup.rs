@@ -1,5 +1,6 @@
 //! A store as a file, and back: consistent while the store is used.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter};
@@ -19,7 +20,7 @@ use crate::embedded::engine::{Batch, Engine, Order};
 use crate::error::{Error, Result};
 use crate::log::BackupSummary;
 use crate::model::ConversationId;
-use crate::record::{self, Commit, ForkPoint, Head, Lost, Record, key};
+use crate::record::{self, Body, Commit, Head, Header, Lost, Origin, Parent, Record, key};
 
 /// Bytes of pairs that a restore writes in one batch.
 const RESTORE_BYTES: usize = 128 * 1024;
@@ -174,8 +175,14 @@ impl Snapshot<'_> {
             Ok(Standing::Vacant) => Ok(()),
             // All that is left, and all that nobody can read: the damage is seen in the backup as it is seen here.
             left => {
-                self.unreadable += u64::from(left.is_err());
-                self.pairs(id, &[key::HEAD, key::RECORD, key::FORK, key::RECEIPT, key::TOMBSTONE, key::ITEM], u64::MAX)
+                match left {
+                    Ok(Standing::Deleted(tombstone)) => self.fork_point(id, tombstone.parent)?,
+                    _ => {
+                        self.unreadable += 1;
+                        self.fork_points_of(id)?;
+                    }
+                }
+                self.pairs(id, &[key::HEAD, key::RECORD, key::RECEIPT, key::TOMBSTONE, key::ITEM], u64::MAX)
             }
         }
     }
@@ -197,7 +204,16 @@ impl Snapshot<'_> {
         if !is_newer {
             return Ok(Some((*head).clone()));
         }
-        self.core.derived_head_at(id, Some(&head), self.through)
+        let then = self.core.derived_head_at(id, Some(&head), self.through)?;
+        if then.is_some() {
+            return Ok(then);
+        }
+        // A fork that had no entries of its own.
+        let first_seq = head.first_seq();
+        let first = self.core.engine.get(&key::record(id, first_seq))?;
+        let origin = first.map(|value| origin_then(id, first_seq, &value, self.through)).transpose()?.flatten();
+        let Some(origin) = origin else { return Ok(None) };
+        self.core.head_of_origin(id, &Record::open(id, first_seq, &origin)?, self.through).map(Some)
     }
 
     fn alive(&mut self, id: ConversationId, head: &Head) -> Result<()> {
@@ -212,10 +228,11 @@ impl Snapshot<'_> {
         if let Some(value) = value {
             self.pair(&head_key, &value)?;
         }
+        self.fork_point(id, head.parent)?;
         for key in index_keys(id, head) {
             self.pair(&key, &[])?;
         }
-        self.pairs(id, &[key::RECORD, key::FORK, key::RECEIPT, key::ITEM], head.next_seq)
+        self.pairs(id, &[key::RECORD, key::RECEIPT, key::ITEM], head.next_seq)
     }
 
     /// Everything of these kinds, up to the head.
@@ -225,10 +242,10 @@ impl Snapshot<'_> {
             let prefix = key::prefix(*kind, id);
             let mut result = Ok(());
             self.core.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, value| {
-                if !belongs(key, value, next_seq, through, id) {
-                    return ControlFlow::Continue(());
-                }
-                result = self.out.pair(key, value).map_err(Error::io("write the backup"));
+                result = then(key, value, next_seq, through).and_then(|value| {
+                    let pair = value.map_or(Ok(()), |value| self.out.pair(key, &value));
+                    pair.map_err(Error::io("write the backup"))
+                });
                 if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
             result?;
@@ -236,26 +253,63 @@ impl Snapshot<'_> {
         Ok(())
     }
 
+    /// What the parent of a fork keeps of it, as it is.
+    fn fork_point(&mut self, id: ConversationId, parent: Option<Parent>) -> Result<()> {
+        let Some(parent) = parent.filter(|parent| parent.at_seq > 0) else { return Ok(()) };
+        let key = key::fork(parent.id(), id);
+        let value = self.core.engine.get(&key)?;
+        value.map_or(Ok(()), |value| self.pair(&key, &value))
+    }
+
+    /// What others keep of a conversation of which nothing tells what it was forked from.
+    fn fork_points_of(&mut self, id: ConversationId) -> Result<()> {
+        let mut points = Vec::new();
+        self.core.engine.scan(&[key::FORK]..&key::after(&[key::FORK]), Order::Ascending, &mut |key, value| {
+            if key::parse_fork(key) == Some(id) {
+                points.push((key.to_vec(), value.to_vec()));
+            }
+            ControlFlow::Continue(())
+        })?;
+        points.into_iter().try_for_each(|(key, value)| self.pair(&key, &value))
+    }
+
     fn pair(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.out.pair(key, value).map_err(Error::io("write the backup"))
     }
 }
 
-/// Whether a pair belongs to what was there at the backup's moment. What cannot be read does.
-fn belongs(key: &[u8], value: &[u8], next_seq: u64, through: u64, id: ConversationId) -> bool {
-    match key.first() {
+/// A value as it was at the backup's moment, if it was there. What cannot be read was.
+fn then<'a>(key: &[u8], value: &'a [u8], next_seq: u64, through: u64) -> Result<Option<Cow<'a, [u8]>>> {
+    let was_there = match key.first() {
         Some(&key::RECEIPT) => record::open::<record::Receipt>("an idempotency record", key, value)
             .map_or(true, |receipt| receipt.last_seq < next_seq),
         Some(&key::ITEM) => key::parse_item(key).is_none_or(|seq| seq < next_seq),
-        Some(&key::FORK) => ForkPoint::open(key, value).map_or(true, |point| born(point.child) < through),
         Some(&key::RECORD) => match key::parse_record(key) {
             // An origin without entries stands at the next seq itself.
-            Some((_, first_seq)) if first_seq >= next_seq => Record::open(id, first_seq, value)
-                .is_ok_and(|record| record.len() == 0 && record.header.commit <= through),
+            Some((id, first_seq)) if first_seq >= next_seq => {
+                return Ok(origin_then(id, first_seq, value, through)?.map(Cow::Owned));
+            }
             _ => true,
         },
         _ => true,
+    };
+    Ok(was_there.then_some(Cow::Borrowed(value)))
+}
+
+/// The origin of a fork without entries as it was: the fork's first entries may have taken its place since.
+fn origin_then(id: ConversationId, first_seq: u64, value: &[u8], through: u64) -> Result<Option<Vec<u8>>> {
+    let Ok(record) = Record::open(id, first_seq, value) else { return Ok(None) };
+    if record.len() == 0 {
+        return Ok((record.header.commit <= through).then(|| value.to_vec()));
     }
+    let is_later = record.header.commit > through;
+    let forked_before = |origin: &Origin| origin.parent.is_some() && born(origin.incarnation) < through;
+    let Some(origin) = record.header.origin.filter(|origin| is_later && forked_before(origin)) else { return Ok(None) };
+    let (base, next_message_index) = (origin.first_message_index, origin.first_message_index);
+    let (time, commit) = (origin.created, born(origin.incarnation) + 1);
+    let origin = Some(origin);
+    let header = Header { time, base, next_message_index, commit, cut: false, deleted: false, origin };
+    record::seal_record(id, first_seq, &header, Body::new()).map(|(_, value)| Some(value))
 }
 
 fn exists(path: &Path) -> Error {

@@ -79,13 +79,27 @@ impl Core {
             ControlFlow::Continue(())
         })?;
         let Some(mut head) = head else { return Ok(None) };
+        self.give_names(id, &mut head, names, through)?;
+        Ok(Some(head))
+    }
+
+    /// The head of a fork that has only its origin.
+    pub(super) fn head_of_origin(&self, id: ConversationId, origin: &Record<'_>, through: u64) -> Result<Head> {
+        let mut head = first_head(origin, None);
+        self.give_names(id, &mut head, Names::default(), through)?;
+        Ok(head)
+    }
+
+    /// `own`: what its own records give.
+    fn give_names(&self, id: ConversationId, head: &mut Head, own: Names, through: u64) -> Result<()> {
+        let mut names = own;
         if head.parent.is_some_and(|parent| parent.at_seq > 0) {
             // A fork has title and tags of its parent, as they were at the fork point.
-            let segments = self.segments_through(id, &head, through)?;
+            let segments = self.segments_through(id, head, through)?;
             names = self.names(id, &segments, head.next_seq - 1)?;
         }
-        names.give(&mut head);
-        Ok(Some(head))
+        names.give(head);
+        Ok(())
     }
 
     /// Makes consistent what a store that was damaged holds, if this one was, or if what it lost is accepted. For opening

@@ -23,7 +23,8 @@ pub(crate) struct Head {
     pub(crate) created: i64,
     /// Microseconds since 1970; never goes back.
     pub(crate) last_activity: i64,
-    /// Chosen at random when the conversation was made: it tells this conversation from one of the same id before or after it.
+    /// The number of the last commit before the conversation was made, then bits of no meaning: it tells this conversation
+    /// from one of the same id before or after it, and from older records.
     pub(crate) incarnation: u64,
     pub(crate) owner: String,
     pub(crate) key: Option<String>,

@@ -56,7 +56,8 @@ impl Store {
     pub fn unfinished(&self) -> Result<Vec<Unfinished>> {
         let mut found = Vec::new();
         for id in self.log.unfinished()? {
-            found.extend(self.log.view(&id.into())?.iter().flat_map(reading::unfinished));
+            let view = readable(self.log.view(&id.into()))?.flatten();
+            found.extend(view.iter().flat_map(reading::unfinished));
         }
         Ok(found)
     }
@@ -86,24 +87,28 @@ impl Store {
     }
 
     /// Where a provider's item id stands in all conversations, by their ids. Cost: a look into the index for each
-    /// conversation.
+    /// conversation. Conversations that are damaged are left out; [`Store::verify`] reports them.
     ///
     /// # Errors
-    /// `Corrupt`; `Io`.
+    /// `Io`.
     pub fn find_item_everywhere(&self, item_id: &str) -> Result<Vec<Item>> {
         let mut found = Vec::new();
         for id in self.log.conversations()? {
-            let item = self
+            let looked = self
                 .log
                 .view(&id.into())
                 .and_then(|view| view.map_or(Ok(None), |view| reading::find_item(&*self.log, &view, item_id)));
-            match item {
-                Ok(item) => found.extend(item),
-                // The others go on working; `verify` shows what is damaged.
-                Err(Error::Corrupt { .. } | Error::UnsupportedVersion { .. }) => {}
-                Err(error) => return Err(error),
-            }
+            found.extend(readable(looked)?.flatten());
         }
         Ok(found)
+    }
+}
+
+/// What was read of one conversation among many: nothing, if damage keeps it from being read.
+fn readable<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(Error::Corrupt { .. } | Error::UnsupportedVersion { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }

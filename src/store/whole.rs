@@ -27,8 +27,9 @@ impl Store {
         self.log.health()
     }
 
-    /// Writes everything that is durable to a new file: framed, checksummed, compressed. The store goes on being used;
-    /// forks, deletions and redactions wait. `progress` is called with conversations done and in all.
+    /// Writes everything that is durable to a new file: framed, checksummed, compressed. The store goes on being used. The file
+    /// is one moment of all conversations; what is deleted or redacted while it is written may be missing, or redacted, in it.
+    /// What is damaged is in it as it is. `progress` is called with conversations done and in all.
     ///
     /// The file is read with the URL `backup:FILE`, all of it in memory, or made a store again by [`Store::restore`],
     /// which is also the way to be rid of bytes that the engine freed and keeps.
@@ -49,7 +50,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// `InvalidInput` if the file exists; `Corrupt` if a head is damaged; `Io`.
+    /// `InvalidInput` if the file exists; `Io`.
     pub fn backup(&self, file: impl AsRef<Path>, mut progress: impl FnMut(u64, u64)) -> Result<BackupSummary> {
         self.log.backup(file.as_ref(), &mut progress)
     }
