@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
+use std::task::Waker;
 use std::time::Duration;
 
 use super::core::{COMMIT, Core};
@@ -69,6 +70,7 @@ impl Core {
             state.held_back &= !held_back;
             let late = stop && next.is_none() && state.due > 0;
             let (tailing, waiting) = (state.tailing > 0, state.waiting > 0);
+            let woken = state.followers.take_woken();
             drop(state);
             // First the next leader, so that it commits while the others wake up.
             if let Some(next) = next.filter(|_| stop) {
@@ -88,6 +90,7 @@ impl Core {
             if tailing {
                 self.published.notify_all();
             }
+            woken.into_iter().for_each(Waker::wake);
             if stop {
                 return result.map(|_| ()).map_err(|error| Error::Poisoned { cause: error.to_string() });
             }

@@ -1,17 +1,16 @@
 //! What the log's threads share, and the slots of the conversations in use.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use super::state::{Phase, Slot, State};
 use super::sync::{Condvar, Mutex, MutexGuard};
 use super::ticker::Ticker;
 use crate::embedded::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::log::Health;
-use crate::model::{ConversationId, Name, Timestamp};
+use crate::model::{ConversationId, Timestamp};
 use crate::record::Head;
 
 /// The store's key of its last commit.
@@ -102,49 +101,7 @@ impl Core {
     pub(super) fn enter(&self, phase: Phase) {
         self.lock().phase = phase;
         self.room.notify_all();
-        self.published.notify_all();
-    }
-
-    /// Waits until the published head of a conversation's incarnation is past a seq. False: the timeout passed, or it was
-    /// stopped.
-    ///
-    /// # Errors
-    /// `NotFound` if the conversation was deleted, whatever was made under its name since; `Closed` if the store is, and
-    /// there is nothing new.
-    pub(crate) fn wait_for(
-        &self,
-        name: &Name,
-        incarnation: u64,
-        seq: u64,
-        timeout: Duration,
-        stopped: &AtomicBool,
-    ) -> Result<bool> {
-        let id = name.id();
-        let _pin = self.pin(id)?;
-        let mut state = self.lock();
-        state.tailing += 1;
-        let (mut is_gone, mut news, mut closed) = (false, false, false);
-        let waited = self.published.wait_timeout_while(state, timeout, |state| {
-            closed = state.phase == Phase::Closed;
-            let head = state.slot(id).published.as_ref().filter(|head| head.incarnation == incarnation);
-            is_gone = head.is_none();
-            news = head.is_some_and(|head| head.next_seq > seq.saturating_add(1));
-            !is_gone && !news && !closed && !stopped.load(Ordering::Acquire)
-        });
-        (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        state.tailing -= 1;
-        drop(state);
-        match (is_gone, news) {
-            (true, _) => Err(Error::no_conversation(name)),
-            (false, false) if closed => Err(Error::Closed),
-            (false, news) => Ok(news),
-        }
-    }
-
-    /// Lets every waiting tail look again.
-    pub(crate) fn wake_tails(&self) {
-        let _state = self.lock();
-        self.published.notify_all();
+        self.wake_all();
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

@@ -11,6 +11,7 @@ mod commit;
 mod core;
 mod delete;
 pub(crate) mod engine;
+mod follow;
 mod fork;
 mod frozen;
 mod heads;

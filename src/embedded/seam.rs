@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 
 use super::Embedded;
 use super::core::Core;
@@ -112,11 +113,15 @@ impl Log for Embedded {
     }
 
     fn wait_for(&self, wait: &Wait<'_>) -> Result<bool> {
-        self.core().wait_for(wait.name, wait.incarnation, wait.seq, wait.timeout, wait.stopped)
+        self.core().wait_for(wait)
     }
 
-    fn wake(&self) {
-        self.core().wake_tails();
+    fn poll_for(&self, wait: &Wait<'_>, follower: u64, waker: &Waker) -> Poll<Result<()>> {
+        self.core().poll_for(wait, follower, waker)
+    }
+
+    fn wake(&self, name: &Name, follower: u64) {
+        self.core().wake(name.id(), follower);
     }
 
     fn sync(&self) -> Result<()> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use super::follow::Followers;
 use super::sync::{self, Thread};
 use super::writer::Writer;
 use crate::error::{Error, Result};
@@ -44,6 +45,8 @@ pub(super) struct State {
     pub(super) commit: Commit,
     /// How many conversations were made since the store was opened.
     pub(super) made: u64,
+    /// Who is woken when something is published.
+    pub(super) followers: Followers,
     /// How many wait for something to be published.
     pub(super) tailing: usize,
     /// How many wait for room in the queue, or for a conversation that is frozen.
@@ -373,6 +376,7 @@ impl State {
     pub(super) fn publish(&mut self, batch: &mut [Pending]) {
         for pending in batch {
             let Some((id, head)) = pending.head.take() else { continue };
+            self.followers.notify(id);
             let slot = self.slot(id);
             slot.published = head;
             slot.pending = slot.pending.saturating_sub(1);

@@ -20,6 +20,7 @@ use std::fmt;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::path::Path;
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 
 use crate::error::{Error, Result};
 use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata, Name, Role};
@@ -106,8 +107,12 @@ pub(crate) trait Log: Send + Sync + fmt::Debug {
     /// Waits until a conversation's incarnation has an entry after a seq. False: the timeout passed, or it was stopped.
     fn wait_for(&self, wait: &reading::Wait<'_>) -> Result<bool>;
 
-    /// Lets all who wait look again.
-    fn wake(&self);
+    /// As [`Log::wait_for`], for a follower that does not block: it is woken when it should ask again, once for each time
+    /// that it asked. Followers are numbered by their makers.
+    fn poll_for(&self, wait: &reading::Wait<'_>, follower: u64, waker: &Waker) -> Poll<Result<()>>;
+
+    /// Lets one follower look again, and forgets it until it asks again.
+    fn wake(&self, name: &Name, follower: u64);
 
     /// Returns once all that was accepted before is durable.
     fn sync(&self) -> Result<()>;

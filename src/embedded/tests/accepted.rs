@@ -266,7 +266,7 @@ fn a_close_ends_all_waits() {
     push(&log, &writer, "delta");
     let tail = thread::spawn({
         let log = Arc::clone(&log);
-        move || log.core().wait_for(&"chat".into(), incarnation, 1, NEVER, &AtomicBool::new(false))
+        move || super::wait_for(&log, "chat", incarnation, 1, NEVER, &AtomicBool::new(false))
     });
     let waits: Vec<_> = ["append", "finish", "freeze"]
         .map(|what| {
@@ -296,7 +296,7 @@ fn a_close_ends_all_waits() {
     assert_eq!(last_seq(&log, "frozen"), 2);
     assert!(log.core().health().closed);
     assert!(matches!(append(&log, "chat", "b", Durability::Durable), Err(Error::Closed)));
-    assert!(matches!(log.core().wait_for(&"chat".into(), incarnation, 0, NEVER, &AtomicBool::new(false)), Ok(true)));
+    assert!(matches!(super::wait_for(&log, "chat", incarnation, 0, NEVER, &AtomicBool::new(false)), Ok(true)));
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn who_follows_a_conversation_gets_nothing_of_another_one_of_its_name() {
         append(&log, "chat", "b", Durability::Durable).unwrap();
     }
     assert_ne!(first, incarnation());
-    let waited = log.core().wait_for(&chat, first, 1, NEVER, &AtomicBool::new(false));
+    let waited = super::wait_for(&log, &chat, first, 1, NEVER, &AtomicBool::new(false));
     assert!(matches!(waited, Err(Error::NotFound { .. })));
 }
 

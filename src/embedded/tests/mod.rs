@@ -15,6 +15,8 @@ mod properties;
 mod schedules;
 
 use std::ops::RangeInclusive;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use super::Embedded;
 use crate::error::Result;
@@ -35,4 +37,15 @@ fn describe(log: &Embedded, name: impl Into<Name>) -> ListItem {
 
 fn entries(log: &Embedded, name: impl Into<Name>, seqs: RangeInclusive<u64>, order: Order) -> Result<Vec<Entry>> {
     reading::entries(log, &name.into(), seqs, order, usize::MAX)
+}
+
+fn wait_for(
+    log: &Embedded,
+    name: impl Into<Name>,
+    incarnation: u64,
+    seq: u64,
+    timeout: Duration,
+    stopped: &AtomicBool,
+) -> Result<bool> {
+    log.core().wait_for(&reading::Wait { name: &name.into(), incarnation, seq, timeout, stopped })
 }
