@@ -9,11 +9,12 @@ mod pairing;
 mod placement;
 mod report;
 mod steps;
+mod waiting;
 
 use super::group::StoredMessage;
 
 pub(crate) use pairing::{Calls, Site};
-pub(crate) use placement::{NOT_RUN, OUTCOME_UNKNOWN, is_cut_off, is_pending};
+pub(crate) use placement::{NOT_RUN, OUTCOME_UNKNOWN, first_pending, is_cut_off};
 pub use report::{ReportLine, Rule};
 pub(crate) use steps::parted;
 
