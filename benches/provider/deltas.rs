@@ -17,6 +17,48 @@ pub(crate) fn stream(target: Target, deltas: usize) -> Vec<u8> {
         "gemini" => gemini(deltas),
         other => panic!("the wire {other} has no streams here"),
     };
+    written(events)
+}
+
+/// The bytes of a stream of so many calls, each in one piece.
+pub(crate) fn calls(target: Target, calls: usize, id: fn(usize) -> String) -> Vec<u8> {
+    let calls = 0..calls;
+    let events: Vec<Value> = match target.wire().name {
+        "openai-chat" => calls
+            .map(|at| {
+                let function = json!({"name": "read_file", "arguments": "{}"});
+                let call = json!({"index": at, "id": id(at), "type": "function", "function": function});
+                json!({"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {"tool_calls": [call]}}]})
+            })
+            .collect(),
+        "openai-responses" => calls
+            .map(|at| {
+                let item = json!({"id": format!("fc_{at}"), "type": "function_call", "call_id": id(at),
+                    "name": "read_file", "arguments": "{}", "status": "completed"});
+                json!({"type": "response.output_item.done", "output_index": at, "item": item})
+            })
+            .collect(),
+        "anthropic" => calls
+            .flat_map(|at| {
+                let block = json!({"type": "tool_use", "id": id(at), "name": "read_file", "input": {}});
+                [
+                    json!({"type": "content_block_start", "index": at, "content_block": block}),
+                    json!({"type": "content_block_stop", "index": at}),
+                ]
+            })
+            .collect(),
+        "gemini" => calls
+            .map(|at| {
+                let call = json!({"functionCall": {"id": id(at), "name": "read_file", "args": {}}});
+                json!({"candidates": [{"index": 0, "content": {"role": "model", "parts": [call]}}]})
+            })
+            .collect(),
+        other => panic!("the wire {other} has no streams here"),
+    };
+    written(events)
+}
+
+fn written(events: Vec<Value>) -> Vec<u8> {
     let mut stream = String::new();
     for event in events {
         if let Some(name) = event["type"].as_str() {

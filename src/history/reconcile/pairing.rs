@@ -63,7 +63,9 @@ impl Calls {
                             None => {
                                 known.wait(site, messages);
                                 if let Some(own) = &mut own {
-                                    own.entry((id, stored.index, stored.chunk_index(chunk))).or_default().push(site, messages);
+                                    own.entry((id, stored.index, stored.chunk_index(chunk)))
+                                        .or_default()
+                                        .push(site, messages);
                                 }
                             }
                         }
