@@ -15,6 +15,7 @@ pub(crate) fn stream(target: Target, deltas: usize) -> Vec<u8> {
         "openai-responses" => openai_responses(deltas),
         "anthropic" => anthropic(deltas),
         "gemini" => gemini(deltas),
+        "bedrock-converse" => bedrock_converse(deltas),
         other => panic!("the wire {other} has no streams here"),
     };
     written(events)
@@ -51,6 +52,15 @@ pub(crate) fn calls(target: Target, calls: usize, id: fn(usize) -> String) -> Ve
             .map(|at| {
                 let call = json!({"functionCall": {"id": id(at), "name": "read_file", "args": {}}});
                 json!({"candidates": [{"index": 0, "content": {"role": "model", "parts": [call]}}]})
+            })
+            .collect(),
+        "bedrock-converse" => calls
+            .flat_map(|at| {
+                let start = json!({"toolUse": {"toolUseId": id(at), "name": "read_file"}});
+                [
+                    json!({"contentBlockStart": {"contentBlockIndex": at, "start": start}}),
+                    json!({"contentBlockStop": {"contentBlockIndex": at}}),
+                ]
             })
             .collect(),
         other => panic!("the wire {other} has no streams here"),
@@ -177,4 +187,21 @@ fn gemini(deltas: usize) -> Vec<Value> {
             "candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}}]})
     });
     events.collect()
+}
+
+fn bedrock_converse(deltas: usize) -> Vec<Value> {
+    let mut events = vec![json!({"messageStart": {"role": "assistant"}})];
+    for (block, at, is_call) in places(deltas) {
+        if is_call && at == 0 {
+            let start = json!({"toolUse": {"toolUseId": format!("tooluse_{block}"), "name": "read_file"}});
+            events.push(json!({"contentBlockStart": {"contentBlockIndex": block, "start": start}}));
+        }
+        let delta = if is_call { json!({"toolUse": {"input": piece(at)}}) } else { json!({"text": " lorem"}) };
+        events.push(json!({"contentBlockDelta": {"contentBlockIndex": block, "delta": delta}}));
+        if at + 1 == BLOCK {
+            events.push(json!({"contentBlockStop": {"contentBlockIndex": block}}));
+        }
+    }
+    events.push(json!({"messageStop": {"stopReason": "end_turn"}}));
+    events
 }

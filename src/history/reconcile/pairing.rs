@@ -7,15 +7,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::group::{MessageState, StoredMessage};
+use super::site::Site;
 use super::waiting::Waiting;
 use crate::model::{Body, Role};
-
-/// A chunk's place: position of its message, position in the message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Site {
-    pub(crate) message: usize,
-    pub(crate) chunk: usize,
-}
 
 /// All calls of assistant messages with their results, and the results that have no call of their own.
 #[derive(Debug, Default)]

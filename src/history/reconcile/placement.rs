@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use super::super::group::{MessageState, StoredMessage};
 use super::empty_messages::is_content;
-use super::pairing::{Calls, Site};
+use super::pairing::Calls;
+use super::site::Site;
 use super::{ReportLine, Rule};
 use crate::model::{Body, Chunk, Message, Output, Role};
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::super::group::StoredMessage;
-use super::pairing::Site;
+use super::site::Site;
 use crate::model::Body;
 
 /// Places in the order of the log. What was paired is skipped when it is met, so that each place is looked at a few times

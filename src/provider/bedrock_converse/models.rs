@@ -1,12 +1,17 @@
 //! What the name of a model tells. Answers of this wire do not name theirs.
 
-/// Does the model take back reasoning that it did not sign? Claude signs its own, and refuses any other. `None` where no
+/// Is the model Claude? Claude signs its reasoning, and refuses any that is not signed; others do neither. `None` where no
 /// model is named, or its name does not tell: that of an inference profile.
-pub(super) fn takes_unsigned(model: &str) -> Option<bool> {
+pub(super) fn is_claude(model: &str) -> Option<bool> {
     if model.is_empty() || model.contains("inference-profile") {
         return None;
     }
-    Some(!["anthropic", "claude"].iter().any(|maker| model.contains(maker)))
+    Some(["anthropic", "claude"].iter().any(|maker| model.contains(maker)))
+}
+
+/// Does the model take a document in the result of a tool? Recorded: Claude and Llama do, Nova refuses it.
+pub(super) fn takes_documents_in_results(model: &str) -> Option<bool> {
+    is_claude(model).map(|_| !model.contains("nova"))
 }
 
 #[cfg(test)]
@@ -14,17 +19,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn claude_is_told_from_others() {
+    fn names_tell_the_maker() {
         let table = [
-            ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", Some(false)),
-            ("claude-sonnet-4-5", Some(false)),
-            ("us.deepseek.r1-v1:0", Some(true)),
-            ("openai.gpt-oss-120b-1:0", Some(true)),
-            ("arn:aws:bedrock:us-east-1:1:application-inference-profile/x", None),
-            ("", None),
+            ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", Some(true), Some(true)),
+            ("claude-sonnet-4-5", Some(true), Some(true)),
+            ("us.deepseek.r1-v1:0", Some(false), Some(true)),
+            ("us.amazon.nova-2-lite-v1:0", Some(false), Some(false)),
+            ("arn:aws:bedrock:us-east-1:1:application-inference-profile/x", None, None),
+            ("", None, None),
         ];
-        for (model, wanted) in table {
-            assert_eq!(takes_unsigned(model), wanted, "{model}");
+        for (model, claude, documents) in table {
+            assert_eq!((is_claude(model), takes_documents_in_results(model)), (claude, documents), "{model}");
         }
     }
 }

@@ -3,16 +3,15 @@
 use serde_json::{Map, Value};
 
 use super::document::is_name;
-use super::request::{Seen, TOOL_NAME};
-use crate::provider::bedrock_converse::models::takes_unsigned;
-use crate::provider::bedrock_converse::rules::{
-    BC_08, BC_12, BC_13, BC_15, BC_16, BC_17, BC_19, BC_23, BC_24, BC_25, BC_26,
-};
+use super::seen::Seen;
+use super::text::{TOOL_NAME, check_text};
+use crate::provider::bedrock_converse::models::is_claude;
+use crate::provider::bedrock_converse::rules::{BC_12, BC_13, BC_15, BC_16, BC_17, BC_19, BC_23, BC_24, BC_25, BC_26};
 use crate::provider::bedrock_converse::types::KINDS;
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::shape::{Fault, kind, misfits};
 use crate::provider::prompt::media::bytes::decode_base64;
-use crate::provider::text::{is_blank, is_word, is_word_with};
+use crate::provider::text::{is_word, is_word_with};
 
 /// Characters of a tool's id.
 const ID: usize = 64;
@@ -59,13 +58,6 @@ pub(crate) fn check_block<'a>(block: &'a Value, role: &str, place: &str, seen: &
     }
 }
 
-pub(crate) fn check_text(text: &str, place: String, out: &mut Vec<Finding>) {
-    if is_blank(text) {
-        let level = if text.is_empty() { Level::Hard } else { Level::Soft };
-        out.push(BC_08.at(place, "text is empty or blank").with_level(level));
-    }
-}
-
 fn check_id(block: &Map<String, Value>, place: &str, seen: &mut Seen<'_>, out: &mut Vec<Finding>) {
     seen.tools.get_or_insert_with(|| place.to_owned());
     if let Some(id) = block.get("toolUseId").and_then(Value::as_str).filter(|id| !is_word_with(id, ID, b"_.:-")) {
@@ -106,7 +98,7 @@ fn check_result<'a>(result: &'a Map<String, Value>, place: &str, seen: &mut Seen
 fn check_reasoning(reasoning: &Map<String, Value>, place: &str, seen: &Seen<'_>, out: &mut Vec<Finding>) {
     let Some(text) = reasoning.get("reasoningText") else { return };
     if !text.get("signature").and_then(Value::as_str).is_some_and(|signature| !signature.is_empty()) {
-        let level = if takes_unsigned(seen.model) == Some(false) { Level::Hard } else { Level::Soft };
+        let level = if is_claude(seen.model) == Some(true) { Level::Hard } else { Level::Soft };
         out.push(BC_23.at(format!("{place}.reasoningText"), "reasoning without a signature").with_level(level));
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::block::check_block;
-use super::request::Seen;
+use super::seen::Seen;
 use crate::provider::bedrock_converse::rules::{BC_03, BC_04, BC_18, BC_22};
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::shape::kind;

@@ -4,4 +4,6 @@ pub(crate) mod block;
 pub(crate) mod document;
 mod message;
 pub(crate) mod request;
+pub(crate) mod seen;
 mod sequence;
+mod text;

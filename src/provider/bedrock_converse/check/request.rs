@@ -3,28 +3,14 @@
 use serde_json::{Map, Value};
 
 use super::message::check_message;
+use super::seen::{DOCUMENTS, Seen};
 use super::sequence::check_sequence;
-use crate::provider::bedrock_converse::rules::{BC_01, BC_02, BC_13, BC_14, BC_19, BC_21, BC_24};
+use super::text::{TOOL_NAME, check_text};
+use crate::provider::bedrock_converse::rules::{BC_01, BC_02, BC_13, BC_14, BC_21, BC_24};
 use crate::provider::bedrock_converse::types::PARAMETERS;
 use crate::provider::check::finding::Finding;
 use crate::provider::check::shape::kind;
 use crate::provider::text::{is_blank, is_word};
-
-/// Characters of a tool's name.
-pub(crate) const TOOL_NAME: usize = 64;
-/// Documents of a request.
-pub(crate) const DOCUMENTS: usize = 5;
-
-/// What counts over the whole request.
-#[derive(Default)]
-pub(crate) struct Seen<'a> {
-    /// Whether the model is known to take only what it signed.
-    pub(crate) model: &'a str,
-    pub(crate) documents: usize,
-    pub(crate) names: std::collections::HashSet<&'a str>,
-    /// The place of a block that needs `toolConfig`.
-    pub(crate) tools: Option<String>,
-}
 
 pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
     let Some(object) = request.as_object() else {
@@ -54,15 +40,6 @@ pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
     check_tools(object, seen.tools, out);
 }
 
-impl<'a> Seen<'a> {
-    /// Notes the name of a document.
-    pub(crate) fn name(&mut self, name: &'a str, place: String, out: &mut Vec<Finding>) {
-        if !self.names.insert(name) {
-            out.push(BC_19.at(place, format!("{name:?} is the name of an earlier document")));
-        }
-    }
-}
-
 fn check_system(request: &Map<String, Value>, out: &mut Vec<Finding>) {
     let blocks = match request.get("system").unwrap_or(&Value::Null) {
         Value::Null => return,
@@ -71,7 +48,7 @@ fn check_system(request: &Map<String, Value>, out: &mut Vec<Finding>) {
     };
     for (i, block) in blocks.iter().enumerate() {
         match block.get("text") {
-            Some(Value::String(text)) => super::block::check_text(text, format!("system[{i}].text"), out),
+            Some(Value::String(text)) => check_text(text, format!("system[{i}].text"), out),
             Some(other) => {
                 out.push(BC_24.at(format!("system[{i}].text"), format!("expected a string, got {}", kind(other))));
             }

@@ -67,17 +67,15 @@ fn call(mut call: Fields<'_>) -> Option<(Body, bool)> {
     Some((Body::ToolCall { id, name, arguments, signature: None, server }, all && is_known))
 }
 
+/// What the model thought. In a request nobody says whose it is: it is the provider's as long as it is kept as it came.
 fn reasoning(mut reasoning: Fields<'_>) -> Option<(Body, bool)> {
     if let Some(redacted) = reasoning.string("redactedContent") {
-        let all = reasoning.names().next().is_none();
-        return Some((Body::Thinking { text: String::new(), signature: None, redacted: Some(redacted) }, all));
+        return Some((Body::Thinking { text: String::new(), signature: None, redacted: Some(redacted) }, false));
     }
     let mut said = reasoning.object("reasoningText")?;
     let text = said.string("text")?;
     let signature = said.string("signature").filter(|signature| !signature.is_empty());
-    // Reasoning that nobody signed is the provider's as long as it is kept as it came.
-    let all = signature.is_some() && said.names().next().is_none() && reasoning.names().next().is_none();
-    Some((Body::Thinking { text, signature, redacted: None }, all))
+    Some((Body::Thinking { text, signature, redacted: None }, false))
 }
 
 /// A text, and what it cites.

@@ -9,7 +9,7 @@ use super::renderer::Renderer;
 use super::request::{Block, Reasoning, Speaker, ToolUse};
 use crate::history::Rule;
 use crate::model::{Body, Chunk};
-use crate::provider::bedrock_converse::models::takes_unsigned;
+use crate::provider::bedrock_converse::models::is_claude;
 use crate::provider::prompt::arguments::{Mended, embedded};
 use crate::provider::prompt::options::Thinking;
 use crate::provider::prompt::thinking::{AS_ASKED, IN_TAGS};
@@ -120,7 +120,7 @@ impl<'a> Renderer<'a> {
         if self.options.thinking != Thinking::Native || !self.is_own(turn) {
             return None;
         }
-        let unsigned = self.options.model.as_deref().and_then(takes_unsigned) == Some(true);
+        let unsigned = self.options.model.as_deref().and_then(is_claude) == Some(false);
         if let Some(given) = Given::of(chunk).filter(|given| given.is_thought(text, unsigned)) {
             return Some(given.block(None));
         }

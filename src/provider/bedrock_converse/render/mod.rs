@@ -20,6 +20,7 @@ use serde_json::value::RawValue;
 use crate::error::Result;
 use crate::history::{ReportLine, Rule, StoredMessage};
 use crate::model::Role;
+use crate::provider::bedrock_converse::models::is_claude;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::tool_id::{IdRule, NameRule};
 use crate::provider::prompt::tools::declared;
@@ -30,8 +31,11 @@ use names::Names;
 use renderer::Renderer;
 use request::{Block, Request, Speaker, ToolConfig};
 
-/// BC-12: what every model behind it takes.
+/// BC-12, as Claude takes it.
 const IDS: IdRule = IdRule { min: 1, max: 64, allows: is_id_character };
+/// BC-12, as others do. Recorded: Kimi's ids are `functions.get_weather:0`.
+const WIDER_IDS: IdRule =
+    IdRule { min: 1, max: 64, allows: |character| is_id_character(character) || matches!(character, '.' | ':') };
 /// BC-13.
 const NAMES: NameRule = NameRule::words(64);
 
@@ -45,7 +49,8 @@ pub(crate) fn render(
     options: &PromptOptions,
 ) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
     let mut report = Vec::new();
-    let turns = turns(messages, IDS, NAMES, &mut report);
+    let is_others = options.model.as_deref().and_then(is_claude) == Some(false);
+    let turns = turns(messages, if is_others { WIDER_IDS } else { IDS }, NAMES, &mut report);
     let mut renderer = Renderer {
         options,
         report,

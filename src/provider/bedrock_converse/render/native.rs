@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::request::{Block, Origin, Own};
 use crate::model::{Chunk, Json, json_text};
 use crate::provider::bedrock_converse::check::block::check_block;
-use crate::provider::bedrock_converse::check::request::Seen;
+use crate::provider::bedrock_converse::check::seen::Seen;
 use crate::provider::bedrock_converse::manner::NAME;
 use crate::provider::check::finding::Level;
 use crate::provider::prompt::arguments::embedded_object;

@@ -76,8 +76,8 @@ pub(crate) struct Image<'a> {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Document<'a> {
-    pub(crate) format: &'static str,
     pub(crate) name: String,
+    pub(crate) format: &'static str,
     pub(crate) source: Source<'a>,
     #[serde(skip)]
     pub(crate) origin: Origin<'a>,

@@ -7,6 +7,8 @@ use super::native::Given;
 use super::renderer::Renderer;
 use super::request::{Block, Origin, ToolResult};
 use crate::history::{MessageState, Rule};
+use crate::model::Body;
+use crate::provider::bedrock_converse::models::takes_documents_in_results;
 use crate::provider::prompt::media::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
 use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, PUT_INTO_WORDS, Reply};
 use crate::provider::text::is_blank;
@@ -36,6 +38,7 @@ impl<'a> Renderer<'a> {
             return given.block(None);
         }
         let before = behind.len();
+        let documents = self.options.model.as_deref().and_then(takes_documents_in_results) == Some(true);
         let mut content = Vec::new();
         let attach = Blocks { origin: Origin { stored, chunk } };
         for piece in pieces(output, &attach, stored, chunk, &mut self.report) {
@@ -47,7 +50,11 @@ impl<'a> Renderer<'a> {
                 }
                 Piece::Text(text) => content.push(Block::Text(text)),
                 Piece::Part(block @ Block::Image(_)) => content.push(block),
-                // Not every model takes them in a result (recorded: Nova refuses documents and films there).
+                Piece::Part(block @ Block::Document(_)) if documents => {
+                    let block = self.named(block, stored, chunk);
+                    content.push(block);
+                }
+                // Not every model takes them in a result.
                 Piece::Part(block) => {
                     self.note(Rule::MediaMoved, stored, chunk, "it stands behind the results of the message");
                     behind.push(Block::Text(Cow::Owned(format!("Output of the tool call {}:", call.id))));
@@ -66,7 +73,11 @@ impl<'a> Renderer<'a> {
             content.push(Block::Text(Cow::Borrowed(words)));
         }
         let is_made = stored.state == MessageState::Synthetic;
-        let status = if is_error || is_made { Some("error") } else { None };
+        let status = match stored.message.chunks.get(chunk).map(|chunk| &chunk.body) {
+            _ if is_error || is_made => Some("error"),
+            Some(Body::ToolResult { is_error: Some(false), .. }) => Some("success"),
+            _ => None,
+        };
         Block::ToolResult(ToolResult { tool_use_id: call.id, content, status })
     }
 }
