@@ -42,7 +42,10 @@ pub(crate) fn check_block<'a>(block: &'a Value, role: &str, place: &str, seen: &
         let rule = if misfit.fault == Fault::Unknown { &BC_25 } else { &BC_24 };
         out.push(rule.at(misfit.place, misfit.problem));
     }
-    let wrong_side = ASSISTANTS.contains(name) && role == "user" || USERS.contains(name) && role == "assistant";
+    // The results of tools that the provider ran stand beside their calls, and name their type.
+    let hosted = *name == "toolResult" && value.get("type").is_some_and(|kind| !kind.is_null());
+    let wrong_side =
+        ASSISTANTS.contains(name) && role == "user" || USERS.contains(name) && role == "assistant" && !hosted;
     if wrong_side {
         out.push(BC_16.at(&place, format!("{name} in a message of the role {role}")));
     }
