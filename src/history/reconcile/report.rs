@@ -69,6 +69,8 @@ pub enum Rule {
     WindowExceeded,
     /// Arguments that are no JSON object were made one.
     ArgumentsRepaired,
+    /// A stand-in for a signature was added: the target wants one.
+    SignatureMade,
     /// A tool's name was changed to what the target takes.
     NameChanged,
     /// An image, audio or a file was moved into a user message.

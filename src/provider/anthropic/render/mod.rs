@@ -64,6 +64,7 @@ pub(crate) fn render(
         messages: Vec::new(),
         called: BTreeSet::new(),
         server_calls: HashSet::new(),
+        open: Vec::new(),
         last_text: None,
     };
     for turn in turns {
