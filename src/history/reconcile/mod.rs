@@ -12,6 +12,7 @@ mod steps;
 
 use super::group::StoredMessage;
 
+pub(crate) use empty_messages::is_content;
 pub(crate) use pairing::{Calls, Site};
 pub(crate) use placement::{NOT_RUN, OUTCOME_UNKNOWN, is_cut_off, is_pending};
 pub use report::{ReportLine, Rule};

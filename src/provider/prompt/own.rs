@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn what_an_item_found_is_told_and_its_secrets_are_not() {
-        let told = |kind: &str, json: &str| told(kind, &Json::new(json).unwrap_or_default());
+        let told = |kind: &str, json: &str| told(kind, &Json::new(json).ok()?);
         let found = r#"{"type":"web_search_tool_result","tool_use_id":"t","content":[
             {"type":"web_search_result","title":"Rust","url":"https://rust.test","encrypted_content":"AA"}]}"#;
         let wanted = "[web_search_tool_result]\nRust\nhttps://rust.test";

@@ -169,7 +169,7 @@ impl<'a> Given<'a> {
             "document" => (is_document(&self.fields, manner), OwnKind::Other),
             "search_result" => (is_search_result(&self.fields), OwnKind::Other),
             "" => (false, OwnKind::Other),
-            kind => (!TYPED.contains(&kind) && self.answers().is_none(), OwnKind::Other),
+            kind => (!TYPED.contains(&kind) && self.answers().is_none() && self.asks().is_none(), OwnKind::Other),
         };
         (fits && self.refusal("user").is_none()).then_some(kind)
     }

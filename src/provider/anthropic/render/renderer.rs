@@ -27,6 +27,8 @@ pub(super) struct Renderer<'a> {
     /// The calls that the provider ran itself, of the turn that goes on, whose results have not come; and what stands for the
     /// result where none comes.
     pub(super) open: Vec<(String, Option<Value>, Origin<'a>)>,
+    /// Whether the provider paused the turn that was said last: it goes on with it.
+    pub(super) paused: bool,
     /// Whose text was said last.
     pub(super) last_text: Option<Origin<'a>>,
 }

@@ -12,10 +12,14 @@ use crate::provider::check::shape::field;
 use crate::provider::gemini::check::content::check_content;
 use crate::provider::gemini::manner::NAME;
 use crate::provider::prompt::arguments::embedded_object;
+use crate::provider::prompt::media::bytes::decode_any_base64;
 use crate::provider::text::is_blank;
 
 /// Parts that are chunks of their own kind.
 const TYPED: &[&str] = &["text", "functionCall", "functionResponse", "function_call", "function_response"];
+
+/// What the service's own tools leave.
+const HOSTED: &[&str] = &["executableCode", "codeExecutionResult", "toolCall", "toolResponse"];
 
 /// What a user sends beside text.
 const INPUTS: &[&str] = &["inlineData", "fileData"];
@@ -53,11 +57,9 @@ impl<'a> Given<'a> {
     }
 
     pub(crate) fn is_signed(&self) -> bool {
-        self.signature().and_then(Value::as_str).is_some_and(is_signature)
-    }
-
-    fn signature(&self) -> Option<&Value> {
-        field(&self.fields, "thoughtSignature").filter(|signature| !signature.is_null())
+        // As it came: who made it knows its bytes.
+        let signature = field(&self.fields, "thoughtSignature").and_then(Value::as_str);
+        signature.is_some_and(|signature| !signature.is_empty() && decode_any_base64(signature).is_some())
     }
 
     /// Whether the model may have said it: `check` has nothing to say about it.
@@ -65,8 +67,7 @@ impl<'a> Given<'a> {
         let mut findings = Vec::new();
         check_content(&json!({"role": "model", "parts": [self.fields]}), "", &mut findings);
         let blank = self.text().is_some_and(|text| !text.is_empty() && is_blank(text));
-        let signed = self.signature().is_none_or(|signature| signature.as_str().is_some_and(is_signature));
-        signed && !blank && findings.iter().all(|finding| finding.level != Level::Hard)
+        !blank && findings.iter().all(|finding| finding.level != Level::Hard)
     }
 
     /// Is this the text?
@@ -112,7 +113,8 @@ impl<'a> Given<'a> {
 
     /// Is this a part of its own, of this kind, known or not? What else an answer holds is no part.
     pub(crate) fn is_part(&self, kind: &str) -> bool {
-        self.fields.contains_key(kind) && !TYPED.contains(&kind)
+        let is_known = HOSTED.iter().any(|name| field(&self.fields, name).is_some());
+        is_known || self.fields.contains_key(kind) && !TYPED.contains(&kind)
     }
 
     /// Why the target refuses the part in a content of the model.
@@ -121,7 +123,7 @@ impl<'a> Given<'a> {
         check_content(&json!({"role": "model", "parts": [self.fields]}), "", &mut findings);
         let refusal = findings.into_iter().find(|finding| finding.level == Level::Hard);
         let refusal = refusal.map(|finding| format!("the target refuses it by {}: {}", finding.rule, finding.problem));
-        refusal.or_else(|| (!self.is_valid()).then(|| "its signature is none (GM-18)".to_owned()))
+        refusal.or_else(|| (!self.is_valid()).then(|| "its text is blank (GM-06)".to_owned()))
     }
 }
 

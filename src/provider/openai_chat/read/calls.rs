@@ -100,7 +100,11 @@ pub(crate) fn function<'a>(fields: &mut Fields<'a>) -> Option<Fields<'a>> {
 /// An item of `tool_calls`.
 pub(crate) fn tool_call(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> Option<Chunk> {
     match Fields::of(raw) {
-        Some(fields) => Some(call(Call::read(fields), notes)),
+        Some(fields) => {
+            let mut written = Call::read(fields);
+            written.form.typed = true;
+            Some(call(written, notes))
+        }
         None => {
             let kind = "tool_calls".to_owned();
             opaque(raw, kind, provider)

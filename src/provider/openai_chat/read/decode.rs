@@ -140,10 +140,10 @@ impl Completion {
             answer.usage(usage);
         }
         if let Some(delta) = choice.object("delta") {
-            self.said(delta, answer);
+            self.said(delta, false, answer);
         }
         if let Some(message) = choice.object("message") {
-            self.said(message, answer);
+            self.said(message, true, answer);
             answer.complete();
         }
         if let Some(word) = choice.string("finish_reason").filter(|word| !word.is_empty()) {
@@ -153,7 +153,7 @@ impl Completion {
     }
 
     /// A message, or a piece of it.
-    fn said(&mut self, mut fields: Fields<'_>, answer: &mut Answer) {
+    fn said(&mut self, mut fields: Fields<'_>, whole: bool, answer: &mut Answer) {
         fields.take("role");
         if let Some((text, native)) = thinking(&mut fields) {
             self.think(text, native, answer);
@@ -168,7 +168,8 @@ impl Completion {
             let index = *self.refusal.get_or_insert_with(|| answer.new_chunk());
             answer.delta(index, Body::Refusal { text });
         }
-        if let Some(audio) = sound(&mut fields) {
+        let audio = if self.held.has_sound() { fields.object("audio") } else { sound(&mut fields) };
+        if let Some(audio) = audio {
             self.held.audio(audio, answer);
         }
         for raw in fields.array("images").unwrap_or_default() {
@@ -178,7 +179,7 @@ impl Completion {
             self.held.annotation(raw, answer);
         }
         for raw in fields.array("tool_calls").unwrap_or_default() {
-            self.calls.take(raw, answer);
+            self.calls.take(raw, whole, answer);
         }
         if let Some(call) = function(&mut fields) {
             self.calls.function(call, answer);

@@ -53,11 +53,13 @@ struct Piece {
 }
 
 impl Calls {
-    /// An item of `tool_calls`.
-    pub(crate) fn take(&mut self, raw: &RawValue, answer: &mut Answer) {
+    /// An item of `tool_calls`. One that is `whole` has no type if it states none; of pieces only the first does.
+    pub(crate) fn take(&mut self, raw: &RawValue, whole: bool, answer: &mut Answer) {
         let Some(mut fields) = Fields::of(raw) else { return answer.keep("tool_calls", raw) };
         let key = fields.integer("index").map_or(Key::None, Key::Index);
-        self.piece(Piece::new(key, Written::read(fields)), answer);
+        let mut written = Written::read(fields);
+        written.form.typed |= !whole;
+        self.piece(Piece::new(key, written), answer);
     }
 
     /// The `function_call` of the time before tools.

@@ -33,6 +33,11 @@ struct Sound {
 }
 
 impl Held {
+    /// Whether the sound has begun.
+    pub(crate) const fn has_sound(&self) -> bool {
+        self.audio.is_some()
+    }
+
     /// A piece of audio: base64, in pieces that fit each other, and what is said in it.
     pub(crate) fn audio(&mut self, mut fields: Fields<'_>, answer: &mut Answer) {
         let sound = self.audio.get_or_insert_with(|| Sound {

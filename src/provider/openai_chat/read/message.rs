@@ -40,6 +40,14 @@ pub(crate) fn message(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> 
         fields.take("annotations");
     }
     message.metadata.id = fields.string("id");
+    if role == Role::Assistant {
+        // Fields of the server's own, as an answer keeps them.
+        let names: Vec<String> = fields.names().filter(|name| *name != "name").map(str::to_owned).collect();
+        for name in names {
+            let kept = fields.take(&name).and_then(|raw| opaque(raw, name, provider));
+            message.chunks.extend(kept);
+        }
+    }
     message.metadata.extra = fields.extra(Owner::Message);
     message
 }

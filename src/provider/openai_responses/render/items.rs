@@ -6,7 +6,7 @@ use super::assistant::Item;
 use super::native::Given;
 use super::renderer::Renderer;
 use super::request::Entry;
-use crate::history::{ReportLine, Rule};
+use crate::history::{ReportLine, Rule, StoredMessage};
 use crate::model::{Body, Chunk, Role};
 use crate::provider::openai_responses::manner::PROVIDER;
 use crate::provider::openai_responses::read::said::is_part;
@@ -33,7 +33,7 @@ impl<'a> Renderer<'a> {
                 None if given.wants_answer() && !self.is_answered(at) && given.made_answer().is_none() => {
                     Err("nothing answers it (OR-04)".to_owned())
                 }
-                None => self.free(given).ok_or_else(|| "its id was used before (OR-06)".to_owned()),
+                None => self.free(turn.stored, at, given).ok_or_else(|| "its id was used before (OR-06)".to_owned()),
             },
         };
         found
@@ -49,8 +49,11 @@ impl<'a> Renderer<'a> {
     }
 
     /// The item with its id, if no other had it; without where it may be.
-    fn free(&mut self, given: Given<'a>) -> Option<Item<'a>> {
+    fn free(&mut self, stored: &StoredMessage, at: usize, given: Given<'a>) -> Option<Item<'a>> {
         let with_id = given.id().is_none_or(|id| self.ids.insert(id.to_owned()));
+        if !with_id && given.may_lose_id() {
+            self.note(Rule::Altered, stored, at, format!("{}: its id was used before, and left out", given.kind()));
+        }
         (with_id || given.may_lose_id()).then_some(Item { given, with_id })
     }
 
@@ -59,12 +62,12 @@ impl<'a> Renderer<'a> {
         match self.pairs.answers.get(&(self.at, chunk)).copied() {
             Some((turn, _)) if turn == self.at => {}
             Some((turn, chunk)) => {
-                let stored = self.stored.get(turn).copied();
-                let content = stored.and_then(|stored| stored.message.chunks.get(chunk)).map(|chunk| &chunk.body);
-                if let Some(Body::Opaque { json, .. }) = content
-                    && let Some(item) = Given::read(json).and_then(|given| self.free(given))
-                {
-                    self.input.push(Entry::Given(item.json()));
+                let Some(stored) = self.stored.get(turn).copied() else { return };
+                let content = stored.message.chunks.get(chunk).map(|chunk| &chunk.body);
+                let Some(Body::Opaque { json, .. }) = content else { return };
+                match Given::read(json).and_then(|given| self.free(stored, chunk, given)) {
+                    Some(item) => self.input.push(Entry::Given(item.json())),
+                    None => self.note(Rule::LeftOut, stored, chunk, "its id was used before (OR-06)"),
                 }
             }
             None => {

@@ -73,6 +73,10 @@ impl<'a> Given<'a> {
         self.fields.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
+    pub(crate) const fn json(&self) -> &Json {
+        self.json
+    }
+
     /// Whether a field is there and says something.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.fields.get(name).is_some_and(is_filled)

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::{Value, json};
 
 use super::native::Given;
-use crate::history::OUTCOME_UNKNOWN;
+use crate::history::{OUTCOME_UNKNOWN, ToolKind, answered, asked};
 use crate::model::Body;
 use crate::provider::openai_responses::manner::PROVIDER;
 use crate::provider::prompt::turns::Turn;
@@ -29,7 +29,7 @@ pub(crate) struct Pairs {
 impl Pairs {
     /// In one pass: an answer belongs to the earliest open call of its kind and id.
     pub(crate) fn find(turns: &[Turn<'_>]) -> Self {
-        let mut open: HashMap<(&'static str, String), VecDeque<Place>> = HashMap::new();
+        let mut open: HashMap<(ToolKind, String), VecDeque<Place>> = HashMap::new();
         let mut pairs = Self::default();
         for (turn, said) in turns.iter().enumerate().filter(|(_, said)| said.is_by(&[PROVIDER], None)) {
             for (chunk, content) in said.stored.message.chunks.iter().enumerate() {
@@ -37,9 +37,10 @@ impl Pairs {
                 let given = Given::read(json).filter(|given| provider == PROVIDER && given.refusal().is_none());
                 let Some(given) = given else { continue };
                 let place = (turn, chunk);
-                if let Some(key) = given.asks() {
-                    open.entry(key).or_default().push_back(place);
-                } else if let Some(call) = given.answers().and_then(|key| open.get_mut(&key)?.pop_front()) {
+                if let Some(asked) = asked(given.kind(), json) {
+                    open.entry((asked.kind, asked.id)).or_default().push_back(place);
+                } else if let Some(call) = answered(given.kind(), json).and_then(|key| open.get_mut(&key)?.pop_front())
+                {
                     pairs.answers.insert(call, place);
                     pairs.calls.insert(place, call);
                 }
@@ -50,43 +51,14 @@ impl Pairs {
 }
 
 impl Given<'_> {
-    /// What an item has to be that answers this one, and its id: none where nothing has to.
-    fn asks(&self) -> Option<(&'static str, String)> {
-        let output = match self.kind() {
-            "computer_call" => "computer_call_output",
-            "shell_call" => "shell_call_output",
-            "apply_patch_call" => "apply_patch_call_output",
-            "local_shell_call" => "local_shell_call_output",
-            "mcp_approval_request" => return Some(("mcp_approval_response", self.text("id").to_owned())),
-            "tool_search_call" if self.text("execution") == "client" => "tool_search_output",
-            _ => return None,
-        };
-        Some((output, self.text("call_id").to_owned()))
-    }
-
-    /// Which call this answers. `None` for an item that stands for itself.
-    fn answers(&self) -> Option<(&'static str, String)> {
-        let (output, id) = match self.kind() {
-            "computer_call_output" => ("computer_call_output", "call_id"),
-            "shell_call_output" => ("shell_call_output", "call_id"),
-            "apply_patch_call_output" => ("apply_patch_call_output", "call_id"),
-            "local_shell_call_output" if self.text("call_id").is_empty() => ("local_shell_call_output", "id"),
-            "local_shell_call_output" => ("local_shell_call_output", "call_id"),
-            "mcp_approval_response" => ("mcp_approval_response", "approval_request_id"),
-            "tool_search_output" if self.text("execution") == "client" => ("tool_search_output", "call_id"),
-            _ => return None,
-        };
-        Some((output, self.text(id).to_owned()))
-    }
-
     /// Whether it is an answer, which is nothing without its call.
     pub(crate) fn is_answer(&self) -> bool {
-        self.answers().is_some()
+        answered(self.kind(), self.json()).is_some()
     }
 
     /// Whether the target refuses it as long as nothing answers it.
     pub(crate) fn wants_answer(&self) -> bool {
-        self.kind() != "mcp_approval_request" && self.asks().is_some()
+        asked(self.kind(), self.json()).is_some_and(|asked| asked.kind != ToolKind::McpApproval)
     }
 
     /// What the call is answered in place of an answer that is not there. `None` where none is wanted.

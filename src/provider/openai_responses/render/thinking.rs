@@ -49,8 +49,12 @@ impl<'a> Renderer<'a> {
     fn loosen(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) {
         slots.retain_mut(|slot| {
             let Place::Own(own) = &mut slot.place else { return true };
-            own.with_id = false;
             let stays = own.given.id().is_none() || own.given.may_lose_id();
+            if stays && own.with_id && own.given.id().is_some() {
+                let detail = format!("{}: its id was left out, as the reasoning before it was", own.given.kind());
+                self.note(Rule::Altered, turn.stored, slot.chunk, detail);
+            }
+            own.with_id = false;
             if !stays {
                 let detail =
                     format!("{}: it cannot stand without the reasoning of its message (OR-09)", own.given.kind());
