@@ -135,7 +135,15 @@ fn an_answer_of_the_provider_is_given_back_byte_for_byte() {
     assert!(request.contains(&format!(r#"{{"role":"model","parts":[{{"text":"ok"}},{call}]}}"#)), "{request}");
     assert_eq!(
         report,
-        [Rule::LeftOut, Rule::LeftOut, Rule::Altered, Rule::Altered, Rule::LeftOut, Rule::ThinkingLeftOut]
+        [
+            Rule::LeftOut,
+            Rule::LeftOut,
+            Rule::Altered,
+            Rule::Altered,
+            Rule::LeftOut,
+            Rule::SignatureMade,
+            Rule::ThinkingLeftOut
+        ]
     );
 }
 

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::options::{FinishedTools, Images, PromptOptions};
 use super::window::limits;
-use super::{beside, imageless, rounds, summary};
+use super::{imageless, rounds, summary};
 use crate::error::Result;
 use crate::history::{Conversation, ReportLine, StoredMessage, parted};
 use crate::provider::target::{Target, Wire};
@@ -47,7 +47,7 @@ pub struct Prompt {
 pub fn render(target: Target, conversation: &Conversation, options: &PromptOptions) -> Result<Prompt> {
     let mut report = conversation.report().to_vec();
     let mut lines = Vec::new();
-    let messages = beside::without(summary::summarized(conversation, &mut report));
+    let messages = summary::summarized(conversation, &mut report);
     let messages = match options.images {
         Images::Send => messages,
         Images::Omit => imageless::told(messages, &mut lines),

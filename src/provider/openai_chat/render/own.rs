@@ -20,6 +20,10 @@ use crate::provider::prompt::turns::{Call, Turn};
 /// The provider whose items are Responses'.
 const OPENAI: &str = "openai";
 
+/// Fields that messages have anyway.
+const RESERVED: &[&str] =
+    &["role", "content", "name", "refusal", "tool_calls", "function_call", "tool_call_id", "reasoning_content"];
+
 impl<'a> Renderer<'a> {
     /// An opaque chunk: a field of the message, or a part of its content, of this server; or what another's item tells.
     pub(crate) fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk, said: &mut Said<'a>) {
@@ -39,14 +43,21 @@ impl<'a> Renderer<'a> {
             return;
         }
         let role = turn.role.as_str();
-        let part = embedded_object(json).filter(|part| part.get("type").and_then(Value::as_str) == Some(kind));
+        let typed = embedded_object(json).filter(|fields| fields.get("type").is_some_and(Value::is_string));
+        let is_other_wires = provider == OPENAI && turn.role == Role::Assistant && typed.is_some();
+        let part = typed.filter(|part| part.get("type").is_some_and(|name| name == kind.as_str()));
         let refused = match (&part, turn.role) {
             // OpenAI's other wire has items, not parts; and its assistant says text.
-            (Some(_), Role::Assistant) if provider == OPENAI || !self.manner.arrays => {
+            (_, Role::Assistant) if is_other_wires || part.is_some() && !self.manner.arrays => {
                 Some("it is no part of a message on this wire".to_owned())
             }
             (Some(_), Role::User | Role::Assistant) => self.refused(role, "content", &format!("[{json}]")),
             (None, Role::Assistant) if kind.contains('.') => Some("it stood beside the message".to_owned()),
+            (None, Role::Assistant)
+                if RESERVED.contains(&kind.as_str()) || said.own.iter().any(|(name, _)| name == kind) =>
+            {
+                Some("the message has such a field".to_owned())
+            }
             (None, Role::Assistant) if !kind.is_empty() && embedded(json) => self.refused(role, kind, json.as_str()),
             _ => Some(format!("{role} messages of the target hold none")),
         };

@@ -41,7 +41,8 @@ impl<'a> Renderer<'a> {
                     self.note(Rule::LeftOut, stored, at, "a text of white space, which the target refuses");
                 }
                 Body::Text { text, annotations } => {
-                    let own = annotations.as_ref().filter(|_| self.takes_annotations(turn));
+                    let is_free = said.own.iter().all(|(name, _)| name != "annotations");
+                    let own = annotations.as_ref().filter(|_| is_free && self.takes_annotations(turn));
                     if let Some(own) = own {
                         let raw = RawValue::from_string(own.as_str().to_owned()).unwrap_or_default();
                         said.own.push(("annotations".to_owned(), raw));
