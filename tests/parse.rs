@@ -158,7 +158,7 @@ fn broken_requests_lose_nothing() {
         (
             r#"[{"role":"assistant","reasoning":"r","reasoning_content":"r","content":"a","refusal":"no"}]"#,
             &[],
-            r#"{"role":"assistant","chunks":[{"type":"thinking","text":"r"},{"type":"text","text":"a"},{"type":"refusal","text":"no"}]}"#,
+            r#"{"role":"assistant","chunks":[{"type":"thinking","text":"r","native":{"wire":"openai-chat","json":{"reasoning_content":"","reasoning":""}}},{"type":"text","text":"a"},{"type":"refusal","text":"no"}]}"#,
         ),
         (
             r#"[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x.test/a.png","detail":"low"}}]}]"#,

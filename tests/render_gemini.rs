@@ -135,7 +135,15 @@ fn an_answer_of_the_provider_is_given_back_byte_for_byte() {
     assert!(request.contains(&format!(r#"{{"role":"model","parts":[{{"text":"ok"}},{call}]}}"#)), "{request}");
     assert_eq!(
         report,
-        [Rule::LeftOut, Rule::LeftOut, Rule::Altered, Rule::Altered, Rule::LeftOut, Rule::ThinkingLeftOut]
+        [
+            Rule::LeftOut,
+            Rule::LeftOut,
+            Rule::Altered,
+            Rule::Altered,
+            Rule::LeftOut,
+            Rule::SignatureMade,
+            Rule::ThinkingLeftOut
+        ]
     );
 }
 
@@ -152,12 +160,14 @@ fn the_first_call_of_each_step_is_signed() {
     };
     let both = [Some("c2ln"), Some("c2-_bg")];
     let (unsigned, signed) = ("[call a {} (no signature)]", "[call a {} (signature c2ln)]");
-    assert_eq!(line(step([None, None])), (format!("model {unsigned} [call b {{}}]"), 0));
+    assert_eq!(line(step([None, None])), (format!("model {unsigned} [call b {{}}]"), 1));
     assert_eq!(line(by("gemini", step(both))), (format!("model {signed} [call b {{}} (signature c2-_bg)]"), 0));
-    assert_eq!(line(by("openai", step(both))), (format!("model {unsigned} [call b {{}}]"), 2));
-    // Nobody knows whose signatures they are.
-    assert_eq!(line(step(both)), (format!("model {unsigned} [call b {{}}]"), 2));
-    assert_eq!(line(by("gemini", step([Some("%%%"), None]))), (format!("model {unsigned} [call b {{}}]"), 1));
+    assert_eq!(line(by("openai", step(both))), (format!("model {unsigned} [call b {{}}]"), 3));
+    // Nobody states whose signatures they are: the report says so of each.
+    assert_eq!(line(step(both)), (format!("model {signed} [call b {{}} (signature c2-_bg)]"), 2));
+    assert_eq!(line(by("gemini", step([Some("%%%"), None]))), (format!("model {unsigned} [call b {{}}]"), 2));
+    // Bits to spare: some decoders refuse it.
+    assert_eq!(line(by("gemini", step([Some("c2-_bh"), None]))), (format!("model {unsigned} [call b {{}}]"), 2));
     let mut other_model = by("gemini", step(both));
     other_model.metadata.model = Some("gemini-2.5-pro".to_owned());
     let signatures = |target: &str, model: &str| {
@@ -214,7 +224,7 @@ fn roles_alternate_and_the_user_begins_and_ends() {
             "user [Continue.]",
         ]
     );
-    assert_eq!(report, [Rule::TurnMade, Rule::LeftOut, Rule::RoleChanged, Rule::BridgeAdded]);
+    assert_eq!(report, [Rule::TurnMade, Rule::LeftOut, Rule::SignatureMade, Rule::RoleChanged, Rule::BridgeAdded]);
 }
 
 #[test]
@@ -272,6 +282,7 @@ fn arguments_are_objects_that_the_service_reads() {
         ];
         let (request, report) = rendered_for("gemini", &messages, &PromptOptions::new());
         assert!(request.contains(&format!(r#""args":{wanted}}}"#)), "{arguments}: {request}");
+        let rules: Vec<Rule> = rules.into_iter().chain([Rule::SignatureMade]).collect();
         assert_eq!(report, rules, "{arguments}");
     }
 }
@@ -287,7 +298,7 @@ fn names_are_what_functions_can_be_called() {
     let (shape, report) = rendered(&messages);
     assert!(shape[1].starts_with("model [call browser.tabs:open {} (no signature)] [call _9_lives_"), "{shape:?}");
     assert!(shape[2].contains("[response _9_lives_"), "{shape:?}");
-    assert_eq!(report, [Rule::NameChanged]);
+    assert_eq!(report, [Rule::NameChanged, Rule::SignatureMade]);
 }
 
 #[test]
@@ -345,7 +356,7 @@ fn images_of_results_follow_all_responses() {
         "user [Output of a, call 1 of the turn:] [file image/png https://x.test/a.png] \
          [Output of b, call 2 of the turn:] [file image/png https://x.test/b.png] [and?]"
     );
-    assert_eq!(report, [Rule::MediaMoved, Rule::MediaMoved]);
+    assert_eq!(report, [Rule::SignatureMade, Rule::MediaMoved, Rule::MediaMoved]);
 }
 
 #[test]

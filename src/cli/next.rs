@@ -1,4 +1,4 @@
-use conversation_store::model::Name;
+use conversation_store::model::{Json, Name};
 use conversation_store::{NextStep, PendingCall, next_step};
 use serde::Serialize;
 
@@ -11,7 +11,8 @@ Examples:
   convo next chat-42
   convo next chat-42 --json | jq -r '.calls[].name'
 
-Steps: run_tools (with the calls), call_model, continue_text (the answer's text was cut off), await_model (a message is
+Steps: run_tools (with the calls), call_model, continue_text (the answer's text was cut off),
+continue_turn (the provider paused: send the same again), await_model (a message is
 being written), await_user.";
 
 /// What an agent must do now: run tools, call the model, or wait
@@ -31,10 +32,13 @@ struct Shown<'a> {
 
 #[derive(Serialize)]
 struct Call<'a> {
+    kind: &'static str,
     message_index: u64,
     tool_call_id: &'a str,
     name: &'a str,
     arguments: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<&'a Json>,
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
@@ -51,8 +55,8 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
 
 impl<'a> From<&'a PendingCall> for Call<'a> {
     fn from(call: &'a PendingCall) -> Self {
-        let PendingCall { message_index, tool_call_id, name, arguments } = call;
-        Self { message_index: *message_index, tool_call_id, name, arguments }
+        let PendingCall { kind, message_index, tool_call_id, name, arguments, raw, .. } = call;
+        Self { kind: kind.name(), message_index: *message_index, tool_call_id, name, arguments, item: raw.as_ref() }
     }
 }
 
@@ -71,18 +75,18 @@ fn text(step: &NextStep) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use conversation_store::Store;
+    use conversation_store::model::{Chunk, Message};
 
     #[test]
-    fn people_read_the_step_and_its_calls() {
-        let call = |name: &str, id: &str| PendingCall {
-            message_index: 1,
-            tool_call_id: id.to_owned(),
-            name: name.to_owned(),
-            arguments: "{\"a\":1}".to_owned(),
-        };
+    fn people_read_the_step_and_its_calls() -> conversation_store::Result<()> {
         let plain = |step| anstream::adapter::strip_str(&text(&step)).to_string();
         assert_eq!(plain(NextStep::AwaitUser), "await user\n");
+        let call = |name: &str, id: &str| Chunk::tool_call(id, name, "{\"a\":1}");
+        let store = Store::open("memory:")?;
+        store.append("chat", &[Message::assistant([call("ls", "call_1"), call("rm", "\u{7}")])])?;
         let wanted = "run tools\n  ls call_1\n    {\"a\":1}\n  rm \\u{7}\n    {\"a\":1}\n";
-        assert_eq!(plain(NextStep::RunTools(vec![call("ls", "call_1"), call("rm", "\u{7}")])), wanted);
+        assert_eq!(plain(next_step(&store.load("chat")?)), wanted);
+        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! What a log means: entries to messages ([`group`]), messages to a [`Conversation`] that makes sense ([`reconcile`]), and
 //! what an agent loop must do next ([`next_step`]). Pure: nothing here reads or writes.
 
+mod asked;
 mod conversation;
 mod cursor;
 mod entry;
@@ -8,6 +9,8 @@ mod group;
 mod next_step;
 mod reconcile;
 
+pub use asked::ToolKind;
+pub(crate) use asked::{answered, asked};
 pub use conversation::Conversation;
 pub(crate) use conversation::Source;
 pub use cursor::Cursor;

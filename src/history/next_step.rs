@@ -1,9 +1,12 @@
 //! What an agent loop must do now.
 
+use std::collections::HashMap;
+
+use super::asked::{Asked, ToolKind, answered_by, asked_by};
 use super::conversation::Conversation;
 use super::group::{MessageState, StoredMessage};
-use super::reconcile::{Calls, Site, first_pending, is_cut_off};
-use crate::model::{Body, Chunk, FinishReason, Role};
+use super::reconcile::{Calls, Site, first_pending, is_content, is_cut_off};
+use crate::model::{Body, Chunk, FinishReason, Json, Role};
 
 /// What an agent loop must do now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +18,8 @@ pub enum NextStep {
     CallModel,
     /// The answer's text was cut off: let the model go on with it.
     ContinueText,
+    /// The provider paused a long turn: send the conversation as it is, and it goes on with the turn.
+    ContinueTurn,
     /// An answer is being written, if only begun: wait for it.
     AwaitModel,
     /// The model is done, or cannot go on by itself: it is the user's turn. An answer that ran into its limit of tokens
@@ -25,25 +30,31 @@ pub enum NextStep {
 
 /// A call that nobody has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PendingCall {
+    /// What runs it.
+    pub kind: ToolKind,
     /// The index of the call's message.
     pub message_index: u64,
     /// The call's id as it is stored.
     pub tool_call_id: String,
     /// The tool's name.
     pub name: String,
-    /// The arguments as the model wrote them.
+    /// The arguments as the model wrote them; of what is no function, what has to be done: JSON, or a custom tool's text.
     pub arguments: String,
+    /// The provider's own item, of what is no function.
+    pub raw: Option<Json>,
 }
 
 impl NextStep {
-    /// The step's name in JSON: `run_tools`, `call_model`, `continue_text`, `await_model` or `await_user`.
+    /// The step's name in JSON: `run_tools`, `call_model`, `continue_text`, `continue_turn`, `await_model` or `await_user`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::RunTools(_) => "run_tools",
             Self::CallModel => "call_model",
             Self::ContinueText => "continue_text",
+            Self::ContinueTurn => "continue_turn",
             Self::AwaitModel => "await_model",
             Self::AwaitUser => "await_user",
         }
@@ -83,8 +94,17 @@ pub fn next_step(conversation: &Conversation) -> NextStep {
         let is_ours = |chunk: &Chunk| matches!(chunk.body, Body::ToolCall { server: false, .. });
         let has_calls = stored.message.chunks.iter().any(is_ours);
         if has_calls && position >= first_pending(&messages) {
-            let calls = open_calls(&messages, position, stored);
+            let mut calls = open_calls(&messages, position, stored);
+            calls.extend(open_items(&messages, position));
+            calls.sort_by_key(|(chunk, _)| *chunk);
+            let calls: Vec<_> = calls.into_iter().map(|(_, call)| call).collect();
             return if calls.is_empty() { NextStep::CallModel } else { NextStep::RunTools(calls) };
+        }
+    }
+    if let Some(position) = assistant {
+        let calls: Vec<_> = open_items(&messages, position).into_iter().map(|(_, call)| call).collect();
+        if !calls.is_empty() {
+            return NextStep::RunTools(calls);
         }
     }
     match last.message.role {
@@ -93,30 +113,72 @@ pub fn next_step(conversation: &Conversation) -> NextStep {
     }
 }
 
-/// The calls of a message that are whole and have no result.
-fn open_calls(messages: &[StoredMessage], position: usize, stored: &StoredMessage) -> Vec<PendingCall> {
+/// The calls of a message that are whole and have no result, with their positions in it.
+fn open_calls(messages: &[StoredMessage], position: usize, stored: &StoredMessage) -> Vec<(usize, PendingCall)> {
     let paired = Calls::pair(messages);
     let open = stored.message.chunks.iter().enumerate().filter_map(|(chunk, content)| match &content.body {
         Body::ToolCall { id, name, arguments, server: false, .. }
             if paired.result(Site { message: position, chunk }).is_none() && !is_cut_off(stored, chunk) =>
         {
-            Some(PendingCall {
+            let raw = content.native.as_ref().map(|native| &native.json).filter(|json| is_custom(json));
+            let call = PendingCall {
+                kind: if raw.is_some() { ToolKind::Custom } else { ToolKind::Function },
                 message_index: stored.index,
                 tool_call_id: id.clone(),
                 name: name.clone(),
                 arguments: arguments.clone(),
-            })
+                raw: raw.cloned(),
+            };
+            Some((chunk, call))
         }
         _ => None,
     });
     open.collect()
 }
 
+/// Is this the call of a tool whose input is text?
+fn is_custom(json: &Json) -> bool {
+    let call = serde_json::from_str::<serde_json::Value>(json.as_str()).unwrap_or_default();
+    call.get("type").is_some_and(|kind| kind == "custom" || kind == "custom_tool_call")
+}
+
+/// What the assistant's last message asks of the application beside functions, and nobody has answered; nothing if somebody
+/// went on.
+fn open_items(messages: &[StoredMessage], position: usize) -> Vec<(usize, PendingCall)> {
+    let Some((stored, later)) = messages.get(position..).and_then(<[_]>::split_first) else { return Vec::new() };
+    let mut answers: HashMap<(ToolKind, String), usize> = HashMap::new();
+    let chunks = later.iter().flat_map(|stored| &stored.message.chunks);
+    for chunk in stored.message.chunks.iter().chain(chunks) {
+        if let Some(key) = answered_by(chunk) {
+            *answers.entry(key).or_default() += 1;
+        }
+    }
+    let goes_on = |chunk: &Chunk| {
+        is_content(chunk) && answered_by(chunk).is_none() && !matches!(chunk.body, Body::ToolResult { .. })
+    };
+    if later.iter().any(|stored| stored.message.chunks.iter().any(goes_on)) {
+        return Vec::new();
+    }
+    let mut open = Vec::new();
+    for (at, chunk) in stored.message.chunks.iter().enumerate() {
+        let Some(Asked { kind, id, name, arguments, raw }) = asked_by(chunk) else { continue };
+        match answers.get_mut(&(kind, id.clone())).filter(|left| **left > 0) {
+            Some(left) => *left -= 1,
+            None => {
+                let (message_index, raw) = (stored.index, Some(raw.clone()));
+                open.push((at, PendingCall { kind, message_index, tool_call_id: id, name, arguments, raw }));
+            }
+        }
+    }
+    open
+}
+
 fn after_answer(last: &StoredMessage) -> NextStep {
     let has_text =
         last.message.chunks.iter().any(|chunk| matches!(&chunk.body, Body::Text { text, .. } if !text.is_empty()));
-    match last.message.finish_reason {
+    match &last.message.finish_reason {
         Some(FinishReason::Length | FinishReason::Interrupted) if has_text => NextStep::ContinueText,
+        Some(FinishReason::Other(word)) if word == "pause_turn" => NextStep::ContinueTurn,
         // Only thinking came before it was cut off: nothing was said yet.
         Some(FinishReason::Interrupted) => NextStep::CallModel,
         _ => NextStep::AwaitUser,

@@ -19,7 +19,7 @@ pub(super) fn remove(mut messages: Vec<StoredMessage>, report: &mut Vec<ReportLi
     messages
 }
 
-pub(super) fn is_content(chunk: &Chunk) -> bool {
+pub(crate) fn is_content(chunk: &Chunk) -> bool {
     match &chunk.body {
         Body::Text { text, .. } | Body::Refusal { text } => !text.is_empty() || chunk.native.is_some(),
         Body::Thinking { text, signature, redacted } => {

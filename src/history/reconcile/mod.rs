@@ -14,6 +14,7 @@ mod waiting;
 
 use super::group::StoredMessage;
 
+pub(crate) use empty_messages::is_content;
 pub(crate) use pairing::Calls;
 pub(crate) use placement::{NOT_RUN, OUTCOME_UNKNOWN, first_pending, is_cut_off};
 pub use report::{ReportLine, Rule};

@@ -55,6 +55,8 @@ pub enum Rule {
     ThinkingTagged,
     /// A chunk was rendered in another form.
     Altered,
+    /// A signature, or a provider's own item, was sent as the target's own, though nobody states who made it.
+    OriginAssumed,
     /// A call or an answer of a round that is over was told as text.
     FinishedToolFlattened,
     /// A call or an answer of a round that is over was left out.
@@ -67,6 +69,8 @@ pub enum Rule {
     WindowExceeded,
     /// Arguments that are no JSON object were made one.
     ArgumentsRepaired,
+    /// A stand-in for a signature was added: the target wants one.
+    SignatureMade,
     /// A tool's name was changed to what the target takes.
     NameChanged,
     /// An image, audio or a file was moved into a user message.

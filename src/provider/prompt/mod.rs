@@ -3,13 +3,15 @@
 //! In the order of the work: `options` say what is wanted; `render` tells a summary (`summary`), words in the place of
 //! images (`imageless`) and rounds of tools that are over (`rounds`), and cuts the window (`window`); then the wire's own
 //! renderer takes `turns`, in which calls have met their answers, ids and names are the target's (`tool_id`), arguments are
-//! objects (`arguments`), tools are declared (`tools`), and attachments are at hand as parts (`media`); `thinking` and
+//! objects (`arguments`), whose a message is is known (`origin`), what a provider's own items tell others (`own`), tools are declared (`tools`), and attachments are at hand as parts (`media`); `thinking` and
 //! `written` are the last steps.
 
 pub(super) mod arguments;
 mod imageless;
 pub(super) mod media;
 pub(super) mod options;
+pub(super) mod origin;
+pub(super) mod own;
 pub(super) mod render;
 mod rounds;
 mod summary;

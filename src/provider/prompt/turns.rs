@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use super::arguments;
+use super::origin::Whose;
 use super::tool_id::{IdRule, Ids, NameRule};
 use crate::history::{Calls, NOT_RUN, OUTCOME_UNKNOWN, ReportLine, Rule, Site, is_cut_off};
 use crate::history::{MessageState, StoredMessage};
@@ -54,28 +55,15 @@ impl<'a> Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Whether one of these providers and this model made the message, as far as either is known: a target's own thinking
-    /// is no stranger's.
-    pub(crate) fn is_by(&self, providers: &[&str], model: Option<&str>) -> bool {
-        let metadata = &self.stored.message.metadata;
-        metadata.provider.as_deref().is_none_or(|made| providers.contains(&made))
-            && metadata.model.as_deref().is_none_or(|made| model.is_none_or(|wanted| is_same_model(made, wanted)))
+    /// Whose the message is, for a target with these providers and this model.
+    pub(crate) fn whose(&self, providers: &[&str], model: Option<&str>) -> Whose {
+        Whose::of(&self.stored.message.metadata, providers, model)
     }
-}
 
-/// Whether two names are those of one model: providers answer to `gpt-5` as `gpt-5-2025-08-07`.
-fn is_same_model(made: &str, wanted: &str) -> bool {
-    let dated = |name: &str, dated: &str| dated.strip_prefix(name).is_some_and(is_date);
-    made == wanted || dated(wanted, made) || dated(made, wanted)
-}
-
-/// `-20250929` or `-2025-08-07`, behind a model's name.
-fn is_date(text: &str) -> bool {
-    let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    digits == 8
-        && matches!(text.len(), 9 | 11)
-        && text.starts_with('-')
-        && text.bytes().filter(|b| *b == b'-').count() == text.len() - 8
+    /// Whether the message may be the target's own.
+    pub(crate) fn is_by(&self, providers: &[&str], model: Option<&str>) -> bool {
+        self.whose(providers, model).is_own()
+    }
 }
 
 /// What a failure is told as that gave no words.
@@ -209,29 +197,6 @@ fn note_mended(stored: &StoredMessage, report: &mut Vec<ReportLine>) {
         if was_mended(chunk.native.as_ref()) {
             let detail = "a lone surrogate escape is no character; U+FFFD stands in its place";
             report.push(ReportLine::chunk(Rule::SurrogateReplaced, stored, at, detail));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_dated_name_is_that_of_the_model() {
-        let table = [
-            ("gpt-5", "gpt-5", true),
-            ("gpt-5-2025-08-07", "gpt-5", true),
-            ("claude-sonnet-4-5", "claude-sonnet-4-5-20250929", true),
-            ("gpt-5-2025-08-07", "gpt-5-2025-10-01", false),
-            ("gpt-5-mini", "gpt-5", false),
-            ("gpt-5-mini-2025-08-07", "gpt-5", false),
-            ("gpt-5-20250807", "gpt", false),
-            ("gpt-5-2025080", "gpt-5", false),
-            ("gpt-520250807", "gpt-5", false),
-        ];
-        for (made, wanted, same) in table {
-            assert_eq!(is_same_model(made, wanted), same, "{made} {wanted}");
         }
     }
 }

@@ -57,7 +57,8 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
     let messages: Vec<StoredMessage> = (0..).zip(parsed.messages).map(|(at, message)| stored(at, message)).collect();
     let prompt = render(target, &Conversation::new(messages.clone()), &options)?;
     let mut report = parsed.notes;
-    report.extend(prompt.report);
+    // What came on a wire was made there, as far as anybody can tell.
+    report.extend(prompt.report.into_iter().filter(|line| crosses || line.rule != Rule::OriginAssumed));
     report.extend(left_out(unknown_fields(&messages), &prompt.request));
     if crosses {
         report.extend(lost);

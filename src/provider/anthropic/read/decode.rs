@@ -15,7 +15,7 @@ use crate::model::Metadata;
 use crate::provider::anthropic::manner::provider;
 use crate::provider::read::answer::Answer;
 use crate::provider::read::decode::Decode;
-use crate::provider::read::fields::{Fields, Owner, string};
+use crate::provider::read::fields::{Fields, Owner, is_empty, string};
 use crate::provider::target::Target;
 
 /// Fields of a message that say nothing of it, or what its chunks say.
@@ -79,7 +79,7 @@ impl Decode for Messages {
             }
             "message_delta" => {
                 let delta = fields.object("delta").unwrap_or_default();
-                delta.rest().for_each(|(name, raw)| end_of_message(&name, raw, answer));
+                delta.rest().for_each(|(name, raw)| self.end(&name, raw, answer));
                 self.usage(fields, answer);
                 fields.take("context_management");
                 keep_rest(fields, answer);
@@ -110,7 +110,22 @@ impl Messages {
         for chunk in content.into_iter().filter_map(|raw| block(raw, self.provider)) {
             answer.chunk(chunk);
         }
-        end.into_iter().for_each(|(name, raw)| end_of_message(name, raw, answer));
+        end.into_iter().for_each(|(name, raw)| self.end(name, raw, answer));
+    }
+
+    /// Why the model stopped, and what else is known only then: which sequence stopped it, in which container code ran. That
+    /// is no content, and stands with the counts.
+    fn end(&mut self, name: &str, raw: &RawValue, answer: &mut Answer) {
+        match string(raw).filter(|word| name == "stop_reason" && !word.is_empty()) {
+            Some(word) => answer.stop(&word),
+            None if OF_THE_END.contains(&name) => {
+                if !is_empty(raw) {
+                    self.usage.push((name.to_owned(), raw.to_owned()));
+                    self.count(answer);
+                }
+            }
+            None => answer.keep(name, raw),
+        }
     }
 
     /// A stream counts the input at its beginning and the output at its end.
@@ -124,17 +139,13 @@ impl Messages {
                 None => self.usage.push((name.into_owned(), raw)),
             }
         }
+        self.count(answer);
+    }
+
+    fn count(&self, answer: &mut Answer) {
         if let Ok(usage) = to_raw_value(&growing::Object(&self.usage)) {
             answer.usage(&usage);
         }
-    }
-}
-
-/// Why the model stopped, and what else is known only then.
-fn end_of_message(name: &str, raw: &RawValue, answer: &mut Answer) {
-    match string(raw).filter(|word| name == "stop_reason" && !word.is_empty()) {
-        Some(word) => answer.stop(&word),
-        None => answer.keep(name, raw),
     }
 }
 

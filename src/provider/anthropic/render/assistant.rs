@@ -100,6 +100,7 @@ impl<'a> Renderer<'a> {
                 plan.change();
                 plan.extend(self.refusal(text, stored, at));
             }
+            Body::Opaque { .. } => self.own_block(turn, at, chunk, plan),
             body => {
                 plan.change();
                 self.plan_media(body, turn, at, plan);

@@ -1,69 +1,10 @@
-//! The fields of the provider's own blocks, as it takes them: no others, none blank. Source: `ContentBlockParam` and
-//! `TextCitationParam` of the official Python SDK (anthropic 2.11.0).
+//! The fields of the provider's own blocks, as it takes them: no others, none blank. Source: `ContentBlockParam` of the official Python SDK (anthropic 2.11.0).
 
 use serde_json::{Map, Value};
 
 use crate::provider::anthropic::manner::Manner;
 use crate::provider::prompt::media::bytes::{decode_base64, is_web_address, sniff};
 use crate::provider::text::is_blank;
-
-/// Citations by type, with the fields that each of them has.
-const CITATIONS: &[(&str, &[(&str, Field)])] = &[
-    (
-        "char_location",
-        &[
-            ("cited_text", Field::Text),
-            ("document_index", Field::Number),
-            ("document_title", Field::Title),
-            ("start_char_index", Field::Number),
-            ("end_char_index", Field::Number),
-        ],
-    ),
-    (
-        "page_location",
-        &[
-            ("cited_text", Field::Text),
-            ("document_index", Field::Number),
-            ("document_title", Field::Title),
-            ("start_page_number", Field::Number),
-            ("end_page_number", Field::Number),
-        ],
-    ),
-    (
-        "content_block_location",
-        &[
-            ("cited_text", Field::Text),
-            ("document_index", Field::Number),
-            ("document_title", Field::Title),
-            ("start_block_index", Field::Number),
-            ("end_block_index", Field::Number),
-        ],
-    ),
-    (
-        "web_search_result_location",
-        &[("cited_text", Field::Text), ("encrypted_index", Field::Text), ("title", Field::Title), ("url", Field::Text)],
-    ),
-    (
-        "search_result_location",
-        &[
-            ("cited_text", Field::Text),
-            ("search_result_index", Field::Number),
-            ("source", Field::Text),
-            ("title", Field::Title),
-            ("start_block_index", Field::Number),
-            ("end_block_index", Field::Number),
-        ],
-    ),
-];
-
-/// What a citation's field holds.
-#[derive(Clone, Copy)]
-enum Field {
-    Text,
-    Number,
-    /// Text or null.
-    Title,
-}
 
 /// All of the required fields, and no others than these and the optional ones.
 pub(crate) fn has_only(fields: &Map<String, Value>, required: &[&str], optional: &[&str]) -> bool {
@@ -83,20 +24,6 @@ pub(crate) fn is_named(fields: &Map<String, Value>) -> bool {
 pub(crate) fn is_server_id(id: &str) -> bool {
     let rest = id.strip_prefix("srvtoolu_").unwrap_or_default();
     !rest.is_empty() && rest.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
-}
-
-pub(crate) fn is_citation(citation: &Value) -> bool {
-    let Some(fields) = citation.as_object() else { return false };
-    let kind = fields.get("type").and_then(Value::as_str).unwrap_or_default();
-    CITATIONS.iter().find(|(name, _)| *name == kind).is_some_and(|(_, wanted)| {
-        fields.len() == wanted.len() + 1
-            && wanted.iter().all(|(name, field)| match (field, fields.get(*name)) {
-                (Field::Text, Some(value)) => value.is_string(),
-                (Field::Number, Some(value)) => value.is_u64(),
-                (Field::Title, Some(value)) => value.is_string() || value.is_null(),
-                (_, None) => false,
-            })
-    })
 }
 
 pub(crate) fn is_plain_text(fields: &Map<String, Value>) -> bool {

@@ -1,13 +1,18 @@
 //! Tools that the provider ran itself: their calls and results stand side by side in the assistant's message, in the blocks
 //! that they came as (AN-37).
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ptr;
 
+use super::fields::is_server_id;
 use super::native::Given;
+use super::plan::{Plan, Step};
 use super::renderer::Renderer;
-use super::request::{Block, OwnKind};
-use crate::model::Body;
+use super::request::{Block, Origin, OwnKind};
+use crate::history::Rule;
+use crate::model::{Body, Chunk};
+use crate::provider::prompt::own::told;
 use crate::provider::prompt::turns::{Call, Reply, Turn};
 
 /// The blocks of a message's pairs.
@@ -42,7 +47,6 @@ impl<'a> Renderer<'a> {
             };
             ids.insert(call.id.clone());
         }
-        self.opaque_pairs(turn, &mut ids, &mut hosted);
         self.server_calls.extend(ids);
         hosted
     }
@@ -65,25 +69,77 @@ impl<'a> Renderer<'a> {
         is_pair.then(|| (asked.block(OwnKind::Other, None), found.block(OwnKind::ServerResult, None), position))
     }
 
-    /// Calls and results that are kept as opaque chunks.
-    fn opaque_pairs(&self, turn: &Turn<'a>, ids: &mut HashSet<String>, hosted: &mut Hosted<'a>) {
-        let mut open: HashMap<String, (usize, Given<'a>)> = HashMap::new();
-        for (at, chunk) in turn.stored.message.chunks.iter().enumerate() {
-            let Body::Opaque { provider, json, .. } = &chunk.body else { continue };
-            if !self.manner.providers.contains(&provider.as_str()) {
-                continue;
+    /// A block of the provider's own goes back as it came; another's tells what it tells in words.
+    pub(crate) fn own_block(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk, plan: &mut Plan<'a>) {
+        let Body::Opaque { provider, kind, json } = &chunk.body else { return };
+        let providers = self.manner.providers;
+        if !providers.contains(&provider.as_str()) || !turn.is_by(providers, None) {
+            plan.change();
+            match told(kind, json) {
+                Some(text) => {
+                    let detail = format!("{kind} of {provider}: what it tells is text in this prompt");
+                    self.note(Rule::Altered, turn.stored, at, detail);
+                    plan.steps.push(Step::Say(Block::Text { text: Cow::Owned(text) }));
+                }
+                None => {
+                    let detail = format!("{kind}: it is {provider}'s own, and tells other models nothing");
+                    self.note(Rule::LeftOut, turn.stored, at, detail);
+                }
             }
-            let Some(given) = Given::read(json) else { continue };
-            let is_known = |id: &str| self.server_calls.contains(id) || ids.contains(id) || open.contains_key(id);
-            if let Some(id) = given.server_call(is_known).filter(|id| !is_known(id)).map(str::to_owned) {
-                open.insert(id, (at, given));
-            } else if let Some((id, (position, call))) =
-                given.server_result(is_known).map(str::to_owned).and_then(|id| open.remove_entry(&id))
-            {
-                hosted.blocks.insert(position, call.block(OwnKind::Other, None));
-                hosted.blocks.insert(at, given.block(OwnKind::ServerResult, None));
-                ids.insert(id);
+            return;
+        }
+        let found = match Given::read(json).filter(Given::is_block) {
+            None => Err("it is no block as the target takes one".to_owned()),
+            Some(given) => self.why_not(turn, &given).map_or(Ok(given), Err),
+        };
+        match found {
+            Ok(given) => {
+                let kind = if given.answers().is_some() { OwnKind::ServerResult } else { OwnKind::Other };
+                if let Some(id) = given.asks() {
+                    self.server_calls.insert(id.to_owned());
+                    self.open.push((id.to_owned(), given.made_result(), Origin { stored: turn.stored, chunk: at }));
+                }
+                if let Some(id) = given.answers() {
+                    self.open.retain(|(open, ..)| open != id);
+                }
+                plan.steps.push(Step::Say(given.block(kind, None)));
+            }
+            Err(why) => {
+                plan.change();
+                self.note(Rule::LeftOut, turn.stored, at, format!("{kind}: {why}"));
             }
         }
     }
+
+    /// Why a block does not go back.
+    fn why_not(&self, turn: &Turn<'_>, given: &Given<'_>) -> Option<String> {
+        let is_open = |id: &str| self.open.iter().any(|(open, ..)| open == id);
+        let is_used = |id: &str| self.server_calls.contains(id);
+        match (given.asks(), given.answers()) {
+            (Some(id), _) if is_used(id) => return Some("its id was used before".to_owned()),
+            (Some(id), _) if given.kind() == "server_tool_use" && !is_server_id(id) => {
+                return Some("its id is none of the provider's".to_owned());
+            }
+            (Some(id), _) if given.made_result().is_none() && !ends(turn, id) => {
+                return Some("its result is not in its message".to_owned());
+            }
+            (_, Some(id)) if !is_open(id) => {
+                return Some("the call that it answers is not before it (AN-37)".to_owned());
+            }
+            _ => {}
+        }
+        if given.called_by().is_some_and(|id| !is_used(id)) {
+            return Some("the call that ran it is not before it".to_owned());
+        }
+        let refusal = given.refusal("assistant");
+        refusal.map(|finding| format!("the target refuses it by {}: {}", finding.rule, finding.problem))
+    }
+}
+
+/// Whether the result of a call stands in the same message.
+fn ends(turn: &Turn<'_>, id: &str) -> bool {
+    turn.stored.message.chunks.iter().any(|chunk| match &chunk.body {
+        Body::Opaque { json, .. } => Given::read(json).is_some_and(|given| given.answers() == Some(id)),
+        _ => false,
+    })
 }

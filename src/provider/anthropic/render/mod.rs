@@ -31,7 +31,7 @@ use crate::provider::anthropic::models::refuses_prefill;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::tool_id::IdRule;
 use crate::provider::prompt::tools::declared;
-use crate::provider::prompt::turns::{BRIDGE, turns};
+use crate::provider::prompt::turns::{BRIDGE, Turn, turns};
 use crate::provider::prompt::written::{nothing_to_send, written};
 use crate::provider::target::Target;
 use crate::provider::text::without_end;
@@ -64,11 +64,16 @@ pub(crate) fn render(
         messages: Vec::new(),
         called: BTreeSet::new(),
         server_calls: HashSet::new(),
+        open: Vec::new(),
+        paused: false,
         last_text: None,
     };
     for turn in turns {
         match turn.role {
-            Role::Assistant => renderer.assistant(turn),
+            Role::Assistant => {
+                renderer.paused = renderer.is_paused(&turn);
+                renderer.assistant(turn);
+            }
             Role::System | Role::User | Role::Tool => renderer.user(&turn),
         }
     }
@@ -97,9 +102,15 @@ impl<'a> Renderer<'a> {
         Ok((request, self.report))
     }
 
+    /// Whether the provider itself paused the turn, to go on with it when it is sent back.
+    fn is_paused(&self, turn: &Turn<'_>) -> bool {
+        let paused = turn.stored.message.finish_reason.as_ref().is_some_and(|reason| reason.as_str() == "pause_turn");
+        paused && turn.is_by(self.manner.providers, None)
+    }
+
     /// The assistant's words are continued where the model is known to do so, and answered elsewhere.
     fn end(&mut self) {
-        let takes_prefill = self.options.model.as_deref().and_then(refuses_prefill) == Some(false);
+        let takes_prefill = self.paused || self.options.model.as_deref().and_then(refuses_prefill) == Some(false);
         let Some(last) = self.messages.last_mut().filter(|last| last.role == Speaker::Assistant) else { return };
         if let Some(Block::Text { text }) = last.content.last_mut().filter(|_| takes_prefill) {
             let trimmed = without_end(text);

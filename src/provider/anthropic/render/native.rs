@@ -4,17 +4,20 @@
 //! `ContentBlockParam` of the official Python SDK (anthropic 2.11.0).
 
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::fields::{
-    has_only, is_citation, is_document, is_filled, is_named, is_plain_text, is_search_result, is_server_id,
-    is_stored_image,
+    has_only, is_document, is_filled, is_named, is_plain_text, is_search_result, is_server_id, is_stored_image,
 };
 use super::request::{Block, Origin, Own, OwnKind};
+use crate::history::OUTCOME_UNKNOWN;
 use crate::model::json_text;
 use crate::model::{Json, Native};
+use crate::provider::anthropic::check::block::Seen;
+use crate::provider::anthropic::check::message::check_message;
 use crate::provider::anthropic::manner::{Manner, NAME};
 use crate::provider::anthropic::server_tools::{CALLED, SENT_RESULTS};
+use crate::provider::check::finding::{Finding, Level};
 use crate::provider::prompt::arguments::embedded_object;
 
 /// A block of the provider's own, read.
@@ -45,26 +48,26 @@ impl<'a> Given<'a> {
         self.fields.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    fn kind(&self) -> &str {
+    pub(crate) fn kind(&self) -> &str {
         self.text_of("type")
     }
 
     /// The block of this text, if its citations are taken, and whether it is as it came. What only answers have in their
     /// citations, the id of the file (`CitationCharLocation.file_id`), goes.
     pub(crate) fn text_block(mut self, text: &str) -> Option<(Block<'a>, bool)> {
-        let is_text = self.kind() == "text"
-            && has_only(&self.fields, &["type", "text"], &["citations"])
-            && self.text_of("text") == text;
+        let is_text = self.kind() == "text" && self.text_of("text") == text;
         let mut as_it_came = true;
         let fits = match self.fields.get_mut("citations") {
-            Some(Value::Array(citations)) if !citations.is_empty() => citations.iter_mut().all(|citation| {
-                let named = citation.as_object_mut().and_then(|fields| fields.remove("file_id"));
-                as_it_came &= named.is_none();
-                is_citation(citation)
-            }),
+            Some(Value::Array(citations)) if !citations.is_empty() => {
+                for citation in citations.iter_mut() {
+                    as_it_came &= citation.as_object_mut().and_then(|fields| fields.remove("file_id")).is_none();
+                }
+                citations.iter().all(Value::is_object)
+            }
             // Without citations the text is all.
             _ => false,
         };
+        let fits = fits && self.refusal("assistant").is_none();
         if !is_text || !fits {
             return None;
         }
@@ -78,11 +81,11 @@ impl<'a> Given<'a> {
     /// Is this the call, with no arguments but these?
     pub(crate) fn is_call(&self, id: &str, name: &str, arguments: &RawValue) -> bool {
         self.kind() == "tool_use"
-            && has_only(&self.fields, &["type", "id", "name", "input"], &["caller", "toolset_name"])
             && (self.text_of("id"), self.text_of("name")) == (id, name)
             && self.fields.get("toolset_name").is_none_or(|name| name.is_null() || name.is_string())
             && self.is_called_directly()
             && self.is_input(arguments)
+            && self.refusal("assistant").is_none()
     }
 
     fn is_input(&self, arguments: &RawValue) -> bool {
@@ -165,12 +168,82 @@ impl<'a> Given<'a> {
             "image" => (is_stored_image(&self.fields, manner), OwnKind::Image),
             "document" => (is_document(&self.fields, manner), OwnKind::Other),
             "search_result" => (is_search_result(&self.fields), OwnKind::Other),
-            "container_upload" => {
-                let named = self.fields.get("file_id").is_some_and(is_filled);
-                (named && has_only(&self.fields, &["type", "file_id"], &[]), OwnKind::Other)
-            }
-            _ => (false, OwnKind::Other),
+            "" => (false, OwnKind::Other),
+            kind => (!TYPED.contains(&kind) && self.answers().is_none() && self.asks().is_none(), OwnKind::Other),
         };
-        fits.then_some(kind)
+        (fits && self.refusal("user").is_none()).then_some(kind)
+    }
+
+    /// Whether this is a block of its own, of any type, known or not, that the assistant may hold.
+    pub(crate) fn is_block(&self) -> bool {
+        !self.kind().is_empty() && !TYPED.contains(&self.kind())
+    }
+
+    /// The id of a call that the provider runs itself.
+    pub(crate) fn asks(&self) -> Option<&str> {
+        let id = self.text_of("id");
+        (self.kind().ends_with("tool_use") && !id.is_empty()).then_some(id)
+    }
+
+    /// The id of the call that this is the result of.
+    pub(crate) fn answers(&self) -> Option<&str> {
+        self.fields.get("tool_use_id").map(|id| id.as_str().unwrap_or_default())
+    }
+
+    /// The call that a program made which an earlier call runs.
+    pub(crate) fn called_by(&self) -> Option<&str> {
+        self.fields.get("caller")?.get("tool_id")?.as_str()
+    }
+
+    /// A result in the place of one that did not come: that the tool is not there. `None` for tools whose results are not
+    /// known.
+    pub(crate) fn made_result(&self) -> Option<Value> {
+        let id = self.asks()?;
+        let name = self.text_of("name");
+        let name = if name.starts_with("tool_search_tool") { "tool_search" } else { name };
+        match self.kind() {
+            "mcp_tool_use" => Some(json!({"type": "mcp_tool_result", "tool_use_id": id, "is_error": true,
+                "content": [{"type": "text", "text": OUTCOME_UNKNOWN}]})),
+            "server_tool_use" if HOSTED_TOOLS.contains(&name) => {
+                let result = format!("{name}_tool_result");
+                let error = format!("{result}_error");
+                Some(
+                    json!({"type": result, "tool_use_id": id, "content": {"type": error, "error_code": "unavailable"}}),
+                )
+            }
+            _ => None,
+        }
+    }
+
+    /// Why the target refuses the block in a message of this role.
+    pub(crate) fn refusal(&self, role: &str) -> Option<Finding> {
+        let message = json!({"role": role, "content": [self.fields]});
+        let mut findings = Vec::new();
+        check_message(&message, "", false, &mut Seen::default(), &mut findings);
+        findings.into_iter().find(|finding| finding.level == Level::Hard)
     }
 }
+
+/// Blocks that are chunks of their own kind: as bare blocks they are not what their type has.
+const TYPED: &[&str] = &[
+    "text",
+    "thinking",
+    "redacted_thinking",
+    "tool_use",
+    "tool_result",
+    "image",
+    "document",
+    "message",
+    "content_block",
+];
+/// The tools whose results can tell that there is none. Source: `ContentBlockParam` of the official Python SDK (anthropic
+/// 2.11.0).
+const HOSTED_TOOLS: &[&str] = &[
+    "web_search",
+    "web_fetch",
+    "code_execution",
+    "bash_code_execution",
+    "text_editor_code_execution",
+    "tool_search",
+    "advisor",
+];

@@ -2,8 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
+use std::mem;
 
-use super::request::{Block, Message, Origin, Speaker};
+use serde_json::Value;
+use serde_json::value::to_raw_value;
+
+use super::request::{Block, Message, Origin, Own, OwnKind, Speaker};
 use crate::history::StoredMessage;
 use crate::history::{ReportLine, Rule};
 use crate::provider::anthropic::manner::Manner;
@@ -20,6 +24,11 @@ pub(super) struct Renderer<'a> {
     pub(super) called: BTreeSet<String>,
     /// The ids of the calls that the provider ran itself.
     pub(super) server_calls: HashSet<String>,
+    /// The calls that the provider ran itself, of the turn that goes on, whose results have not come; and what stands for the
+    /// result where none comes.
+    pub(super) open: Vec<(String, Option<Value>, Origin<'a>)>,
+    /// Whether the provider paused the turn that was said last: it goes on with it.
+    pub(super) paused: bool,
     /// Whose text was said last.
     pub(super) last_text: Option<Origin<'a>>,
 }
@@ -30,6 +39,9 @@ impl<'a> Renderer<'a> {
         if blocks.is_empty() {
             return;
         }
+        if speaker == Speaker::User && self.messages.last().is_some_and(|last| last.role == Speaker::Assistant) {
+            self.close(matches!(blocks.first(), Some(Block::ToolResult { .. })));
+        }
         if self.messages.is_empty() && speaker == Speaker::Assistant {
             let detail = "the target wants the user to begin: a first message was made";
             self.report.push(ReportLine::new(Rule::TurnMade, detail));
@@ -38,6 +50,22 @@ impl<'a> Renderer<'a> {
         match self.messages.last_mut().filter(|last| last.role == speaker) {
             Some(last) => last.content.append(&mut blocks),
             None => self.messages.push(Message { role: speaker, content: blocks }),
+        }
+    }
+
+    /// The user goes on: calls that the provider ran, and did not end, are told to have failed, unless they wait for the
+    /// results of tools.
+    fn close(&mut self, waits: bool) {
+        let open = mem::take(&mut self.open);
+        for (_, result, origin) in open.into_iter().filter(|_| !waits) {
+            if let (Some(last), Some(json)) =
+                (self.messages.last_mut(), result.and_then(|result| to_raw_value(&result).ok()))
+            {
+                last.content.push(Block::Own(Own { json, kind: OwnKind::ServerResult, origin: None }));
+                let detail =
+                    "the provider did not end the call that it ran: it was answered that the tool is not there";
+                self.note(Rule::PendingAnswered, origin.stored, origin.chunk, detail);
+            }
         }
     }
 

@@ -9,7 +9,9 @@ use super::request::Block;
 use super::thought::{Form, Thought};
 use crate::history::Rule;
 use crate::history::StoredMessage;
+use crate::model::Body;
 use crate::provider::prompt::options::Thinking;
+use crate::provider::prompt::origin::{Whose, is_openais};
 use crate::provider::prompt::thinking::{AS_ASKED, IN_TAGS};
 use crate::provider::prompt::turns::Turn;
 use crate::provider::text::is_blank;
@@ -29,7 +31,11 @@ impl<'a> Renderer<'a> {
     pub(crate) fn use_of_thinking(&self, turn: &Turn<'a>, plan: &Plan<'a>) -> Use {
         let mut thoughts =
             plan.steps.iter().filter_map(|step| if let Step::Think(thought) = step { Some(thought) } else { None });
-        let is_own = turn.is_by(self.manner.providers, self.options.model.as_deref());
+        // What OpenAI encrypted is its own, whoever does not say so.
+        let is_own = self.whose(turn.stored).is_own()
+            && !turn.said().any(|(_, chunk)| {
+                matches!(&chunk.body, Body::Thinking { signature: Some(signature), .. } if is_openais(signature))
+            });
         match self.options.thinking {
             Thinking::Tagged => Use::Tagged,
             Thinking::Omit => Use::LeftOut(AS_ASKED),
@@ -45,12 +51,20 @@ impl<'a> Renderer<'a> {
         }
     }
 
+    fn whose(&self, stored: &StoredMessage) -> Whose {
+        Whose::of(&stored.message.metadata, self.manner.providers, self.options.model.as_deref())
+    }
+
     pub(crate) fn thought(&mut self, thought: Thought<'a>, stored: &StoredMessage, wanted: Use) -> Option<Block<'a>> {
         let why = match (wanted, thought.own) {
             (Use::Own, Some(Form::Signed { signature })) => {
+                self.report.extend(self.whose(stored).note(stored, thought.chunk));
                 return Some(Block::Thinking { thinking: thought.text, signature });
             }
-            (Use::Own, Some(Form::Redacted { data })) => return Some(Block::RedactedThinking { data }),
+            (Use::Own, Some(Form::Redacted { data })) => {
+                self.report.extend(self.whose(stored).note(stored, thought.chunk));
+                return Some(Block::RedactedThinking { data });
+            }
             (Use::Tagged, _) if !is_blank(thought.text) => {
                 self.note(Rule::ThinkingTagged, stored, thought.chunk, IN_TAGS);
                 return Some(Block::Text { text: Cow::Owned(Thinking::tagged(thought.text)) });

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use super::names::Names;
 use super::part::{Origin, part, take};
+use super::partial::{Partial, Piece};
 use crate::model::{Body, Chunk, FinishReason, Metadata};
 use crate::provider::gemini::manner::provider;
 use crate::provider::read::answer::Answer;
@@ -27,6 +28,7 @@ pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
         metadata_fields: HashSet::new(),
         names: Names::default(),
         open: None,
+        partial: Partial::default(),
     })
 }
 
@@ -39,6 +41,8 @@ struct Content {
     names: Names,
     /// The chunk that text goes on with, and whether it is thinking.
     open: Option<(u32, bool)>,
+    /// A call whose arguments come in pieces.
+    partial: Partial,
 }
 
 impl Decode for Content {
@@ -73,7 +77,11 @@ impl Decode for Content {
         true
     }
 
-    fn finish(&mut self, _: &mut Answer) {}
+    fn finish(&mut self, answer: &mut Answer) {
+        if let Some(call) = self.partial.end() {
+            self.whole(&call, answer);
+        }
+    }
 }
 
 impl Content {
@@ -120,6 +128,14 @@ impl Content {
     }
 
     fn part(&mut self, raw: &RawValue, answer: &mut Answer) {
+        match self.partial.take(raw) {
+            Piece::None => self.whole(raw, answer),
+            Piece::More => answer.hold(raw.get().len()),
+            Piece::Whole(call) => self.whole(&call, answer),
+        }
+    }
+
+    fn whole(&mut self, raw: &RawValue, answer: &mut Answer) {
         let Some(chunk) = part(raw, Origin::Answer, self.provider, &mut self.names) else { return };
         let grows = match &chunk {
             Chunk { body: Body::Text { .. }, native: None, .. } => Some(false),

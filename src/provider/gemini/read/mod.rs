@@ -3,5 +3,6 @@
 pub(crate) mod decode;
 pub(crate) mod names;
 pub(crate) mod part;
+pub(crate) mod partial;
 pub(crate) mod request;
 pub(crate) mod response;

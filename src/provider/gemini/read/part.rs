@@ -31,7 +31,9 @@ pub(crate) fn part(raw: &RawValue, origin: Origin, provider: &str, names: &mut N
     let kind = fields.names().next().unwrap_or("part").to_owned();
     let read = body(&mut fields, thought, signature.clone(), names);
     let Some(Read { mut chunk, is_whole }) = read else { return opaque(&kind, raw, provider) };
-    let says_more = !is_whole || fields.names().any(|name| fields.peek(name).is_some());
+    // Only texts have a place for it.
+    let is_thought = thought && !matches!(chunk.body, Body::Thinking { .. });
+    let says_more = !is_whole || is_thought || fields.names().any(|name| fields.peek(name).is_some());
     let is_signed = match (&chunk.body, origin) {
         (Body::Thinking { .. } | Body::ToolCall { .. }, Origin::Answer) => false,
         _ => signature.is_some(),

@@ -1,5 +1,7 @@
 //! What the model said: its parts in their order, then the answers to its calls.
 
+use std::borrow::Cow;
+
 use super::native::{Given, is_signature};
 use super::object;
 use super::renderer::Renderer;
@@ -11,6 +13,8 @@ use crate::model::{Body, Chunk};
 use crate::provider::gemini::manner::{NAME, NO_SIGNATURE};
 use crate::provider::gemini::models::wants_signatures;
 use crate::provider::prompt::options::Thinking;
+use crate::provider::prompt::origin::is_openais;
+use crate::provider::prompt::own::told;
 use crate::provider::prompt::turns::{Call, Turn};
 use crate::provider::text::is_blank;
 
@@ -30,7 +34,7 @@ impl<'a> Renderer<'a> {
                 },
                 Body::ToolResult { .. } => continue,
                 Body::Thinking { text, signature, redacted } => {
-                    let part = self.thought(&turn, chunk, text, signature.as_deref(), redacted.is_some());
+                    let part = self.thought(&turn, at, chunk, text, signature.as_deref(), redacted.is_some());
                     Err(Thought { text, opaque: signature.is_some() || redacted.is_some(), part })
                 }
                 _ => match self.words(&turn, at, chunk) {
@@ -63,12 +67,8 @@ impl<'a> Renderer<'a> {
         if let Some(given) = fitting {
             return Some((Part::Given(given.whole()), true));
         }
-        if let Body::Opaque { provider, json, .. } = &chunk.body
-            && self.manner.providers.contains(&provider.as_str())
-            && self.is_own(turn)
-            && let Some(given) = Given::read(json).filter(Given::is_hosted)
-        {
-            return Some((Part::Given(given.whole()), true));
+        if matches!(chunk.body, Body::Opaque { .. }) {
+            return self.opaque(turn, at, chunk).map(|part| (part, true));
         }
         self.note_anew(turn, at, chunk);
         let part = self.said(turn, at, chunk)?;
@@ -76,10 +76,34 @@ impl<'a> Renderer<'a> {
         Some((part, is_text))
     }
 
+    /// The service's own part goes back as it came; another's tells what it tells in words.
+    fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Part<'a>> {
+        let Body::Opaque { provider, kind, json } = &chunk.body else { return None };
+        let is_own = self.manner.providers.contains(&provider.as_str()) && turn.is_by(self.manner.providers, None);
+        let why = match Given::read(json).filter(|given| is_own && given.is_part(kind)) {
+            Some(given) => match given.refusal() {
+                None => return Some(Part::Given(given.whole())),
+                Some(why) => why,
+            },
+            None if is_own => "it stood beside the content of the answer".to_owned(),
+            None => {
+                if let Some(text) = told(kind, json).filter(|text| !is_blank(text)) {
+                    let detail = format!("{kind} of {provider}: what it tells is text in this prompt");
+                    self.note(Rule::Altered, turn.stored, at, detail);
+                    return Some(Part::Text { text: Cow::Owned(text) });
+                }
+                format!("it is {provider}'s own, and tells other models nothing")
+            }
+        };
+        self.note(Rule::LeftOut, turn.stored, at, format!("{kind}: {why}"));
+        None
+    }
+
     /// The thought as the service takes it back: its own, with its signature.
     fn thought(
-        &self,
+        &mut self,
         turn: &Turn<'a>,
+        at: usize,
         chunk: &'a Chunk,
         text: &'a str,
         signature: Option<&'a str>,
@@ -91,9 +115,12 @@ impl<'a> Renderer<'a> {
         if let Some(given) = Given::of(chunk).filter(|given| given.is_thinking(text)) {
             return Some(Part::Given(given.whole()));
         }
-        let signature = signature.filter(|signature| self.is_stated(turn) && is_signature(signature))?;
-        let says = text.is_empty() || !is_blank(text);
-        (says && !redacted).then_some(Part::Thought { text, thought: true, thought_signature: signature })
+        let signature = signature.filter(|signature| is_signature(signature) && !is_openais(signature))?;
+        if redacted || is_blank(text) && !text.is_empty() {
+            return None;
+        }
+        self.report.extend(self.whose(turn).note(turn.stored, at));
+        Some(Part::Thought { text, thought: true, thought_signature: signature })
     }
 
     /// The call, and its id where the service gave it one. The first of every step has a signature, though only the current
@@ -108,12 +135,18 @@ impl<'a> Renderer<'a> {
         if let Some(mended) = mended {
             self.note(Rule::ArgumentsRepaired, turn.stored, call.chunk, mended);
         }
-        let own = call.signature.filter(|signature| self.is_stated(turn) && is_signature(signature));
+        let own = call.signature.filter(|signature| self.is_own(turn) && is_signature(signature));
         if call.signature.is_some() && own.is_none() {
             let detail = "the call's signature is bound to another provider or model, or is none";
             self.note(Rule::LeftOut, turn.stored, call.chunk, detail);
         }
         let thought_signature = own.or((first && self.signs()).then_some(NO_SIGNATURE));
+        if own.is_some() {
+            self.report.extend(self.whose(turn).note(turn.stored, call.chunk));
+        } else if thought_signature.is_some() {
+            let detail = "the call has no signature that the target takes: a stand-in was added (GM-17)";
+            self.note(Rule::SignatureMade, turn.stored, call.chunk, detail);
+        }
         let function_call = FunctionCall { name: call.name.clone(), args };
         (Part::Call { function_call, thought_signature }, None)
     }

@@ -1,18 +1,25 @@
 //! Parts as the service wrote them: given back byte for byte where they are valid and belong there.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::model::json_text;
 use crate::model::{Chunk, Json};
+use crate::provider::check::finding::Level;
+use crate::provider::check::shape::field;
 use crate::provider::gemini::check::content::check_content;
 use crate::provider::gemini::manner::NAME;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::media::bytes::decode_any_base64;
 use crate::provider::text::is_blank;
 
-/// What the service's own code execution leaves.
-const HOSTED: &[&str] = &["executableCode", "codeExecutionResult"];
+/// Parts that are chunks of their own kind.
+const TYPED: &[&str] = &["text", "functionCall", "functionResponse", "function_call", "function_response"];
+
+/// What the service's own tools leave.
+const HOSTED: &[&str] = &["executableCode", "codeExecutionResult", "toolCall", "toolResponse"];
 
 /// What a user sends beside text.
 const INPUTS: &[&str] = &["inlineData", "fileData"];
@@ -50,7 +57,9 @@ impl<'a> Given<'a> {
     }
 
     pub(crate) fn is_signed(&self) -> bool {
-        self.fields.get("thoughtSignature").and_then(Value::as_str).is_some_and(is_signature)
+        // As it came: who made it knows its bytes.
+        let signature = field(&self.fields, "thoughtSignature").and_then(Value::as_str);
+        signature.is_some_and(|signature| !signature.is_empty() && decode_any_base64(signature).is_some())
     }
 
     /// Whether the model may have said it: `check` has nothing to say about it.
@@ -58,7 +67,7 @@ impl<'a> Given<'a> {
         let mut findings = Vec::new();
         check_content(&json!({"role": "model", "parts": [self.fields]}), "", &mut findings);
         let blank = self.text().is_some_and(|text| !text.is_empty() && is_blank(text));
-        findings.is_empty() && !blank
+        !blank && findings.iter().all(|finding| finding.level != Level::Hard)
     }
 
     /// Is this the text?
@@ -73,7 +82,7 @@ impl<'a> Given<'a> {
 
     /// Is this the call? The first of a step has its signature (GM-17).
     pub(crate) fn is_call(&self, name: &str, arguments: &str, first: bool) -> bool {
-        let Some(call) = self.fields.get("functionCall").filter(|_| self.is_valid()) else { return false };
+        let Some(call) = field(&self.fields, "functionCall").filter(|_| self.is_valid()) else { return false };
         let given = serde_json::from_str::<Value>(arguments).ok();
         call.get("name").is_some_and(|called| called == name)
             && (call.get("args") == given.as_ref() || call.get("args").is_none() && arguments == "{}")
@@ -82,13 +91,13 @@ impl<'a> Given<'a> {
 
     /// The id that the service gave the call.
     pub(crate) fn call_id(&self) -> Option<String> {
-        let id = self.fields.get("functionCall")?.get("id")?.as_str()?;
+        let id = field(&self.fields, "functionCall")?.get("id")?.as_str()?;
         Some(id.to_owned()).filter(|id| !id.is_empty())
     }
 
     /// Is this a picture that the model drew?
     pub(crate) fn is_picture(&self) -> bool {
-        self.fields.contains_key("inlineData") && self.is_signed() && self.is_valid()
+        field(&self.fields, "inlineData").is_some() && (self.is_signed() || self.is_thought()) && self.is_valid()
     }
 
     /// Is this a part that the user may send, saying this if it is text?
@@ -97,18 +106,29 @@ impl<'a> Given<'a> {
         check_content(&json!({"role": "user", "parts": [self.fields]}), "", &mut findings);
         let is_kind = match text {
             Some(text) => self.text() == Some(text) && !self.is_thought() && !is_blank(text),
-            None => INPUTS.iter().any(|name| self.fields.contains_key(*name)),
+            None => INPUTS.iter().any(|name| field(&self.fields, name).is_some()),
         };
         findings.is_empty() && is_kind
     }
 
-    /// Is this something that the service's own tools left?
-    pub(crate) fn is_hosted(&self) -> bool {
-        HOSTED.iter().any(|name| self.fields.contains_key(*name)) && self.is_valid()
+    /// Is this a part of its own, of this kind, known or not? What else an answer holds is no part.
+    pub(crate) fn is_part(&self, kind: &str) -> bool {
+        let is_known = HOSTED.iter().any(|name| field(&self.fields, name).is_some());
+        is_known || self.fields.contains_key(kind) && !TYPED.contains(&kind)
+    }
+
+    /// Why the target refuses the part in a content of the model.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        let mut findings = Vec::new();
+        check_content(&json!({"role": "model", "parts": [self.fields]}), "", &mut findings);
+        let refusal = findings.into_iter().find(|finding| finding.level == Level::Hard);
+        let refusal = refusal.map(|finding| format!("the target refuses it by {}: {}", finding.rule, finding.problem));
+        refusal.or_else(|| (!self.is_valid()).then(|| "its text is blank (GM-06)".to_owned()))
     }
 }
 
-/// GM-18: base64, in either alphabet.
+/// GM-18: base64, in either alphabet, without bits to spare: those who decode strictly take no other.
 pub(crate) fn is_signature(signature: &str) -> bool {
-    !signature.is_empty() && decode_any_base64(signature).is_some()
+    let engines = [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD];
+    !signature.is_empty() && engines.iter().any(|engine| engine.decode(signature).is_ok())
 }

@@ -11,6 +11,7 @@ use crate::model::{Body, Chunk, Role};
 use crate::provider::gemini::manner::Manner;
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::PromptOptions;
+use crate::provider::prompt::origin::Whose;
 use crate::provider::prompt::turns::{BEGINNING, Turn};
 use crate::provider::text::is_blank;
 
@@ -85,10 +86,8 @@ impl<'a> Renderer<'a> {
         turn.is_by(self.manner.providers, self.options.model.as_deref())
     }
 
-    /// Whether it is stated that the service itself made the message: a signature of unknown origin is a stranger's, which
-    /// is refused (GM-18).
-    pub(super) fn is_stated(&self, turn: &Turn<'_>) -> bool {
-        turn.stored.message.metadata.provider.is_some() && self.is_own(turn)
+    pub(super) fn whose(&self, turn: &Turn<'_>) -> Whose {
+        turn.whose(self.manner.providers, self.options.model.as_deref())
     }
 
     pub(super) fn note(&mut self, rule: Rule, stored: &StoredMessage, chunk: usize, detail: impl Into<String>) {

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use crate::history::Rule;
 use crate::model::{Chunk, Extra, Json, Native};
 use crate::provider::openai_chat::manner::NAME;
-use crate::provider::read::fields::{Fields, Owner, string};
+use crate::provider::read::fields::{Fields, Owner, is_empty, json, string};
 use crate::provider::read::parsed::{Notes, opaque};
 
 /// A call as it is written, whole or in pieces.
@@ -17,34 +17,94 @@ pub(crate) struct Call<'a> {
     /// Of type `custom`: its input is text.
     pub(crate) custom: bool,
     pub(crate) extra: Extra,
+    pub(crate) form: Form,
+}
+
+/// How a call is written: what the chunk's fields do not tell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Form {
+    /// Whether it states its type.
+    pub(crate) typed: bool,
+    /// The fields beside its function's.
+    pub(crate) beside: Vec<(String, Json)>,
+    /// The fields of its function, but for name and arguments.
+    pub(crate) within: Vec<(String, Json)>,
 }
 
 impl<'a> Call<'a> {
     /// An item of `tool_calls`, but for its index. Ollama's own form has name and arguments beside the id.
     pub(crate) fn read(mut fields: Fields<'a>) -> Self {
         let id = fields.text("id").unwrap_or_default();
-        fields.take("type");
-        let custom = fields.object("custom");
+        let typed = fields.take("type").is_some();
+        let function = fields.object("function");
+        // Some servers send an empty `custom` beside the function.
+        let custom = if function.is_none() { fields.object("custom") } else { None };
         let is_custom = custom.is_some();
-        let mut body = custom.or_else(|| fields.object("function")).unwrap_or_default();
+        let mut body = custom.or(function).unwrap_or_default();
         let name = body.text("name").or_else(|| fields.text("name")).unwrap_or_default();
         let arguments = ["arguments", "input"].iter().find_map(|name| body.take(name).or_else(|| fields.take(name)));
+        fields.take("index");
+        let kept = |fields: &Fields<'_>| -> Vec<(String, Json)> {
+            fields.names().filter_map(|name| Some((name.to_owned(), json(fields.peek(name)?)?))).collect()
+        };
+        let form = Form { typed, beside: kept(&fields), within: kept(&body) };
         let mut extra = fields.extra(Owner::Chunk);
         body.extend(Owner::Chunk, &mut extra);
-        Self { id, name, arguments, custom: is_custom, extra }
+        Self { id, name, arguments, custom: is_custom, extra, form }
     }
 
     /// The `function_call` of the time before tools: it has no id, and is answered by name.
     pub(crate) fn function(mut fields: Fields<'a>) -> Self {
         let (name, arguments) = (fields.text("name").unwrap_or_default(), fields.take("arguments"));
-        Self { id: String::new(), name, arguments, custom: false, extra: fields.extra(Owner::Chunk) }
+        let form = Form { typed: true, ..Form::default() };
+        Self { id: String::new(), name, arguments, custom: false, extra: fields.extra(Owner::Chunk), form }
     }
+}
+
+impl Form {
+    /// Adds what a later piece of the call tells.
+    pub(crate) fn add(&mut self, later: Self) {
+        self.typed |= later.typed;
+        for (known, fields) in [(&mut self.beside, later.beside), (&mut self.within, later.within)] {
+            for (name, value) in fields {
+                if !known.iter().any(|(other, _)| *other == name) {
+                    known.push((name, value));
+                }
+            }
+        }
+    }
+
+    /// The call as it was written, where the chunk's fields would not give it back.
+    pub(crate) fn native(&self, id: &str, name: &str, arguments: &str) -> Option<Native> {
+        if self.typed && self.beside.is_empty() && self.within.is_empty() {
+            return None;
+        }
+        let text = |text: &str| serde_json::to_string(text).unwrap_or_default();
+        let rest = |fields: &[(String, Json)]| -> String {
+            fields.iter().map(|(name, value)| format!(",{}:{}", text(name), value.as_str())).collect()
+        };
+        let kind = if self.typed { "\"type\":\"function\"," } else { "" };
+        let function = format!("{{\"name\":{},\"arguments\":{}{}}}", text(name), text(arguments), rest(&self.within));
+        let call = format!("{{\"id\":{},{kind}\"function\":{function}{}}}", text(id), rest(&self.beside));
+        Some(Native { wire: NAME.to_owned(), json: Json::new(call).ok()? })
+    }
+}
+
+/// Takes the `function_call` of a message, if it calls a function: some servers send an empty one.
+pub(crate) fn function<'a>(fields: &mut Fields<'a>) -> Option<Fields<'a>> {
+    let call = fields.peek("function_call").and_then(Fields::of)?;
+    let says = |name: &str| call.peek(name).is_some_and(|raw| !is_empty(raw));
+    if says("name") || says("arguments") { fields.object("function_call") } else { None }
 }
 
 /// An item of `tool_calls`.
 pub(crate) fn tool_call(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> Option<Chunk> {
     match Fields::of(raw) {
-        Some(fields) => Some(call(Call::read(fields), notes)),
+        Some(fields) => {
+            let mut written = Call::read(fields);
+            written.form.typed = true;
+            Some(call(written, notes))
+        }
         None => {
             let kind = "tool_calls".to_owned();
             opaque(raw, kind, provider)
@@ -53,9 +113,9 @@ pub(crate) fn tool_call(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -
 }
 
 pub(crate) fn call(call: Call<'_>, notes: &mut Notes<'_>) -> Chunk {
-    let Call { id, name, arguments: written, custom, extra } = call;
+    let Call { id, name, arguments: written, custom, extra, form } = call;
     let arguments = arguments(written, &id, notes);
-    let native = if custom { custom_call(&id, &name, &arguments) } else { None };
+    let native = if custom { custom_call(&id, &name, &arguments) } else { form.native(&id, &name, &arguments) };
     Chunk { native, extra, ..Chunk::tool_call(id, name, arguments) }
 }
 

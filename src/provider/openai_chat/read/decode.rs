@@ -13,11 +13,12 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
+use super::calls::function;
 use super::growing::Calls;
-use super::held::Held;
-use super::part::part;
+use super::held::{Held, sound};
+use super::part::{part, thinking_part};
 use super::thinking::thinking;
-use crate::model::{Body, Chunk, Metadata};
+use crate::model::{Body, Chunk, Metadata, Native};
 use crate::provider::openai_chat::manner::provider;
 use crate::provider::read::answer::Answer;
 use crate::provider::read::decode::Decode;
@@ -35,7 +36,14 @@ const OF_THE_CHOICE: &[&str] = &[
     "native_finish_reason",
     "stop_reason",
     "token_ids",
+    "text",
+    "seed",
+    "routed_experts",
 ];
+
+/// What the kind of an opaque chunk begins with that is no field of the message, but stood beside it.
+const CHOICE: &str = "choice.";
+const RESPONSE: &str = "response.";
 
 /// A decoder of chat completions.
 #[derive(Debug)]
@@ -113,7 +121,7 @@ impl Completion {
         }
         if answer.has_begun() {
             for (name, raw) in rest.rest().filter(|(name, _)| !self.metadata_fields.contains(&**name)) {
-                answer.keep(&name, raw);
+                answer.keep(&format!("{RESPONSE}{name}"), raw);
             }
             return;
         }
@@ -134,23 +142,23 @@ impl Completion {
             answer.usage(usage);
         }
         if let Some(delta) = choice.object("delta") {
-            self.said(delta, answer);
+            self.said(delta, false, answer);
         }
         if let Some(message) = choice.object("message") {
-            self.said(message, answer);
+            self.said(message, true, answer);
             answer.complete();
         }
         if let Some(word) = choice.string("finish_reason").filter(|word| !word.is_empty()) {
             answer.stop(&word);
         }
-        choice.rest().for_each(|(name, raw)| answer.keep(&name, raw));
+        choice.rest().for_each(|(name, raw)| answer.keep(&format!("{CHOICE}{name}"), raw));
     }
 
     /// A message, or a piece of it.
-    fn said(&mut self, mut fields: Fields<'_>, answer: &mut Answer) {
+    fn said(&mut self, mut fields: Fields<'_>, whole: bool, answer: &mut Answer) {
         fields.take("role");
-        if let Some(text) = thinking(&mut fields) {
-            self.think(text, answer);
+        if let Some((text, native)) = thinking(&mut fields) {
+            self.think(text, native, answer);
         }
         if let Some(text) = fields.string("content") {
             self.say(text, answer);
@@ -162,7 +170,8 @@ impl Completion {
             let index = *self.refusal.get_or_insert_with(|| answer.new_chunk());
             answer.delta(index, Body::Refusal { text });
         }
-        if let Some(audio) = fields.object("audio") {
+        let audio = if self.held.has_sound() { fields.object("audio") } else { sound(&mut fields) };
+        if let Some(audio) = audio {
             self.held.audio(audio, answer);
         }
         for raw in fields.array("images").unwrap_or_default() {
@@ -172,9 +181,9 @@ impl Completion {
             self.held.annotation(raw, answer);
         }
         for raw in fields.array("tool_calls").unwrap_or_default() {
-            self.calls.take(raw, answer);
+            self.calls.take(raw, whole, answer);
         }
-        if let Some(call) = fields.object("function_call") {
+        if let Some(call) = function(&mut fields) {
             self.calls.function(call, answer);
         }
         fields.rest().for_each(|(name, raw)| answer.keep(&name, raw));
@@ -184,7 +193,10 @@ impl Completion {
         let Some(chunk) = part(raw, self.provider) else { return };
         match chunk.body {
             Body::Text { text, annotations: None } if chunk.extra.is_empty() => self.say(text, answer),
-            Body::Thinking { text, signature: None, .. } if chunk.extra.is_empty() => self.think(text, answer),
+            Body::Thinking { text, signature: None, .. } => {
+                let native = thinking_part(raw);
+                self.think(text, native, answer);
+            }
             body => answer.chunk(Chunk { body, ..chunk }),
         }
     }
@@ -196,10 +208,15 @@ impl Completion {
         }
     }
 
-    fn think(&mut self, text: String, answer: &mut Answer) {
+    /// The block that it came in is told once.
+    fn think(&mut self, text: String, native: Option<Native>, answer: &mut Answer) {
         if !text.is_empty() {
-            let index = *self.thinking.get_or_insert_with(|| answer.new_chunk());
-            answer.delta(index, Body::Thinking { text, signature: None, redacted: None });
+            let (index, native) = match self.thinking {
+                Some(index) => (index, None),
+                None => (answer.new_chunk(), native),
+            };
+            self.thinking = Some(index);
+            answer.delta(index, Chunk { native, ..Chunk::thinking(text) });
         }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
-use super::calls::{Call as Written, custom_call};
+use super::calls::{Call as Written, Form, custom_call};
 use crate::model::{Body, Chunk, Extra};
 use crate::provider::read::answer::Answer;
 use crate::provider::read::fields::{Fields, text};
@@ -33,6 +33,7 @@ struct Call {
     /// A call of type `custom`: its input is no JSON.
     custom: bool,
     has_extra: bool,
+    form: Form,
 }
 
 /// What tells a call from others.
@@ -54,14 +55,17 @@ struct Piece {
     arguments: String,
     custom: bool,
     extra: Extra,
+    form: Form,
 }
 
 impl Calls {
-    /// An item of `tool_calls`.
-    pub(crate) fn take(&mut self, raw: &RawValue, answer: &mut Answer) {
+    /// An item of `tool_calls`. One that is `whole` has no type if it states none; of pieces only the first does.
+    pub(crate) fn take(&mut self, raw: &RawValue, whole: bool, answer: &mut Answer) {
         let Some(mut fields) = Fields::of(raw) else { return answer.keep("tool_calls", raw) };
         let key = fields.integer("index").map_or(Key::None, Key::Index);
-        self.piece(Piece::new(key, Written::read(fields)), answer);
+        let mut written = Written::read(fields);
+        written.form.typed |= !whole;
+        self.piece(Piece::new(key, written), answer);
     }
 
     /// The `function_call` of the time before tools.
@@ -78,6 +82,7 @@ impl Calls {
         });
         let Some(call) = self.all.get_mut(at) else { return };
         call.custom |= piece.custom;
+        call.form.add(piece.form);
         call.arguments.push_str(&piece.arguments);
         let id = first(&mut call.id, piece.id);
         if !id.is_empty() {
@@ -101,26 +106,31 @@ impl Calls {
         self.all.get(at).filter(|call| !call.is_followed_by(piece)).map(|_| at)
     }
 
-    /// A custom call's fields do not give it back: it is kept as it was, too.
+    /// Calls that their fields do not give back are kept as they were, too.
     pub(crate) fn finish(&self, answer: &mut Answer) {
-        for call in self.all.iter().filter(|call| call.custom) {
-            let native = custom_call(&call.id, &call.name, &call.arguments);
-            answer.delta(call.chunk_index, Chunk { native, ..Chunk::tool_call("", "", "") });
+        for call in &self.all {
+            let native = match call.custom {
+                true => custom_call(&call.id, &call.name, &call.arguments),
+                false => call.form.native(&call.id, &call.name, &call.arguments),
+            };
+            if native.is_some() {
+                answer.delta(call.chunk_index, Chunk { native, ..Chunk::tool_call("", "", "") });
+            }
         }
     }
 }
 
 impl Piece {
     fn new(key: Key, written: Written<'_>) -> Self {
-        let Written { id, name, arguments, custom, extra } = written;
-        Self { key, id, name, arguments: arguments.map(text).unwrap_or_default(), custom, extra }
+        let Written { id, name, arguments, custom, extra, form } = written;
+        Self { key, id, name, arguments: arguments.map(text).unwrap_or_default(), custom, extra, form }
     }
 }
 
 impl Call {
     fn new(chunk_index: u32) -> Self {
         let (id, name, arguments) = (String::new(), String::new(), String::new());
-        Self { chunk_index, id, name, arguments, custom: false, has_extra: false }
+        Self { chunk_index, id, name, arguments, custom: false, has_extra: false, form: Form::default() }
     }
 
     /// Whether the piece begins another call, though it comes where this one's pieces come.

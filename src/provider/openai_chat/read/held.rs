@@ -7,7 +7,14 @@ use serde_json::value::RawValue;
 use crate::model::{Audio, Body, Chunk, Extra, Json};
 use crate::provider::prompt::media::bytes::decode_base64;
 use crate::provider::read::answer::Answer;
-use crate::provider::read::fields::{Fields, Owner};
+use crate::provider::read::fields::{Fields, Owner, is_empty};
+
+/// Takes the sound of a message; what some servers send in its place, without any of it, stays.
+pub(crate) fn sound<'a>(fields: &mut Fields<'a>) -> Option<Fields<'a>> {
+    let audio = fields.peek("audio").and_then(Fields::of)?;
+    let says = |name: &str| audio.peek(name).is_some_and(|raw| !is_empty(raw));
+    if ["id", "data", "transcript"].iter().any(|name| says(name)) { fields.object("audio") } else { None }
+}
 
 /// What is held back until the message ends.
 #[derive(Debug, Default)]
@@ -26,6 +33,11 @@ struct Sound {
 }
 
 impl Held {
+    /// Whether the sound has begun.
+    pub(crate) const fn has_sound(&self) -> bool {
+        self.audio.is_some()
+    }
+
     /// A piece of audio: base64, in pieces that fit each other, and what is said in it.
     pub(crate) fn audio(&mut self, mut fields: Fields<'_>, answer: &mut Answer) {
         let sound = self.audio.get_or_insert_with(|| Sound {

@@ -2,7 +2,8 @@
 
 use serde_json::value::RawValue;
 
-use super::calls::{Call, call, tool_call};
+use super::calls::{Call, call, function, tool_call};
+use super::held::sound;
 use super::part::part;
 use super::thinking::thinking;
 use crate::history::Rule;
@@ -24,20 +25,29 @@ pub(crate) fn message(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> 
     if role == Role::Tool {
         chunks.extend(result(&mut fields, provider, notes));
     } else {
-        chunks.extend(thinking(&mut fields).map(Chunk::thinking));
+        let thought = thinking(&mut fields);
+        chunks.extend(thought.map(|(text, native)| Chunk { native, ..Chunk::thinking(text) }));
         content(&mut fields, provider, chunks, notes);
         let refusal = fields.string("refusal").filter(|text| !text.is_empty());
         chunks.extend(refusal.map(|text| Body::Refusal { text }.into()));
-        chunks.extend(fields.object("audio").map(audio));
+        chunks.extend(sound(&mut fields).map(audio));
     }
     let calls = fields.array("tool_calls").unwrap_or_default();
     chunks.extend(calls.into_iter().filter_map(|raw| tool_call(raw, provider, notes)));
-    chunks.extend(fields.object("function_call").map(|fields| call(Call::function(fields), notes)));
+    chunks.extend(function(&mut fields).map(|fields| call(Call::function(fields), notes)));
     if fields.peek("annotations").is_some_and(is_empty) {
         // Sent back as it came: an answer without any has an empty list.
         fields.take("annotations");
     }
     message.metadata.id = fields.string("id");
+    if role == Role::Assistant {
+        // Fields of the server's own, as an answer keeps them.
+        let names: Vec<String> = fields.names().filter(|name| *name != "name").map(str::to_owned).collect();
+        for name in names {
+            let kept = fields.take(&name).and_then(|raw| opaque(raw, name, provider));
+            message.chunks.extend(kept);
+        }
+    }
     message.metadata.extra = fields.extra(Owner::Message);
     message
 }

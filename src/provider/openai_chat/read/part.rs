@@ -33,6 +33,9 @@ pub(crate) fn part(raw: &RawValue, provider: &str) -> Option<Chunk> {
     let read = PARTS.iter().find(|(name, _)| *name == kind).map(|(_, read)| read);
     if let Some(mut chunk) = read.and_then(|read| read(&mut fields)) {
         fields.extend(Owner::Chunk, &mut chunk.extra);
+        if matches!(chunk.body, Body::Thinking { .. }) {
+            chunk.native = thinking_part(raw);
+        }
         return Some(chunk);
     }
     opaque(raw, kind, provider)
@@ -51,6 +54,20 @@ fn read_thinking(fields: &mut Fields<'_>) -> Option<Chunk> {
     let text: String = parts.or_else(|| fields.text("thinking"))?;
     let signature = fields.string("signature");
     Some(Body::Thinking { text, signature, redacted: None }.into())
+}
+
+/// How a thinking part is written, without its text, which grows.
+pub(crate) fn thinking_part(raw: &RawValue) -> Option<Native> {
+    let fields = Fields::of(raw)?;
+    let empty = |name: &str, value: &'static str| if name == "thinking" { Some(value) } else { None };
+    let written = |name: &str| -> Option<String> {
+        let raw = fields.peek(name)?;
+        let is_list = raw.get().starts_with('[');
+        let value = empty(name, if is_list { "[]" } else { "\"\"" }).unwrap_or(raw.get());
+        Some(format!("{}:{value}", serde_json::to_string(name).ok()?))
+    };
+    let pairs: Vec<String> = fields.names().filter_map(written).collect();
+    Some(Native { wire: NAME.to_owned(), json: Json::new(format!("{{{}}}", pairs.join(","))).ok()? })
 }
 
 fn read_image(fields: &mut Fields<'_>) -> Option<Chunk> {

@@ -1,12 +1,21 @@
 //! Thinking, wherever a server puts it.
+//!
+//! The fields it came in are kept with it as its own block, without the text, which grows: `{"reasoning":""}`.
 
+use crate::model::{Json, Native};
+use crate::provider::openai_chat::manner::NAME;
 use crate::provider::read::fields::Fields;
 
 /// Where thinking stands.
-const THINKING: &[&str] = &["reasoning_content", "reasoning"];
+pub(crate) const THINKING: &[&str] = &["reasoning_content", "reasoning"];
 
-/// Takes the thinking out of a message, or out of a piece of one. Some servers say it twice: the first counts.
-pub(crate) fn thinking(fields: &mut Fields<'_>) -> Option<String> {
-    let found: Vec<String> = THINKING.iter().filter_map(|name| fields.string(name)).collect();
-    found.into_iter().find(|text| !text.is_empty())
+/// Takes the thinking out of a message, or out of a piece of one, and the fields that it stood in. Some servers say it
+/// twice: the first counts.
+pub(crate) fn thinking(fields: &mut Fields<'_>) -> Option<(String, Option<Native>)> {
+    let found = THINKING.iter().filter_map(|name| Some((*name, fields.string(name)?)));
+    let found: Vec<(&str, String)> = found.filter(|(_, text)| !text.is_empty()).collect();
+    let names: Vec<String> = found.iter().map(|(name, _)| format!("\"{name}\":\"\"")).collect();
+    let json = Json::new(format!("{{{}}}", names.join(","))).ok();
+    let native = json.map(|json| Native { wire: NAME.to_owned(), json });
+    Some((found.into_iter().next()?.1, native))
 }

@@ -4,6 +4,7 @@ mod answer;
 mod attach;
 mod echo;
 mod order;
+mod own;
 mod renderer;
 mod request;
 mod said;
@@ -26,7 +27,7 @@ use crate::provider::prompt::turns::{Call, Turn, turns};
 use crate::provider::prompt::written::{nothing_to_send, written};
 use crate::provider::target::Target;
 use renderer::Renderer;
-use request::{Function, Message, Part, Request, SEPARATOR, Tool, ToolCall};
+use request::{AnyCall, Message, Own, Part, Request, SEPARATOR, Tool};
 use said::Said;
 
 /// OC-14.
@@ -43,7 +44,7 @@ pub(crate) fn render(
     let mut report = Vec::new();
     let turns = turns(messages, manner.ids, NAMES, &mut report);
     let echoes = target.dialect().is_none();
-    let mut renderer = Renderer { manner, echoes, options, report, messages: Vec::new() };
+    let mut renderer = Renderer { target, manner, echoes, options, report, messages: Vec::new() };
     for turn in turns {
         renderer.turn(turn);
     }
@@ -63,7 +64,11 @@ fn called<'a>(messages: &[Message<'a>]) -> BTreeSet<Cow<'a, str>> {
         Message::Assistant { tool_calls, .. } => tool_calls.as_slice(),
         _ => &[],
     });
-    calls.map(|call| call.function.name.clone()).collect()
+    let name = |call: &AnyCall<'a>| match call {
+        AnyCall::Made(call) => call.function.name.clone(),
+        AnyCall::Given { name, .. } => name.clone(),
+    };
+    calls.map(name).collect()
 }
 
 impl<'a> Renderer<'a> {
@@ -89,15 +94,20 @@ impl<'a> Renderer<'a> {
 
     /// The message, its calls and their answers. Gives the media that have to follow.
     fn assistant(&mut self, turn: Turn<'a>, said: Said<'a>) -> Vec<Part<'a>> {
-        let Said { mut parts, mut media, refusals, thinking } = said;
-        let reasoning = self.thinking(&turn, thinking, &mut parts, !refusals.is_empty() || !media.is_empty());
+        let Said { mut parts, mut media, refusals, thinking, mut own } = said;
+        let says_more = !refusals.is_empty() || !media.is_empty();
+        let reasoning = self.thinking(&turn, thinking, &mut parts, &mut own, says_more);
         let content = self.content(parts);
         let refusal = (!refusals.is_empty()).then(|| refusals.join(SEPARATOR));
         let stored = turn.stored;
-        let mut calls = turn.calls.into_iter();
+        let mut turn = turn;
+        let mut calls = std::mem::take(&mut turn.calls).into_iter();
         let mut batch: Vec<Call<'a>> = calls.by_ref().take(CALLS).collect();
         if content.is_some() || refusal.is_some() || !batch.is_empty() {
-            self.say(stored, content, reasoning, refusal, tool_calls(&batch));
+            let tool_calls = self.calls(&turn, &batch);
+            self.say(stored, content, reasoning, refusal, tool_calls, Own(own));
+        } else if !own.is_empty() {
+            self.note_alone(stored);
         }
         while !batch.is_empty() {
             for call in batch {
@@ -107,18 +117,10 @@ impl<'a> Renderer<'a> {
             if !batch.is_empty() {
                 // More calls than one message may hold: the next message goes on with them.
                 let reasoning = self.manner.reasoning_content.map(str::to_owned);
-                self.say(stored, None, reasoning, None, tool_calls(&batch));
+                let tool_calls = self.calls(&turn, &batch);
+                self.say(stored, None, reasoning, None, tool_calls, Own::default());
             }
         }
         media
     }
-}
-
-fn tool_calls<'a>(calls: &[Call<'a>]) -> Vec<ToolCall<'a>> {
-    let calls = calls.iter().map(|call| ToolCall {
-        id: call.id.clone(),
-        r#type: "function",
-        function: Function { name: call.name.clone(), arguments: call.arguments.clone() },
-    });
-    calls.collect()
 }

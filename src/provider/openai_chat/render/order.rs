@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::renderer::Renderer;
-use super::request::{Content, Message, Part, ToolCall};
+use super::request::{AnyCall, Content, Message, Own, Part};
 use crate::history::StoredMessage;
 use crate::history::{ReportLine, Rule};
 use crate::provider::openai_chat::manner::{System, Texts, UserContent};
@@ -53,6 +53,7 @@ impl<'a> Renderer<'a> {
                 reasoning_content: None,
                 refusal: None,
                 tool_calls: Vec::new(),
+                own: Own::default(),
             };
             self.messages.push(bridge);
         }
@@ -82,7 +83,8 @@ impl<'a> Renderer<'a> {
         content: Option<Content<'a>>,
         reasoning_content: Option<String>,
         refusal: Option<String>,
-        tool_calls: Vec<ToolCall<'a>>,
+        tool_calls: Vec<AnyCall<'a>>,
+        own: Own,
     ) {
         // From the end: what is said here stops the next look.
         let is_first = || self.messages.iter().rev().all(|message| matches!(message, Message::System { .. }));
@@ -96,15 +98,27 @@ impl<'a> Renderer<'a> {
         let is_absent = content.is_none() && refusal.is_none() && !takes_null;
         let content = if is_absent { Some(Content::Text(Cow::Borrowed(""))) } else { content };
         match self.messages.last_mut() {
-            Some(Message::Assistant { content: before, tool_calls: calls, .. }) if self.manner.order.merges => {
+            Some(Message::Assistant { content: before, tool_calls: calls, own: fields, .. })
+                if self.manner.order.merges =>
+            {
                 match (before, content) {
                     (Some(before), Some(content)) => before.extend(content.into_parts()),
                     (before @ None, content) => *before = content,
                     (Some(_), None) => {}
                 }
                 *calls = tool_calls;
+                // A message has a field once: what came later stays.
+                fields.0.retain(|(name, _)| own.0.iter().all(|(later, _)| later != name));
+                fields.0.extend(own.0);
             }
-            _ => self.messages.push(Message::Assistant { name: None, content, reasoning_content, refusal, tool_calls }),
+            _ => self.messages.push(Message::Assistant {
+                name: None,
+                content,
+                reasoning_content,
+                refusal,
+                tool_calls,
+                own,
+            }),
         }
     }
 

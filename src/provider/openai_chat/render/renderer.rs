@@ -5,8 +5,10 @@ use crate::history::StoredMessage;
 use crate::history::{ReportLine, Rule};
 use crate::provider::openai_chat::manner::Manner;
 use crate::provider::prompt::options::PromptOptions;
+use crate::provider::target::Target;
 
 pub(super) struct Renderer<'a> {
+    pub(super) target: Target,
     pub(super) manner: &'static Manner,
     /// Whether what only OpenAI's own server is known to take comes back as it came.
     pub(super) echoes: bool,

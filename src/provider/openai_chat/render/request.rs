@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::mem;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::provider::prompt::tools::Declared;
@@ -55,12 +55,25 @@ pub(crate) enum Message<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         refusal: Option<String>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<ToolCall<'a>>,
+        tool_calls: Vec<AnyCall<'a>>,
+        /// The server's own, as they came.
+        #[serde(flatten)]
+        own: Own,
     },
     Tool {
         tool_call_id: String,
         content: Content<'a>,
     },
+}
+
+/// Fields of the server's own.
+#[derive(Debug, Default)]
+pub(crate) struct Own(pub(crate) Vec<(String, Box<RawValue>)>);
+
+impl Serialize for Own {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -90,6 +103,9 @@ pub(crate) enum Part<'a> {
     Held {
         file: Held,
     },
+    /// A part of the server's own, as it came.
+    #[serde(untagged)]
+    Own(Box<RawValue>),
 }
 
 #[derive(Debug, Serialize)]
@@ -114,6 +130,14 @@ pub(crate) struct File<'a> {
 #[derive(Debug, Serialize)]
 pub(crate) struct Held {
     pub(crate) file_id: String,
+}
+
+/// A call, of our making or as the server wrote it.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum AnyCall<'a> {
+    Made(ToolCall<'a>),
+    Given { name: Cow<'a, str>, json: Box<RawValue> },
 }
 
 #[derive(Debug, Serialize)]

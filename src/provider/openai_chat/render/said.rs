@@ -2,14 +2,17 @@
 
 use std::borrow::Cow;
 
+use serde_json::value::RawValue;
+
 use super::attach::Parts;
 use super::renderer::Renderer;
 use super::request::Part;
 use super::thinking::{Thought, Thoughts};
 use crate::history::Rule;
 use crate::model::{Body, Role};
-use crate::provider::openai_chat::manner::Texts;
+use crate::provider::openai_chat::manner::{NAME, Texts};
 use crate::provider::prompt::media::attachment::Attachment;
+use crate::provider::prompt::origin::Whose;
 use crate::provider::prompt::turns::Turn;
 use crate::provider::text::is_blank;
 
@@ -21,6 +24,8 @@ pub(crate) struct Said<'a> {
     pub(crate) media: Vec<Part<'a>>,
     pub(crate) refusals: Vec<&'a str>,
     pub(crate) thinking: Thoughts<'a>,
+    /// Fields of the server's own.
+    pub(crate) own: Vec<(String, Box<RawValue>)>,
 }
 
 impl<'a> Renderer<'a> {
@@ -36,7 +41,12 @@ impl<'a> Renderer<'a> {
                     self.note(Rule::LeftOut, stored, at, "a text of white space, which the target refuses");
                 }
                 Body::Text { text, annotations } => {
-                    if annotations.is_some() {
+                    let is_free = said.own.iter().all(|(name, _)| name != "annotations");
+                    let own = annotations.as_ref().filter(|_| is_free && self.takes_annotations(turn));
+                    if let Some(own) = own {
+                        let raw = RawValue::from_string(own.as_str().to_owned()).unwrap_or_default();
+                        said.own.push(("annotations".to_owned(), raw));
+                    } else if annotations.is_some() {
                         self.note(Rule::LeftOut, stored, at, "this wire has no place for annotations; the text stays");
                     }
                     said.parts.push(Part::Text { text: Cow::Borrowed(text) });
@@ -50,8 +60,10 @@ impl<'a> Renderer<'a> {
                 }
                 Body::Thinking { text, signature, redacted } if turn.role == Role::Assistant => {
                     let is_opaque = signature.is_some() || redacted.is_some();
-                    said.thinking.push(Thought { chunk: at, text, is_opaque, before: said.parts.len() });
+                    let native = chunk.native.as_ref().filter(|native| native.wire == NAME);
+                    said.thinking.push(Thought { chunk: at, text, is_opaque, before: said.parts.len(), native });
                 }
+                Body::Opaque { .. } => self.opaque(turn, at, chunk, &mut said),
                 other => {
                     if let Some(part) = self.held(turn, chunk) {
                         said.parts.push(part);
@@ -67,6 +79,15 @@ impl<'a> Renderer<'a> {
             }
         }
         said
+    }
+
+    /// Whether the message's annotations go back: the server made them, and all of them are here.
+    fn takes_annotations(&self, turn: &Turn<'a>) -> bool {
+        let texts = turn.said().filter(|(_, chunk)| matches!(chunk.body, Body::Text { .. })).count();
+        turn.role == Role::Assistant
+            && texts == 1
+            && turn.whose(self.manner.providers, None) == Whose::Own
+            && self.refused("assistant", "annotations", "[]").is_none()
     }
 
     fn attach(&mut self, attachment: Attachment<'a>, turn: &Turn<'a>, at: usize, said: &mut Said<'a>) {

@@ -22,6 +22,9 @@ pub(crate) fn given(raw: &RawValue, notes: &mut Notes<'_>) -> Option<Message> {
     match kind.as_str() {
         "message" => message(fields, notes),
         kind if OUTPUTS.contains(&kind) => Some(output(fields, notes)),
+        // What the service's own tools gave is the model's turn.
+        "program_output" => None,
+        "tool_search_output" if fields.peek("execution").is_none_or(|raw| raw.get() != "\"client\"") => None,
         kind if OTHERS.contains(&kind) || kind.ends_with("_output") => {
             Some(Message::new(Role::User, opaque(kind, raw)))
         }

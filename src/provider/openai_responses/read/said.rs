@@ -21,6 +21,7 @@ pub(crate) enum Origin {
 /// Fields that an item's chunk has a place for.
 const OF_A_CALL: &[&str] = &["type", "call_id", "name", "arguments"];
 const OF_A_MESSAGE: &[&str] = &["type", "role", "content"];
+const OF_REASONING: &[&str] = &["type", "summary", "content", "encrypted_content"];
 const OF_A_PART: &[&str] = &["type", "text", "refusal"];
 /// What an answer's items have and need not keep: ids of what is stored elsewhere, and that they are whole.
 const OF_AN_ANSWER: &[&str] = &["id", "status", "logprobs"];
@@ -50,6 +51,11 @@ pub(crate) fn opaque(kind: &str, raw: &RawValue) -> Option<Chunk> {
     Some(Body::Opaque { provider: PROVIDER.to_owned(), kind: kind.to_owned(), json: compact(raw)? }.into())
 }
 
+/// Whether this is the type of a part of a message, known or not; else it is an item's.
+pub(crate) fn is_part(kind: &str) -> bool {
+    ["input_", "output_"].iter().any(|begins| kind.starts_with(begins))
+}
+
 pub(crate) fn native(raw: &RawValue) -> Option<Native> {
     Some(Native { wire: NAME.to_owned(), json: compact(raw)? })
 }
@@ -72,7 +78,8 @@ fn message(mut fields: Fields<'_>, raw: &RawValue, origin: Origin) -> Option<Vec
     let parts = fields.array("content")?;
     let mut chunks: Vec<Chunk> = parts.iter().filter_map(|part| said_part(part, origin)).collect();
     match chunks.as_mut_slice() {
-        [chunk] if more || chunk.native.is_some() => chunk.native = native(raw),
+        // A text without words is no text to others.
+        [chunk] if more || chunk.native.is_some() || is_wordless(&chunk.body) => chunk.native = native(raw),
         [first, _, ..] if more => {
             // Several parts: no chunk is the item, so its other fields are kept beside the first.
             OF_A_MESSAGE.iter().for_each(|name| _ = fields.take(name));
@@ -82,6 +89,10 @@ fn message(mut fields: Fields<'_>, raw: &RawValue, origin: Origin) -> Option<Vec
     }
     chunks.iter_mut().for_each(|chunk| chunk.id.clone_from(&id));
     Some(chunks)
+}
+
+fn is_wordless(body: &Body) -> bool {
+    matches!(body, Body::Text { text, .. } | Body::Refusal { text } if text.is_empty())
 }
 
 fn said_part(raw: &RawValue, origin: Origin) -> Option<Chunk> {
@@ -103,15 +114,18 @@ fn said_part(raw: &RawValue, origin: Origin) -> Option<Chunk> {
 }
 
 fn reasoning(mut fields: Fields<'_>, raw: &RawValue, origin: Origin) -> Chunk {
-    let native = if origin == Origin::Request { native(raw) } else { None };
+    let more = says_more(&fields, OF_REASONING, origin);
     let id = fields.string("id");
     let mut texts = |name: &str| {
         let parts = fields.array(name).unwrap_or_default().into_iter();
         let text = |raw| Fields::of(raw).and_then(|mut part| part.string("text"));
-        parts.filter_map(text).collect::<Vec<_>>().join(PARAGRAPH)
+        parts.filter_map(text).collect::<Vec<_>>()
     };
     let (summary, content) = (texts("summary"), texts("content"));
-    let text = if summary.is_empty() { content } else { summary };
+    // One paragraph of a summary is what a chunk gives back.
+    let is_plain = origin == Origin::Answer && !more && summary.len() < 2 && content.is_empty();
+    let native = if is_plain { None } else { native(raw) };
+    let text = if summary.is_empty() { content } else { summary }.join(PARAGRAPH);
     let signature = fields.string("encrypted_content").filter(|data| !data.is_empty());
     Chunk { id, native, ..Body::Thinking { text, signature, redacted: None }.into() }
 }

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 
 use super::native::Given;
 use super::renderer::Renderer;
-use super::request::{Content, Entry, Item, Part, Summary};
+use super::request::{Content, Entry, Item as Written, Part, Summary};
 use crate::error::Result;
 use crate::history::Rule;
 use crate::model::{Body, Chunk};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
+use crate::provider::openai_responses::read::said::is_part;
 use crate::provider::prompt::options::Thinking;
+use crate::provider::prompt::own::told;
 use crate::provider::prompt::turns::{Call, Turn};
 
 /// A chunk, made ready.
@@ -25,11 +27,10 @@ pub(crate) struct Slot<'a> {
 pub(crate) enum Place<'a> {
     /// A part of a message.
     Part(Content<'a>),
-    /// An item of its own, as the provider wrote it: a message, or what a hosted tool did.
-    Own {
-        given: Given<'a>,
-        hosted: bool,
-    },
+    /// A message of its own, as the provider wrote it.
+    Message(Given<'a>),
+    /// Any other item of the provider's own.
+    Own(Item<'a>),
     Call {
         call: Call<'a>,
         /// The input of a custom tool: text, not JSON.
@@ -37,6 +38,14 @@ pub(crate) enum Place<'a> {
         given: Option<Given<'a>>,
     },
     Thought(Thought<'a>),
+}
+
+/// An item of the provider's own.
+#[derive(Debug)]
+pub(crate) struct Item<'a> {
+    pub(crate) given: Given<'a>,
+    /// Whether its id, which ties it to the reasoning before it, goes along.
+    pub(crate) with_id: bool,
 }
 
 /// Thinking, and the item that may stand for it.
@@ -60,36 +69,47 @@ enum Said<'a> {
     Media(Content<'a>),
 }
 
+/// A call, whose answer follows behind the message.
+enum Asked<'a> {
+    Function { call: Call<'a>, custom: bool },
+    Other { chunk: usize, given: Given<'a> },
+}
+
 impl<'a> Renderer<'a> {
     pub(crate) fn assistant(&mut self, mut turn: Turn<'a>) -> Result<()> {
         let (mut slots, media) = self.slots(&mut turn);
         let whole = self.place_thinking(&turn, &mut slots);
         let keeps_ids = whole && self.take_ids(&slots);
         let item = |given: &Given<'_>| if keeps_ids { given.whole() } else { given.without_id() };
-        let (mut content, mut calls) = (Vec::new(), Vec::new());
+        let (mut content, mut asked) = (Vec::new(), Vec::new());
         for slot in slots {
             let entry = match slot.place {
                 Place::Part(part) => {
                     content.push(part);
                     continue;
                 }
-                Place::Own { given, hosted } => Entry::Given(if hosted { given.whole() } else { item(&given) }),
+                Place::Message(given) => Entry::Given(item(&given)),
+                Place::Own(own) => {
+                    let json = own.json();
+                    asked.push(Asked::Other { chunk: slot.chunk, given: own.given });
+                    Entry::Given(json)
+                }
                 Place::Thought(Thought { item: Some(Reasoning::Given(given)), .. }) => Entry::Given(item(&given)),
                 Place::Thought(Thought { item: Some(Reasoning::Made { text, encrypted_content }), .. }) => {
                     let summary = if text.is_empty() { Vec::new() } else { vec![Summary::SummaryText { text }] };
-                    Entry::Item(Item::Reasoning { summary, encrypted_content })
+                    Entry::Item(Written::Reasoning { summary, encrypted_content })
                 }
                 Place::Thought(_) => continue,
                 Place::Call { call, input, given } => {
                     let (call_id, name) = (call.id.clone(), call.name.clone());
                     let entry = match (&given, input) {
                         (Some(given), _) => Entry::Given(item(given)),
-                        (None, Some(input)) => Entry::Item(Item::CustomToolCall { call_id, name, input }),
+                        (None, Some(input)) => Entry::Item(Written::CustomToolCall { call_id, name, input }),
                         (None, None) => {
-                            Entry::Item(Item::FunctionCall { call_id, name, arguments: call.arguments.clone() })
+                            Entry::Item(Written::FunctionCall { call_id, name, arguments: call.arguments.clone() })
                         }
                     };
-                    calls.push((call, input.is_some()));
+                    asked.push(Asked::Function { call, custom: input.is_some() });
                     entry
                 }
             };
@@ -97,12 +117,17 @@ impl<'a> Renderer<'a> {
             self.input.push(entry);
         }
         self.message("assistant", content);
-        for (Call { id: call_id, answer, .. }, custom) in calls {
-            let output = self.output(&answer)?;
-            self.input.push(Entry::Item(match custom {
-                true => Item::CustomToolCallOutput { call_id, output },
-                false => Item::FunctionCallOutput { call_id, output },
-            }));
+        for asked in asked {
+            match asked {
+                Asked::Function { call: Call { id: call_id, answer, .. }, custom } => {
+                    let output = self.output(&answer)?;
+                    self.input.push(Entry::Item(match custom {
+                        true => Written::CustomToolCallOutput { call_id, output },
+                        false => Written::FunctionCallOutput { call_id, output },
+                    }));
+                }
+                Asked::Other { chunk, given } => self.answer(&turn, chunk, &given),
+            }
         }
         self.message("user", media);
         Ok(())
@@ -111,10 +136,11 @@ impl<'a> Renderer<'a> {
     /// The chunks in their order; and media, which the model cannot have said.
     fn slots(&mut self, turn: &mut Turn<'a>) -> (Vec<Slot<'a>>, Vec<Content<'a>>) {
         let mut calls = std::mem::take(&mut turn.calls).into_iter().peekable();
-        let own = turn.is_by(&[PROVIDER], self.options.model.as_deref());
+        let whose = turn.whose(&[PROVIDER], self.options.model.as_deref());
+        let is_providers = turn.is_by(&[PROVIDER], None);
         let (mut slots, mut media) = (Vec::new(), Vec::new());
         for (at, chunk) in turn.stored.message.chunks.iter().enumerate() {
-            let given = Given::of(chunk).filter(|_| own);
+            let given = Given::of(chunk).filter(|_| is_providers);
             let place = match &chunk.body {
                 Body::ToolCall { arguments, .. } => match calls.next_if(|call| call.chunk == at) {
                     Some(call) => {
@@ -134,16 +160,18 @@ impl<'a> Renderer<'a> {
                 Body::ToolResult { .. } => continue,
                 Body::Thinking { text, signature, redacted } => {
                     let opaque = signature.is_some() || redacted.is_some();
-                    let item = given.filter(Given::is_reasoning).map(Reasoning::Given);
-                    // A signature of unknown origin is a stranger's: the provider refuses what it cannot read (OR-31).
-                    let is_stated = own && turn.stored.message.metadata.provider.is_some();
-                    let item = item.or_else(|| {
+                    let given = given.filter(|given| whose.is_own() && given.is_reasoning());
+                    let came_here = given.is_some();
+                    let item = given.map(Reasoning::Given).or_else(|| {
                         let encrypted_content = match (signature, redacted) {
-                            (Some(data), None) | (None, Some(data)) if is_stated && !data.is_empty() => data,
+                            (Some(data), None) | (None, Some(data)) if whose.is_own() && !data.is_empty() => data,
                             _ => return None,
                         };
                         Some(Reasoning::Made { text, encrypted_content })
                     });
+                    if item.is_some() && !came_here && self.options.thinking == Thinking::Native {
+                        self.report.extend(whose.note(turn.stored, at));
+                    }
                     let item = item.filter(|_| self.options.thinking == Thinking::Native);
                     Place::Thought(Thought { text, opaque, item })
                 }
@@ -167,17 +195,7 @@ impl<'a> Renderer<'a> {
         let (name, text) = match &chunk.body {
             Body::Text { text, .. } => ("text", text),
             Body::Refusal { text } => ("refusal", text),
-            Body::Opaque { provider, json, .. } => {
-                let own = provider == PROVIDER && turn.is_by(&[PROVIDER], self.options.model.as_deref());
-                let given = Given::read(json).filter(|given| own && given.is_hosted());
-                return match given.filter(|given| self.ids.insert(given.id().unwrap_or_default().to_owned())) {
-                    Some(given) => Some(Said::Place(Place::Own { given, hosted: true })),
-                    None => {
-                        self.note_none(turn, at, chunk);
-                        None
-                    }
-                };
-            }
+            Body::Opaque { .. } => return self.opaque(turn, at, chunk).map(Said::Place),
             Body::Image(_) | Body::Audio(_) | Body::File(_) => {
                 return Some(match self.part(turn, at, chunk)? {
                     Content::Part(Part::InputText { text }) => {
@@ -192,7 +210,7 @@ impl<'a> Renderer<'a> {
             }
         };
         let place = match given {
-            Some(given) if given.is_message(name, text) => Place::Own { given, hosted: false },
+            Some(given) if given.is_message(name, text) => Place::Message(given),
             Some(given) if given.is_part(name, text) => Place::Part(Content::Given(given.whole())),
             _ if text.is_empty() => {
                 self.note(Rule::LeftOut, turn.stored, at, "an empty text");
@@ -216,6 +234,29 @@ impl<'a> Renderer<'a> {
             }
         };
         Some(Said::Place(place))
+    }
+
+    /// The provider's own item or part goes back as it came; another's tells what it tells in words.
+    fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Place<'a>> {
+        let Body::Opaque { provider, kind, json } = &chunk.body else { return None };
+        if provider == PROVIDER && turn.is_by(&[PROVIDER], None) {
+            let given = Given::read(json);
+            return match given.filter(|given| is_part(kind) && given.is_part_for("assistant")) {
+                Some(part) => Some(Place::Part(Content::Given(part.whole()))),
+                None => self.own_item(turn, at, chunk).map(Place::Own),
+            };
+        }
+        let Some(text) = told(kind, json) else {
+            self.note_foreign(turn, at, kind, provider);
+            return None;
+        };
+        self.note(
+            Rule::Altered,
+            turn.stored,
+            at,
+            format!("{kind} of {provider}: what it tells is text in this prompt"),
+        );
+        Some(Place::Part(Part::OutputText { text: Cow::Owned(text) }.into()))
     }
 
     /// The input of a custom tool is no JSON, and stays what it is.

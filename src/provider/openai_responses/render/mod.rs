@@ -5,7 +5,9 @@
 
 mod assistant;
 mod attach;
+mod items;
 mod native;
+mod pairs;
 mod renderer;
 mod request;
 mod thinking;
@@ -25,6 +27,7 @@ use crate::provider::prompt::turns::{Turn, turns};
 use crate::provider::prompt::written::{nothing_to_send, written};
 use crate::provider::target::Target;
 use native::Given;
+use pairs::Pairs;
 use renderer::Renderer;
 use request::Request;
 
@@ -39,13 +42,21 @@ pub(crate) fn render(
     options: &PromptOptions,
 ) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
     let mut report = Vec::new();
-    let mut turns = turns(messages, IDS, NAMES, &mut report).into_iter().peekable();
-    let instructions = turns.peek().and_then(instructions);
-    if instructions.is_some() {
-        turns.next();
-    }
-    let mut renderer = Renderer { options, report, input: Vec::new(), ids: HashSet::new(), customs: HashSet::new() };
-    for turn in turns {
+    let turns = turns(messages, IDS, NAMES, &mut report);
+    let instructions = turns.first().and_then(instructions);
+    let (pairs, stored) = (Pairs::find(&turns), turns.iter().map(|turn| turn.stored).collect());
+    let mut renderer = Renderer {
+        options,
+        report,
+        input: Vec::new(),
+        ids: HashSet::new(),
+        customs: HashSet::new(),
+        pairs,
+        stored,
+        at: 0,
+    };
+    for (at, turn) in turns.into_iter().enumerate().skip(usize::from(instructions.is_some())) {
+        renderer.at = at;
         match turn.role {
             Role::Assistant => renderer.assistant(turn)?,
             _ => renderer.given(&turn),

@@ -6,20 +6,30 @@ use serde_json::{Map, Value, json};
 use crate::model::json_text;
 use crate::model::{Chunk, Extra, Json};
 use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::shape::is_filled;
 use crate::provider::openai_responses::check::item::check_item;
 use crate::provider::openai_responses::manner::NAME;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::turns::Call;
 
-/// Items of tools that the provider runs within the answer: nobody else has to answer them.
-const HOSTED: &[&str] = &[
-    "web_search_call",
+/// Items that are chunks of their own kind: as a bare item they are not what their type has.
+const TYPED: &[&str] =
+    &["message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output"];
+/// Items that are not seen without the id that the server gave them. Source: types of the official Python SDK (openai
+/// 2.54.0); a web search goes without it (gh:openai/codex, `ResponseItem`).
+const NEED_IDS: &[&str] = &[
     "file_search_call",
     "code_interpreter_call",
     "image_generation_call",
+    "computer_call",
+    "local_shell_call",
+    "local_shell_call_output",
     "mcp_call",
     "mcp_list_tools",
-    "compaction",
+    "mcp_approval_request",
+    "program",
+    "program_output",
+    "item_reference",
 ];
 
 /// An item or a part as the provider wrote it, read.
@@ -59,11 +69,20 @@ impl<'a> Given<'a> {
         raw(&format!("{{{}}}", fields.join(",")))
     }
 
-    fn text(&self, name: &str) -> &str {
+    pub(crate) fn text(&self, name: &str) -> &str {
         self.fields.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    fn kind(&self) -> &str {
+    pub(crate) const fn json(&self) -> &Json {
+        self.json
+    }
+
+    /// Whether a field is there and says something.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.fields.get(name).is_some_and(is_filled)
+    }
+
+    pub(crate) fn kind(&self) -> &str {
         self.text("type")
     }
 
@@ -122,9 +141,26 @@ impl<'a> Given<'a> {
         self.fields.len() == 1 && self.text("instructions") == said
     }
 
-    /// Is this an item of a tool that the provider runs, or of its own bookkeeping?
-    pub(crate) fn is_hosted(&self) -> bool {
-        HOSTED.contains(&self.kind()) && self.id().is_some() && self.is_valid_item()
+    /// Whether this is an item of its own: of any type, known or not, but those that are other chunks.
+    pub(crate) fn is_item(&self) -> bool {
+        !self.kind().is_empty() && !TYPED.contains(&self.kind())
+    }
+
+    /// Why the target refuses the item as it is.
+    pub(crate) fn refusal(&self) -> Option<Finding> {
+        let mut findings: Vec<Finding> = Vec::new();
+        check_item(&self.fields, "", true, &mut findings);
+        findings.into_iter().find(|finding| finding.level == Level::Hard)
+    }
+
+    /// Whether the item is taken without the id that the server gave it.
+    pub(crate) fn may_lose_id(&self) -> bool {
+        !NEED_IDS.contains(&self.kind())
+    }
+
+    /// Is this a part that a message of this role may hold?
+    pub(crate) fn is_part_for(&self, role: &str) -> bool {
+        self.is_valid_part(role)
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use super::attach::Parts;
 use super::native::Given;
+use super::pairs::Pairs;
 use super::request::{Content, Entry, Item, Output, Part};
 use crate::error::{Error, Result};
 use crate::history::StoredMessage;
@@ -26,13 +27,25 @@ pub(super) struct Renderer<'a> {
     pub(super) ids: HashSet<String>,
     /// The calls of custom tools, by message and chunk index: their input is not repaired.
     pub(super) customs: HashSet<(u64, u32)>,
+    /// Calls of tools that are no functions, and their answers.
+    pub(super) pairs: Pairs,
+    /// The messages of the turns.
+    pub(super) stored: Vec<&'a StoredMessage>,
+    /// The position of the turn that is being said.
+    pub(super) at: usize,
 }
 
 impl<'a> Renderer<'a> {
     /// A message that is not the model's.
     pub(super) fn given(&mut self, turn: &Turn<'a>) {
         let (mut content, mut media) = (Vec::new(), Vec::new());
+        let role = if turn.role == Role::System { "system" } else { "user" };
         for (at, chunk) in turn.said() {
+            if self.is_given_item(turn, at, chunk) {
+                self.message(role, std::mem::take(&mut content));
+                self.given_item(turn, at, chunk);
+                continue;
+            }
             let part = match self.part(turn, at, chunk) {
                 Some(part) => part,
                 None => continue,
@@ -45,7 +58,6 @@ impl<'a> Renderer<'a> {
                 media.push(part);
             }
         }
-        let role = if turn.role == Role::System { "system" } else { "user" };
         self.message(role, content);
         self.message("user", media);
     }
@@ -72,7 +84,7 @@ impl<'a> Renderer<'a> {
                 self.text(turn, at, text).map(Content::Part)
             }
             Body::Opaque { provider, json, .. } if provider == PROVIDER && turn.role == Role::User => {
-                let given = Given::read(json).filter(|given| given.is_input(&["input_image", "input_file"]));
+                let given = Given::read(json).filter(|given| given.is_part_for("user"));
                 if given.is_none() {
                     self.note_none(turn, at, chunk);
                 }
@@ -167,8 +179,20 @@ impl<'a> Renderer<'a> {
     }
 
     pub(super) fn note_none(&mut self, turn: &Turn<'_>, at: usize, chunk: &Chunk) {
-        let kind = chunk.body.kind();
+        let kind = match &chunk.body {
+            Body::Opaque { kind, .. } => kind,
+            body => body.kind(),
+        };
         self.note(Rule::LeftOut, turn.stored, at, format!("{kind}: the target takes none in a {} message", turn.role));
+    }
+
+    pub(super) fn note_foreign(&mut self, turn: &Turn<'_>, at: usize, kind: &str, provider: &str) {
+        self.note(
+            Rule::LeftOut,
+            turn.stored,
+            at,
+            format!("{kind}: it is {provider}'s own, and tells other models nothing"),
+        );
     }
 }
 

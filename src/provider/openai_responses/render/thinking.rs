@@ -1,6 +1,7 @@
 //! What becomes of thinking: items of its own where the provider takes them back, else text, or nothing.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::assistant::{Place, Reasoning, Slot, Thought};
 use super::renderer::Renderer;
@@ -12,12 +13,11 @@ use crate::provider::prompt::turns::Turn;
 
 impl<'a> Renderer<'a> {
     /// Keeps the reasoning that an item of the same message follows (OR-08). Says whether all of it is kept: only then do
-    /// the server's ids, and what hosted tools did, stand with what they belong to (OR-09).
+    /// the server's ids stand with what they belong to (OR-09).
     pub(crate) fn place_thinking(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) -> bool {
-        let mut hosted = slots.iter().any(|slot| matches!(slot.place, Place::Own { hosted: true, .. }));
-        while !keep_followed(slots) && hosted {
-            hosted = false;
-            self.leave_out_hosted(turn, slots);
+        if !keep_followed(slots) {
+            self.loosen(turn, slots);
+            keep_followed(slots);
         }
         let whole = slots.iter().all(|slot| !matches!(slot.place, Place::Thought(Thought { item: None, .. })));
         self.place_left(turn, slots);
@@ -45,18 +45,29 @@ impl<'a> Renderer<'a> {
         });
     }
 
-    fn leave_out_hosted(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) {
-        slots.retain(|slot| {
-            let leaves = matches!(slot.place, Place::Own { hosted: true, .. });
-            if leaves {
-                self.note(
-                    Rule::LeftOut,
-                    turn.stored,
-                    slot.chunk,
-                    "it cannot stand without the reasoning of its message",
-                );
+    /// Takes the ids from items whose reasoning is not kept, and leaves out those that are nothing without.
+    fn loosen(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) {
+        slots.retain_mut(|slot| {
+            let Place::Own(own) = &mut slot.place else { return true };
+            let stays = own.given.id().is_none() || own.given.may_lose_id();
+            if stays && own.with_id && own.given.id().is_some() {
+                let detail = format!("{}: its id was left out, as the reasoning before it was", own.given.kind());
+                self.note(Rule::Altered, turn.stored, slot.chunk, detail);
             }
-            !leaves
+            own.with_id = false;
+            if !stays {
+                let detail =
+                    format!("{}: it cannot stand without the reasoning of its message (OR-09)", own.given.kind());
+                self.note(Rule::LeftOut, turn.stored, slot.chunk, detail);
+                self.drop_answer(slot.chunk);
+            }
+            stays
+        });
+        // An answer in the same message goes with its call.
+        let left: HashSet<usize> = slots.iter().map(|slot| slot.chunk).collect();
+        slots.retain(|slot| {
+            let call = self.pairs.calls.get(&(self.at, slot.chunk));
+            call.is_none_or(|(turn, chunk)| *turn != self.at || left.contains(chunk))
         });
     }
 
@@ -70,8 +81,8 @@ impl<'a> Renderer<'a> {
                     given
                 }
                 Place::Thought(_) => return false,
-                Place::Own { given, hosted: false } | Place::Call { given: Some(given), .. } => given,
-                Place::Part(_) | Place::Own { .. } | Place::Call { given: None, .. } => continue,
+                Place::Message(given) | Place::Call { given: Some(given), .. } => given,
+                Place::Part(_) | Place::Own(_) | Place::Call { given: None, .. } => continue,
             };
             ids.extend(given.id().map(str::to_owned));
         }

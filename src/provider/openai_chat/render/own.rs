@@ -1,0 +1,135 @@
+//! Fields, parts and calls of the server's own, which go back to it as they came: all that it does not refuse.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::renderer::Renderer;
+use super::request::{AnyCall, Function, Part, ToolCall};
+use super::said::Said;
+use crate::history::{Rule, StoredMessage};
+use crate::model::{Body, Chunk, Json, Native, Role, json_text};
+use crate::provider::check::finding::Level;
+use crate::provider::check::judge::check;
+use crate::provider::openai_chat::manner::NAME;
+use crate::provider::prompt::arguments::embedded_object;
+use crate::provider::prompt::own::told;
+use crate::provider::prompt::turns::{Call, Turn};
+
+/// The provider whose items are Responses'.
+const OPENAI: &str = "openai";
+
+/// Fields that messages have anyway.
+const RESERVED: &[&str] =
+    &["role", "content", "name", "refusal", "tool_calls", "function_call", "tool_call_id", "reasoning_content"];
+
+impl<'a> Renderer<'a> {
+    /// An opaque chunk: a field of the message, or a part of its content, of this server; or what another's item tells.
+    pub(crate) fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk, said: &mut Said<'a>) {
+        let Body::Opaque { provider, kind, json } = &chunk.body else { return };
+        if !self.manner.providers.contains(&provider.as_str()) || !turn.is_by(self.manner.providers, None) {
+            match told(kind, json).filter(|_| turn.role == Role::Assistant) {
+                Some(text) => {
+                    let detail = format!("{kind} of {provider}: what it tells is text in this prompt");
+                    self.note(Rule::Altered, turn.stored, at, detail);
+                    said.parts.push(Part::Text { text: Cow::Owned(text) });
+                }
+                None => {
+                    let detail = format!("{kind}: it is {provider}'s own, and tells other models nothing");
+                    self.note(Rule::LeftOut, turn.stored, at, detail);
+                }
+            }
+            return;
+        }
+        let role = turn.role.as_str();
+        let typed = embedded_object(json).filter(|fields| fields.get("type").is_some_and(Value::is_string));
+        let is_other_wires = provider == OPENAI && turn.role == Role::Assistant && typed.is_some();
+        let part = typed.filter(|part| part.get("type").is_some_and(|name| name == kind.as_str()));
+        let refused = match (&part, turn.role) {
+            // OpenAI's other wire has items, not parts; and its assistant says text.
+            (_, Role::Assistant) if is_other_wires || part.is_some() && !self.manner.arrays => {
+                Some("it is no part of a message on this wire".to_owned())
+            }
+            (Some(_), Role::User | Role::Assistant) => self.refused(role, "content", &format!("[{json}]")),
+            (None, Role::Assistant) if kind.contains('.') => Some("it stood beside the message".to_owned()),
+            (None, Role::Assistant)
+                if RESERVED.contains(&kind.as_str()) || said.own.iter().any(|(name, _)| name == kind) =>
+            {
+                Some("the message has such a field".to_owned())
+            }
+            (None, Role::Assistant) if !kind.is_empty() && embedded(json) => self.refused(role, kind, json.as_str()),
+            _ => Some(format!("{role} messages of the target hold none")),
+        };
+        match (refused, part) {
+            (Some(why), _) => self.note(Rule::LeftOut, turn.stored, at, format!("{kind}: {why}")),
+            (None, Some(_)) => said.parts.push(Part::Own(raw(json))),
+            (None, None) => said.own.push((kind.clone(), raw(json))),
+        }
+    }
+
+    /// Fields of a message that says nothing else.
+    pub(crate) fn note_alone(&mut self, stored: &StoredMessage) {
+        for (at, chunk) in stored.message.chunks.iter().enumerate() {
+            if matches!(chunk.body, Body::Opaque { .. }) {
+                self.note(Rule::LeftOut, stored, at, "the message says nothing beside it");
+            }
+        }
+    }
+
+    /// The rule by which the target refuses this field of a message.
+    pub(crate) fn refused(&self, role: &str, field: &str, value: &str) -> Option<String> {
+        let name = Value::from(field);
+        let content = if field == "content" { "" } else { r#""content":"x","# };
+        let said = r#"{"role":"user","content":"x"}"#;
+        let request = format!(r#"{{"messages":[{said},{{"role":"{role}",{content}{name}:{value}}},{said}]}}"#);
+        let place = format!("messages[1].{field}");
+        let findings = check(self.target, &request).unwrap_or_default();
+        let refusal =
+            findings.into_iter().find(|finding| finding.level == Level::Hard && finding.place.starts_with(&place));
+        refusal.map(|finding| format!("the target refuses it by {}: {}", finding.rule, finding.problem))
+    }
+
+    /// The calls of a message: as they came where they are the server's and say the same.
+    pub(crate) fn calls(&mut self, turn: &Turn<'a>, calls: &[Call<'a>]) -> Vec<AnyCall<'a>> {
+        calls.iter().map(|call| self.any_call(turn, call)).collect()
+    }
+
+    fn any_call(&mut self, turn: &Turn<'a>, call: &Call<'a>) -> AnyCall<'a> {
+        let (id, name, arguments) = (call.id.clone(), call.name.clone(), call.arguments.clone());
+        let native = turn.stored.message.chunks.get(call.chunk).and_then(|chunk| chunk.native.as_ref());
+        if let Some(Native { json, .. }) = native.filter(|native| native.wire == NAME) {
+            let is_own = turn.is_by(self.manner.providers, None);
+            let why = match embedded_object(json).filter(|_| is_own) {
+                None => Some("it is another provider's, or cannot be read".to_owned()),
+                Some(given) if !is_call(&given, call) => Some("its id, name or arguments were changed".to_owned()),
+                Some(_) => self.refused("assistant", "tool_calls", &format!("[{json}]")),
+            };
+            match why {
+                None => return AnyCall::Given { name, json: raw(json) },
+                Some(why) => {
+                    let detail = format!("fields of the call that are the provider's own were left out: {why}");
+                    self.note(Rule::Altered, turn.stored, call.chunk, detail);
+                }
+            }
+        }
+        AnyCall::Made(ToolCall { id, r#type: "function", function: Function { name, arguments } })
+    }
+}
+
+/// Whether the fields are those of this call.
+fn is_call(given: &serde_json::Map<String, Value>, call: &Call<'_>) -> bool {
+    let function = given.get("function");
+    let text = |name: &str| function.and_then(|function| function.get(name)?.as_str()).unwrap_or_default();
+    let id = given.get("id").and_then(Value::as_str).unwrap_or_default();
+    (id, text("name"), text("arguments")) == (call.id.as_str(), &*call.name, &*call.arguments)
+}
+
+/// Whether parsers take it within a request.
+fn embedded(json: &Json) -> bool {
+    Json::new(format!("{{\"value\":{json}}}")).is_ok_and(|whole| embedded_object(&whole).is_some())
+}
+
+fn raw(json: &Json) -> Box<RawValue> {
+    RawValue::from_string(json_text::compact(json.as_str())).unwrap_or_default()
+}

@@ -1,0 +1,117 @@
+//! Items of the provider's own, which go back to it as they came: all that it does not refuse, known or not.
+
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::assistant::Item;
+use super::native::Given;
+use super::renderer::Renderer;
+use super::request::Entry;
+use crate::history::{ReportLine, Rule, StoredMessage};
+use crate::model::{Body, Chunk, Role};
+use crate::provider::openai_responses::manner::PROVIDER;
+use crate::provider::openai_responses::read::said::is_part;
+use crate::provider::prompt::turns::Turn;
+
+impl Item<'_> {
+    /// As it goes back.
+    pub(crate) fn json(&self) -> Box<RawValue> {
+        if self.with_id { self.given.whole() } else { self.given.without_id() }
+    }
+}
+
+impl<'a> Renderer<'a> {
+    /// An item, if it goes back; else the report tells why not.
+    pub(crate) fn own_item(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Item<'a>> {
+        let Body::Opaque { kind, json, .. } = &chunk.body else { return None };
+        let found = match Given::read(json).filter(Given::is_item) {
+            None => Err("it is no item as the target takes one".to_owned()),
+            Some(given) => match given.refusal() {
+                Some(finding) => Err(format!("the target refuses it by {}: {}", finding.rule, finding.problem)),
+                None if given.is_answer() && !self.pairs.calls.contains_key(&(self.at, at)) => {
+                    Err("it answers no call of the conversation (OR-05)".to_owned())
+                }
+                None if given.wants_answer() && !self.is_answered(at) && given.made_answer().is_none() => {
+                    Err("nothing answers it (OR-04)".to_owned())
+                }
+                None => self.free(turn.stored, at, given).ok_or_else(|| "its id was used before (OR-06)".to_owned()),
+            },
+        };
+        found
+            .map_err(|why| {
+                self.note(Rule::LeftOut, turn.stored, at, format!("{kind}: {why}"));
+                self.drop_answer(at);
+            })
+            .ok()
+    }
+
+    fn is_answered(&self, chunk: usize) -> bool {
+        self.pairs.answers.contains_key(&(self.at, chunk))
+    }
+
+    /// The item with its id, if no other had it; without where it may be.
+    fn free(&mut self, stored: &StoredMessage, at: usize, given: Given<'a>) -> Option<Item<'a>> {
+        let with_id = given.id().is_none_or(|id| self.ids.insert(id.to_owned()));
+        if !with_id && given.may_lose_id() {
+            self.note(Rule::Altered, stored, at, format!("{}: its id was used before, and left out", given.kind()));
+        }
+        (with_id || given.may_lose_id()).then_some(Item { given, with_id })
+    }
+
+    /// What a call that is no function's is answered. An answer in the same message stands where it stood.
+    pub(crate) fn answer(&mut self, turn: &Turn<'a>, chunk: usize, given: &Given<'_>) {
+        match self.pairs.answers.get(&(self.at, chunk)).copied() {
+            Some((turn, _)) if turn == self.at => {}
+            Some((turn, chunk)) => {
+                let Some(stored) = self.stored.get(turn).copied() else { return };
+                let content = stored.message.chunks.get(chunk).map(|chunk| &chunk.body);
+                let Some(Body::Opaque { json, .. }) = content else { return };
+                match Given::read(json).and_then(|given| self.free(stored, chunk, given)) {
+                    Some(item) => self.input.push(Entry::Given(item.json())),
+                    None => self.note(Rule::LeftOut, stored, chunk, "its id was used before (OR-06)"),
+                }
+            }
+            None => {
+                if let Some(made) = given.made_answer().and_then(|made| to_raw_value(&made).ok()) {
+                    let detail = format!("{}: it was answered: the outcome is unknown", given.kind());
+                    let line = ReportLine::chunk(Rule::PendingAnswered, turn.stored, chunk, detail);
+                    self.report.push(line.with_tool_call_id(given.text("call_id")));
+                    self.input.push(Entry::Given(made));
+                }
+            }
+        }
+    }
+
+    /// The call of this turn was left out, and so is its answer.
+    pub(crate) fn drop_answer(&mut self, chunk: usize) {
+        if let Some((turn, chunk)) = self.pairs.answers.get(&(self.at, chunk)).copied()
+            && let Some(stored) = self.stored.get(turn).copied()
+        {
+            self.note(Rule::LeftOut, stored, chunk, "the call that it answers was left out");
+        }
+    }
+
+    /// Whether a chunk that is not the model's is an item, not a part of a message.
+    pub(super) fn is_given_item(&self, turn: &Turn<'_>, at: usize, chunk: &Chunk) -> bool {
+        match &chunk.body {
+            Body::Opaque { provider, kind, json } if provider == PROVIDER && turn.role == Role::User => {
+                !is_part(kind)
+                    && turn.is_by(&[PROVIDER], None)
+                    && (self.pairs.calls.contains_key(&(self.at, at))
+                        || Given::read(json).is_some_and(|given| given.is_item() && !given.is_part_for("user")))
+            }
+            _ => false,
+        }
+    }
+
+    /// An item that the caller gave. An answer stands behind its call already.
+    pub(super) fn given_item(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) {
+        if self.pairs.calls.contains_key(&(self.at, at)) {
+            return;
+        }
+        if let Some(item) = self.own_item(turn, at, chunk) {
+            let json = item.json();
+            self.input.push(Entry::Given(json));
+            self.answer(turn, at, &item.given);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! A provider's own items, for other providers: what they tell is text there.
+
+use serde_json::Value;
+
+use crate::model::Json;
+
+/// Fields that hold words, as the providers call them.
+const WORDS: &[&str] = &[
+    "text",
+    "content",
+    "summary",
+    "code",
+    "query",
+    "queries",
+    "title",
+    "url",
+    "uri",
+    "output",
+    "outputs",
+    "stdout",
+    "stderr",
+    "logs",
+    "result",
+    "results",
+    "response",
+    "error",
+    "error_code",
+    "error_message",
+    "message",
+    "revised_prompt",
+];
+/// Kinds that tell what was found, run or summed up. The others only ask for it.
+const TELLING: &[&str] =
+    &["_result", "_output", "compaction", "Result", "Response", "mcp_call", "code_interpreter_call"];
+/// Bytes of one text that are told: more is an image or a file.
+const MOST: usize = 100_000;
+
+/// What an item of this kind tells, in words. `None` if it tells nothing that other models can read.
+pub(crate) fn told(kind: &str, json: &Json) -> Option<String> {
+    if !TELLING.iter().any(|end| kind.ends_with(end)) {
+        return None;
+    }
+    let value = serde_json::from_str::<Value>(json.as_str()).ok()?;
+    let mut words = Vec::new();
+    collect(&value, false, &mut words);
+    if words.is_empty() { None } else { Some(format!("[{kind}]\n{}", words.join("\n"))) }
+}
+
+fn collect(value: &Value, speaks: bool, words: &mut Vec<String>) {
+    match value {
+        Value::String(text) if speaks && !text.trim().is_empty() && text.len() <= MOST => words.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, speaks, words)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let speaks = WORDS.contains(&name.as_str());
+                if speaks || !value.is_string() {
+                    collect(value, speaks, words);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_item_found_is_told_and_its_secrets_are_not() {
+        let told = |kind: &str, json: &str| told(kind, &Json::new(json).ok()?);
+        let found = r#"{"type":"web_search_tool_result","tool_use_id":"t","content":[
+            {"type":"web_search_result","title":"Rust","url":"https://rust.test","encrypted_content":"AA"}]}"#;
+        let wanted = "[web_search_tool_result]\nRust\nhttps://rust.test";
+        assert_eq!(told("web_search_tool_result", found).as_deref(), Some(wanted));
+        assert_eq!(told("compaction", r#"{"content":"So far."}"#).as_deref(), Some("[compaction]\nSo far."));
+        assert_eq!(told("compaction", r#"{"encrypted_content":"AA"}"#), None);
+        assert_eq!(told("web_search_call", r#"{"action":{"query":"x"}}"#), None);
+    }
+}
