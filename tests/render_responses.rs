@@ -230,7 +230,6 @@ fn damaged_items_are_told_anew() {
     let damaged = [
         CALL.replace("\"{}\"", "\"{\""),
         CALL.replace("call_1", "call_2"),
-        CALL.replace("\"status\"", "\"colour\""),
         CALL.replace("fc_1", "fc 1"),
     ];
     for json in damaged {

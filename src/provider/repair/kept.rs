@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::{Error, Result};
 use crate::history::{ReportLine, Rule};
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Finding;
 use crate::provider::check::judge::check;
 use crate::provider::read::fields::{Fields, array, is_empty};
 use crate::provider::target::Target;
@@ -150,7 +150,7 @@ fn by_name<'a, 'n>(fields: &'n [(Cow<'a, str>, &'a RawValue)]) -> HashMap<&'n st
 /// What the target refuses a request for.
 fn refused(target: Target, request: &RawValue) -> Vec<Finding> {
     let mut findings = check(target, request.get()).unwrap_or_default();
-    findings.retain(|finding| finding.level == Level::Hard);
+    findings.retain(|finding| finding.level.is_refused());
     findings
 }
 
