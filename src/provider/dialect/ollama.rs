@@ -1,14 +1,17 @@
 //! Ollama, on OpenAI's chat wire.
 
-use serde_json::Value;
-
-use crate::provider::check::finding::Finding;
 use crate::provider::check::rule::rules;
 use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI, UserContent};
 use crate::provider::target::Dialect;
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { name: "ollama", wire: "openai-chat", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect = Dialect {
+    name: "ollama",
+    wire: "openai-chat",
+    rules: RULES,
+    parameters: PARAMETERS,
+    check: |_, _| {},
+    manner: &MANNER,
+};
 
 /// Its own fields of a request.
 const PARAMETERS: &[&str] = &["format", "keep_alive", "options", "think", "thinking"];
@@ -28,6 +31,3 @@ static MANNER: Manner = Manner {
 rules! {
     /// Ollama leaves out what it does not know, and has no rules that are known to be its own.
 }
-
-#[expect(clippy::ptr_arg, reason = "the signature of every dialect")]
-fn check(_: &Value, _: &mut Vec<Finding>) {}

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::model::json_text;
 use crate::model::{Chunk, Extra, Json};
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Finding;
 use crate::provider::openai_responses::check::item::check_item;
 use crate::provider::openai_responses::manner::NAME;
 use crate::provider::prompt::arguments::embedded_object;
