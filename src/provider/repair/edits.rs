@@ -33,8 +33,8 @@ struct Field<'a> {
     exchanges: bool,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum State {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum State {
     Given,
     Rendered,
     /// Of an array, what is left.
@@ -128,6 +128,18 @@ impl<'a> Edits<'a> {
             any |= self.make(at, why);
         }
         any
+    }
+
+    /// Which differences are made now.
+    pub(super) fn state(&self) -> (Vec<Option<String>>, Vec<State>) {
+        let pieces = self.list.pieces.iter().map(|piece| piece.why.clone()).collect();
+        (pieces, self.fields.iter().map(|field| field.state.clone()).collect())
+    }
+
+    /// Makes those differences, and no others.
+    pub(super) fn restore(&mut self, (pieces, fields): (Vec<Option<String>>, Vec<State>)) {
+        self.list.pieces.iter_mut().zip(pieces).for_each(|(piece, why)| piece.why = why);
+        self.fields.iter_mut().zip(fields).for_each(|(field, state)| field.state = state);
     }
 
     /// Takes back the differences in spelling alone. Tells where, and why they were made.

@@ -19,46 +19,48 @@ pub(super) fn refused(target: Target, request: &str) -> Vec<Finding> {
     findings
 }
 
-/// Makes differences until the target refuses nothing. Each round judges the request once; there are at most a few more
-/// than [`ROUNDS`]. Gives lines for fields, and for what is refused still.
+/// Makes differences until the target refuses nothing. Each round judges the request a few times; there are at most a few
+/// more than [`ROUNDS`]. Gives lines for fields, and for what is refused still.
 pub(super) fn edit(target: Target, edits: &mut Edits<'_>) -> (String, Vec<ReportLine>) {
     let mut lines = Vec::new();
-    let mut stage = 0;
-    for round in 0.. {
+    let mut round = 0;
+    loop {
         let written = edits.written();
         let findings = refused(target, &written.text);
         let Some(first) = findings.first() else { return (respelled_least(target, edits, written), lines) };
-        let any = round < ROUNDS
+        let singly = round < ROUNDS
             && (answer(edits, &findings, &written, &mut lines) || cause(target, edits, first, &mut lines));
-        let why = format!("{}: {}", first.rule, first.problem);
-        while !any && stage < STAGES.len() {
-            stage += 1;
-            if STAGES.get(stage - 1).is_some_and(|make| make(edits, &why)) {
-                break;
-            }
-        }
-        if !any && stage >= STAGES.len() && edits.written().text == written.text {
-            lines.extend(findings.iter().map(|finding| {
-                let detail = format!(
-                    "{} is still refused: {}: {}; {}",
-                    shown(finding),
-                    finding.rule,
-                    finding.problem,
-                    finding.cure
-                );
-                ReportLine::new(Rule::Altered, detail)
-            }));
+        round += 1;
+        if !singly && !widely(target, edits, &findings) {
+            lines.extend(findings.iter().map(still));
             return (written.text, lines);
         }
     }
-    (edits.written().text, lines)
 }
 
-type Stage = fn(&mut Edits<'_>, &str) -> bool;
+/// Where no single difference helps: more and more of them, if fewer things are refused then.
+fn widely(target: Target, edits: &mut Edits<'_>, findings: &[Finding]) -> bool {
+    let why = findings.first().map(|first| format!("{}: {}", first.rule, first.problem)).unwrap_or_default();
+    let wider: [fn(&mut Edits<'_>, &str) -> bool; 3] = [
+        |edits, why| edits.make_all(false, why),
+        |edits, why| edits.make_all(true, why),
+        |edits, why| edits.respell(why),
+    ];
+    let before = edits.state();
+    for make in wider {
+        if make(edits, &why) && refused(target, &edits.written().text).len() < findings.len() {
+            return true;
+        }
+    }
+    edits.restore(before);
+    false
+}
 
-/// Where no single difference helps: more and more of them.
-const STAGES: &[Stage] =
-    &[|edits, why| edits.make_all(false, why), |edits, why| edits.make_all(true, why), |edits, why| edits.respell(why)];
+/// The line for what is refused still: only the caller can cure it.
+fn still(finding: &Finding) -> ReportLine {
+    let Finding { rule, problem, cure, .. } = finding;
+    ReportLine::new(Rule::Altered, format!("{} is refused still: {rule}: {problem}; {cure}", shown(finding)))
+}
 
 fn shown(finding: &Finding) -> String {
     if finding.place.is_empty() { "the request".to_owned() } else { format!("`{}`", finding.place) }
@@ -85,7 +87,7 @@ fn answer(edits: &mut Edits<'_>, findings: &[Finding], written: &Written, lines:
 /// Leaves out the given field that makes the target refuse what is there: thinking is switched on, say, and the thinking of
 /// the conversation could not be kept.
 fn cause(target: Target, edits: &mut Edits<'_>, finding: &Finding, lines: &mut Vec<ReportLine>) -> bool {
-    for name in edits.given_fields() {
+    for name in edits.given_fields().into_iter().filter(|_| edits.is_message(finding)).collect::<Vec<_>>() {
         let Some(without) = edits.without(&name) else { continue };
         if !refused(target, &without.text).contains(finding) {
             edits.leave_out(&name);
