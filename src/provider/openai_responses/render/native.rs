@@ -167,7 +167,7 @@ impl<'a> Given<'a> {
 fn is_valid(item: &Map<String, Value>) -> bool {
     let mut findings: Vec<Finding> = Vec::new();
     check_item(item, "", true, &mut findings);
-    findings.iter().all(|finding| finding.level != Level::Hard)
+    findings.iter().all(|finding| !finding.level.is_refused())
 }
 
 /// Of JSON text.

@@ -1,0 +1,126 @@
+//! The smallest edit: of the differences between what was given and what was rendered, those that a rule asks for.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use super::edits::{Edits, Written, place};
+use crate::history::{ReportLine, Rule};
+use crate::provider::check::finding::Finding;
+use crate::provider::check::judge::check;
+use crate::provider::target::Target;
+
+/// After so many rounds no more single differences are looked for.
+const ROUNDS: usize = 12;
+
+/// What the target refuses a request for.
+pub(super) fn refused(target: Target, request: &str) -> Vec<Finding> {
+    let mut findings = check(target, request).unwrap_or_default();
+    findings.retain(|finding| finding.level.is_refused());
+    findings
+}
+
+/// Makes differences until the target refuses nothing. Each round judges the request a few times; there are at most a few
+/// more than [`ROUNDS`]. Gives lines for fields, and for what is refused still.
+pub(super) fn edit(target: Target, edits: &mut Edits<'_>) -> (String, Vec<ReportLine>) {
+    let mut lines = Vec::new();
+    let mut round = 0;
+    loop {
+        let written = edits.written();
+        let findings = refused(target, &written.text);
+        let Some(first) = findings.first() else { return (respelled_least(target, edits, written), lines) };
+        let singly = round < ROUNDS
+            && (answer(edits, &findings, &written, &mut lines) || cause(target, edits, first, &mut lines));
+        round += 1;
+        if !singly && !widely(target, edits, &findings) {
+            lines.extend(findings.iter().map(still));
+            return (written.text, lines);
+        }
+    }
+}
+
+/// Where no single difference helps: more and more of them, if fewer things are refused then.
+fn widely(target: Target, edits: &mut Edits<'_>, findings: &[Finding]) -> bool {
+    let why = findings.first().map(|first| format!("{}: {}", first.rule, first.problem)).unwrap_or_default();
+    let wider: [fn(&mut Edits<'_>, &str) -> bool; 3] = [
+        |edits, why| edits.make_all(false, why),
+        |edits, why| edits.make_all(true, why),
+        |edits, why| edits.respell(why),
+    ];
+    let before = edits.state();
+    for make in wider {
+        if make(edits, &why) && refused(target, &edits.written().text).len() < findings.len() {
+            return true;
+        }
+    }
+    edits.restore(before);
+    false
+}
+
+/// The line for what is refused still: only the caller can cure it.
+fn still(finding: &Finding) -> ReportLine {
+    let Finding { rule, problem, cure, .. } = finding;
+    ReportLine::new(Rule::Altered, format!("{} is refused still: {rule}: {problem}; {cure}", shown(finding)))
+}
+
+fn shown(finding: &Finding) -> String {
+    if finding.place.is_empty() { "the request".to_owned() } else { format!("`{}`", finding.place) }
+}
+
+/// Makes the differences that the findings ask for. Of an array, items are left out from its end, so that places hold.
+fn answer(edits: &mut Edits<'_>, findings: &[Finding], written: &Written, lines: &mut Vec<ReportLine>) -> bool {
+    let mut findings: Vec<&Finding> = findings.iter().collect();
+    findings.sort_by_key(|finding| Reverse(place(finding).and_then(|(_, item)| item)));
+    let (mut seen, mut any) = (HashSet::new(), false);
+    for finding in findings {
+        if !seen.insert((place(finding), if edits.is_message(finding) { finding.rule } else { "" })) {
+            continue;
+        }
+        let Some(done) = edits.answer(finding, written) else { continue };
+        any = true;
+        if !done.is_empty() {
+            lines.push(refusal(&done, finding));
+        }
+    }
+    any
+}
+
+/// Leaves out the given field that makes the target refuse what is there: thinking is switched on, say, and the thinking of
+/// the conversation could not be kept.
+fn cause(target: Target, edits: &mut Edits<'_>, finding: &Finding, lines: &mut Vec<ReportLine>) -> bool {
+    for name in edits.given_fields().into_iter().filter(|_| edits.is_message(finding)).collect::<Vec<_>>() {
+        let Some(without) = edits.without(&name) else { continue };
+        if !refused(target, &without.text).contains(finding) {
+            edits.leave_out(&name);
+            lines.push(refusal(&format!("`{name}` was left out"), finding));
+            return true;
+        }
+    }
+    false
+}
+
+/// The request, with given spellings put back where the differences that were made elsewhere are enough.
+fn respelled_least(target: Target, edits: &mut Edits<'_>, written: Written) -> String {
+    let taken = edits.unspell();
+    if taken.is_empty() {
+        return written.text;
+    }
+    let without = edits.written();
+    let findings = refused(target, &without.text);
+    if findings.is_empty() {
+        return without.text;
+    }
+    for finding in &findings {
+        edits.respell_at(finding, &without);
+    }
+    let least = edits.written();
+    if refused(target, &least.text).is_empty() {
+        return least.text;
+    }
+    edits.remake(taken);
+    edits.written().text
+}
+
+/// The line for what was done to a field because of a finding.
+fn refusal(done: &str, finding: &Finding) -> ReportLine {
+    ReportLine::new(Rule::LeftOut, format!("{done}, the target refuses it: {}: {}", finding.rule, finding.problem))
+}
