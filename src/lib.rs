@@ -29,14 +29,14 @@ mod store;
 
 pub use error::{Error, Result};
 pub use history::{
-    Conversation, Entry, EntryHeader, EntryKind, Interruption, MessageState, NextStep, PendingCall, ReportLine, Rule,
-    StoredMessage, Summary, next_step,
+    Conversation, Cursor, Entry, EntryHeader, EntryKind, Interruption, MessageState, NextStep, PendingCall, ReportLine,
+    Rule, StoredMessage, Summary, next_step,
 };
 pub use log::{
-    AppendOptions, BackupSummary, Cursor, Durability, ExpectedHead, Fork, Health, Item, Limits, ListItem, ListPage,
-    ListQuery, Problem, Receipt, Redaction, Verification,
+    AppendOptions, BackupSummary, Durability, ExpectedHead, Fork, Health, Item, Limits, ListCursor, ListItem, ListPage,
+    ListQuery, NewConversation, Problem, Receipt, Redaction, Unfinished, Verification,
 };
-pub use store::{MessageWriter, StopHandle, Store, StoreOptions, Tail};
+pub use store::{Begun, MessageWriter, StopHandle, Store, StoreOptions, Tail};
 
 /// The documents of the crate: for people who write servers and agents, formats byte by byte, the design, durability,
 /// performance, what changed.

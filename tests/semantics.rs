@@ -10,8 +10,8 @@ use conversation_store::model::{
     Body, Chunk, ConversationId, FinishReason, Json, Message, Metadata, Name, Role, Timestamp,
 };
 use conversation_store::{
-    AppendOptions, Cursor, Durability, EntryKind, Error, ExpectedHead, Limits, ListQuery, MessageState, Receipt, Store,
-    StoreOptions, StoredMessage,
+    AppendOptions, Durability, EntryKind, Error, ExpectedHead, Limits, ListCursor, ListQuery, MessageState, Receipt,
+    Store, StoreOptions, StoredMessage,
 };
 
 fn memory() -> Store {
@@ -168,9 +168,7 @@ fn a_fork_is_a_prefix_at_every_seq() {
         assert_eq!(receipt.message_indexes, [at_seq.div_ceil(2)]);
         assert_eq!(forked_from(&store, fork), Some((Name::from("chat").id(), at_seq)));
     }
-    for at_seq in [0, 6] {
-        assert!(matches!(store.fork("chat", Some(at_seq)), Err(Error::NotFound { .. })));
-    }
+    assert!(matches!(store.fork("chat", Some(6)), Err(Error::NotFound { .. })));
     assert_eq!(load(&store, "chat"), said);
 }
 
@@ -358,11 +356,11 @@ fn a_live_stream_has_the_same_seqs_on_replay() {
         live.extend(entries);
     }
     writing.join().unwrap();
-    assert_eq!(live, store.entries_since("chat", 0).unwrap());
+    assert_eq!(live, store.entries_since("chat", 0, usize::MAX).unwrap());
     assert!(live.iter().map(|entry| entry.seq).eq(1..=live.len() as u64));
-    assert_eq!(live[5..], store.entries_since("chat", 5).unwrap());
+    assert_eq!(live[5..], store.entries_since("chat", 5, usize::MAX).unwrap());
     assert_eq!(live[live.len() - 3..], store.newest_entries("chat", 3).unwrap());
-    assert!(matches!(store.entries_since("chat", 10_000), Err(Error::CursorOutOfRange { .. })));
+    assert!(matches!(store.entries_since("chat", 10_000, usize::MAX), Err(Error::CursorOutOfRange { .. })));
 }
 
 /// The end of an answer says of its id and model what the beginning could not; of all else the caller's word counts. What
@@ -414,8 +412,8 @@ fn an_earlier_opening_leaves_its_messages_interrupted() {
     let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
     writer.push(0, Chunk::text("as far as it came")).unwrap();
     store.close().unwrap();
-    assert!(matches!(writer.push(0, Chunk::text("!")), Err(Error::Poisoned { .. }) | Ok(())));
-    assert!(matches!(writer.finish(None, None), Err(Error::Poisoned { .. })));
+    assert!(matches!(writer.push(0, Chunk::text("!")), Err(Error::Closed)));
+    assert!(matches!(writer.finish(None, None), Err(Error::Closed)));
     drop(store);
     let store = Store::open(&url).unwrap();
     assert_eq!(load(&store, "chat"), ["as far as it came"]);
@@ -464,7 +462,7 @@ fn a_tail_is_stopped_from_another_thread() {
     stopping.join().unwrap();
     assert_eq!(tail.next(Duration::from_secs(60)).unwrap(), []);
     assert!(begun.elapsed() < Duration::from_secs(30));
-    assert_eq!(tail.cursor(), 1);
+    assert_eq!(tail.cursor().seq(), 1);
 }
 
 #[test]
@@ -520,11 +518,11 @@ fn the_list_is_by_activity_and_in_pages() {
             found.extend(page.items.into_iter().map(|item| item.key.unwrap()));
             pages += 1;
             let Some(next) = page.next else { break };
-            query = query.with_after(next.to_string().parse::<Cursor>().unwrap());
+            query = query.with_after(next.to_string().parse::<ListCursor>().unwrap());
         }
         assert_eq!((found.as_slice(), pages), (expected.map(str::to_owned).as_slice(), 5_usize.div_ceil(limit)));
     }
-    assert!("yesterday".parse::<Cursor>().is_err());
+    assert!("yesterday".parse::<ListCursor>().is_err());
     let item = store.describe("e").unwrap();
     assert_eq!(item.last_activity, Timestamp::from_micros(1_003 * MINUTE));
     assert_eq!((item.created_at, item.last_seq, item.messages), (item.last_activity, 2, 2));

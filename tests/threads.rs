@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use conversation_store::model::{Chunk, FinishReason, Message, Metadata, Role};
-use conversation_store::{AppendOptions, Durability, Error, ExpectedHead, Receipt, Store, StoreOptions};
+use conversation_store::{AppendOptions, Begun, Durability, Error, ExpectedHead, Receipt, Store, StoreOptions};
 
 const THREADS: usize = 16;
 
@@ -290,6 +290,62 @@ fn of_different_contents_under_one_key_one_is_appended() {
         assert_eq!(wrong, Vec::<i32>::new(), "{url}");
         store.sync().unwrap();
         assert_eq!(store.load_raw("chat").unwrap().len(), 301);
+    }
+}
+
+#[test]
+fn of_tabs_that_answer_at_once_one_begins() {
+    for (url, dir) in engines() {
+        let store = StoreOptions::new().with_window(Duration::from_millis(1)).open(&url).unwrap();
+        for round in 0..50 {
+            let asked = store.append("chat", &[Message::user("question")]).unwrap().last_seq;
+            let key = format!("request {round}");
+            let start = Barrier::new(THREADS);
+            let begin = |thread: usize| {
+                // Half of them are one request that is repeated, the others are requests of their own.
+                let options = AppendOptions::new().with_expected(ExpectedHead::At(asked));
+                let own = format!("{key} of {thread}");
+                let options = options.with_idempotency_key(if thread % 2 == 0 { &key } else { &own });
+                start.wait();
+                store.begin_with("chat", Role::Assistant, Metadata::default(), &options)
+            };
+            let results: Vec<_> = thread::scope(|scope| {
+                let begin = &begin;
+                let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || begin(thread))).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            let (mut writers, mut duplicates) = (Vec::new(), 0);
+            for result in results {
+                match result {
+                    Ok(Begun::Writer(writer)) => writers.push(writer),
+                    Ok(Begun::Duplicate(receipt)) => {
+                        assert!(receipt.duplicate && receipt.durable && receipt.first_seq == asked + 1);
+                        duplicates += 1;
+                    }
+                    Err(error) => assert!(matches!(error, Error::StaleHead { .. }), "{error}"),
+                }
+            }
+            assert_eq!(writers.len(), 1);
+            assert!([0, THREADS / 2 - 1].contains(&duplicates), "{duplicates} duplicates");
+            writers.remove(0).finish(Some(FinishReason::Stop), None).unwrap();
+        }
+        assert_eq!(store.load_raw("chat").unwrap().len(), 100);
+        store.close().unwrap();
+        drop(store);
+        if dir.is_none() {
+            continue;
+        }
+        // Another opening, and so another epoch, knows the key; its message is not another's.
+        let store = Store::open(&url).unwrap();
+        let options = AppendOptions::new().with_idempotency_key("answer");
+        let begin = |store: &Store, role| store.begin_with("chat", role, Metadata::default(), &options);
+        assert!(matches!(begin(&store, Role::Assistant).unwrap(), Begun::Writer(_)));
+        drop(store);
+        let store = Store::open(&url).unwrap();
+        assert!(matches!(begin(&store, Role::Assistant).unwrap(), Begun::Duplicate(_)));
+        assert!(matches!(begin(&store, Role::User), Err(Error::KeyReused { .. })));
+        let appended = store.append_with("chat", &[Message::new(Role::Assistant, [])], &options);
+        assert!(matches!(appended, Err(Error::KeyReused { .. })));
     }
 }
 

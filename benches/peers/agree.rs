@@ -1,9 +1,9 @@
 //! Before anything is measured: all engines do the same job, and give back the same.
 
 use conversation_store::model::Timestamp;
-use conversation_store::{Entry, ListItem, StoredMessage};
+use conversation_store::{Entry, StoredMessage};
 
-use crate::engines::Peer;
+use crate::engines::{Listed, Peer};
 use crate::texts::{Texts, conversation};
 use crate::workloads::Bench;
 
@@ -14,7 +14,7 @@ struct Answers {
     turns: Vec<StoredMessage>,
     streamed: Vec<StoredMessage>,
     tail: Vec<Entry>,
-    list: Vec<ListItem>,
+    list: Vec<Listed>,
 }
 
 /// Compares all engines that read.
@@ -76,7 +76,7 @@ fn read(peer: &dyn Peer) -> Answers {
     // A minute may have ended in between.
     list.sort_by_key(|item| item.id);
     for item in &mut list {
-        (item.created_at, item.last_activity) = (epoch, epoch);
+        (item.created, item.last_activity) = (epoch, epoch);
         if item.id == conversation(2) {
             item.last_seq = 0;
         }

@@ -55,6 +55,7 @@ fn answer(target: Target, turn: usize, calls: bool, thought: &str, said: &str) -
         "openai-responses" => openai_responses(turn, &ids, thought, said),
         "anthropic" => anthropic(turn, &ids, thought, said),
         "gemini" => gemini(turn, &ids, thought, said),
+        "bedrock-converse" => bedrock_converse(turn, &ids, thought, said),
         other => panic!("the wire {other} has no answers here"),
     };
     decode(target, body.to_string().as_bytes()).unwrap()
@@ -127,4 +128,17 @@ fn gemini(turn: usize, ids: &[String], thought: &str, said: &str) -> Value {
     }));
     json!({"responseId": format!("r{turn}"), "modelVersion": "gemini-3-pro",
         "candidates": [{"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]})
+}
+
+fn bedrock_converse(turn: usize, ids: &[String], thought: &str, said: &str) -> Value {
+    let mut content = Vec::new();
+    if !ids.is_empty() {
+        content
+            .push(json!({"reasoningContent": {"reasoningText": {"text": thought, "signature": "EqoBCkgIBRABGAIi"}}}));
+    }
+    content.push(json!({"text": said}));
+    let call = |id| json!({"toolUse": {"toolUseId": id, "name": "read_file", "input": arguments(turn)}});
+    content.extend(ids.iter().map(call));
+    let reason = if ids.is_empty() { "end_turn" } else { "tool_use" };
+    json!({"output": {"message": {"role": "assistant", "content": content}}, "stopReason": reason})
 }

@@ -15,8 +15,60 @@ pub(crate) fn stream(target: Target, deltas: usize) -> Vec<u8> {
         "openai-responses" => openai_responses(deltas),
         "anthropic" => anthropic(deltas),
         "gemini" => gemini(deltas),
+        "bedrock-converse" => bedrock_converse(deltas),
         other => panic!("the wire {other} has no streams here"),
     };
+    written(events)
+}
+
+/// The bytes of a stream of so many calls, each in one piece.
+pub(crate) fn calls(target: Target, calls: usize, id: fn(usize) -> String) -> Vec<u8> {
+    let calls = 0..calls;
+    let events: Vec<Value> = match target.wire().name {
+        "openai-chat" => calls
+            .map(|at| {
+                let function = json!({"name": "read_file", "arguments": "{}"});
+                let call = json!({"index": at, "id": id(at), "type": "function", "function": function});
+                json!({"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {"tool_calls": [call]}}]})
+            })
+            .collect(),
+        "openai-responses" => calls
+            .map(|at| {
+                let item = json!({"id": format!("fc_{at}"), "type": "function_call", "call_id": id(at),
+                    "name": "read_file", "arguments": "{}", "status": "completed"});
+                json!({"type": "response.output_item.done", "output_index": at, "item": item})
+            })
+            .collect(),
+        "anthropic" => calls
+            .flat_map(|at| {
+                let block = json!({"type": "tool_use", "id": id(at), "name": "read_file", "input": {}});
+                [
+                    json!({"type": "content_block_start", "index": at, "content_block": block}),
+                    json!({"type": "content_block_stop", "index": at}),
+                ]
+            })
+            .collect(),
+        "gemini" => calls
+            .map(|at| {
+                let call = json!({"functionCall": {"id": id(at), "name": "read_file", "args": {}}});
+                json!({"candidates": [{"index": 0, "content": {"role": "model", "parts": [call]}}]})
+            })
+            .collect(),
+        "bedrock-converse" => calls
+            .flat_map(|at| {
+                let start = json!({"toolUse": {"toolUseId": id(at), "name": "read_file"}});
+                [
+                    json!({"contentBlockStart": {"contentBlockIndex": at, "start": start}}),
+                    json!({"contentBlockStop": {"contentBlockIndex": at}}),
+                ]
+            })
+            .collect(),
+        other => panic!("the wire {other} has no streams here"),
+    };
+    written(events)
+}
+
+fn written(events: Vec<Value>) -> Vec<u8> {
     let mut stream = String::new();
     for event in events {
         if let Some(name) = event["type"].as_str() {
@@ -135,4 +187,21 @@ fn gemini(deltas: usize) -> Vec<Value> {
             "candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}}]})
     });
     events.collect()
+}
+
+fn bedrock_converse(deltas: usize) -> Vec<Value> {
+    let mut events = vec![json!({"messageStart": {"role": "assistant"}})];
+    for (block, at, is_call) in places(deltas) {
+        if is_call && at == 0 {
+            let start = json!({"toolUse": {"toolUseId": format!("tooluse_{block}"), "name": "read_file"}});
+            events.push(json!({"contentBlockStart": {"contentBlockIndex": block, "start": start}}));
+        }
+        let delta = if is_call { json!({"toolUse": {"input": piece(at)}}) } else { json!({"text": " lorem"}) };
+        events.push(json!({"contentBlockDelta": {"contentBlockIndex": block, "delta": delta}}));
+        if at + 1 == BLOCK {
+            events.push(json!({"contentBlockStop": {"contentBlockIndex": block}}));
+        }
+    }
+    events.push(json!({"messageStop": {"stopReason": "end_turn"}}));
+    events
 }

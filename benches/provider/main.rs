@@ -1,12 +1,13 @@
 //! What prompts cost, and how much of one a provider's cache can reuse.
 //!
-//! `cargo bench --bench provider` prints both tables of `src/docs/performance.md`. Words choose of them: tables (`speed`,
-//! `cache`), works (`check`), wires (`gemini`), lengths (`1000`). Without `--bench`, as in `cargo test --benches`, all of
+//! `cargo bench --bench provider` prints the tables of `src/docs/performance.md`. Words choose of them: tables (`speed`,
+//! `cache`, `calls`), works (`check`), wires (`gemini`), lengths (`1000`). Without `--bench`, as in `cargo test --benches`, all of
 //! it runs once on little.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a benchmark fails by panicking")]
 
 mod agent;
 mod cache;
+mod calls;
 mod deltas;
 mod speed;
 
@@ -23,9 +24,10 @@ fn main() {
         (true, true) => vec![100, 1_000, 10_000, 100_000],
         (true, false) => vec![10, 100],
     };
-    for table in chosen(&["speed", "cache"], |table| table, &words) {
+    for table in chosen(&["speed", "cache", "calls"], |table| table, &words) {
         match *table {
             "speed" => speed::print(&chosen(WORKS, |work| work.name, &words).collect::<Vec<_>>(), &wires, &lengths),
+            "calls" => calls::print(&wires, &lengths),
             _ => cache::print(&wires, if is_bench { 200 } else { 4 }),
         }
     }

@@ -1,4 +1,4 @@
-use conversation_store::{Cursor, ListItem, ListQuery};
+use conversation_store::{ListCursor, ListItem, ListQuery};
 use serde::Serialize;
 
 use super::failure::{Exit, Outcome};
@@ -27,7 +27,7 @@ pub(super) struct Args {
     limit: usize,
     /// Continue where the page before ended
     #[arg(long, value_name = "CURSOR")]
-    after: Option<Cursor>,
+    after: Option<ListCursor>,
     /// Only those whose title holds this text, whatever its case
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,

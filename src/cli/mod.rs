@@ -183,7 +183,10 @@ impl Location {
     /// Opens the store, which has to be there, to read; what keeps it from being written is told.
     fn read(&self) -> Result<Store, Failure> {
         let store = self.open_with(&StoreOptions::new().with_create(false).with_read_only(true))?;
-        let Health { went_back, watermark_lost, disk_full, .. } = store.health();
+        let Health { went_back, watermark_lost, disk_full, damage, .. } = store.health();
+        for detail in damage {
+            warn(&format!("the store is damaged: {detail}"));
+        }
         if let Some((from, to)) = went_back {
             warn(&format!("{}: what is left can be read", Error::WentBack { from, to }));
         }

@@ -1,12 +1,11 @@
 //! Appends: checked and numbered when they are queued.
 
-use std::sync::MutexGuard;
-
 use super::core::Core;
 use super::place::{Draft, Placed};
 use super::state::{Pending, State};
+use super::sync::MutexGuard;
 use crate::error::{Error, Result};
-use crate::log::limits::{check_key, check_messages, check_name};
+use crate::log::limits::{check_append, check_key, check_messages, check_name};
 use crate::log::{AppendOptions, Durability, ExpectedHead, Receipt};
 use crate::model::{ConversationId, Message, Name};
 use crate::record::{self, Body, Head, key};
@@ -49,6 +48,7 @@ impl Core {
         check_key(name)?;
         let content = check_messages(messages)?;
         let body = Body::messages(messages, content)?;
+        check_append(body.len())?;
         let terms = Terms::new(options, options.durability, body.content())?;
         let id = name.id();
         let _pin = self.pin(id)?;
@@ -131,6 +131,9 @@ impl Core {
                 Some(bytes) => Some(record::open("an idempotency record", &key, &bytes)?),
                 None => None,
             };
+            if let Some(receipt) = &stored {
+                self.check_proved(id, receipt)?;
+            }
             read = Some((seen, stored));
             state = self.writable(id, durability)?;
         }

@@ -7,10 +7,11 @@ use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"CONVBKUP";
 const VERSION: u32 = 1;
-/// Bytes of pairs from which a frame is written.
+/// Bytes of a frame before compression. A pair may begin in one frame and end in another: a length that damage made is
+/// believed up to here, and no further, before its checksum was read.
 const FRAME_BYTES: usize = 1024 * 1024;
-/// The most bytes that a frame may claim: one pair is at most a part of a record and its key.
-const MAX_FRAME_BYTES: usize = 4 * FRAME_BYTES;
+/// The most bytes of a frame after compression: LZ4 makes noise a little larger.
+const STORED_BYTES: usize = FRAME_BYTES + FRAME_BYTES / 8;
 /// raw length(4), stored length(4), checksum(4)
 const FRAME_HEADER: usize = 12;
 
@@ -34,12 +35,22 @@ impl<W: Write> Writer<W> {
 
     pub(crate) fn pair(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
         let length = |length: usize| u32::try_from(length).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge));
-        self.frame.extend_from_slice(&length(key.len())?.to_be_bytes());
-        self.frame.extend_from_slice(&length(value.len())?.to_be_bytes());
-        self.frame.extend_from_slice(key);
-        self.frame.extend_from_slice(value);
+        let lengths = [length(key.len())?.to_be_bytes(), length(value.len())?.to_be_bytes()];
         self.pairs += 1;
-        if self.frame.len() >= FRAME_BYTES { self.write_frame() } else { Ok(()) }
+        [lengths.as_flattened(), key, value].into_iter().try_for_each(|bytes| self.put(bytes))
+    }
+
+    fn put(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let room = FRAME_BYTES - self.frame.len();
+            let (now, later) = bytes.split_at(room.min(bytes.len()));
+            self.frame.extend_from_slice(now);
+            if self.frame.len() == FRAME_BYTES {
+                self.write_frame()?;
+            }
+            bytes = later;
+        }
+        Ok(())
     }
 
     /// Writes what is left, and the end, without which a backup is cut off.
@@ -54,9 +65,10 @@ impl<W: Write> Writer<W> {
     }
 
     fn write_frame(&mut self) -> io::Result<()> {
-        let frame = std::mem::take(&mut self.frame);
-        let stored = lz4_flex::block::compress(&frame);
-        self.write(frame.len(), &stored)
+        let stored = lz4_flex::block::compress(&self.frame);
+        self.write(self.frame.len(), &stored)?;
+        self.frame.clear();
+        Ok(())
     }
 
     fn write(&mut self, raw: usize, stored: &[u8]) -> io::Result<()> {
@@ -80,6 +92,8 @@ pub(crate) fn read(mut input: impl Read, visit: Visit<'_>) -> Result<()> {
         return Err(Error::UnsupportedVersion { what: "the backup".to_owned(), found: version, supported: VERSION });
     }
     let (mut bytes, mut pairs) = (start.len() as u64, 0_u64);
+    // The beginning of a pair that ends in a later frame.
+    let mut begun = Vec::new();
     loop {
         let header: [u8; FRAME_HEADER] = take(&mut input)?;
         let number = |at: usize| {
@@ -87,7 +101,7 @@ pub(crate) fn read(mut input: impl Read, visit: Visit<'_>) -> Result<()> {
             u32::from_be_bytes(bytes)
         };
         let (raw, stored_bytes, expected) = (number(0) as usize, number(4) as usize, number(8));
-        if raw > MAX_FRAME_BYTES || stored_bytes > 2 * MAX_FRAME_BYTES {
+        if raw > FRAME_BYTES || stored_bytes > STORED_BYTES {
             return Err(damaged("a frame claims more bytes than a frame has"));
         }
         let mut stored = vec![0; stored_bytes];
@@ -98,26 +112,38 @@ pub(crate) fn read(mut input: impl Read, visit: Visit<'_>) -> Result<()> {
         }
         if raw == 0 {
             let promised = stored.first_chunk().copied().map_or(0, u64::from_be_bytes);
-            return if promised == pairs { Ok(()) } else { Err(damaged("frames are missing")) };
+            let is_whole = begun.is_empty() && promised == pairs;
+            return if is_whole { Ok(()) } else { Err(damaged("frames are missing")) };
         }
         let frame = lz4_flex::block::decompress(&stored, raw).map_err(|error| damaged(&error.to_string()))?;
-        pairs += read_frame(&frame, bytes, visit)?;
+        if begun.is_empty() {
+            let rest = read_pairs(&frame, bytes, &mut pairs, visit)?;
+            begun.extend_from_slice(rest);
+        } else {
+            begun.extend_from_slice(&frame);
+            let rest = read_pairs(&begun, bytes, &mut pairs, visit)?.len();
+            begun.drain(..begun.len() - rest);
+        }
     }
 }
 
-fn read_frame(mut frame: &[u8], bytes: u64, visit: Visit<'_>) -> Result<u64> {
-    let mut pairs = 0;
-    while let Some((key_length, rest)) = frame.split_first_chunk::<4>() {
-        let pair = rest.split_first_chunk::<4>().and_then(|(value_length, rest)| {
-            let (key, rest) = rest.split_at_checked(u32::from_be_bytes(*key_length) as usize)?;
-            let (value, rest) = rest.split_at_checked(u32::from_be_bytes(*value_length) as usize)?;
-            Some((key, value, rest))
-        });
-        let Some((key, value, rest)) = pair else { return Err(damaged("a pair is cut off")) };
-        visit(key, value, bytes)?;
-        (frame, pairs) = (rest, pairs + 1);
+/// Visits the pairs that are whole, and gives what is left.
+fn read_pairs<'a>(mut bytes: &'a [u8], read: u64, pairs: &mut u64, visit: Visit<'_>) -> Result<&'a [u8]> {
+    while let Some((key, value, rest)) = pair(bytes) {
+        visit(key, value, read)?;
+        *pairs += 1;
+        bytes = rest;
     }
-    Ok(pairs)
+    Ok(bytes)
+}
+
+/// The pair at the start of `bytes`, if all of it is there, and what follows it.
+fn pair(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let (key_length, rest) = bytes.split_first_chunk::<4>()?;
+    let (value_length, rest) = rest.split_first_chunk::<4>()?;
+    let (key, rest) = rest.split_at_checked(u32::from_be_bytes(*key_length) as usize)?;
+    let (value, rest) = rest.split_at_checked(u32::from_be_bytes(*value_length) as usize)?;
+    Some((key, value, rest))
 }
 
 fn checksum(lengths: &[u8], stored: &[u8]) -> u32 {
@@ -189,5 +215,79 @@ mod tests {
             flipped[at] ^= 1;
             assert!(all(&flipped).is_err(), "{at}");
         }
+    }
+
+    #[test]
+    fn pairs_of_any_size_come_back_and_no_frame_is_larger_for_it() {
+        let noise = |length: usize| -> Vec<u8> {
+            let mut state = length as u64;
+            let next = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 56) as u8
+            };
+            std::iter::repeat_with(next).take(length).collect()
+        };
+        let lengths = [0, FRAME_BYTES - 20, 1, FRAME_BYTES, 5 * FRAME_BYTES + 7, 0, 3, FRAME_BYTES - 9, 9];
+        let pairs: Pairs = (0..).zip(lengths).map(|(key, length)| (vec![key; 3], noise(length))).collect();
+        for count in 0..=pairs.len() {
+            let pairs = &pairs[..count];
+            let mut writer = Writer::new(Vec::new()).unwrap();
+            for (key, value) in pairs {
+                writer.pair(key, value).unwrap();
+            }
+            let bytes = writer.finish().unwrap();
+            assert!(all(&bytes).unwrap() == pairs, "{count}");
+            for (raw, stored) in frames(&bytes) {
+                assert!(raw <= FRAME_BYTES && stored <= STORED_BYTES, "{raw} {stored}");
+            }
+        }
+    }
+
+    /// The lengths of a file's frames.
+    fn frames(mut bytes: &[u8]) -> Vec<(usize, usize)> {
+        let mut frames = Vec::new();
+        bytes = &bytes[12..];
+        while !bytes.is_empty() {
+            let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+            frames.push((number(0), number(4)));
+            bytes = &bytes[FRAME_HEADER + number(4)..];
+        }
+        frames
+    }
+
+    /// What a reader would be given: it counts what is asked for before the checksum of a frame was read.
+    struct Asked<'a> {
+        bytes: &'a [u8],
+        most: usize,
+    }
+
+    impl Read for Asked<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.most = self.most.max(buffer.len());
+            self.bytes.read(buffer)
+        }
+    }
+
+    #[test]
+    fn a_length_that_is_damaged_claims_no_memory() {
+        let (_, bytes) = written();
+        for at in 12..20 {
+            for bit in 0..8 {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= 1 << bit;
+                let mut input = Asked { bytes: &damaged, most: 0 };
+                assert!(read(&mut input, &mut |_, _, _| Ok(())).is_err());
+                assert!(input.most <= STORED_BYTES, "byte {at}, bit {bit}: {}", input.most);
+            }
+        }
+    }
+
+    #[test]
+    fn a_pair_without_its_end_is_no_pair() {
+        // All checksums fit, but the last pair claims more than there is.
+        let mut writer = Writer::new(Vec::new()).unwrap();
+        writer.pair(b"key", &[7; 100]).unwrap();
+        writer.put(&[0, 0, 0, 1, u8::MAX, u8::MAX, u8::MAX, u8::MAX, 7, 7]).unwrap();
+        assert!(all(&writer.finish().unwrap()).is_err());
     }
 }

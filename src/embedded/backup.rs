@@ -1,40 +1,60 @@
 //! A store as a file, and back: consistent while the store is used.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufReader, BufWriter};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use super::core::{COMMIT, Core, EPOCH, RESTORING, STORE};
-use super::place::index_keys;
+use super::core::{COMMIT, Core, EPOCH, LOST, RESTORING, STORE};
+use super::heads::{Standing, damage_of};
+use super::place::{born, index_keys};
+use super::read::Item;
+use super::segments::Segment;
+use super::state::{Blocked, UNMARKED};
 use crate::embedded::archive;
 use crate::embedded::engine::{Batch, Engine, Order};
 use crate::error::{Error, Result};
 use crate::log::BackupSummary;
 use crate::model::ConversationId;
-use crate::record::{self, Commit, Head, key};
+use crate::record::{self, Body, Commit, Head, Header, Lost, Origin, Parent, Record, key};
 
 /// Bytes of pairs that a restore writes in one batch.
 const RESTORE_BYTES: usize = 128 * 1024;
 
 impl Core {
-    /// Writes everything that is durable to a new file. Forks, deletions and redactions wait for it; appends do not.
+    /// Writes everything that is durable now to a new file: one moment of all conversations. What is deleted or redacted
+    /// while it is written may be missing or redacted in it.
     pub(crate) fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
-        let _structure = self.lock_structure();
         if self.lock().blocked.is_none() {
             self.sync()?;
         }
         if path.exists() {
-            return Err(Error::InvalidInput(format!("{} exists already: name a new file", path.display())));
+            return Err(exists(path));
         }
-        let partial = PathBuf::from(format!("{}.partial", path.display()));
-        let result = self.write_backup(&partial, progress).and_then(|conversations| {
-            let failed = format!("rename {} to {}", partial.display(), path.display());
-            fs::rename(&partial, path).map_err(Error::io(failed))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let partial = path.with_file_name(format!(".{name}.{}.partial", ConversationId::new()));
+        let shown = partial.display().to_string();
+        let file = File::create_new(&partial).map_err(Error::io(format!("write the backup {shown}")))?;
+        let result = self.write_backup(file, &shown, progress).and_then(|(conversations, unreadable)| {
+            // Unlike a rename, this never takes the place of a file that was made meanwhile.
+            match fs::hard_link(&partial, path) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Err(exists(path)),
+                // Not every file system has links.
+                Err(_) => {
+                    let failed = format!("rename {shown} to {}", path.display());
+                    fs::rename(&partial, path).map_err(Error::io(failed))?;
+                }
+                Ok(()) => {
+                    let _ = fs::remove_file(&partial);
+                }
+            }
             let bytes = fs::metadata(path).map_err(Error::io(format!("read {}", path.display())))?.len();
             sync_parent(path)?;
-            Ok(BackupSummary { conversations, bytes })
+            Ok(BackupSummary { conversations, unreadable, bytes })
         });
         if result.is_err() {
             let _ = fs::remove_file(&partial);
@@ -42,9 +62,8 @@ impl Core {
         result
     }
 
-    fn write_backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<u64> {
-        let io = |error| Error::io(format!("write the backup {}", path.display()))(error);
-        let file = File::create(path).map_err(io)?;
+    fn write_backup(&self, file: File, shown: &str, progress: &mut dyn FnMut(u64, u64)) -> Result<(u64, u64)> {
+        let io = |error| Error::io(format!("write the backup {shown}"))(error);
         let mut out = archive::Writer::new(BufWriter::new(file)).map_err(io)?;
         for name in [STORE, EPOCH] {
             let key = key::meta(name);
@@ -52,83 +71,249 @@ impl Core {
                 out.pair(&key, &value).map_err(io)?;
             }
         }
-        let last = self.lock().commit;
-        let mut written = Commit { number: last.number, ..Commit::default() };
-        let deleted = self.ids(key::TOMBSTONE)?;
+        let structure = self.lock_structure();
+        let (last, through) = {
+            let state = self.lock();
+            // Where nothing is written, the number of the last commit may be damaged.
+            (state.commit, if state.blocked.is_some() { u64::MAX } else { state.commit.number })
+        };
+        let erased = self.erased.load(Ordering::Acquire);
         let mut ids = self.ids(key::HEAD)?;
-        // A head that damage took is derived.
-        ids.extend(self.ids(key::RECORD)?.difference(&deleted));
-        let (all, mut done) = (ids.len() as u64, 0);
-        for id in ids {
-            // A head that readers do not see belongs to an append that is not durable yet.
-            let Some(head) = self.published_head(id)? else { continue };
-            self.write_conversation(&mut out, id, Some(&head))?;
-            written.count(None, Some(&head));
-            done += 1;
+        ids.extend(self.ids(key::RECORD)?);
+        ids.extend(self.ids(key::TOMBSTONE)?);
+        drop(structure);
+        let all = ids.len() as u64;
+        let mut snapshot =
+            Snapshot { core: self, out, through, written: Commit::default(), unreadable: 0, done: BTreeSet::new() };
+        for (done, id) in (1..).zip(ids) {
+            // What a fork reads is written with it, while nothing of that is erased.
+            let structure = self.lock_structure();
+            snapshot.with_ancestors(id)?;
+            drop(structure);
             progress(done, all);
         }
-        // Where nothing was written meanwhile, what is missing here without a trace is missed in the backup too.
-        let commit = if self.lock().commit == last { last } else { written };
-        let key = key::meta(COMMIT);
-        out.pair(&key, &record::seal(&key, &commit)?).map_err(io)?;
-        for id in deleted {
-            self.write_conversation(&mut out, id, None)?;
+        let Snapshot { mut out, written, unreadable, .. } = snapshot;
+        // What is missing here without a trace is missed in the backup too.
+        let is_whole = self.erased.load(Ordering::Acquire) == erased;
+        let commit = if is_whole { last } else { Commit { number: last.number, ..written } };
+        let mut values = vec![(key::meta(COMMIT), record::seal(&key::meta(COMMIT), &commit)?)];
+        values.extend(
+            self.lost()?
+                .map(|lost| record::seal(&key::meta(LOST), &lost).map(|value| (key::meta(LOST), value)))
+                .transpose()?,
+        );
+        for (key, value) in values {
+            out.pair(&key, &value).map_err(io)?;
         }
         let file = out.finish().map_err(io)?.into_inner().map_err(|error| io(error.into_error()))?;
         file.sync_all().map_err(io)?;
-        Ok(done)
+        Ok((written.conversations, unreadable))
     }
 
-    /// Everything of one conversation up to its head; of a deleted one, all that is left.
-    fn write_conversation(
-        &self,
-        out: &mut archive::Writer<impl Write>,
-        id: ConversationId,
-        head: Option<&Head>,
-    ) -> Result<()> {
-        let next_seq = head.map_or(u64::MAX, |head| head.next_seq);
-        let io = |error| Error::io("write the backup")(error);
-        if let Some(head) = head {
-            let key = key::head(id);
-            out.pair(&key, &record::seal(&key, head)?).map_err(io)?;
-            for key in index_keys(id, head) {
-                out.pair(&key, &[]).map_err(io)?;
+    /// What the store is known to have lost, if anything is.
+    fn lost(&self) -> Result<Option<Lost>> {
+        let state = self.lock();
+        let lost = match &state.blocked {
+            Some(Blocked::Damaged(detail)) => Some(Lost { acknowledged: 0, unknown: Some(detail.clone()) }),
+            Some(Blocked::WentBack { to, .. }) => Some(Lost { acknowledged: *to, unknown: None }),
+            _ => {
+                let acknowledged = self.health.went_back.map_or(0, |(_, to)| to);
+                let unknown = self.health.watermark_lost.then(|| UNMARKED.to_owned());
+                Some(Lost { acknowledged, unknown }).filter(|lost| *lost != Lost::default())
+            }
+        };
+        Ok(lost)
+    }
+}
+
+/// A backup as it is written.
+struct Snapshot<'a> {
+    core: &'a Core,
+    out: archive::Writer<BufWriter<File>>,
+    /// The last commit that belongs to it.
+    through: u64,
+    written: Commit,
+    unreadable: u64,
+    /// The conversations that were written, or left out.
+    done: BTreeSet<ConversationId>,
+}
+
+impl Snapshot<'_> {
+    /// Writes a conversation, after those that it reads.
+    fn with_ancestors(&mut self, id: ConversationId) -> Result<()> {
+        let mut chain = vec![id];
+        while let Some(last) = chain.last() {
+            let parent = match damage_of(self.core.standing(*last))? {
+                Ok(Standing::Alive(head)) => head.parent,
+                Ok(Standing::Deleted(tombstone)) => tombstone.parent,
+                Ok(Standing::Vacant) | Err(_) => None,
+            };
+            match parent.map(|parent| parent.id()) {
+                // Damage may make a circle.
+                Some(parent) if !self.done.contains(&parent) && !chain.contains(&parent) => chain.push(parent),
+                _ => break,
             }
         }
-        // An origin without entries stands at the next seq itself.
-        let records = (key::prefix(key::RECORD, id), key::record(id, next_seq.saturating_add(1)));
-        let parts = (key::prefix(key::PART, id), key::part(id, next_seq, 0));
-        let prefixed = |kind| (key::prefix(kind, id), key::after(&key::prefix(kind, id)));
-        let others = [key::FORK, key::RECEIPT, key::TOMBSTONE, key::ITEM].map(prefixed);
-        for (start, end) in [records, parts].into_iter().chain(others) {
-            let mut result = Ok(());
-            self.engine.scan(&start..&end, Order::Ascending, &mut |key, value| {
-                if !is_durable(key, value, next_seq, id) {
-                    return ControlFlow::Continue(());
+        for id in chain.into_iter().rev() {
+            if self.done.insert(id) {
+                self.conversation(id)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn conversation(&mut self, id: ConversationId) -> Result<()> {
+        match damage_of(self.core.standing(id))? {
+            Ok(Standing::Alive(_)) => match self.head(id)? {
+                Some(head) => {
+                    self.written.count(None, Some(&head));
+                    self.alive(id, &head)
                 }
-                result = out.pair(key, value).map_err(io);
+                // It was made later.
+                None => Ok(()),
+            },
+            Ok(Standing::Vacant) => Ok(()),
+            // All that is left, and all that nobody can read: the damage is seen in the backup as it is seen here.
+            left => {
+                match left {
+                    Ok(Standing::Deleted(tombstone)) => self.fork_point(id, tombstone.parent)?,
+                    _ => {
+                        self.unreadable += 1;
+                        self.fork_points_of(id)?;
+                    }
+                }
+                self.pairs(id, &[key::HEAD, key::RECORD, key::RECEIPT, key::TOMBSTONE, key::ITEM], u64::MAX)
+            }
+        }
+    }
+
+    /// The head of a conversation as it was at the backup's moment.
+    fn head(&self, id: ConversationId) -> Result<Option<Head>> {
+        let Some(head) = self.core.published_head(id)? else { return Ok(None) };
+        if born(head.incarnation) >= self.through {
+            return Ok(None);
+        }
+        let own = Segment { incarnation: head.incarnation, ..Segment::all(id) };
+        let mut is_newer = false;
+        self.core.read(id, &[own], head.next_seq - 1..=head.next_seq - 1, Order::Ascending, &mut |item| {
+            if let Item::Record { record, .. } = item {
+                is_newer |= record.header.commit > self.through;
+            }
+            ControlFlow::Continue(())
+        })?;
+        if !is_newer {
+            return Ok(Some((*head).clone()));
+        }
+        let then = self.core.derived_head_at(id, Some(&head), self.through)?;
+        if then.is_some() {
+            return Ok(then);
+        }
+        // A fork that had no entries of its own.
+        let first_seq = head.first_seq();
+        let first = self.core.engine.get(&key::record(id, first_seq))?;
+        let origin = first.map(|value| origin_then(id, first_seq, &value, self.through)).transpose()?.flatten();
+        let Some(origin) = origin else { return Ok(None) };
+        self.core.head_of_origin(id, &Record::open(id, first_seq, &origin)?, self.through).map(Some)
+    }
+
+    fn alive(&mut self, id: ConversationId, head: &Head) -> Result<()> {
+        let head_key = key::head(id);
+        // A damaged one goes as it is, so that the damage is seen.
+        let stored = self.core.engine.get(&head_key)?;
+        let value = match (damage_of(self.core.stored_head(id))?, stored) {
+            (Err(_), Some(damaged)) => Some(damaged),
+            (Ok(None), _) => None,
+            _ => Some(record::seal(&head_key, head)?),
+        };
+        if let Some(value) = value {
+            self.pair(&head_key, &value)?;
+        }
+        self.fork_point(id, head.parent)?;
+        for key in index_keys(id, head) {
+            self.pair(&key, &[])?;
+        }
+        self.pairs(id, &[key::RECORD, key::RECEIPT, key::ITEM], head.next_seq)
+    }
+
+    /// Everything of these kinds, up to the head.
+    fn pairs(&mut self, id: ConversationId, kinds: &[u8], next_seq: u64) -> Result<()> {
+        let through = self.through;
+        for kind in kinds {
+            let prefix = key::prefix(*kind, id);
+            let mut result = Ok(());
+            self.core.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, value| {
+                result = then(key, value, next_seq, through).and_then(|value| {
+                    let pair = value.map_or(Ok(()), |value| self.out.pair(key, &value));
+                    pair.map_err(Error::io("write the backup"))
+                });
                 if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
             result?;
         }
         Ok(())
     }
+
+    /// What the parent of a fork keeps of it, as it is.
+    fn fork_point(&mut self, id: ConversationId, parent: Option<Parent>) -> Result<()> {
+        let Some(parent) = parent.filter(|parent| parent.at_seq > 0) else { return Ok(()) };
+        let key = key::fork(parent.id(), id);
+        let value = self.core.engine.get(&key)?;
+        value.map_or(Ok(()), |value| self.pair(&key, &value))
+    }
+
+    /// What others keep of a conversation of which nothing tells what it was forked from.
+    fn fork_points_of(&mut self, id: ConversationId) -> Result<()> {
+        let mut points = Vec::new();
+        self.core.engine.scan(&[key::FORK]..&key::after(&[key::FORK]), Order::Ascending, &mut |key, value| {
+            if key::parse_fork(key) == Some(id) {
+                points.push((key.to_vec(), value.to_vec()));
+            }
+            ControlFlow::Continue(())
+        })?;
+        points.into_iter().try_for_each(|(key, value)| self.pair(&key, &value))
+    }
+
+    fn pair(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.out.pair(key, value).map_err(Error::io("write the backup"))
+    }
 }
 
-/// Whether a pair belongs to what lies before the head.
-fn is_durable(key: &[u8], value: &[u8], next_seq: u64, id: ConversationId) -> bool {
-    match key.first() {
+/// A value as it was at the backup's moment, if it was there. What cannot be read was.
+fn then<'a>(key: &[u8], value: &'a [u8], next_seq: u64, through: u64) -> Result<Option<Cow<'a, [u8]>>> {
+    let was_there = match key.first() {
         Some(&key::RECEIPT) => record::open::<record::Receipt>("an idempotency record", key, value)
             .map_or(true, |receipt| receipt.last_seq < next_seq),
         Some(&key::ITEM) => key::parse_item(key).is_none_or(|seq| seq < next_seq),
         Some(&key::RECORD) => match key::parse_record(key) {
-            Some((_, first_seq)) if first_seq == next_seq => {
-                record::Record::open(id, first_seq, value).is_ok_and(|record| record.len() == 0)
+            // An origin without entries stands at the next seq itself.
+            Some((id, first_seq)) if first_seq >= next_seq => {
+                return Ok(origin_then(id, first_seq, value, through)?.map(Cow::Owned));
             }
             _ => true,
         },
         _ => true,
+    };
+    Ok(was_there.then_some(Cow::Borrowed(value)))
+}
+
+/// The origin of a fork without entries as it was: the fork's first entries may have taken its place since.
+fn origin_then(id: ConversationId, first_seq: u64, value: &[u8], through: u64) -> Result<Option<Vec<u8>>> {
+    let Ok(record) = Record::open(id, first_seq, value) else { return Ok(None) };
+    if record.len() == 0 {
+        return Ok((record.header.commit <= through).then(|| value.to_vec()));
     }
+    let is_later = record.header.commit > through;
+    let forked_before = |origin: &Origin| origin.parent.is_some() && born(origin.incarnation) < through;
+    let Some(origin) = record.header.origin.filter(|origin| is_later && forked_before(origin)) else { return Ok(None) };
+    let (base, next_message_index) = (origin.first_message_index, origin.first_message_index);
+    let (time, commit) = (origin.created, born(origin.incarnation) + 1);
+    let origin = Some(origin);
+    let header = Header { time, base, next_message_index, commit, cut: false, deleted: false, origin };
+    record::seal_record(id, first_seq, &header, Body::new()).map(|(_, value)| Some(value))
+}
+
+fn exists(path: &Path) -> Error {
+    Error::InvalidInput(format!("{} exists already: name a new file", path.display()))
 }
 
 fn sync_parent(path: &Path) -> Result<()> {
@@ -162,7 +347,7 @@ pub(crate) fn restore(
 ) -> Result<BackupSummary> {
     let (input, size) = open(path)?;
     let mut is_empty = true;
-    engine.scan(&[]..&[u8::MAX; 32], Order::Ascending, &mut |_, _| {
+    engine.keys(&[]..&[u8::MAX; 32], Order::Ascending, &mut |_, _| {
         is_empty = false;
         ControlFlow::Break(())
     })?;
@@ -195,7 +380,7 @@ pub(crate) fn restore(
     target.put(&key, &value);
     target.batch.remove(restoring);
     target.write()?;
-    Ok(BackupSummary { conversations, bytes: size })
+    Ok(BackupSummary { conversations, unreadable: 0, bytes: size })
 }
 
 struct Target<'a> {

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
 
 use super::core::{COMMIT, Core};
 use super::state::{Pending, Room, Signal, State, Unsealed, Waiter};
-use crate::embedded::engine::{Batch, Directory};
+use super::sync::{self, MutexGuard};
+use crate::embedded::engine::{Batch, Directory, LARGE_BYTES};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 use crate::record::{self, Commit, Head, key};
@@ -38,9 +40,9 @@ impl Core {
             let mut batch = state.take();
             let last = state.commit;
             drop(state);
-            let start = Instant::now();
+            let start = sync::now();
             let result = self.commit(last, &mut batch);
-            let taken = start.elapsed();
+            let taken = sync::now() - start;
             let mut state = self.lock();
             state.crowd = batch.iter().chain(&state.queue).filter(|pending| pending.waiter.is_some()).count();
             state.patience = (taken / 4).min(PATIENCE);
@@ -68,6 +70,7 @@ impl Core {
             state.held_back &= !held_back;
             let late = stop && next.is_none() && state.due > 0;
             let (tailing, waiting) = (state.tailing > 0, state.waiting > 0);
+            let woken = state.followers.take_woken();
             drop(state);
             // First the next leader, so that it commits while the others wake up.
             if let Some(next) = next.filter(|_| stop) {
@@ -87,6 +90,7 @@ impl Core {
             if tailing {
                 self.published.notify_all();
             }
+            woken.into_iter().for_each(Waker::wake);
             if stop {
                 return result.map(|_| ()).map_err(|error| Error::Poisoned { cause: error.to_string() });
             }
@@ -117,15 +121,16 @@ impl Core {
 
     fn write(&self, last: Commit, pending: &mut [Pending]) -> Result<Commit> {
         let mut commit = Commit { number: last.number + 1, ..last };
-        let mut batch = Batch::default();
+        let (mut batch, mut rewrites) = (Batch::default(), false);
         let mut heads: HashMap<ConversationId, Option<Arc<Head>>> = HashMap::new();
         for pending in pending {
             if let Some(Unsealed { conversation, first_seq, mut header, body }) = pending.record.take() {
                 header.commit = commit.number;
-                let values = record::seal_record(conversation, first_seq, &header, body)?;
-                batch.ops.extend(values.into_iter().map(|(key, value)| (key, Some(value))));
+                let (key, value) = record::seal_record(conversation, first_seq, &header, body)?;
+                batch.put(key, value);
             }
             batch.ops.append(&mut pending.ops);
+            rewrites |= pending.rewrites || pending.before.as_ref().is_some_and(|head| head.size() > LARGE_BYTES / 2);
             if let Some((id, head)) = &pending.head {
                 commit.count(pending.before.as_deref(), head.as_deref());
                 heads.insert(*id, head.clone());
@@ -147,7 +152,7 @@ impl Core {
         let key = key::meta(COMMIT);
         let value = record::seal(&key, &commit)?;
         batch.put(key, value);
-        self.engine.write(batch)?;
+        if rewrites { self.engine.rewrite(batch) } else { self.engine.write(batch) }?;
         self.engine.sync()?;
         let watermark = self.engine.directory().map(Directory::watermark);
         watermark.map_or(Ok(()), |watermark| watermark.set(commit.number)).map(|()| commit)

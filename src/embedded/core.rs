@@ -1,16 +1,17 @@
 //! What the log's threads share, and the slots of the conversations in use.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, PoisonError};
 
 use super::state::{Phase, Slot, State};
+use super::sync::{Condvar, Mutex, MutexGuard};
 use super::ticker::Ticker;
 use crate::embedded::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::log::Health;
-use crate::model::{ConversationId, Name, Timestamp};
-use crate::record::{Head, Tombstone, key};
+use crate::model::{ConversationId, Timestamp};
+use crate::record::Head;
 
 /// The store's key of its last commit.
 pub(super) const COMMIT: &str = "commit";
@@ -20,6 +21,9 @@ pub(super) const STORE: &str = "store";
 pub(super) const EPOCH: &str = "epoch";
 /// The store's key that is present while a restore is under way.
 pub(super) const RESTORING: &str = "restoring";
+
+/// The store's key of what it had lost when it was backed up.
+pub(super) const LOST: &str = "lost";
 
 /// Slots of idle conversations that are kept, so that their heads need not be read again.
 const IDLE_SLOTS: usize = 10_000;
@@ -44,6 +48,16 @@ pub(crate) struct Core {
     pub(super) published: Condvar,
     /// One fork or deletion at a time.
     pub(super) structure: Mutex<()>,
+    /// Every fork is known to its parent: it was looked at since the store was opened.
+    pub(super) proved: AtomicBool,
+    /// How many conversations were deleted since the store was opened.
+    pub(super) erased: AtomicU64,
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Embedded").field("engine", &self.engine).field("epoch", &self.epoch).finish_non_exhaustive()
+    }
 }
 
 /// Keeps a conversation's slot in memory.
@@ -73,6 +87,8 @@ impl Core {
             room: Condvar::new(),
             published: Condvar::new(),
             structure: Mutex::new(()),
+            proved: AtomicBool::new(false),
+            erased: AtomicU64::new(0),
         }
     }
 
@@ -85,49 +101,7 @@ impl Core {
     pub(super) fn enter(&self, phase: Phase) {
         self.lock().phase = phase;
         self.room.notify_all();
-        self.published.notify_all();
-    }
-
-    /// Waits until the published head of a conversation's incarnation is past a seq. False: the timeout passed, or it was
-    /// stopped.
-    ///
-    /// # Errors
-    /// `NotFound` if the conversation was deleted, whatever was made under its name since; `Closed` if the store is, and
-    /// there is nothing new.
-    pub(crate) fn wait_for(
-        &self,
-        name: &Name,
-        incarnation: u64,
-        seq: u64,
-        timeout: Duration,
-        stopped: &AtomicBool,
-    ) -> Result<bool> {
-        let id = name.id();
-        let _pin = self.pin(id)?;
-        let mut state = self.lock();
-        state.tailing += 1;
-        let (mut is_gone, mut news, mut closed) = (false, false, false);
-        let waited = self.published.wait_timeout_while(state, timeout, |state| {
-            closed = state.phase == Phase::Closed;
-            let head = state.slot(id).published.as_ref().filter(|head| head.incarnation == incarnation);
-            is_gone = head.is_none();
-            news = head.is_some_and(|head| head.next_seq > seq.saturating_add(1));
-            !is_gone && !news && !closed && !stopped.load(Ordering::Acquire)
-        });
-        (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        state.tailing -= 1;
-        drop(state);
-        match (is_gone, news) {
-            (true, _) => Err(Error::no_conversation(name)),
-            (false, false) if closed => Err(Error::Closed),
-            (false, news) => Ok(news),
-        }
-    }
-
-    /// Lets every waiting tail look again.
-    pub(crate) fn wake_tails(&self) {
-        let _state = self.lock();
-        self.published.notify_all();
+        self.wake_all();
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -172,25 +146,9 @@ impl Core {
         Ok(Slot { queued: head.clone(), published: head, reserved, ..Slot::default() })
     }
 
-    /// The head that readers see, and the messages whose writers live: both as of one moment, so that a message that is
-    /// finished meanwhile is not taken for one that was interrupted.
-    pub(super) fn published(&self, id: ConversationId) -> Result<Option<(Arc<Head>, Vec<u64>)>> {
-        let _pin = self.pin(id)?;
-        let mut state = self.lock();
-        let slot = state.slot(id);
-        Ok(slot.published.clone().map(|head| (head, slot.writers.keys().copied().collect())))
-    }
-
     /// The head that readers see.
     pub(crate) fn published_head(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
         let _pin = self.pin(id)?;
         Ok(self.lock().slot(id).published.clone())
-    }
-
-    /// What is known of a conversation that was deleted, while something of it is left.
-    pub(super) fn tombstone(&self, id: ConversationId) -> Result<Option<Tombstone>> {
-        let key = key::tombstone(id);
-        let bytes = self.engine.get(&key)?;
-        bytes.map(|bytes| Tombstone::open(&key, &bytes)).transpose()
     }
 }

@@ -1,67 +1,122 @@
 //! Deletion: the head goes first, then the records in small batches. What a crash cuts off is finished on opening.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
 
 use super::core::Core;
+use super::heads::damage_of;
 use super::place::index_ops;
+use super::read::Item;
 use super::segments::Segment;
 use super::state::Pending;
 use super::writer::Closed;
 use crate::embedded::engine::{Batch, Order};
 use crate::error::Result;
 use crate::model::{ConversationId, Name};
-use crate::record::{self, ForkPoint, Record, Tombstone, key};
+use crate::record::{self, Head, Record, Replacement, Tombstone, key};
 
 /// Keys that are erased in one batch.
 const ERASE_KEYS: usize = 256;
+/// Bytes of values from which a batch is written: an engine may keep large values in many pieces.
+const ERASE_BYTES: usize = 4 * 1024 * 1024;
 
 type Write<'a> = &'a mut dyn FnMut(Batch) -> Result<()>;
 
 impl Core {
-    /// Erases a conversation; of one that has forks, what lies behind the highest fork point, and the rest with the last
+    /// Erases a conversation; of one that has forks, what lies after the highest fork point, and the rest with the last
     /// fork.
     pub(crate) fn delete(&self, name: &Name) -> Result<()> {
         let _structure = self.lock_structure();
         let id = name.id();
-        let frozen = self.freeze(id)?;
+        let write = &mut |batch: Batch| {
+            let state = self.lock();
+            state.check_writable()?;
+            self.queue_durable(state, Pending { ops: batch.ops, rewrites: true, ..Pending::default() })
+        };
+        self.lock().check_writable()?;
+        self.erased.fetch_add(1, Ordering::AcqRel);
+        self.prove_fork_points(write)?;
+        let frozen = match damage_of(self.freeze(id))? {
+            Ok(frozen) => frozen,
+            // What it was cannot be told: nothing of it is in use.
+            Err(_) => return self.delete_unknown(id, write),
+        };
         let head = frozen.head(name)?;
         let tombstone = key::tombstone(id);
         let value = record::seal(&tombstone, &Tombstone { parent: head.parent, incarnation: head.incarnation })?;
+        let mut pending = Pending { head: Some((id, None)), rewrites: true, ..Pending::default() };
+        index_ops(id, Some(&head), None, &mut pending.ops);
+        pending.ops.push((tombstone, Some(value)));
+        if self.forks(id)?.iter().any(|fork| fork.at_seq >= head.first_seq()) {
+            pending.ops.extend(self.marked_deleted(id, &head)?);
+        }
         frozen.close_writers(0, Closed::Deleted);
         let state = self.lock();
         state.check_writable()?;
-        let mut pending = Pending { head: Some((id, None)), ..Pending::default() };
-        index_ops(id, Some(&head), None, &mut pending.ops);
-        pending.ops.push((tombstone, Some(value)));
         self.queue_durable(state, pending)?;
-        self.settle(id, &mut |batch| {
-            let state = self.lock();
-            state.check_writable()?;
-            self.queue_durable(state, Pending { ops: batch.ops, ..Pending::default() })
-        })?;
+        // It is deleted from here on: its name is free once nothing of it is left.
+        self.lock().slot(id).reserved = true;
+        self.settle(id, write)?;
         let reserved = self.tombstone(id)?.is_some();
         self.lock().slot(id).reserved = reserved;
         Ok(())
+    }
+
+    /// Erases what is left of a conversation of which neither head nor first record tells what it was.
+    fn delete_unknown(&self, id: ConversationId, write: Write<'_>) -> Result<()> {
+        let mut batch = Batch::default();
+        for kind in [key::INDEX, key::TAG, key::UNFINISHED] {
+            self.engine.scan(&[kind]..&key::after(&[kind]), Order::Ascending, &mut |key, _| {
+                if key::conversation(key) == Some(id) {
+                    batch.remove(key.to_vec());
+                }
+                ControlFlow::Continue(())
+            })?;
+        }
+        let tombstone = key::tombstone(id);
+        let value = record::seal(&tombstone, &Tombstone { parent: None, incarnation: u64::MAX })?;
+        batch.put(tombstone, value);
+        batch.remove(key::head(id));
+        write(batch)?;
+        self.settle(id, write)
+    }
+
+    /// The first record of a conversation, marked, so that a lost tombstone does not bring it back. Nothing, if that record
+    /// cannot be read.
+    fn marked_deleted(&self, id: ConversationId, head: &Head) -> Result<Replacement> {
+        let first = head.first_seq();
+        let own = Segment { conversation: id, first, last: first, incarnation: head.incarnation, through: u64::MAX };
+        let mut marked = Ok(Replacement::new());
+        self.read(id, &[own], first..=first, Order::Ascending, &mut |item| {
+            if let Item::Record { record, .. } = item
+                && record.first_seq == first
+            {
+                marked = record::mark_deleted(id, record).map(|(key, value)| vec![(key, Some(value))]);
+            }
+            ControlFlow::Continue(())
+        })?;
+        marked
     }
 
     /// Erases what is left of a deleted conversation and no fork reads; then, of the one that it was forked from.
     fn settle(&self, id: ConversationId, write: Write<'_>) -> Result<()> {
         let mut next = Some(id);
         while let Some(id) = next.take() {
-            let Some(tombstone) = self.tombstone(id)? else { break };
-            let keep_to = self.forks(id)?.into_iter().map(|(_, at_seq)| at_seq).max();
+            // What cannot be told what it is stays, and `verify` reports it.
+            let Some(tombstone) = damage_of(self.tombstone(id))?.unwrap_or_default() else { break };
+            let keep_to = self.forks(id)?.into_iter().map(|fork| fork.at_seq).max();
             if let Some(keep_to) = keep_to {
-                self.erase_behind(id, &tombstone, keep_to, write)?;
+                self.erase_after(id, &tombstone, keep_to, write)?;
                 break;
             }
-            for kind in [key::RECORD, key::PART, key::RECEIPT, key::ITEM] {
+            for kind in [key::RECORD, key::RECEIPT, key::ITEM] {
                 let prefix = key::prefix(kind, id);
                 self.erase(prefix.clone(), &key::after(&prefix), write)?;
             }
             let mut batch = Batch::default();
-            if let Some(parent) = tombstone.parent.map(|parent| parent.id()) {
-                batch.remove(key::fork(parent, id));
-                next = Some(parent);
+            if let Some(parent) = tombstone.parent.filter(|parent| parent.at_seq > 0) {
+                batch.remove(key::fork(parent.id(), id));
+                next = Some(parent.id());
             }
             batch.remove(key::tombstone(id));
             write(batch)?;
@@ -70,39 +125,79 @@ impl Core {
         Ok(())
     }
 
-    /// Erases the entries of a deleted conversation above `keep_to`, its idempotency records, and nothing else.
-    fn erase_behind(&self, id: ConversationId, tombstone: &Tombstone, keep_to: u64, write: Write<'_>) -> Result<()> {
-        let first = tombstone.first_seq();
-        let segment = Segment { conversation: id, first, last: keep_to };
-        let next_message_index = self.next_message_index_at(&[segment], keep_to)?;
-        let mut cut = Ok(Vec::new());
-        self.record_at(&[segment], keep_to, &mut |record: &Record<'_>| {
-            if record.first_seq + record.len() > keep_to + 1 {
-                let parts = self.parts_of(id, record.first_seq)?;
-                cut = record::truncate(id, record, parts, keep_to, next_message_index);
-            }
-            Ok(())
-        })?;
-        let ops = cut?;
-        if !ops.is_empty() {
-            write(Batch { ops })?;
-        }
+    /// Erases the entries of a deleted conversation above `keep_to`, its idempotency records, and nothing else. A record
+    /// that cannot be read stays.
+    fn erase_after(&self, id: ConversationId, tombstone: &Tombstone, keep_to: u64, write: Write<'_>) -> Result<()> {
         let receipts = key::prefix(key::RECEIPT, id);
         self.erase(receipts.clone(), &key::after(&receipts), write)?;
+        let after = keep_to.saturating_add(1);
+        if self.has_record_from(id, after)? || self.is_cut_short(id, tombstone, keep_to)? {
+            if let Ok(ops) = damage_of(self.truncated(id, tombstone, keep_to))?
+                && !ops.is_empty()
+            {
+                write(Batch { ops })?;
+            }
+            self.erase(key::record(id, after), &key::after(&key::prefix(key::RECORD, id)), write)?;
+        }
         for keys in self.items_behind(id, keep_to)?.chunks(ERASE_KEYS) {
             write(Batch { ops: keys.iter().map(|key| (key.clone(), None)).collect() })?;
         }
-        self.erase(key::record(id, keep_to + 1), &key::after(&key::prefix(key::RECORD, id)), write)?;
-        self.erase(key::part(id, keep_to + 1, 0), &key::after(&key::prefix(key::PART, id)), write)
+        Ok(())
+    }
+
+    /// Whether something of a deleted conversation is left that no fork is known to read.
+    fn is_unsettled(&self, id: ConversationId) -> Result<bool> {
+        let Some(tombstone) = self.tombstone(id)? else { return Ok(false) };
+        let Some(keep_to) = self.forks(id)?.into_iter().map(|fork| fork.at_seq).max() else { return Ok(true) };
+        Ok(self.has_record_from(id, keep_to.saturating_add(1))?
+            || self.has_any(&key::prefix(key::RECEIPT, id))?
+            || self.is_cut_short(id, &tombstone, keep_to)?)
+    }
+
+    fn has_record_from(&self, id: ConversationId, seq: u64) -> Result<bool> {
+        let mut found = false;
+        let end = key::after(&key::prefix(key::RECORD, id));
+        self.engine.scan(&key::record(id, seq)..&end, Order::Ascending, &mut |_, _| {
+            found = true;
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
+    }
+
+    /// Whether the record that holds `keep_to` goes on after it.
+    fn is_cut_short(&self, id: ConversationId, tombstone: &Tombstone, keep_to: u64) -> Result<bool> {
+        let mut goes_on = false;
+        let read = self.record_at(&[kept(id, tombstone, keep_to)], keep_to, &mut |record: &Record<'_>| {
+            goes_on = record.first_seq + record.len() > keep_to.saturating_add(1);
+            Ok(())
+        });
+        Ok(damage_of(read)?.is_ok() && goes_on)
+    }
+
+    /// The record that holds `keep_to`, without what comes after it.
+    fn truncated(&self, id: ConversationId, tombstone: &Tombstone, keep_to: u64) -> Result<Replacement> {
+        let segment = kept(id, tombstone, keep_to);
+        let next_message_index = self.next_message_index_at(&[segment], keep_to)?;
+        let mut cut = Ok(Replacement::new());
+        self.record_at(&[segment], keep_to, &mut |record: &Record<'_>| {
+            if record.first_seq + record.len() > keep_to + 1 {
+                let truncated = record::truncate(id, record, keep_to, next_message_index);
+                cut = truncated.map(|(key, value)| vec![(key, Some(value))]);
+            }
+            Ok(())
+        })?;
+        cut
     }
 
     /// Removes a range of keys, in batches.
     fn erase(&self, start: Vec<u8>, end: &[u8], write: Write<'_>) -> Result<()> {
         loop {
-            let mut batch = Batch::default();
-            self.engine.scan(&start..end, Order::Ascending, &mut |key, _| {
+            let (mut batch, mut bytes) = (Batch::default(), 0);
+            self.engine.keys(&start..end, Order::Ascending, &mut |key, length| {
                 batch.remove(key.to_vec());
-                if batch.ops.len() == ERASE_KEYS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                bytes += length;
+                let is_full = batch.ops.len() == ERASE_KEYS || bytes >= ERASE_BYTES;
+                if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
             if batch.ops.is_empty() {
                 return Ok(());
@@ -111,30 +206,33 @@ impl Core {
         }
     }
 
-    /// The conversations that were forked from this one, and at which seq.
-    pub(super) fn forks(&self, id: ConversationId) -> Result<Vec<(ConversationId, u64)>> {
-        let prefix = key::prefix(key::FORK, id);
-        let mut forks = Ok(Vec::new());
-        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, value| {
-            let at_seq = ForkPoint::open(key, value).map(|point| point.at_seq);
-            match (at_seq, key::parse_fork(key), &mut forks) {
-                (Ok(at_seq), Some(child), Ok(forks)) => forks.push((child, at_seq)),
-                (Err(error), _, forks) => *forks = Err(error),
-                _ => {}
-            }
-            ControlFlow::Continue(())
-        })?;
-        forks
-    }
-
-    /// Finishes the deletions that a crash cut off. For opening only: nobody else writes.
+    /// Finishes the deletions that a crash cut off. For opening only: nobody else writes. Nothing is erased before it is
+    /// proved that no fork reads it.
     pub(super) fn finish_deletions(&self) -> Result<()> {
+        let mut unsettled = Vec::new();
         for id in self.ids(key::TOMBSTONE)? {
-            self.settle(id, &mut |batch| {
-                self.engine.write(batch)?;
-                self.engine.sync()
-            })?;
+            if damage_of(self.is_unsettled(id))?.unwrap_or(false) {
+                unsettled.push(id);
+            }
+        }
+        if unsettled.is_empty() {
+            return Ok(());
+        }
+        let write = &mut |batch| self.write_now(batch);
+        self.prove_fork_points(write)?;
+        for id in unsettled {
+            // What cannot be read stays, and `verify` reports it.
+            let _ = damage_of(self.settle(id, write))?;
         }
         Ok(())
     }
+}
+
+/// The entries of a deleted conversation that forks read.
+const fn kept(id: ConversationId, tombstone: &Tombstone, keep_to: u64) -> Segment {
+    let first = match tombstone.parent {
+        Some(parent) => parent.at_seq + 1,
+        None => 1,
+    };
+    Segment { conversation: id, first, last: keep_to, incarnation: tombstone.incarnation, through: u64::MAX }
 }

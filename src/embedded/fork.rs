@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use super::core::Core;
+use super::lineage::point_of;
+use super::names::Names;
 use super::place::index_ops;
-use super::segments::{Segment, owner};
+use super::segments::{Segment, segment_of};
 use super::state::{Pending, Unsealed};
 use crate::error::{Error, Result};
 use crate::log::Durability;
 use crate::log::limits::check_key;
 use crate::model::{ConversationId, Name};
-use crate::record::{self, Body, ForkPoint, Head, Header, Line, Origin, Parent, TitleSource, key};
+use crate::record::{self, Body, Head, Header, Line, Origin, Parent, TitleSource, key};
 
 impl Core {
     /// Makes a conversation that shares the entries up to `at_seq`.
@@ -27,7 +29,7 @@ impl Core {
         };
         let last = parent_head.next_seq - 1;
         let at_seq = at_seq.unwrap_or(last);
-        if at_seq == 0 || at_seq > last {
+        if at_seq > last {
             return Err(Error::NotFound {
                 what: format!("seq {at_seq} in conversation {parent}, whose last is {last}"),
             });
@@ -36,35 +38,19 @@ impl Core {
             // It is frozen here: to wait for it would never end.
             return Err(Error::NameTaken { conversation: child.clone(), actual: last });
         }
-        let segments = self.segments(parent_id, &parent_head)?;
-        let owner = owner(&segments, at_seq).unwrap_or(parent_id);
-        let (next_message_index, last_hide) = if at_seq == last {
-            (parent_head.next_message_index, parent_head.last_hide)
-        } else {
-            (self.next_message_index_at(&segments, at_seq)?, self.last_hide_at(&segments, &parent_head, at_seq)?)
-        };
-        let shared = self.parent_at(&segments, owner, at_seq)?;
-        let keeps_title = match parent_head.title_source {
-            TitleSource::Message(index) => index < next_message_index && last_hide == parent_head.last_hide,
-            TitleSource::Caller | TitleSource::Pending => true,
-        };
+        let (shared, past) = self.past(parent_id, &parent_head, at_seq)?;
         let now = self.now();
         let mut head = Head {
             next_seq: at_seq + 1,
-            next_message_index,
-            last_hide,
-            last_meta: parent_head.last_meta,
             created: now,
             last_activity: now,
             incarnation: 0,
             owner: child.owner().unwrap_or_default().to_owned(),
             key: child.key().map(str::to_owned),
             parent: Some(shared),
-            title: parent_head.title.clone().filter(|_| keeps_title),
-            title_source: if keeps_title { parent_head.title_source } else { TitleSource::Pending },
-            tags: parent_head.tags.clone(),
             open: Vec::new(),
             interrupted: Vec::new(),
+            ..past
         };
         let id = child.id();
         let _pin = self.pin(id)?;
@@ -80,41 +66,88 @@ impl Core {
             incarnation: head.incarnation,
             created: now,
             parent: head.parent,
-            last_hide,
+            last_hide: head.last_hide,
             last_meta: head.last_meta,
-            first_message_index: next_message_index,
+            first_message_index: head.next_message_index,
         };
-        let base = next_message_index;
+        let (base, next_message_index) = (head.next_message_index, head.next_message_index);
         let header =
             Header { time: now, base, next_message_index, commit: 0, cut: false, deleted: false, origin: Some(origin) };
         let record = Unsealed { conversation: id, first_seq: at_seq + 1, header, body: Body::new() };
         let mut pending = Pending { record: Some(record), ..Pending::default() };
-        let fork = key::fork(owner, id);
-        let point = ForkPoint { at_seq, parent: shared.incarnation, child: head.incarnation };
-        let value = record::seal(&fork, &point)?;
-        pending.ops.push((fork, Some(value)));
+        if at_seq > 0 {
+            let fork = key::fork(shared.id(), id);
+            let value = record::seal(&fork, &point_of(shared, head.incarnation))?;
+            pending.ops.push((fork, Some(value)));
+        }
         index_ops(id, None, Some(&head), &mut pending.ops);
         pending.head = Some((id, Some(Arc::new(head))));
         self.queue_durable(state, pending)
     }
 
-    /// What a fork at `at_seq`, which stands in the log of `owner`, is bound to.
-    fn parent_at(&self, segments: &[Segment], owner: ConversationId, at_seq: u64) -> Result<Parent> {
+    /// What a fork at `at_seq` is bound to, and the head as it was there, as far as a fork takes it over: what its records
+    /// would give.
+    fn past(&self, id: ConversationId, head: &Head, at_seq: u64) -> Result<(Parent, Head)> {
+        if at_seq == 0 {
+            let shared = Parent { conversation: *id.as_bytes(), at_seq, incarnation: head.incarnation, commit: 0 };
+            let mut past = Head { next_message_index: 0, last_hide: 0, last_meta: 0, ..head.clone() };
+            Names::default().give(&mut past);
+            return Ok((shared, past));
+        }
+        let segments = self.segments(id, head)?;
+        let segment = segment_of(&segments, at_seq);
+        let (owner, incarnation) =
+            segment.map_or((id, head.incarnation), |segment| (segment.conversation, segment.incarnation));
         let mut commit = 0;
-        self.record_at(segments, at_seq, &mut |record| {
+        self.record_at(&segments, at_seq, &mut |record| {
             commit = record.header.commit;
             Ok(())
         })?;
-        let incarnation = self.incarnation_of(owner)?;
-        Ok(Parent { conversation: *owner.as_bytes(), at_seq, incarnation, commit })
+        let shared = Parent { conversation: *owner.as_bytes(), at_seq, incarnation, commit };
+        if at_seq + 1 == head.next_seq {
+            return Ok((shared, head.clone()));
+        }
+        let mut past = Head {
+            next_message_index: self.next_message_index_at(&segments, at_seq)?,
+            last_hide: self.last_hide_at(&segments, head, at_seq)?,
+            last_meta: self.last_meta_at(&segments, head, at_seq)?,
+            ..head.clone()
+        };
+        let is_as_it_was = (past.last_hide, past.last_meta) == (head.last_hide, head.last_meta)
+            && match head.title_source {
+                // A message before the last one is there whole.
+                TitleSource::Message(index) => index + 1 < past.next_message_index,
+                TitleSource::Caller => true,
+                TitleSource::Pending => false,
+            };
+        if !is_as_it_was {
+            self.names(id, &segments, at_seq)?.give(&mut past);
+        }
+        Ok((shared, past))
     }
 
-    /// The incarnation of a conversation, or of what is left of one that was deleted.
-    fn incarnation_of(&self, id: ConversationId) -> Result<u64> {
-        if let Some(head) = self.stored_head_or(id, Self::own_head)? {
-            return Ok(head.incarnation);
+    /// The last meta entry at or before `at_seq`.
+    fn last_meta_at(&self, segments: &[Segment], head: &Head, at_seq: u64) -> Result<u64> {
+        let mut last = head.last_meta;
+        while last > at_seq {
+            let mut previous = None;
+            self.record_at(segments, last, &mut |record| {
+                for line in record.lines() {
+                    match line? {
+                        (seq, Line::Meta(meta)) if seq == last => previous = Some(meta.previous),
+                        _ => {}
+                    }
+                }
+                Ok(())
+            })?;
+            // A chain that does not go back would never end.
+            last = previous.filter(|previous| *previous < last).ok_or_else(|| Error::Corrupt {
+                conversation: segments.last().map(|segment| segment.conversation),
+                seq: Some(last),
+                detail: "a change of what is known about the conversation is expected here".to_owned(),
+            })?;
         }
-        self.tombstone(id)?.map(|tombstone| tombstone.incarnation).ok_or_else(|| Error::no_conversation(id))
+        Ok(last)
     }
 
     /// The index of the next message as it was right after `at_seq`.

@@ -96,6 +96,7 @@ impl Core {
         state.check_writable()?;
         let draft = Draft { name, body, messages: 0, base: None, said: &[] };
         let mut placed = self.place(&mut state, frozen.pin.id, draft, change);
+        placed.pending.rewrites = !ops.is_empty();
         placed.pending.ops.extend(ops);
         self.queue(state, placed, Durability::Durable)
     }

@@ -1,60 +1,214 @@
-//! Heads as the engine has them, or as they are derived where damage took them.
+//! Which conversations there are, as the engine has it: what a head says, proved by what hangs on it.
 
 use std::ops::ControlFlow;
 
 use super::core::Core;
+use super::place::{born, index_keys};
+use super::segments::{Segment, set_aside};
 use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
-use crate::record::{Head, Record, key};
+use crate::record::{ForkPoint, Head, Header, Origin, Record, Tombstone, key};
+
+/// What a name stands for.
+#[derive(Debug)]
+pub(super) enum Standing {
+    /// Nothing.
+    Vacant,
+    /// A conversation that was deleted; its entries wait for the forks that read them.
+    Deleted(Tombstone),
+    /// A conversation.
+    Alive(Box<Head>),
+}
+
+/// What kept a value from being read. What cannot be read at all is another matter.
+fn is_damage(error: &Error) -> bool {
+    matches!(error, Error::Corrupt { .. } | Error::UnsupportedVersion { .. })
+}
+
+/// What was read, or what kept it from being read; an error of the engine stays one.
+pub(super) fn damage_of<T>(read: Result<T>) -> Result<std::result::Result<T, Error>> {
+    match read {
+        Ok(value) => Ok(Ok(value)),
+        Err(error) if is_damage(&error) => Ok(Err(error)),
+        Err(error) => Err(error),
+    }
+}
 
 impl Core {
-    /// The head in the engine: it may be ahead of what is durable. One that is damaged or missing is derived from the
-    /// records.
-    pub(super) fn stored_head(&self, id: ConversationId) -> Result<Option<Head>> {
-        self.stored_head_or(id, Self::derived_head)
+    /// The conversation of a name: none, if it is deleted or was never made.
+    ///
+    /// # Errors
+    /// `Corrupt` if what is there does not tell.
+    pub(super) fn sound_head(&self, id: ConversationId) -> Result<Option<Head>> {
+        Ok(match self.standing(id)? {
+            Standing::Alive(head) => Some(*head),
+            Standing::Vacant | Standing::Deleted(_) => None,
+        })
     }
 
-    /// The head in the engine, or what is derived in place of one that is damaged or missing.
-    pub(super) fn stored_head_or(
+    /// What is known of a conversation that was deleted, while something of it is left.
+    pub(super) fn tombstone(&self, id: ConversationId) -> Result<Option<Tombstone>> {
+        Ok(match self.standing(id)? {
+            Standing::Deleted(tombstone) => Some(tombstone),
+            Standing::Vacant | Standing::Alive(_) => None,
+        })
+    }
+
+    /// The head in the engine, as it is; damage is an error.
+    pub(super) fn stored_head(&self, id: ConversationId) -> Result<Option<Head>> {
+        let key = key::head(id);
+        self.engine.get(&key)?.map(|bytes| Head::open(&key, &bytes)).transpose()
+    }
+
+    /// What a name stands for.
+    pub(super) fn standing(&self, id: ConversationId) -> Result<Standing> {
+        let tombstone_key = key::tombstone(id);
+        let tombstone = self.engine.get(&tombstone_key)?.map(|bytes| Tombstone::open(&tombstone_key, &bytes));
+        let head = damage_of(self.stored_head(id))?;
+        if let Ok(Some(head)) = &head
+            && !self.is_stale(id, head, tombstone.as_ref())?
+        {
+            return self.grown(id, head).map(|head| Standing::Alive(Box::new(head)));
+        }
+        let first = self.origin(id)?;
+        let header = first.as_ref().filter(|header| header.origin.is_some());
+        let origin = header.and_then(|header| header.origin.as_ref());
+        match (tombstone, header, origin) {
+            // A conversation that was made since.
+            (Some(Ok(tombstone)), Some(header), Some(origin))
+                if origin.incarnation > tombstone.incarnation && !header.deleted => {}
+            (Some(Ok(tombstone)), ..) => return Ok(Standing::Deleted(tombstone)),
+            (_, Some(header), Some(origin)) if header.deleted => {
+                let Origin { parent, incarnation, .. } = origin;
+                return Ok(Standing::Deleted(Tombstone { parent: *parent, incarnation: *incarnation }));
+            }
+            (Some(Err(_)), ..) => return Ok(Standing::Deleted(Tombstone { parent: None, incarnation: 0 })),
+            (None, ..) => {}
+        }
+        self.derived_standing(id, head, origin.is_some())
+    }
+
+    /// What a name stands for that has no head, or one that is damaged or of an earlier conversation.
+    fn derived_standing(
         &self,
         id: ConversationId,
-        derived: impl FnOnce(&Self, ConversationId) -> Result<Option<Head>>,
-    ) -> Result<Option<Head>> {
-        let key = key::head(id);
-        let Some(bytes) = self.engine.get(&key)? else {
-            let is_lost = self.has_any(&key::prefix(key::RECORD, id))? && self.tombstone(id)?.is_none();
-            return if is_lost { derived(self, id) } else { Ok(None) };
+        head: std::result::Result<Option<Head>, Error>,
+        is_known: bool,
+    ) -> Result<Standing> {
+        if !self.has_any(&key::prefix(key::RECORD, id))? {
+            return match head {
+                Ok(None) => Ok(Standing::Vacant),
+                Ok(Some(_)) => Err(set_aside(id, None, "it has a head, and nothing that proves it")),
+                Err(error) => Err(set_aside(id, None, &detail(&error))),
+            };
+        }
+        let derived = if is_known { self.derived_head(id, None)? } else { None };
+        let Some(derived) = derived else {
+            return Err(set_aside(id, None, "neither its head nor its first record can be read"));
         };
-        match Head::open(&key, &bytes) {
-            Ok(head) => Ok(Some(head)),
-            Err(Error::Corrupt { detail, .. }) => match derived(self, id)? {
-                Some(head) => Ok(Some(head)),
-                None => Err(Error::Corrupt { conversation: Some(id), seq: None, detail }),
-            },
-            Err(error) => Err(error),
+        // Nothing of this conversation is left but its head; the records are of an earlier one.
+        if head.as_ref().is_ok_and(|head| head.as_ref().is_some_and(|head| head.incarnation >= derived.incarnation)) {
+            return Err(set_aside(id, None, "it has a head, and nothing that proves it"));
         }
+        // Without any head, the records may be those of a conversation that was deleted.
+        if matches!(head, Ok(None)) && !self.is_listed(id, &derived)? {
+            return Err(set_aside(id, None, "it has records, but no head and no place in the list"));
+        }
+        Ok(Standing::Alive(Box::new(derived)))
     }
 
-    /// The head in the engine, unless it ends before the records do: what would be appended behind it would overwrite
-    /// them.
-    pub(super) fn sound_head(&self, id: ConversationId) -> Result<Option<Head>> {
-        match self.stored_head(id)? {
-            Some(head) if self.has_entries_from(id, head.next_seq)? => {
-                Ok(self.derived_head(id)?.filter(|derived| derived.next_seq > head.next_seq).or(Some(head)))
+    /// Whether a head is of a conversation that was deleted: damage brings back what was erased.
+    fn is_stale(&self, id: ConversationId, head: &Head, tombstone: Option<&Result<Tombstone>>) -> Result<bool> {
+        if let Some(Ok(tombstone)) = tombstone
+            && tombstone.incarnation >= head.incarnation
+        {
+            return Ok(true);
+        }
+        let mut is_proved = false;
+        let (start, end) = (key::record(id, head.first_seq()), key::after(&key::prefix(key::RECORD, id)));
+        let mut is_stale = false;
+        self.engine.scan(&start..&end, Order::Ascending, &mut |key, value| {
+            let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
+            let header = Record::open(id, first_seq, value).map(|record| record.header);
+            let origin = header.as_ref().ok().and_then(|header| header.origin.as_ref());
+            let older = |origin: &Origin| origin.incarnation < head.incarnation;
+            match (&header, origin) {
+                (Ok(_), Some(origin)) if older(origin) => return ControlFlow::Continue(()),
+                (Ok(header), Some(origin)) => {
+                    is_stale = origin.incarnation != head.incarnation || header.deleted;
+                }
+                (Ok(header), None) if header.commit <= born(head.incarnation) => {
+                    return ControlFlow::Continue(());
+                }
+                _ => {}
             }
-            head => Ok(head),
+            is_proved = true;
+            ControlFlow::Break(())
+        })?;
+        if is_proved {
+            return Ok(is_stale);
         }
+        // A fork without entries of its own is known to its parent.
+        let Some(parent) = head.parent.filter(|parent| parent.at_seq > 0) else { return Ok(true) };
+        let key = key::fork(parent.id(), id);
+        let point = self.engine.get(&key)?.and_then(|bytes| ForkPoint::open(&key, &bytes).ok());
+        Ok(point.is_none_or(|point| point.child != head.incarnation))
     }
 
-    /// Whether a conversation has entries of its own from this seq on.
-    pub(super) fn has_entries_from(&self, id: ConversationId, seq: u64) -> Result<bool> {
+    /// The head, unless it ends before its records do: what would be appended after it would overwrite them.
+    fn grown(&self, id: ConversationId, head: &Head) -> Result<Head> {
+        if !self.has_entries_from(id, head)? {
+            return Ok(head.clone());
+        }
+        let derived = self.derived_head(id, Some(head))?;
+        Ok(derived.filter(|derived| derived.next_seq > head.next_seq).unwrap_or_else(|| head.clone()))
+    }
+
+    /// Whether a conversation has entries of its own that its head does not know of.
+    pub(super) fn has_entries_from(&self, id: ConversationId, head: &Head) -> Result<bool> {
         let mut found = false;
-        let start = key::record(id, seq);
-        self.engine.scan(&start..&key::after(&key::prefix(key::RECORD, id)), Order::Ascending, &mut |key, value| {
+        let own = Segment { incarnation: head.incarnation, ..Segment::all(id) };
+        let (start, end) = (key::record(id, head.next_seq), key::after(&key::prefix(key::RECORD, id)));
+        self.engine.scan(&start..&end, Order::Ascending, &mut |key, value| {
+            let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
             // The origin of a fork is a record without entries: it stands where the first one will.
-            let first_seq = key::parse_record(key).map_or(seq, |(_, first_seq)| first_seq);
-            found = first_seq > seq || Record::open(id, first_seq, value).map_or(true, |record| record.len() > 0);
+            found = Record::open(id, first_seq, value).is_ok_and(|record| own.accepts(&record) && record.len() > 0);
+            if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(found)
+    }
+
+    /// The header of a conversation's first record that can be read, if that record is its first: it has an origin.
+    pub(super) fn origin(&self, id: ConversationId) -> Result<Option<Header>> {
+        let mut found: Option<Header> = None;
+        let prefix = key::prefix(key::RECORD, id);
+        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, value| {
+            let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
+            match Record::open(id, first_seq, value).map(|record| record.header) {
+                Ok(header) => {
+                    found = Some(header);
+                    ControlFlow::Break(())
+                }
+                // What is damaged may have been the first record; one that comes later has no origin.
+                Err(_) => ControlFlow::Continue(()),
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Whether the list of conversations has it, at whatever place.
+    fn is_listed(&self, id: ConversationId, head: &Head) -> Result<bool> {
+        if let Some(place) = index_keys(id, head).first()
+            && self.engine.get(place)?.is_some()
+        {
+            return Ok(true);
+        }
+        // Its last entries may be missing: only damage comes here.
+        let mut found = false;
+        let all = key::index_of(&head.owner_digest());
+        self.engine.scan(&all..&key::after(&all), Order::Ascending, &mut |key, _| {
+            found = key::parse_index(key).is_some_and(|(_, _, listed)| listed == id);
             if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Ok(found)
@@ -63,10 +217,17 @@ impl Core {
     /// Whether there is a key that begins like this.
     pub(super) fn has_any(&self, prefix: &[u8]) -> Result<bool> {
         let mut found = false;
-        self.engine.scan(prefix..&key::after(prefix), Order::Ascending, &mut |_, _| {
+        self.engine.keys(prefix..&key::after(prefix), Order::Ascending, &mut |_, _| {
             found = true;
             ControlFlow::Break(())
         })?;
         Ok(found)
+    }
+}
+
+fn detail(error: &Error) -> String {
+    match error {
+        Error::Corrupt { detail, .. } => detail.clone(),
+        other => other.to_string(),
     }
 }

@@ -33,7 +33,7 @@ impl Core {
         let id = name.id();
         let frozen = self.freeze(id)?;
         let head = frozen.head(name)?;
-        let grouped = self.group(id, &head, Vec::new())?;
+        let grouped = self.group(id, &head)?;
         let stored = grouped.messages.iter().find(|stored| stored.index == message);
         let is_there = stored.is_some_and(|stored| chunk.is_none_or(|chunk| stored.chunk_indexes.contains(&chunk)));
         if !is_there {

@@ -1,6 +1,7 @@
 //! Messages whose program ended before it finished them: the next opening says so in the log.
 
 use super::core::Core;
+use super::heads::damage_of;
 use super::place::Draft;
 use crate::error::Result;
 use crate::log::Durability;
@@ -11,7 +12,10 @@ impl Core {
     /// Interrupts the messages that earlier openings of the store left open. For opening only: nobody else writes.
     pub(super) fn interrupt_left_open(&self) -> Result<()> {
         for id in self.ids(key::UNFINISHED)? {
-            let open = self.published_head(id)?.map(|head| head.open.clone()).unwrap_or_default();
+            // What a damaged head would be replaced by is not known to be all there was.
+            let Ok(Some(_)) = damage_of(self.stored_head(id))? else { continue };
+            let Ok(head) = damage_of(self.published_head(id))? else { continue };
+            let open = head.map(|head| head.open.clone()).unwrap_or_default();
             for message in open {
                 self.interrupt(id, message, InterruptCause::Reopened, Durability::Buffered)?;
             }

@@ -8,10 +8,8 @@ use super::read;
 use super::segments::Segment;
 use crate::embedded::engine::Order;
 use crate::error::Result;
-use crate::history::{Entry, EntryKind};
-use crate::log::Item;
-use crate::model::{ConversationId, Name};
-use crate::record::{self, Body, Head, Line, Record, Replacement, key};
+use crate::model::ConversationId;
+use crate::record::{self, Body, Line, Record, Replacement, key};
 
 /// What a record of these entries adds to the index.
 pub(super) fn ops(id: ConversationId, first_seq: u64, body: &Body) -> Replacement {
@@ -36,69 +34,22 @@ pub(super) fn keys_of(id: ConversationId, record: &Record<'_>, last: u64, keys: 
 }
 
 impl Core {
-    /// The first visible message, or chunk of one, with this item id.
-    pub(crate) fn find_item(&self, name: &Name, item: &str) -> Result<Option<Item>> {
-        let id = name.id();
-        let head = self.published_head(id)?.ok_or_else(|| crate::Error::no_conversation(name))?;
-        self.find_in(id, &head, item)
-    }
-
-    /// The same, in all conversations.
-    pub(crate) fn find_everywhere(&self, item: &str) -> Result<Vec<Item>> {
-        let mut found = Vec::new();
-        for id in self.ids(key::HEAD)? {
-            if let Some(head) = self.head_for_list(id)? {
-                found.extend(self.find_in(id, &head, item)?);
-            }
-        }
-        Ok(found)
-    }
-
-    fn find_in(&self, id: ConversationId, head: &Head, item: &str) -> Result<Option<Item>> {
-        let segments = self.segments(id, head)?;
-        for segment in &segments {
-            for seq in self.item_seqs(*segment, item)? {
-                let Some(entry) = self.entry_at(&segments, seq)? else { continue };
-                let Some(message_index) = entry.message_index.filter(|_| bears(&entry, item)) else { continue };
-                if self.is_visible(id, head, message_index)? {
-                    let chunk_index = entry.chunk_index.filter(|_| is_chunks(&entry, item));
-                    return Ok(Some(Item { conversation: id, key: head.key.clone(), message_index, chunk_index, seq }));
-                }
-            }
-        }
-        Ok(None)
-    }
-
     /// The seqs under which the index has an item id, in order.
-    fn item_seqs(&self, segment: Segment, item: &str) -> Result<Vec<u64>> {
+    pub(super) fn item_seqs(&self, segment: Segment, item: &str) -> Result<Vec<u64>> {
         let prefix = key::items(segment.conversation, &record::digest(item.as_bytes()));
         let mut seqs = Vec::new();
-        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
+        self.engine.keys(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
             seqs.extend(key::parse_item(key).filter(|seq| (segment.first..=segment.last).contains(seq)));
             ControlFlow::Continue(())
         })?;
         Ok(seqs)
     }
 
-    fn entry_at(&self, segments: &[Segment], seq: u64) -> Result<Option<Entry>> {
-        let mut entry = None;
-        self.record_at(segments, seq, &mut |record| {
-            for line in record.lines() {
-                let (at, line) = line?;
-                if at == seq {
-                    entry = Some(Entry::read(record, seq, &line)?);
-                }
-            }
-            Ok(())
-        })?;
-        Ok(entry)
-    }
-
     /// The keys that the index has of a conversation, up to `last`.
     pub(super) fn item_keys(&self, id: ConversationId, last: u64) -> Result<BTreeSet<Vec<u8>>> {
         let prefix = key::prefix(key::ITEM, id);
         let mut keys = BTreeSet::new();
-        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
+        self.engine.keys(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
             if key::parse_item(key).is_none_or(|seq| seq <= last) {
                 keys.insert(key.to_vec());
             }
@@ -115,7 +66,7 @@ impl Core {
 
     /// The keys that the index should have of a conversation's own records.
     pub(super) fn derived_item_keys(&self, id: ConversationId) -> Result<BTreeSet<Vec<u8>>> {
-        let all = Segment { conversation: id, first: 1, last: u64::MAX - 2 };
+        let all = Segment::all(id);
         let mut keys = BTreeSet::new();
         self.read(id, &[all], 1..=u64::MAX - 2, Order::Ascending, &mut |item| {
             if let read::Item::Record { record, .. } = item {
@@ -125,18 +76,4 @@ impl Core {
         })?;
         Ok(keys)
     }
-}
-
-fn is_chunks(entry: &Entry, item: &str) -> bool {
-    matches!(&entry.kind, EntryKind::Chunk { chunk, .. } if chunk.id.as_deref() == Some(item))
-}
-
-/// Whether an entry has the id itself, not only its digest.
-fn bears(entry: &Entry, item: &str) -> bool {
-    let header = match &entry.kind {
-        EntryKind::Chunk { header, .. } => header.as_deref(),
-        EntryKind::Begin { header } | EntryKind::Finish { header } => Some(&**header),
-        _ => None,
-    };
-    is_chunks(entry, item) || header.is_some_and(|header| header.metadata.id.as_deref() == Some(item))
 }

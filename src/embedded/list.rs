@@ -3,18 +3,15 @@
 use std::ops::ControlFlow;
 
 use super::core::Core;
+use super::heads::damage_of;
 use crate::embedded::engine::Order;
 use crate::error::Result;
+use crate::log::Problem;
 use crate::log::list::{ListItem, ListPage, ListQuery, Pager};
 use crate::model::ConversationId;
 use crate::record::{self, Head, key};
 
 impl Core {
-    /// What the list says of one conversation.
-    pub(crate) fn describe(&self, id: ConversationId) -> Result<Option<ListItem>> {
-        Ok(self.published_head(id)?.map(|head| ListItem::new(id, &head)))
-    }
-
     pub(crate) fn list(&self, query: &ListQuery) -> Result<ListPage> {
         let mut pager = Pager::new(query)?;
         match query.tags.first() {
@@ -32,7 +29,7 @@ impl Core {
             None => all.clone(),
         };
         let (mut result, mut current, mut found) = (Ok(()), None, Vec::new());
-        self.engine.scan(&start..&key::after(&all), Order::Ascending, &mut |key, _| {
+        self.engine.keys(&start..&key::after(&all), Order::Ascending, &mut |key, _| {
             let Some((_, second, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
             if current != Some(second) {
                 pager.add(current.unwrap_or(second), &mut found);
@@ -41,9 +38,10 @@ impl Core {
                     return ControlFlow::Break(());
                 }
             }
-            match self.head_for_list(id) {
+            match damage_of(self.head_for_list(id)) {
                 // No head: it is new and not durable yet, or it is being deleted.
-                Ok(head) => found.extend(head.map(|head| ListItem::new(id, &head))),
+                Ok(Ok(head)) => found.extend(head.map(|head| ListItem::new(id, &head))),
+                Ok(Err(error)) => pager.unreadable.push(Problem::from_error(id, &error)),
                 Err(error) => result = Err(error),
             }
             if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -55,13 +53,16 @@ impl Core {
     fn list_tagged(&self, query: &ListQuery, tag: &str, pager: &mut Pager<'_>) -> Result<()> {
         let prefix = key::tagged(&record::digest(query.owner.as_bytes()), &record::digest(tag.as_bytes()));
         let mut ids = Vec::new();
-        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
+        self.engine.keys(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
             ids.extend(key::parse_tag(key));
             ControlFlow::Continue(())
         })?;
         let mut found = Vec::new();
         for id in ids {
-            found.extend(self.head_for_list(id)?.map(|head| ListItem::new(id, &head)));
+            match damage_of(self.head_for_list(id))? {
+                Ok(head) => found.extend(head.map(|head| ListItem::new(id, &head))),
+                Err(error) => pager.unreadable.push(Problem::from_error(id, &error)),
+            }
         }
         found.sort_unstable_by_key(|item| std::cmp::Reverse(item.place()));
         for item in found {
@@ -79,7 +80,11 @@ impl Core {
             }
             let generation = state.generation;
             drop(state);
-            let head = self.stored_head(id)?;
+            // What is in the list is there; what damage did to its head is another matter.
+            let head = match damage_of(self.stored_head(id))? {
+                Ok(Some(head)) => Some(head),
+                Ok(None) | Err(_) => self.sound_head(id)?,
+            };
             let state = self.lock();
             if state.generation == generation && !state.slots.contains_key(&id) {
                 return Ok(head);

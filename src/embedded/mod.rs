@@ -11,24 +11,30 @@ mod commit;
 mod core;
 mod delete;
 pub(crate) mod engine;
+mod follow;
 mod fork;
 mod frozen;
 mod heads;
 mod hide;
 mod interrupt;
 mod items;
+mod lineage;
 mod list;
 mod meta;
+mod names;
 mod open;
 mod place;
 mod queue;
 mod read;
 mod rebuild;
+mod receipts;
 mod redact;
+mod seam;
 mod segments;
 mod state;
 mod stream;
 mod summarize;
+mod sync;
 #[cfg(test)]
 mod tests;
 mod ticker;
@@ -36,8 +42,7 @@ mod verify;
 mod writer;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crate::embedded::engine::Engine;
@@ -45,9 +50,9 @@ use crate::error::{Error, Result};
 
 pub(crate) use self::core::{Clock, Core};
 use self::state::Phase;
+use self::sync::{JoinHandle, Mutex};
 pub(crate) use backup::{check as check_backup, restore};
 pub(crate) use open::Opening;
-pub(crate) use writer::Writer;
 
 /// The log of all conversations, on an engine.
 pub(crate) struct Embedded {
@@ -57,10 +62,7 @@ pub(crate) struct Embedded {
 
 impl fmt::Debug for Embedded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Embedded")
-            .field("engine", &self.core.engine)
-            .field("epoch", &self.core.epoch)
-            .finish_non_exhaustive()
+        self.core.fmt(f)
     }
 }
 
@@ -68,7 +70,8 @@ impl Embedded {
     /// Opens the log on an engine. `window` is how long a buffered write may wait.
     pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, window: Duration, opening: Opening) -> Result<Self> {
         let core = Arc::new(open::open(engine, clock, opening)?);
-        let background = std::thread::Builder::new().name("conversation-store".to_owned()).spawn({
+        core.ticker.start();
+        let background = sync::spawn("conversation-store", {
             let core = Arc::clone(&core);
             move || {
                 while core.ticker.wait(window) {

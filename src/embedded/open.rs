@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use bincode::BorrowDecode;
 
-use super::core::{COMMIT, Clock, Core, EPOCH, RESTORING, STORE};
-use super::state::{Blocked, State};
+use super::core::{COMMIT, Clock, Core, EPOCH, LOST, RESTORING, STORE};
+use super::heads::damage_of;
+use super::place::born;
+use super::state::{Blocked, State, UNMARKED};
 use crate::embedded::engine::{Batch, Directory, Engine, MARKER, Order};
 use crate::error::{Error, Result};
 use crate::log::Health;
 use crate::model::ConversationId;
-use crate::record::{self, Commit, StoreInfo, key};
+use crate::record::{self, Commit, Head, Lost, Record, StoreInfo, key};
 
 /// How a log is opened.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,49 +25,53 @@ pub(crate) struct Opening {
     pub(crate) accept_loss: bool,
 }
 
+/// Commit numbers that are left out where the last one is not known: none is used twice.
+const UNKNOWN_COMMITS: u64 = 1 << 32;
+
+/// What belongs to the store as a whole, all of it read before anything is written.
+struct Found {
+    info: StoreInfo,
+    epoch: u64,
+    commit: Commit,
+    /// The newest commit that is known to have been acknowledged.
+    marked: Option<u64>,
+    watermark_lost: bool,
+    /// What is damaged and can be made again.
+    mended: Vec<String>,
+    /// Damage after which nobody can tell whether acknowledged data is missing.
+    unknown: Vec<String>,
+}
+
 pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> Result<Core> {
-    let store_key = key::meta(STORE);
-    let info: Option<StoreInfo> = match engine.get(&store_key)? {
-        Some(bytes) => Some(record::open("the store's marker", &store_key, &bytes)?),
-        None => None,
-    };
-    let info = match info {
-        Some(info) => check_version(info)?,
-        None => new_store(&*engine)?,
-    };
-    let epoch = meta::<u64>(&*engine, EPOCH)?.saturating_add(1);
-    record::check_number(EPOCH, epoch)?;
-    let commit = match meta::<Commit>(&*engine, COMMIT) {
-        Err(Error::Corrupt { .. }) if opening.accept_loss => Commit::default(),
-        commit => commit?,
-    };
-    record::check_number(COMMIT, commit.number)?;
-    let marked = engine.directory().and_then(|directory| directory.watermark().found());
+    let found = find(&*engine)?;
+    let Found { info, epoch, mut commit, marked, watermark_lost, mended, unknown } = found;
     let went_back = marked.filter(|marked| *marked > commit.number).map(|marked| (commit.number, marked));
-    // A store that exists has one: it was durable before the store was marked as such.
-    let is_unmarked = marked.is_none() && engine.directory().is_some_and(Directory::established);
     let blocked = if opening.read_only || engine.is_read_only() {
         Some(Blocked::ReadOnly)
     } else if engine.directory().is_some_and(Directory::disk_full) {
         Some(Blocked::DiskFull)
     } else if opening.accept_loss {
         None
+    } else if let Some(detail) = unknown.first() {
+        Some(Blocked::Damaged(detail.clone()))
     } else if let Some((from, to)) = went_back {
         Some(Blocked::WentBack { from, to })
-    } else if is_unmarked {
-        Some(Blocked::Unmarked)
     } else {
         None
     };
     let mut health = health_of(&*engine);
     let is_writable = blocked.is_none();
-    if is_writable {
-        note_opening(&*engine, &info, epoch)?;
-    } else {
-        (health.went_back, health.watermark_lost) = (went_back, is_unmarked);
+    health.damage = mended;
+    if !is_writable {
+        (health.went_back, health.watermark_lost) = (went_back, watermark_lost);
+        health.damage.extend(unknown.iter().filter(|detail| *detail != UNMARKED).cloned());
+    }
+    if is_writable && opening.accept_loss {
+        commit.number = next_number(&*engine, commit.number.max(marked.unwrap_or(0)), !unknown.is_empty())?;
     }
     let core = Core::new(engine, clock, epoch, health, State { commit, blocked, ..State::default() });
     if is_writable {
+        note_opening(&*core.engine, &info, epoch, opening.accept_loss)?;
         core.finish_deletions()?;
         core.repair(opening.accept_loss)?;
         if let Some(directory) = core.engine.directory().filter(|_| marked != Some(commit.number)) {
@@ -76,32 +82,134 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
     Ok(core)
 }
 
+/// Reads what belongs to the store as a whole.
+fn find(engine: &dyn Engine) -> Result<Found> {
+    let (mut mended, mut unknown) = (Vec::new(), Vec::new());
+    let named = engine.directory().and_then(Directory::store).and_then(|id| id.parse::<ConversationId>().ok());
+    let (info, is_new) = match damage_of(meta::<StoreInfo>(engine, STORE))? {
+        Ok(Some(info)) => (check_version(info)?, false),
+        Ok(None) if named.is_none() || is_empty(engine)? => (new_store(engine)?, true),
+        found => {
+            // The file in the directory names the store too.
+            let Some(id) = named else { return Err(unnamed(found.err())) };
+            mended.push("the store's marker among its data is damaged or missing".to_owned());
+            (StoreInfo { store_id: *id.as_bytes(), format_version: record::VERSION.into() }, false)
+        }
+    };
+    if let Some(named) = named.filter(|named| *named.as_bytes() != info.store_id) {
+        let id = ConversationId::from_bytes(info.store_id);
+        unknown.push(format!("its files are those of the store {id}, its file {MARKER} names the store {named}"));
+    }
+    let epoch = damage_of(meta::<u64>(engine, EPOCH))?;
+    if !is_new && !matches!(epoch, Ok(Some(_))) {
+        mended.push("the count of its openings is damaged or missing".to_owned());
+    }
+    let epoch = epoch.ok().flatten().unwrap_or(0).saturating_add(1);
+    record::check_number(EPOCH, epoch)?;
+    let commit = damage_of(meta::<Commit>(engine, COMMIT))?;
+    let is_lost = match &commit {
+        Ok(Some(commit)) => record::check_number(COMMIT, commit.number).is_err(),
+        Ok(None) => has_any(engine, key::HEAD)? || has_any(engine, key::RECORD)?,
+        Err(_) => true,
+    };
+    if is_lost {
+        unknown.push("the number of its last commit is damaged or missing".to_owned());
+    }
+    let commit = commit.ok().flatten().filter(|_| !is_lost).unwrap_or_default();
+    let lost = damage_of(meta::<Lost>(engine, LOST))?;
+    if lost.is_err() {
+        unknown.push("what it had lost when it was backed up cannot be read".to_owned());
+    }
+    let lost = lost.ok().flatten().unwrap_or_default();
+    unknown.extend(lost.unknown);
+    let watermark = engine.directory().map(Directory::watermark);
+    let noted = watermark.and_then(|watermark| watermark.of(&info.store_id));
+    // A store that exists has one: it was durable before the store was marked as such.
+    let watermark_lost = noted.is_none()
+        && (engine.directory().is_some_and(Directory::established)
+            || watermark.is_some_and(|watermark| watermark.is_of_another(&info.store_id)));
+    if watermark_lost {
+        unknown.push(UNMARKED.to_owned());
+    }
+    let marked = noted.max(Some(lost.acknowledged).filter(|number| *number > 0));
+    Ok(Found { info, epoch, commit, marked, watermark_lost, mended, unknown })
+}
+
+/// The number from which commits go on after a loss: no record has a higher one, and none that was lost.
+fn next_number(engine: &dyn Engine, known: u64, is_unknown: bool) -> Result<u64> {
+    let mut number = known;
+    engine.scan(&[key::RECORD]..&key::after(&[key::RECORD]), Order::Ascending, &mut |key, value| {
+        let Some((id, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
+        if let Ok(record) = Record::open(id, first_seq, value) {
+            number = number.max(record.header.commit);
+        }
+        ControlFlow::Continue(())
+    })?;
+    engine.scan(&[key::HEAD]..&key::after(&[key::HEAD]), Order::Ascending, &mut |key, value| {
+        number = number.max(Head::open(key, value).map_or(0, |head| born(head.incarnation)));
+        ControlFlow::Continue(())
+    })?;
+    let number = if is_unknown { number.saturating_add(UNKNOWN_COMMITS) } else { number };
+    record::check_number(COMMIT, number).map(|()| number)
+}
+
 /// Writes that the store exists, and that it was opened once more.
-fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64) -> Result<()> {
+fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64, accept_loss: bool) -> Result<()> {
     let mut batch = Batch::default();
     let (store_key, epoch_key) = (key::meta(STORE), key::meta(EPOCH));
     let (store, epoch) = (record::seal(&store_key, info)?, record::seal(&epoch_key, &epoch)?);
     batch.put(store_key, store);
     batch.put(epoch_key, epoch);
+    if accept_loss {
+        batch.remove(key::meta(LOST));
+    }
     engine.write(batch)?;
     engine.sync()?;
     let Some(directory) = engine.directory() else { return Ok(()) };
     directory.keep_ballast();
+    let id = ConversationId::from_bytes(info.store_id).to_string();
     if !directory.established() {
-        let commit: Commit = meta(engine, COMMIT)?;
-        directory.watermark().reset(commit.number)?;
-        directory.establish(info.format_version, &ConversationId::from_bytes(info.store_id).to_string())?;
+        let commit: Option<Commit> = meta(engine, COMMIT)?;
+        directory.watermark().reset(commit.unwrap_or_default().number)?;
+        directory.establish(info.format_version, &id)?;
+    } else if accept_loss && directory.store() != Some(&id) {
+        directory.establish(info.format_version, &id)?;
     }
     Ok(())
 }
 
-/// A value of the store as a whole.
-fn meta<T: Default + for<'a> BorrowDecode<'a, ()>>(engine: &dyn Engine, name: &str) -> Result<T> {
+/// A value of the store as a whole, if it is there.
+fn meta<T: for<'a> BorrowDecode<'a, ()>>(engine: &dyn Engine, name: &str) -> Result<Option<T>> {
     let key = key::meta(name);
-    match engine.get(&key)? {
-        Some(bytes) => record::open(name, &key, &bytes),
-        None => Ok(T::default()),
-    }
+    engine.get(&key)?.map(|bytes| record::open(name, &key, &bytes)).transpose()
+}
+
+fn has_any(engine: &dyn Engine, kind: u8) -> Result<bool> {
+    let mut found = false;
+    engine.scan(&[kind]..&key::after(&[kind]), Order::Ascending, &mut |_, _| {
+        found = true;
+        ControlFlow::Break(())
+    })?;
+    Ok(found)
+}
+
+fn is_empty(engine: &dyn Engine) -> Result<bool> {
+    let mut is_empty = true;
+    let visit = &mut |_: &[u8], _: &[u8]| {
+        is_empty = false;
+        ControlFlow::Break(())
+    };
+    engine.scan(&[]..&[u8::MAX; 32], Order::Ascending, visit)?;
+    Ok(is_empty)
+}
+
+/// A store of which nothing tells which one it is.
+fn unnamed(error: Option<Error>) -> Error {
+    error.unwrap_or_else(|| Error::Corrupt {
+        conversation: None,
+        seq: None,
+        detail: "nothing tells which store this is".to_owned(),
+    })
 }
 
 fn check_version(info: StoreInfo) -> Result<StoreInfo> {
@@ -125,12 +233,7 @@ fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
             ),
         });
     }
-    let mut is_empty = true;
-    let visit = &mut |_: &[u8], _: &[u8]| {
-        is_empty = false;
-        ControlFlow::Break(())
-    };
-    engine.scan(&[]..&[u8::MAX; 32], Order::Ascending, visit)?;
+    let is_empty = is_empty(engine)?;
     if engine.get(&key::meta(RESTORING))?.is_some() {
         return Err(Error::InvalidInput(format!(
             "{place}: a restore into it was cut off: remove it, then restore again"

@@ -33,13 +33,14 @@ pub(super) struct Placed {
 }
 
 impl Core {
-    /// A number that tells a conversation that is made now from others of its id, before and after it: made of what no two
-    /// of one store share.
+    /// A number that tells a conversation that is made now from others of its id, and from records that are older than it
+    /// is: the number of the last commit, then bits made of what no two of one store share.
     pub(super) fn incarnation(&self, state: &mut State, id: ConversationId, now: i64) -> u64 {
         state.made += 1;
         let made = [self.epoch.to_be_bytes(), state.made.to_be_bytes(), now.to_be_bytes()].concat();
-        let [a, b, c, d, e, f, g, h, ..] = record::digest(&[&made, id.as_bytes().as_slice()].concat());
-        u64::from_be_bytes([a, b, c, d, e, f, g, h])
+        let [.., a, b, c] = record::digest(&[&made, id.as_bytes().as_slice()].concat());
+        let any = u64::from(u32::from_be_bytes([0, a, b, c])) & ((1 << ANY_BITS) - 1);
+        (state.commit.number.min(u64::MAX >> ANY_BITS) << ANY_BITS) | any
     }
 
     /// Gives a draft its seqs and message indexes behind the queued head. `change`: what it does to the head beside moving
@@ -136,4 +137,12 @@ pub(super) fn index_ops(id: ConversationId, before: Option<&Head>, after: Option
     let (old, new) = (keys(before), keys(after));
     ops.extend(old.iter().filter(|key| !new.contains(key)).map(|key| (key.clone(), None)));
     ops.extend(new.iter().filter(|key| !old.contains(key)).map(|key| (key.clone(), Some(Vec::new()))));
+}
+
+/// The last bits of an incarnation, after the number of a commit.
+const ANY_BITS: u32 = 20;
+
+/// The last commit before an incarnation was made: its records are of later ones.
+pub(super) const fn born(incarnation: u64) -> u64 {
+    incarnation >> ANY_BITS
 }

@@ -1,10 +1,11 @@
 //! The way into the queue: who has to wait before a write is queued, and who after.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use super::core::Core;
 use super::place::Placed;
 use super::state::{Pending, Room, Signal, State, Waiter};
+use super::sync::MutexGuard;
 use crate::error::{Error, Result};
 use crate::log::{Durability, Receipt};
 use crate::model::ConversationId;
@@ -31,10 +32,15 @@ impl Core {
             if !full && !state.is_frozen(id) {
                 return Ok(state);
             }
-            if full {
-                self.ticker.hurry();
+            if full && !self.ticker.hurry() && !state.led {
+                // Nobody else makes room.
+                state.led = true;
+                drop(state);
+                self.lead(None)?;
+                state = self.lock();
+            } else {
+                state = self.wait_for_room(state);
             }
-            state = self.wait_for_room(state);
         }
     }
 

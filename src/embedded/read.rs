@@ -1,27 +1,16 @@
 //! Records back out, across forks.
 
-use std::borrow::Cow;
 use std::ops::{ControlFlow, RangeInclusive};
 
 use super::core::Core;
 use super::segments::Segment;
 use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
-use crate::history::Entry;
 use crate::history::{Grouped, Grouper};
+pub(crate) use crate::log::Reading as Item;
+use crate::log::{View, Visit};
 use crate::model::ConversationId;
-use crate::record::{self, Head, Record, key};
-
-/// What a reader is shown.
-#[derive(Debug)]
-pub(crate) enum Item<'a> {
-    /// A record; entries above `last` do not belong to the conversation. `own` unless it is an ancestor's.
-    Record { record: &'a Record<'a>, last: u64, own: bool },
-    /// Entries from this error's seq on cannot be read; later records may follow.
-    Damaged(Error),
-}
-
-type Visit<'a> = &'a mut dyn FnMut(Item<'_>) -> ControlFlow<()>;
+use crate::record::{Head, Record, key};
 
 impl Core {
     /// Shows the records that hold the seqs of a range.
@@ -56,99 +45,70 @@ impl Core {
         order: Order,
         visit: Visit<'_>,
     ) -> Result<ControlFlow<()>> {
-        let Segment { conversation, first, last } = segment;
+        let Segment { conversation, first, last, .. } = segment;
         if first > last {
             return Ok(ControlFlow::Continue(()));
         }
-        let start = if from > first { self.first_seq_at(conversation, first, from)? } else { first };
+        let start = if from > first { self.first_seq_at(&segment, from)? } else { first };
         let (lower, upper) = (key::record(conversation, start), key::record(conversation, last + 1));
         let mut run = Run { conversation, order, next: Some(if order == Order::Ascending { start } else { last }) };
-        let mut failed = None;
+        let mut show = |first_seq, value: &[u8]| match Record::open(conversation, first_seq, value) {
+            Ok(record) if !segment.accepts(&record) => visit(Item::Stray(stray(conversation, first_seq))),
+            Ok(record) => {
+                if let Some(gap) = run.step(first_seq, record.len()) {
+                    visit(Item::Damaged(gap))?;
+                }
+                visit(Item::Record { record: &record, last, own })
+            }
+            Err(error) if run.has_read(first_seq) => visit(Item::Stray(error)),
+            Err(error) => {
+                run.next = None;
+                visit(Item::Damaged(self.torn(conversation, first_seq, error)))
+            }
+        };
         let mut broke = ControlFlow::Continue(());
         self.engine.scan(&lower..&upper, order, &mut |key, value| {
             let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
-            let flow = self.with_record(conversation, first_seq, value, &mut |record| match record {
-                Ok(record) => {
-                    if let Some(gap) = run.step(first_seq, record.len()) {
-                        visit(Item::Damaged(gap))?;
-                    }
-                    visit(Item::Record { record, last, own })
-                }
-                Err(error @ (Error::Corrupt { .. } | Error::UnsupportedVersion { .. })) => {
-                    run.next = None;
-                    visit(Item::Damaged(error))
-                }
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            });
-            broke = flow;
-            flow
+            broke = show(first_seq, value);
+            broke
         })?;
-        match (failed, run.rest(start, last)) {
-            (Some(error), _) => Err(error),
-            (None, Some(gap)) if broke.is_continue() => Ok(visit(Item::Damaged(gap))),
-            (None, _) => Ok(broke),
+        match run.rest(start, last) {
+            Some(gap) if broke.is_continue() => Ok(visit(Item::Damaged(gap))),
+            _ => Ok(broke),
         }
     }
 
     /// The first seq of the record that holds `seq`, if it is there; `seq` if it is not.
-    fn first_seq_at(&self, conversation: ConversationId, first: u64, seq: u64) -> Result<u64> {
-        let (lower, upper) = (key::record(conversation, first), key::record(conversation, seq + 1));
+    fn first_seq_at(&self, segment: &Segment, seq: u64) -> Result<u64> {
+        let id = segment.conversation;
+        let (lower, upper) = (key::record(id, segment.first), key::record(id, seq + 1));
         let mut found = seq;
-        self.engine.scan(&lower..&upper, Order::Descending, &mut |key, _| {
-            found = key::parse_record(key).map_or(seq, |(_, first_seq)| first_seq);
-            ControlFlow::Break(())
+        self.engine.scan(&lower..&upper, Order::Descending, &mut |key, value| {
+            let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
+            match Record::open(id, first_seq, value) {
+                // What is none of its records says nothing of where they begin.
+                Ok(record) if !segment.accepts(&record) => ControlFlow::Continue(()),
+                // A record that ends before: the one that holds the seq is damaged, or missing.
+                Ok(record) if first_seq + record.len() <= seq => ControlFlow::Break(()),
+                Ok(_) => {
+                    found = first_seq;
+                    ControlFlow::Break(())
+                }
+                Err(_) => {
+                    found = found.min(first_seq);
+                    ControlFlow::Continue(())
+                }
+            }
         })?;
         Ok(found)
     }
 
-    /// Opens a record from its first value, and its further parts if there are any.
-    fn with_record(
-        &self,
-        conversation: ConversationId,
-        first_seq: u64,
-        value: &[u8],
-        visit: &mut dyn FnMut(Result<&Record<'_>>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let mut value = Cow::Borrowed(value);
-        loop {
-            let error = match self.whole(conversation, first_seq, &value) {
-                Ok(whole) => match Record::open(conversation, first_seq, &whole) {
-                    Ok(record) => return visit(Ok(&record)),
-                    Err(error) => error,
-                },
-                Err(error) => error,
-            };
-            // A redaction may have come between the first value and the others.
-            match self.engine.get(&key::record(conversation, first_seq)) {
-                Ok(Some(now)) if now != *value => value = Cow::Owned(now),
-                Ok(_) => return visit(Err(error)),
-                Err(error) => return visit(Err(error)),
-            }
+    /// Why the engine cannot give a record whole, if that is so: it says more than the checksum of what is there.
+    fn torn(&self, conversation: ConversationId, first_seq: u64, error: Error) -> Error {
+        match self.engine.get(&key::record(conversation, first_seq)) {
+            Err(torn @ Error::Corrupt { .. }) => at(torn, conversation, first_seq),
+            _ => error,
         }
-    }
-
-    /// All bytes of a record.
-    fn whole<'a>(&self, conversation: ConversationId, first_seq: u64, value: &'a [u8]) -> Result<Cow<'a, [u8]>> {
-        match record::parts(value).map_err(|error| at(error, conversation, first_seq))? {
-            0 => Ok(Cow::Borrowed(value)),
-            parts => self.join(conversation, first_seq, value, parts).map(Cow::Owned),
-        }
-    }
-
-    fn join(&self, conversation: ConversationId, first_seq: u64, value: &[u8], parts: u32) -> Result<Vec<u8>> {
-        let mut joined = value.to_vec();
-        for part in 0..parts {
-            let bytes = self.engine.get(&key::part(conversation, first_seq, part))?.ok_or_else(|| Error::Corrupt {
-                conversation: Some(conversation),
-                seq: Some(first_seq),
-                detail: format!("part {part} of a record is missing"),
-            })?;
-            joined.extend_from_slice(&bytes);
-        }
-        Ok(joined)
     }
 
     /// Shows the one record that holds a seq.
@@ -162,8 +122,12 @@ impl Core {
         let id = segments.last().map_or(ConversationId::from_bytes([0; 16]), |segment| segment.conversation);
         self.read(id, segments, seq..=seq, Order::Ascending, &mut |item| {
             result = match item {
+                Item::Record { record, .. } if record.first_seq + record.len() <= seq => {
+                    return ControlFlow::Continue(());
+                }
                 Item::Record { record, .. } => visit(record),
                 Item::Damaged(error) => Err(error),
+                Item::Stray(_) => return ControlFlow::Continue(()),
             };
             ControlFlow::Break(())
         })?;
@@ -171,117 +135,38 @@ impl Core {
     }
 
     /// All messages, grouped, and what could not be read.
-    pub(super) fn group(&self, id: ConversationId, head: &Head, live: Vec<u64>) -> Result<Grouped> {
+    pub(super) fn group(&self, id: ConversationId, head: &Head) -> Result<Grouped> {
         let segments = self.segments(id, head)?;
-        let messages = usize::try_from(head.next_message_index).unwrap_or(usize::MAX);
-        let mut grouper = Grouper::new(self.epoch, live, messages);
+        let mut grouper = Grouper::new(self.epoch, Vec::new(), 0);
         self.read(id, &segments, 1..=head.next_seq - 1, Order::Ascending, &mut |item| {
             match item {
                 Item::Record { record, last, own } => grouper.push(record, last, own),
                 Item::Damaged(error) => grouper.damaged(error),
+                Item::Stray(_) => {}
             }
             ControlFlow::Continue(())
         })?;
         Ok(grouper.finish())
     }
 
-    /// The conversation as it is durable now.
-    pub(crate) fn load(&self, id: ConversationId, shown: &dyn std::fmt::Display) -> Result<Grouped> {
-        loop {
-            let (head, live) = self.published(id)?.ok_or_else(|| Error::no_conversation(shown))?;
-            let grouped = self.group(id, &head, live)?;
-            if grouped.damage.is_empty() || self.is_still(id, &head)? {
-                return Ok(grouped);
-            }
-        }
+    /// What readers may see of a conversation now: what is written later belongs to a later moment, and perhaps to another
+    /// conversation of that name.
+    pub(super) fn view(&self, id: ConversationId) -> Result<Option<View>> {
+        let _pin = self.pin(id)?;
+        let mut state = self.lock();
+        // Where nothing is written, the number of the last commit may be damaged.
+        let through = if state.blocked.is_some() { u64::MAX } else { state.commit.number };
+        let slot = state.slot(id);
+        let live = slot.writers.keys().copied().collect();
+        Ok(slot.published.clone().map(|head| View { id, head, live, epoch: self.epoch, through }))
     }
 
     /// Whether a conversation is the one whose head this was: what is missing in one that was deleted meanwhile, and made
     /// anew perhaps, is no damage.
-    fn is_still(&self, id: ConversationId, head: &Head) -> Result<bool> {
+    pub(super) fn is_still(&self, id: ConversationId, head: &Head) -> Result<bool> {
         let now = self.published_head(id)?;
-        Ok(now.is_some_and(|now| now.created == head.created && now.next_seq >= head.next_seq))
+        Ok(now.is_some_and(|now| now.incarnation == head.incarnation))
     }
-
-    /// Up to `limit` entries of a range, in that order of seqs. Damage is an error.
-    pub(crate) fn entries(
-        &self,
-        id: ConversationId,
-        shown: &dyn std::fmt::Display,
-        range: RangeInclusive<u64>,
-        order: Order,
-        limit: usize,
-    ) -> Result<Vec<Entry>> {
-        loop {
-            let head = self.published_head(id)?.ok_or_else(|| Error::no_conversation(shown))?;
-            let entries = self.entries_of(id, &head, &range, order, limit);
-            if entries.is_ok() || self.is_still(id, &head)? {
-                return entries;
-            }
-        }
-    }
-
-    fn entries_of(
-        &self,
-        id: ConversationId,
-        head: &Head,
-        range: &RangeInclusive<u64>,
-        order: Order,
-        limit: usize,
-    ) -> Result<Vec<Entry>> {
-        let segments = self.segments(id, head)?;
-        let mut entries = Vec::new();
-        let mut result = Ok(());
-        if limit == 0 {
-            return Ok(entries);
-        }
-        self.read(id, &segments, range.clone(), order, &mut |item| {
-            let read = match item {
-                Item::Record { record, last, .. } => {
-                    let wanted = *range.start()..=last.min(*range.end());
-                    collect(record, wanted, order, limit, &mut entries)
-                }
-                Item::Damaged(error) => Err(error),
-            };
-            match read {
-                Ok(()) if entries.len() < limit => ControlFlow::Continue(()),
-                other => {
-                    result = other;
-                    ControlFlow::Break(())
-                }
-            }
-        })?;
-        result.map(|()| entries)
-    }
-}
-
-/// Adds the entries of a record that lie in the range, up to `limit` in all: no others are read whole.
-fn collect(
-    record: &Record<'_>,
-    wanted: RangeInclusive<u64>,
-    order: Order,
-    limit: usize,
-    entries: &mut Vec<Entry>,
-) -> Result<()> {
-    let (mut first, mut last) = wanted.into_inner();
-    first = first.max(record.first_seq);
-    last = last.min((record.first_seq + record.len()).saturating_sub(1));
-    let before = entries.len();
-    let others = (limit - before).saturating_sub(1) as u64;
-    match order {
-        Order::Ascending => last = last.min(first.saturating_add(others)),
-        Order::Descending => first = first.max(last.saturating_sub(others)),
-    }
-    for line in record.lines() {
-        let (seq, line) = line?;
-        if (first..=last).contains(&seq) {
-            entries.push(Entry::read(record, seq, &line)?);
-        }
-    }
-    if order == Order::Descending {
-        entries.get_mut(before..).unwrap_or_default().reverse();
-    }
-    Ok(())
 }
 
 /// Whether record follows record without a gap.
@@ -309,6 +194,11 @@ impl Run {
         }
     }
 
+    /// Whether the entries from a seq on were read already. In descending order nobody knows.
+    fn has_read(&self, first_seq: u64) -> bool {
+        self.order == Order::Ascending && self.next.is_some_and(|next| first_seq < next)
+    }
+
     fn rest(&self, start: u64, last: u64) -> Option<Error> {
         match self.order {
             Order::Ascending => self.next.filter(|next| *next <= last).map(|next| self.gap(next)),
@@ -329,4 +219,9 @@ fn at(error: Error, conversation: ConversationId, first_seq: u64) -> Error {
         }
         other => other,
     }
+}
+
+fn stray(conversation: ConversationId, first_seq: u64) -> Error {
+    let detail = "a record of another conversation of this name, or one that was written after a loss".to_owned();
+    Error::Corrupt { conversation: Some(conversation), seq: Some(first_seq), detail }
 }

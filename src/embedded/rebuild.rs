@@ -1,58 +1,18 @@
-//! Heads, the listing index, the index of item ids and fork points, derived again from the records.
+//! Heads, the indexes and fork points, derived again from the records.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::core::{COMMIT, Core};
+use super::heads::{Standing, damage_of};
+use super::names::Names;
 use super::place::index_keys;
 use super::read::Item;
 use super::segments::Segment;
 use crate::embedded::engine::{Batch, Directory, Order};
-use crate::error::{Error, Result};
-use crate::history::Grouper;
-use crate::log::title::first_title;
+use crate::error::Result;
 use crate::model::ConversationId;
-use crate::record::{self, Commit, ForkPoint, Head, Line, Record, TitleSource, key};
-
-/// Title and tags as they are read from entries, in order of seq.
-struct Names {
-    /// The caller's.
-    title: Option<String>,
-    tags: Vec<String>,
-    /// Whose first user text is the title where the caller gave none.
-    messages: Grouper,
-}
-
-impl Names {
-    fn new(epoch: u64) -> Self {
-        Self { title: None, tags: Vec::new(), messages: Grouper::new(epoch, Vec::new(), 0) }
-    }
-
-    /// Takes a record; entries above `last` do not belong to the conversation. `own` unless it is an ancestor's.
-    fn read(&mut self, record: &Record<'_>, last: u64, own: bool) {
-        for (_, line) in record.lines().filter_map(Result::ok).filter(|(seq, _)| *seq <= last) {
-            let Line::Meta(meta) = line else { continue };
-            if let Some(title) = meta.title {
-                self.title = title.map(str::to_owned);
-            }
-            if let Some(tags) = meta.tags {
-                self.tags = tags.into_iter().map(str::to_owned).collect();
-            }
-        }
-        self.messages.push(record, last, own);
-    }
-
-    fn give(self, head: &mut Head) {
-        head.tags = self.tags;
-        (head.title, head.title_source) = match self.title {
-            Some(title) => (Some(title), TitleSource::Caller),
-            None => match first_title(&self.messages.finish().messages) {
-                Some((index, title)) => (Some(title), TitleSource::Message(index)),
-                None => (None, TitleSource::Pending),
-            },
-        };
-    }
-}
+use crate::record::{self, Commit, Head, Line, Record, TitleSource, key};
 
 /// What an entry does to the head, beside moving it.
 fn replay(head: &mut Head, record: &Record<'_>, seq: u64, line: &Line<'_>) {
@@ -85,75 +45,59 @@ fn replay(head: &mut Head, record: &Record<'_>, seq: u64, line: &Line<'_>) {
 const REBUILD_BATCH: usize = 256;
 
 impl Core {
-    /// The head that the records of a conversation give, if it has any that can be read. Seqs of records that are damaged
-    /// at the end are not counted.
-    pub(super) fn derived_head(&self, id: ConversationId) -> Result<Option<Head>> {
-        let mut head = self.own_head(id)?;
-        if let Some(head) = &mut head {
-            self.inherit(id, head)?;
-        }
-        Ok(head)
+    /// The head that the records of a conversation give, if it has any that can be read. `known`: a head of it that can be
+    /// read; what its records do not tell is taken from there. Seqs of records that are damaged at the end are not counted.
+    pub(super) fn derived_head(&self, id: ConversationId, known: Option<&Head>) -> Result<Option<Head>> {
+        self.derived_head_at(id, known, u64::MAX)
     }
 
-    /// The head that a conversation's own records give: of a fork without the title and tags of its parent.
-    pub(super) fn own_head(&self, id: ConversationId) -> Result<Option<Head>> {
-        let all = Segment { conversation: id, first: 1, last: u64::MAX - 2 };
+    /// The same, as it was after a commit.
+    pub(super) fn derived_head_at(
+        &self,
+        id: ConversationId,
+        known: Option<&Head>,
+        through: u64,
+    ) -> Result<Option<Head>> {
+        let incarnation = known.map_or(0, |head| head.incarnation);
+        let mut all = Segment { incarnation, through, ..Segment::all(id) };
         let mut head: Option<Head> = None;
-        let mut names = Names::new(self.epoch);
-        self.read(id, &[all], 1..=u64::MAX - 2, Order::Ascending, &mut |item| {
-            let Item::Record { record, last, own } = item else { return ControlFlow::Continue(()) };
-            let head = head.get_or_insert_with(|| {
-                let origin = record.header.origin.as_ref();
-                Head {
-                    next_seq: record.first_seq,
-                    next_message_index: record.header.next_message_index,
-                    last_hide: origin.map_or(0, |origin| origin.last_hide),
-                    last_meta: origin.map_or(0, |origin| origin.last_meta),
-                    incarnation: origin.map_or(0, |origin| origin.incarnation),
-                    owner: origin.map(|origin| origin.owner.clone()).unwrap_or_default(),
-                    created: origin.map_or(record.header.time, |origin| origin.created),
-                    last_activity: record.header.time,
-                    key: origin.and_then(|origin| origin.key.clone()),
-                    parent: origin.and_then(|origin| origin.parent),
-                    title: None,
-                    title_source: TitleSource::Pending,
-                    tags: Vec::new(),
-                    open: Vec::new(),
-                    interrupted: Vec::new(),
-                }
-            });
+        let mut names = Names::default();
+        if incarnation == 0 {
+            let origin = self.origin(id)?.and_then(|header| header.origin);
+            all.incarnation = origin.map_or(0, |origin| origin.incarnation);
+        }
+        self.read(id, &[all], 1..=all.last, Order::Ascending, &mut |item| {
+            let Item::Record { record, last, .. } = item else { return ControlFlow::Continue(()) };
+            let head = head.get_or_insert_with(|| first_head(record, known));
             head.next_seq = record.first_seq + record.len();
             head.next_message_index = record.header.next_message_index;
             head.last_activity = head.last_activity.max(record.header.time);
             for (seq, line) in record.lines().filter_map(Result::ok) {
                 replay(head, record, seq, &line);
             }
-            names.read(record, last, own);
+            names.read(record, last);
             ControlFlow::Continue(())
         })?;
-        if let Some(head) = &mut head {
-            names.give(head);
-        }
+        let Some(mut head) = head else { return Ok(None) };
+        self.give_names(id, &mut head, names, through)?;
+        Ok(Some(head))
+    }
+
+    /// The head of a fork that has only its origin.
+    pub(super) fn head_of_origin(&self, id: ConversationId, origin: &Record<'_>, through: u64) -> Result<Head> {
+        let mut head = first_head(origin, None);
+        self.give_names(id, &mut head, Names::default(), through)?;
         Ok(head)
     }
 
-    /// Gives a fork's head, which its own records gave, the title and tags that all its entries give, as far as they can
-    /// be read.
-    fn inherit(&self, id: ConversationId, head: &mut Head) -> Result<()> {
-        if head.parent.is_none() {
-            return Ok(());
+    /// `own`: what its own records give.
+    fn give_names(&self, id: ConversationId, head: &mut Head, own: Names, through: u64) -> Result<()> {
+        let mut names = own;
+        if head.parent.is_some_and(|parent| parent.at_seq > 0) {
+            // A fork has title and tags of its parent, as they were at the fork point.
+            let segments = self.segments_through(id, head, through)?;
+            names = self.names(id, &segments, head.next_seq - 1)?;
         }
-        let segments = match self.segments(id, head) {
-            Err(Error::Corrupt { .. } | Error::UnsupportedVersion { .. }) => return Ok(()),
-            segments => segments?,
-        };
-        let mut names = Names::new(self.epoch);
-        self.read(id, &segments, 1..=head.next_seq - 1, Order::Ascending, &mut |item| {
-            if let Item::Record { record, last, own } = item {
-                names.read(record, last, own);
-            }
-            ControlFlow::Continue(())
-        })?;
         names.give(head);
         Ok(())
     }
@@ -176,71 +120,84 @@ impl Core {
     fn recount(&self) -> Result<()> {
         let mut commit = Commit { number: self.lock().commit.number, ..Commit::default() };
         for id in self.ids(key::HEAD)? {
-            commit.count(None, self.stored_head(id)?.as_ref());
+            if let Ok(Standing::Alive(head)) = damage_of(self.standing(id))? {
+                commit.count(None, Some(&head));
+            }
         }
         let key = key::meta(COMMIT);
         let mut batch = Batch::default();
         let value = record::seal(&key, &commit)?;
         batch.put(key, value);
-        self.engine.write(batch)?;
-        self.engine.sync()?;
+        self.write_now(batch)?;
         self.lock().commit = commit;
         Ok(())
     }
 
-    /// Writes the heads, entries of indexes and fork points that differ from what the records give. A head that promises more
-    /// than the records hold stays, unless the loss is accepted: reading tells what is missing.
+    /// Writes the heads and the entries of indexes that differ from what the records give. A head that promises more than
+    /// the records hold stays, unless the loss is accepted: reading tells what is missing. What does not tell which
+    /// conversation it was stays as it is.
     pub(super) fn rebuild_all(&self, accept_loss: bool) -> Result<()> {
-        let deleted = self.ids(key::TOMBSTONE)?;
         let mut ids: BTreeSet<ConversationId> = self.ids(key::RECORD)?;
         ids.extend(self.ids(key::HEAD)?);
-        ids.extend(self.ids(key::ITEM)?);
         let mut batch = Batch::default();
-        for id in ids.into_iter().filter(|id| !deleted.contains(id)) {
-            self.rebuild(id, accept_loss, &mut batch)?;
+        for id in ids {
+            if let Ok(Standing::Alive(head)) = damage_of(self.standing(id))? {
+                self.rebuild(id, *head, accept_loss, &mut batch)?;
+            }
             if batch.ops.len() >= REBUILD_BATCH {
-                self.engine.write(std::mem::take(&mut batch))?;
-                self.engine.sync()?;
+                self.write_now(std::mem::take(&mut batch))?;
             }
         }
-        self.engine.write(std::mem::take(&mut batch))?;
+        self.write_now(batch)?;
+        let mut batch = Batch::default();
+        for id in self.ids(key::ITEM)? {
+            // Of nobody: there are no records of it.
+            if matches!(damage_of(self.standing(id))?, Ok(Standing::Vacant)) {
+                self.rebuild_items(id, &mut batch)?;
+            }
+        }
         self.remove_stray_index_entries(&mut batch)?;
-        self.engine.write(batch)?;
+        self.write_now(batch)
+    }
+
+    /// Writes a batch at once. For opening only: nobody else writes.
+    pub(super) fn write_now(&self, batch: Batch) -> Result<()> {
+        if batch.ops.is_empty() {
+            return Ok(());
+        }
+        self.engine.rewrite(batch)?;
         self.engine.sync()
     }
 
-    fn rebuild(&self, id: ConversationId, accept_loss: bool, batch: &mut Batch) -> Result<()> {
-        let head_key = key::head(id);
-        let stored = self.engine.get(&head_key)?;
-        let stored = stored.and_then(|bytes| Head::open(&head_key, &bytes).ok());
+    /// `sound`: the head as it is used.
+    fn rebuild(&self, id: ConversationId, sound: Head, accept_loss: bool, batch: &mut Batch) -> Result<()> {
         self.rebuild_items(id, batch)?;
-        let mut derived = self.own_head(id)?;
-        let end = |head: &Option<Head>| head.as_ref().map_or(0, |head| head.next_seq);
-        let agrees = match (&stored, &derived) {
-            _ if end(&stored) > end(&derived) => !accept_loss,
-            (Some(stored), Some(derived)) => {
-                (stored.next_seq, stored.next_message_index, stored.last_hide, &stored.key, stored.parent)
-                    == (derived.next_seq, derived.next_message_index, derived.last_hide, &derived.key, derived.parent)
+        let mut head = sound.clone();
+        if let Some(derived) = self.derived_head(id, Some(&sound))? {
+            // Of messages that cannot be read, nobody knows whether they were finished.
+            head.open.clone_from(&derived.open);
+            head.interrupted.clone_from(&derived.interrupted);
+            let ends = |head: &Head| (head.next_seq, head.next_message_index, head.last_hide, head.last_meta);
+            let promises_more = sound.next_seq > derived.next_seq;
+            if if promises_more { accept_loss } else { ends(&sound) != ends(&derived) } {
+                head = derived;
             }
-            _ => false,
-        };
-        if let Some(derived) = derived.as_mut().filter(|_| !agrees) {
-            self.inherit(id, derived)?;
+        } else if accept_loss && sound.next_seq > sound.first_seq() {
+            // A fork of whose own entries none is left.
+            if let Some(parent) = sound.parent {
+                head.next_seq = parent.at_seq + 1;
+                let segments = self.segments(id, &head)?;
+                head.next_message_index = self.next_message_index_at(&segments, parent.at_seq)?;
+            }
         }
-        let Some(head) = (if agrees { stored } else { derived }) else {
-            batch.remove(head_key);
-            return Ok(());
-        };
-        if !agrees {
-            let value = record::seal(&head_key, &head)?;
+        let head_key = key::head(id);
+        let value = record::seal(&head_key, &head)?;
+        if self.engine.get(&head_key)?.as_ref() != Some(&value) {
             batch.put(head_key, value);
         }
-        if let Some(parent) = head.parent {
-            let fork = key::fork(parent.id(), id);
-            let point = ForkPoint { at_seq: parent.at_seq, parent: parent.incarnation, child: head.incarnation };
-            let value = record::seal(&fork, &point)?;
-            if self.engine.get(&fork)?.as_ref() != Some(&value) {
-                batch.put(fork, value);
+        if accept_loss {
+            for key in self.unproved_receipts(id, &head)? {
+                batch.remove(key);
             }
         }
         for index in index_keys(id, &head) {
@@ -259,20 +216,73 @@ impl Core {
     }
 
     fn remove_stray_index_entries(&self, batch: &mut Batch) -> Result<()> {
-        let prefix = [key::INDEX];
-        let mut failed = Ok(());
-        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
-            let Some((_, _, id)) = key::parse_index(key) else {
-                batch.remove(key.to_vec());
-                return ControlFlow::Continue(());
-            };
-            match self.stored_head(id) {
-                Ok(Some(head)) if index_keys(id, &head).iter().any(|index| *index == *key) => {}
-                Ok(_) => batch.remove(key.to_vec()),
-                Err(error) => failed = Err(error),
+        for kind in [key::INDEX, key::TAG, key::UNFINISHED] {
+            let mut keys = Vec::new();
+            self.engine.scan(&[kind]..&key::after(&[kind]), Order::Ascending, &mut |key, _| {
+                keys.push(key.to_vec());
+                ControlFlow::Continue(())
+            })?;
+            for key in keys {
+                let standing = key::conversation(&key).map(|id| (id, damage_of(self.standing(id))));
+                let stays = match standing {
+                    None => false,
+                    Some((id, standing)) => match standing? {
+                        Ok(Standing::Alive(head)) => index_keys(id, &head).contains(&key),
+                        Ok(Standing::Vacant | Standing::Deleted(_)) => false,
+                        // What it is cannot be told.
+                        Err(_) => true,
+                    },
+                };
+                if !stays {
+                    batch.remove(key);
+                }
             }
-            ControlFlow::Continue(())
-        })?;
-        failed
+        }
+        Ok(())
+    }
+}
+
+/// The head before the first record that can be read.
+fn first_head(record: &Record<'_>, known: Option<&Head>) -> Head {
+    let start = Head {
+        next_seq: record.first_seq,
+        next_message_index: record.header.next_message_index,
+        last_activity: record.header.time,
+        title: None,
+        title_source: TitleSource::Pending,
+        tags: Vec::new(),
+        open: Vec::new(),
+        interrupted: Vec::new(),
+        last_hide: 0,
+        last_meta: 0,
+        incarnation: 0,
+        owner: String::new(),
+        created: record.header.time,
+        key: None,
+        parent: None,
+    };
+    match (&record.header.origin, known) {
+        (Some(origin), _) => Head {
+            last_hide: origin.last_hide,
+            last_meta: origin.last_meta,
+            incarnation: origin.incarnation,
+            owner: origin.owner.clone(),
+            created: origin.created,
+            key: origin.key.clone(),
+            parent: origin.parent,
+            ..start
+        },
+        (None, Some(known)) => Head {
+            incarnation: known.incarnation,
+            owner: known.owner.clone(),
+            created: known.created,
+            key: known.key.clone(),
+            parent: known.parent,
+            // What its damaged first records did is not known: what the head says is the best there is.
+            last_hide: known.last_hide,
+            last_meta: known.last_meta,
+            ..start
+        },
+        (None, None) => start,
     }
 }

@@ -1,9 +1,12 @@
-//! In whose logs a conversation's entries stand: its own, and those of what it was forked from.
+//! In whose logs a conversation's entries stand, its own and those of what it was forked from, and which records there
+//! belong to it.
 
 use super::core::Core;
+use super::heads::damage_of;
+use super::place::born;
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
-use crate::record::{Head, Parent};
+use crate::record::{Head, Parent, Record, Tombstone, key};
 
 /// The entries that a conversation reads from one log: its own, or an ancestor's.
 #[derive(Clone, Copy, Debug)]
@@ -11,39 +14,94 @@ pub(super) struct Segment {
     pub(super) conversation: ConversationId,
     pub(super) first: u64,
     pub(super) last: u64,
+    /// The incarnation whose records these are; 0 if it is not known.
+    pub(super) incarnation: u64,
+    /// The newest commit that may have written them.
+    pub(super) through: u64,
+}
+
+impl Segment {
+    /// All records of a conversation, of whichever incarnation.
+    pub(super) const fn all(conversation: ConversationId) -> Self {
+        Self { conversation, first: 1, last: u64::MAX - 2, incarnation: 0, through: u64::MAX }
+    }
+
+    /// Whether a record under this conversation's name is one of these. Another conversation may have had the name before
+    /// or since, and damage brings back what was there.
+    pub(super) fn accepts(&self, record: &Record<'_>) -> bool {
+        let commit = record.header.commit;
+        let is_of_it = |incarnation| self.incarnation == 0 || self.incarnation == incarnation;
+        (self.incarnation == 0 || born(self.incarnation) < commit)
+            && commit <= self.through
+            && record.header.origin.as_ref().is_none_or(|origin| is_of_it(origin.incarnation))
+    }
 }
 
 impl Core {
     /// Where the conversation's entries are, oldest first.
     pub(super) fn segments(&self, id: ConversationId, head: &Head) -> Result<Vec<Segment>> {
-        let mut segments = Vec::new();
-        let (mut conversation, mut last, mut parent) = (id, head.next_seq - 1, head.parent);
-        while let Some(Parent { at_seq, .. }) = parent {
-            segments.push(Segment { conversation, first: at_seq + 1, last });
-            (conversation, last) = (parent.map_or(conversation, |parent| parent.id()), at_seq);
-            // Its own records tell the parent: to ask its ancestors too would not end where forks name each other.
-            let grandparent = match self.stored_head_or(conversation, Self::own_head)? {
-                Some(head) => head.parent,
-                // It was deleted, and stays as far as its forks read it.
-                None => {
-                    self.tombstone(conversation)?.map(|tombstone| tombstone.parent).ok_or_else(|| Error::Corrupt {
-                        conversation: Some(id),
-                        seq: Some(at_seq),
-                        detail: format!("the conversation {conversation} that it was forked from is missing"),
-                    })?
-                }
-            };
+        self.segments_through(id, head, u64::MAX)
+    }
+
+    /// The same, of records that no later commit wrote than `through`.
+    pub(super) fn segments_through(&self, id: ConversationId, head: &Head, through: u64) -> Result<Vec<Segment>> {
+        let mut segment = Segment {
+            conversation: id,
+            first: head.first_seq(),
+            last: head.next_seq - 1,
+            incarnation: head.incarnation,
+            through,
+        };
+        let (mut segments, mut parent) = (Vec::new(), head.parent);
+        while let Some(shared) = parent.filter(|parent| parent.at_seq > 0) {
+            segments.push(segment);
+            // Where nobody knows any more what the parent was forked from, its first entries are missing.
+            let lineage = self.lineage(shared.id(), shared.incarnation)?.flatten();
             // A fork point lies before all later ones, so a chain of parents ends.
-            parent = grandparent.filter(|grandparent| grandparent.at_seq < at_seq);
+            parent = lineage.filter(|grandparent| grandparent.at_seq < shared.at_seq);
+            segment = Segment {
+                conversation: shared.id(),
+                first: parent.map_or(0, |parent| parent.at_seq) + 1,
+                last: shared.at_seq,
+                incarnation: shared.incarnation,
+                through: shared.commit.min(through),
+            };
         }
-        segments.push(Segment { conversation, first: 1, last });
+        segments.push(segment);
         segments.reverse();
         Ok(segments)
+    }
+
+    /// What an incarnation of a conversation was forked from, if that is known: by its head, by what tells of its deletion,
+    /// or by its first record.
+    fn lineage(&self, id: ConversationId, incarnation: u64) -> Result<Option<Option<Parent>>> {
+        if let Ok(Some(head)) = damage_of(self.stored_head(id))?
+            && head.incarnation == incarnation
+        {
+            return Ok(Some(head.parent));
+        }
+        let key = key::tombstone(id);
+        if let Some(tombstone) = self.engine.get(&key)?.and_then(|bytes| Tombstone::open(&key, &bytes).ok())
+            && tombstone.incarnation == incarnation
+        {
+            return Ok(Some(tombstone.parent));
+        }
+        let origin = self.origin(id)?.and_then(|found| found.origin);
+        Ok(origin.filter(|origin| origin.incarnation == incarnation).map(|origin| origin.parent))
     }
 }
 
 /// The conversation in whose log a seq stands, if it is one of these.
 pub(super) fn owner(segments: &[Segment], seq: u64) -> Option<ConversationId> {
-    let segment = segments.iter().find(|segment| (segment.first..=segment.last).contains(&seq));
-    segment.map(|segment| segment.conversation)
+    segment_of(segments, seq).map(|segment| segment.conversation)
+}
+
+/// The segment in which a seq stands.
+pub(super) fn segment_of(segments: &[Segment], seq: u64) -> Option<&Segment> {
+    segments.iter().find(|segment| (segment.first..=segment.last).contains(&seq))
+}
+
+/// What damage left of a conversation is not enough to tell what it was.
+pub(super) fn set_aside(id: ConversationId, seq: Option<u64>, why: &str) -> Error {
+    Error::Corrupt { conversation: Some(id), seq, detail: format!("{why}: it is left as it is; `delete` removes it") }
 }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::thread::Thread;
 use std::time::Duration;
 
+use super::follow::Followers;
+use super::sync::{self, Thread};
 use super::writer::Writer;
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Name};
@@ -16,6 +17,7 @@ use crate::record::{self, Commit, Head};
 pub(super) struct State {
     pub(super) queue: VecDeque<Pending>,
     pub(super) queued_bytes: usize,
+    pub(super) capacity: Capacity,
     /// How many at the front of the queue have waited for a window: the next commit takes them all.
     pub(super) due: usize,
     /// Writers with deltas that are not queued yet, in the order in which they began to collect.
@@ -43,10 +45,22 @@ pub(super) struct State {
     pub(super) commit: Commit,
     /// How many conversations were made since the store was opened.
     pub(super) made: u64,
+    /// Who is woken when something is published.
+    pub(super) followers: Followers,
     /// How many wait for something to be published.
     pub(super) tailing: usize,
     /// How many wait for room in the queue, or for a conversation that is frozen.
     pub(super) waiting: usize,
+}
+
+/// Bytes that may wait in the queue before a buffered append blocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Capacity(pub(super) usize);
+
+impl Default for Capacity {
+    fn default() -> Self {
+        Self(QUEUE_BYTES)
+    }
 }
 
 /// Where a store is in its life.
@@ -75,7 +89,6 @@ const COMMIT_WRITES: usize = 256;
 const COMMIT_BYTES: usize = 128 * 1024;
 /// A commit of so many writes waits for no more: their own work takes longer by then than the disk.
 const COMPANY: usize = 16;
-/// Bytes that may wait in the queue before a buffered append blocks.
 const QUEUE_BYTES: usize = 4 * 1024 * 1024;
 /// Writes that may wait in the queue before a buffered append blocks.
 const QUEUE_WRITES: usize = 16 * 1024;
@@ -96,8 +109,8 @@ pub(super) enum Blocked {
     DiskFull,
     /// Acknowledged data is missing: the newest commit that is there, and the newest that was acknowledged.
     WentBack { from: u64, to: u64 },
-    /// The watermark is damaged: whether anything is missing cannot be told.
-    Unmarked,
+    /// What belongs to the store as a whole is damaged: whether anything is missing cannot be told.
+    Damaged(String),
 }
 
 impl Blocked {
@@ -110,7 +123,7 @@ impl Blocked {
                 source: std::io::ErrorKind::StorageFull.into(),
             },
             Self::WentBack { from, to } => Error::WentBack { from: *from, to: *to },
-            Self::Unmarked => Error::Corrupt { conversation: None, seq: None, detail: UNMARKED.to_owned() },
+            Self::Damaged(detail) => Error::Corrupt { conversation: None, seq: None, detail: detail.clone() },
         }
     }
 }
@@ -177,6 +190,8 @@ pub(super) struct Pending {
     pub(super) record: Option<Unsealed>,
     pub(super) ops: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     pub(super) bytes: usize,
+    /// Whether the ops may replace or remove large values.
+    pub(super) rewrites: bool,
     /// The conversation, and its head after this write (absent: it is deleted).
     pub(super) head: Option<(ConversationId, Option<Arc<Head>>)>,
     /// The head before this write: set when it is queued.
@@ -212,7 +227,7 @@ pub(super) enum Signal {
 impl Waiter {
     /// For the thread that calls.
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { state: AtomicU8::new(WAITING), thread: std::thread::current() })
+        Arc::new(Self { state: AtomicU8::new(WAITING), thread: sync::current() })
     }
 
     pub(super) fn tell(&self, signal: Signal) {
@@ -240,7 +255,7 @@ impl Waiter {
         loop {
             match self.told() {
                 Some(signal) => return signal,
-                None => std::thread::park(),
+                None => sync::park(),
             }
         }
     }
@@ -285,7 +300,7 @@ impl State {
 
     /// Whether a buffered write has to wait.
     pub(super) fn is_full(&self) -> bool {
-        self.queued_bytes > QUEUE_BYTES || self.queue.len() > QUEUE_WRITES
+        self.queued_bytes > self.capacity.0 || self.queue.len() > QUEUE_WRITES
     }
 
     /// Whether nothing may be queued for a conversation now.
@@ -361,6 +376,7 @@ impl State {
     pub(super) fn publish(&mut self, batch: &mut [Pending]) {
         for pending in batch {
             let Some((id, head)) = pending.head.take() else { continue };
+            self.followers.notify(id);
             let slot = self.slot(id);
             slot.published = head;
             slot.pending = slot.pending.saturating_sub(1);

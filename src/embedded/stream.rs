@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use super::append::{Admission, Terms, note_key};
 use super::core::Core;
 use super::place::{Draft, Placed};
 use super::state::{Room, State};
+use super::sync::MutexGuard;
 use super::writer::{Closed, Writer};
 use crate::error::{Error, Result};
-use crate::log::limits::{check_append, check_key};
-use crate::log::{Durability, Receipt};
+use crate::log::limits::{check_key, check_known};
+use crate::log::{AppendOptions, Durability, Receipt};
 use crate::model::{Chunk, FinishReason, Json, Message, Metadata, Name, Role};
 use crate::record::{Body, Head, InterruptCause};
 
@@ -16,23 +18,73 @@ use crate::record::{Body, Head, InterruptCause};
 const BUFFER_BYTES: usize = 64 * 1024;
 
 impl Core {
+    /// Begins a message, whatever its conversation is.
     pub(crate) fn begin(&self, name: &Name, role: Role, metadata: Metadata) -> Result<(Arc<Writer>, Receipt)> {
-        check_key(name)?;
-        let mut body = Body::new();
         let message = Message { metadata, ..Message::new(role, []) };
-        body.begin(0, role, Some(self.epoch), &message)?;
-        check_append(body.len())?;
+        let body = self.beginning(name, &message)?;
+        let _pin = self.pin(name.id())?;
+        let mut state = self.writable(name.id(), Durability::Durable)?;
+        let slot = state.slot(name.id());
+        slot.check_owner(name)?;
+        slot.check_free(name)?;
+        self.queue_beginning(state, name, role, body, None)
+    }
+
+    /// Begins a message, if its conversation is as expected and its key is new. Without a writer: the key was used before,
+    /// and this is the receipt of then.
+    pub(crate) fn begin_with(
+        &self,
+        name: &Name,
+        role: Role,
+        metadata: Metadata,
+        options: &AppendOptions,
+    ) -> Result<(Option<Arc<Writer>>, Receipt)> {
+        let message = Message { metadata, ..Message::new(role, []) };
+        let body = self.beginning(name, &message)?;
+        // The key stands for the message, whichever opening of the store begins it, and for no append.
+        let mut content = Body::new();
+        content.begin(0, role, None, &message)?;
+        let terms = Terms::new(options, Durability::Durable, &[b"begin", content.content()].concat())?;
+        let _pin = self.pin(name.id())?;
+        match self.admit(name, &terms)? {
+            Admission::New(state) => {
+                let (writer, receipt) = self.queue_beginning(state, name, role, body, Some(&terms))?;
+                Ok((Some(writer), receipt))
+            }
+            Admission::Duplicate(receipt) => Ok((None, receipt)),
+        }
+    }
+
+    fn beginning(&self, name: &Name, message: &Message) -> Result<Body> {
+        check_key(name)?;
+        check_known(message)?;
+        let mut body = Body::new();
+        body.begin(0, message.role, Some(self.epoch), message)?;
+        Ok(body)
+    }
+
+    fn queue_beginning(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        name: &Name,
+        role: Role,
+        body: Body,
+        terms: Option<&Terms<'_>>,
+    ) -> Result<(Arc<Writer>, Receipt)> {
         let id = name.id();
-        let _pin = self.pin(id)?;
-        let mut state = self.writable(id, Durability::Durable)?;
-        state.slot(id).check_owner(name)?;
-        state.slot(id).check_free(name)?;
         let draft = Draft { name, body, messages: 1, base: None, said: &[] };
-        let placed = self.place(&mut state, id, draft, |head| head.open.extend(head.next_message_index.checked_sub(1)));
+        let mut placed =
+            self.place(&mut state, id, draft, |head| head.open.extend(head.next_message_index.checked_sub(1)));
+        if let Some(terms) = terms {
+            note_key(&mut state, terms, &mut placed)?;
+        }
         let writer = Arc::new(Writer::new(name.clone(), placed.base, role));
         state.slot(id).writers.insert(placed.base, Arc::clone(&writer));
-        let receipt = self.queue(state, placed, Durability::Durable)?;
-        Ok((writer, receipt))
+        let queued = self.queue(state, placed, Durability::Durable);
+        if queued.is_err() {
+            self.lock().remove(&writer);
+        }
+        queued.map(|receipt| (writer, receipt))
     }
 
     /// Collects a delta. What was collected before is queued first, if it is enough: only there it waits.
@@ -139,6 +191,7 @@ impl Core {
     ) -> Result<Receipt> {
         let id = writer.name.id();
         let end = Message { finish_reason, usage, metadata, ..Message::new(writer.role, []) };
+        check_known(&end)?;
         loop {
             // Waiting with the buffer locked would hold up the background thread.
             drop(self.writable_while(id, Durability::Durable, |state| state.check_live(writer))?);

@@ -1,8 +1,9 @@
 //! The background thread's clock: when there is something to queue and to commit.
 
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use super::sync::{self, Condvar, Mutex, MutexGuard};
 
 /// Wakes the background thread one window after something was buffered.
 #[derive(Debug, Default)]
@@ -16,7 +17,8 @@ struct Signal {
     /// When the first write was buffered that no tick has seen yet.
     since: Option<Instant>,
     hurry: bool,
-    stop: bool,
+    /// Somebody waits for ticks, or will.
+    runs: bool,
 }
 
 impl Ticker {
@@ -24,20 +26,27 @@ impl Ticker {
     pub(super) fn wake(&self) {
         let mut signal = self.lock();
         if signal.since.is_none() {
-            signal.since = Some(Instant::now());
+            signal.since = Some(sync::now());
             self.changed.notify_all();
         }
     }
 
-    /// A tick is due now.
-    pub(super) fn hurry(&self) {
-        self.lock().hurry = true;
+    /// A tick is due now. False: none comes, as the store is being opened or closed.
+    pub(super) fn hurry(&self) -> bool {
+        let mut signal = self.lock();
+        signal.hurry = true;
         self.changed.notify_all();
+        signal.runs
+    }
+
+    /// Ticks come from now on.
+    pub(super) fn start(&self) {
+        self.lock().runs = true;
     }
 
     /// No tick comes any more.
     pub(super) fn stop(&self) {
-        self.lock().stop = true;
+        self.lock().runs = false;
         self.changed.notify_all();
     }
 
@@ -45,8 +54,8 @@ impl Ticker {
     pub(super) fn wait(&self, window: Duration) -> bool {
         let mut signal = self.lock();
         loop {
-            let left = signal.since.map(|since| window.saturating_sub(since.elapsed()));
-            if signal.stop {
+            let left = signal.since.map(|since| window.saturating_sub(sync::now() - since));
+            if !signal.runs {
                 return false;
             }
             if signal.hurry || left == Some(Duration::ZERO) {

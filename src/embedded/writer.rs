@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::sync::{Mutex, MutexGuard};
 use crate::error::{Error, Result};
 use crate::log::limits::{Limits, check_chunk};
 use crate::model::{Chunk, Name, Role};

@@ -1,7 +1,8 @@
 //! A loaded conversation.
 
+use super::cursor::Cursor;
 use super::group::{Grouped, MessageState, StoredMessage, Summary};
-use super::reconcile::{self, Calls, ReportLine, Rule, Site, is_cut_off, is_pending};
+use super::reconcile::{self, Calls, ReportLine, Rule, Site, first_pending, is_cut_off};
 use crate::model::{Body, Chunk, ConversationId, Role};
 
 /// Messages in the order of their index, reconciled, the summary that prompts use in place of the first of them, and the
@@ -54,6 +55,12 @@ impl Conversation {
         self.source
     }
 
+    /// Where the log goes on after what was loaded; absent if it was not loaded from a store.
+    #[must_use]
+    pub fn cursor(&self) -> Option<Cursor> {
+        self.source.map(|source| Cursor { seq: source.seq, incarnation: Some(source.incarnation) })
+    }
+
     /// The first message that what comes later may change, and the seq of its first entry: one that is open, or one whose
     /// call has no real result. `None` if it must be loaded whole: it is damaged, or a result waits for its call.
     pub(crate) fn unsettled(&self) -> Option<(u64, u64)> {
@@ -72,14 +79,27 @@ impl Conversation {
             return Some((source.next_message, source.seq + 1));
         };
         // A result that stands before it, and came after it, takes its call along.
+        let highest = later.iter().scan(0, |highest: &mut u64, stored| {
+            *highest = stored.index.max(*highest);
+            Some(*highest)
+        });
+        let highest: Vec<u64> = highest.collect();
+        let lowest = later.iter().rev().scan(u64::MAX, |lowest, stored| {
+            *lowest = stored.index.min(*lowest);
+            Some(*lowest)
+        });
+        // From each message on, the lowest index.
+        let mut lowest: Vec<u64> = lowest.collect();
+        lowest.reverse();
         let (mut at, mut from) = (first, 0);
-        while let Some(before) = later.iter().position(|stored| stored.index >= at) {
+        loop {
+            let before = highest.partition_point(|highest| *highest < at);
+            let Some(lowest) = lowest.get(before) else { break };
             from = before;
-            let lowest = later.iter().skip(before).map(|stored| stored.index).min().unwrap_or(at);
-            if lowest >= at {
+            if *lowest >= at {
                 break;
             }
-            at = lowest;
+            at = *lowest;
         }
         let listed = later.iter().skip(from).filter(|stored| stored.index >= at).map(|stored| stored.first_seq);
         let seq = listed.chain(source.open.map(|(_, seq)| seq)).min().unwrap_or(source.seq + 1);
@@ -138,12 +158,13 @@ impl Conversation {
     /// The first message up to `through` with a call whose result comes behind `through`, or may still come.
     pub(crate) fn parted_call(&self, through: u64) -> Option<u64> {
         let paired = Calls::pair(&self.messages);
+        let pending = first_pending(&self.messages);
         let is_parted = |message: usize, chunk: usize, stored: &StoredMessage| match paired
             .result(Site { message, chunk })
             .and_then(|site| self.messages.get(site.message))
         {
             Some(result) => result.index > through,
-            None => is_pending(&self.messages, message) && !is_cut_off(stored, chunk),
+            None => message >= pending && !is_cut_off(stored, chunk),
         };
         let covered = self.messages.iter().enumerate().filter(|(_, stored)| stored.index <= through);
         let mut asking = covered.filter(|(_, stored)| stored.message.role == Role::Assistant);

@@ -1,6 +1,10 @@
 //! Entries to messages: by message index, never by neighbours. Two messages whose fragments alternate come out whole.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::ops::Range;
+
+use serde::{Serialize, Serializer};
 
 use crate::error::{Error, Result};
 use crate::model::{Chunk, FinishReason, Message, Metadata, Role, Timestamp};
@@ -31,15 +35,20 @@ impl StoredMessage {
         index.unwrap_or_else(|| u32::try_from(position).unwrap_or(u32::MAX))
     }
 
-    /// The message with the chunks at these positions only.
+    /// The message with the chunks at those positions only that are to be kept.
     pub(crate) fn select(&self, keep: impl Fn(usize) -> bool) -> Self {
-        let mut selected = self.clone();
-        let kept = |position: &usize| keep(*position);
-        let positions: Vec<usize> = (0..self.message.chunks.len()).filter(kept).collect();
-        selected.chunk_indexes = positions.iter().map(|position| self.chunk_index(*position)).collect();
-        selected.message.chunks =
-            positions.iter().filter_map(|position| self.message.chunks.get(*position)).cloned().collect();
-        selected
+        self.pick((0..self.message.chunks.len()).filter(|position| keep(*position)))
+    }
+
+    /// The message with the chunks at these positions only. Costs nothing for the others.
+    pub(crate) fn pick(&self, positions: impl Iterator<Item = usize>) -> Self {
+        let Self { index, state, first_seq, last_seq, message, .. } = self;
+        let Message { role, finish_reason, usage, metadata, chunks } = message;
+        let picked = positions.filter_map(|position| Some((self.chunk_index(position), chunks.get(position)?.clone())));
+        let (chunk_indexes, chunks) = picked.unzip();
+        let (finish_reason, usage, metadata) = (finish_reason.clone(), usage.clone(), metadata.clone());
+        let message = Message { role: *role, chunks, finish_reason, usage, metadata };
+        Self { index: *index, state: *state, first_seq: *first_seq, last_seq: *last_seq, chunk_indexes, message }
     }
 
     /// A message of which nothing is known but where its first entry stands.
@@ -87,20 +96,45 @@ impl StoredMessage {
         Ok(())
     }
 
-    /// Adds a chunk behind those of its index and below, or a fragment to its chunk.
-    fn add(&mut self, index: u32, chunk: Chunk) {
+    /// Adds a fragment to the chunk of its index that is last; a chunk that begins, or does not fit, comes after those of
+    /// its index and below. `scattered`: whether a fragment came for a chunk that was not the last. From then on, they are
+    /// collected as they come, and [`Self::gather`] puts them in order.
+    fn add(&mut self, index: u32, chunk: Chunk, scattered: bool) -> bool {
         let Self { chunk_indexes, message, .. } = self;
-        let behind = chunk_indexes.partition_point(|other| *other <= index);
-        let before = behind.checked_sub(1).filter(|before| chunk_indexes.get(*before) == Some(&index));
-        match before.and_then(|before| message.chunks.get_mut(before)) {
+        let last = chunk_indexes.last().copied();
+        if scattered || last.is_some_and(|last| last > index) {
+            chunk_indexes.push(index);
+            message.chunks.push(chunk);
+            return true;
+        }
+        self.append(index, chunk);
+        false
+    }
+
+    /// Adds a fragment to the last chunk, if it is of its index and the fragment fits; else a chunk at the end.
+    fn append(&mut self, index: u32, chunk: Chunk) {
+        let Self { chunk_indexes, message, .. } = self;
+        let before = message.chunks.last_mut().filter(|_| chunk_indexes.last() == Some(&index));
+        match before {
             Some(before) if before.check_fragment(&chunk).is_ok() => {
                 let _ = before.push_fragment(chunk);
             }
             // A writer refuses a fragment that does not fit; should one stand in a log, it is kept as it is.
             _ => {
-                chunk_indexes.insert(behind, index);
-                message.chunks.insert(behind, chunk);
+                chunk_indexes.push(index);
+                message.chunks.push(chunk);
             }
+        }
+    }
+
+    /// Puts scattered fragments in order, each behind those of its index that came before it.
+    fn gather(&mut self) {
+        let indexes = std::mem::take(&mut self.chunk_indexes);
+        let mut fragments: Vec<(u32, Chunk)> =
+            indexes.into_iter().zip(std::mem::take(&mut self.message.chunks)).collect();
+        fragments.sort_by_key(|(index, _)| *index);
+        for (index, chunk) in fragments {
+            self.append(index, chunk);
         }
     }
 
@@ -149,6 +183,36 @@ impl MessageState {
     }
 }
 
+impl Serialize for MessageState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// The messages that rewinds hide: ranges of indexes, in order, none of which touches another.
+#[derive(Debug)]
+struct Hidden(Vec<Range<u64>>);
+
+impl Hidden {
+    fn by(rewinds: &[Rewind]) -> Self {
+        let mut ranges: Vec<Range<u64>> = rewinds.iter().map(|rewind| rewind.to..rewind.end).collect();
+        ranges.sort_unstable_by_key(|range| range.start);
+        let mut hidden: Vec<Range<u64>> = Vec::new();
+        for range in ranges {
+            match hidden.last_mut().filter(|last| range.start <= last.end) {
+                Some(last) => last.end = last.end.max(range.end),
+                None => hidden.push(range),
+            }
+        }
+        Self(hidden)
+    }
+
+    fn holds(&self, index: u64) -> bool {
+        let before = self.0.partition_point(|range| range.start <= index);
+        before.checked_sub(1).and_then(|at| self.0.get(at)).is_some_and(|range| range.contains(&index))
+    }
+}
+
 /// All visible messages in the order of their index, the summary of some of them, and what could not be read.
 #[derive(Debug, Default)]
 pub(crate) struct Grouped {
@@ -176,7 +240,11 @@ pub(crate) struct Grouper {
     /// In order of their index.
     messages: Vec<StoredMessage>,
     /// The messages whose beginning was not read: their state is not known.
-    headless: Vec<u64>,
+    headless: HashSet<u64>,
+    /// The messages that the log says were interrupted.
+    ended: HashSet<u64>,
+    /// The messages of whose chunks the fragments came scattered.
+    scattered: HashSet<u64>,
     rewinds: Vec<Rewind>,
     removals: Vec<Remove>,
     summaries: Vec<Summary>,
@@ -194,7 +262,9 @@ impl Grouper {
             reaches_back: false,
             live,
             messages,
-            headless: Vec::new(),
+            headless: HashSet::new(),
+            ended: HashSet::new(),
+            scattered: HashSet::new(),
             rewinds: Vec::new(),
             removals: Vec::new(),
             summaries: Vec::new(),
@@ -214,9 +284,11 @@ impl Grouper {
         self
     }
 
-    /// The messages that have begun and of which nothing more can come.
-    pub(crate) fn whole(&self) -> usize {
-        self.messages.iter().take_while(|stored| stored.state == MessageState::Complete).count()
+    /// The index of the message at a position, if nothing more of it can come.
+    pub(crate) fn whole_at(&self, position: usize) -> Option<u64> {
+        let stored = self.messages.get(position)?;
+        let is_whole = stored.state == MessageState::Complete || self.ended.contains(&stored.index);
+        is_whole.then_some(stored.index)
     }
 
     /// Takes a record; entries above `last` do not belong to the conversation. `own` unless it is an ancestor's.
@@ -264,14 +336,21 @@ impl Grouper {
             Line::Chunk(_) | Line::Begin(_) | Line::Finish(_) | Line::Interrupt(_) if is_back => Ok(()),
             Line::Chunk(line) => {
                 let (header, index) = (line.header.as_ref(), line.message);
-                self.change(record, seq, index, line.role, header.is_some(), |stored| {
+                let of = record.message_index(index);
+                let was_scattered = self.scattered.contains(&of);
+                let mut scatters = false;
+                let changed = self.change(record, seq, index, line.role, header.is_some(), |stored| {
                     if let Some(header) = header {
                         stored.begin(header)?;
                         stored.state = MessageState::Complete;
                     }
-                    stored.add(line.chunk, line.chunk()?);
+                    scatters = stored.add(line.chunk, line.chunk()?, was_scattered);
                     Ok(())
-                })
+                });
+                if scatters && !was_scattered {
+                    self.scattered.insert(of);
+                }
+                changed
             }
             Line::Begin(begin) => {
                 let index = record.message_index(begin.message);
@@ -307,6 +386,7 @@ impl Grouper {
                 let index = record.message_index(interrupt.message);
                 if let Some(stored) = self.find(index).ok().and_then(|at| self.messages.get_mut(at)) {
                     (stored.state, stored.last_seq) = (MessageState::Interrupted, seq);
+                    self.ended.insert(index);
                 }
                 Ok(())
             }
@@ -328,7 +408,7 @@ impl Grouper {
         match self.find(index) {
             Ok(at) => {
                 if begins {
-                    self.headless.retain(|headless| *headless != index);
+                    self.headless.remove(&index);
                 }
                 self.messages.get_mut(at).map_or(Ok(()), |stored| {
                     stored.last_seq = seq;
@@ -337,7 +417,7 @@ impl Grouper {
             }
             Err(at) => {
                 if !begins {
-                    self.headless.push(index);
+                    self.headless.insert(index);
                 }
                 let mut stored = StoredMessage::unread(index, role, record.header.time, seq);
                 let changed = change(&mut stored);
@@ -364,27 +444,22 @@ impl Grouper {
     }
 
     pub(crate) fn finish(self) -> Grouped {
-        let Self { from, reaches_back, mut messages, headless, rewinds, removals, mut summaries, mut damage, .. } =
-            self;
-        let hidden = |index: u64| rewinds.iter().any(|rewind| (rewind.to..rewind.end).contains(&index));
-        // The newest whose messages are all visible: a rewind into them hides the last one, too.
-        summaries.retain(|summary| {
-            let is_there = messages.binary_search_by_key(&summary.through, |message| message.index).is_ok();
-            (is_there || summary.through < from) && !hidden(summary.through)
-        });
-        if !rewinds.is_empty() {
-            messages.retain(|message| !hidden(message.index));
+        let Self { from, reaches_back, mut messages, headless, scattered, mut damage, .. } = self;
+        if !scattered.is_empty() {
+            messages.iter_mut().filter(|stored| scattered.contains(&stored.index)).for_each(StoredMessage::gather);
         }
-        for remove in removals {
-            let Ok(at) = messages.binary_search_by_key(&remove.message, |message| message.index) else { continue };
-            match remove.chunk {
-                None => drop(messages.remove(at)),
-                Some(chunk) => {
-                    if let Some(stored) = messages.get_mut(at) {
-                        *stored = stored.select(|position| stored.chunk_index(position) != chunk);
-                    }
-                }
-            }
+        let hidden = Hidden::by(&self.rewinds);
+        // The newest whose messages are all visible: a rewind into them hides the last one, too.
+        let summary = self.summaries.into_iter().rev().find(|summary| {
+            let is_there = messages.binary_search_by_key(&summary.through, |message| message.index).is_ok();
+            (is_there || summary.through < from) && !hidden.holds(summary.through)
+        });
+        let removed: HashSet<(u64, Option<u32>)> =
+            self.removals.iter().map(|remove| (remove.message, remove.chunk)).collect();
+        messages.retain(|message| !hidden.holds(message.index) && !removed.contains(&(message.index, None)));
+        let parted: HashSet<u64> = removed.iter().map(|(message, _)| *message).collect();
+        for stored in messages.iter_mut().filter(|stored| parted.contains(&stored.index)) {
+            *stored = stored.select(|at| !removed.contains(&(stored.index, Some(stored.chunk_index(at)))));
         }
         for stored in messages.iter_mut().filter(|stored| stored.state == MessageState::Interrupted) {
             stored.message.finish_reason.get_or_insert(FinishReason::Interrupted);
@@ -397,6 +472,6 @@ impl Grouper {
                 detail: format!("message {} has no beginning", stored.index),
             });
         }
-        Grouped { messages, summary: summaries.pop(), damage, reaches_back }
+        Grouped { messages, summary, damage, reaches_back }
     }
 }

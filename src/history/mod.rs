@@ -2,6 +2,7 @@
 //! what an agent loop must do next ([`next_step`]). Pure: nothing here reads or writes.
 
 mod conversation;
+mod cursor;
 mod entry;
 mod group;
 mod next_step;
@@ -9,6 +10,7 @@ mod reconcile;
 
 pub use conversation::Conversation;
 pub(crate) use conversation::Source;
+pub use cursor::Cursor;
 pub use entry::{Entry, EntryHeader, EntryKind, Interruption};
 pub(crate) use group::{Grouped, Grouper};
 pub use group::{MessageState, StoredMessage, Summary};

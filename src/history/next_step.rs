@@ -2,7 +2,7 @@
 
 use super::conversation::Conversation;
 use super::group::{MessageState, StoredMessage};
-use super::reconcile::{Calls, Site, is_cut_off, is_pending};
+use super::reconcile::{Calls, Site, first_pending, is_cut_off};
 use crate::model::{Body, Chunk, FinishReason, Role};
 
 /// What an agent loop must do now.
@@ -82,7 +82,7 @@ pub fn next_step(conversation: &Conversation) -> NextStep {
         // Calls that the provider answers itself ask nothing of us.
         let is_ours = |chunk: &Chunk| matches!(chunk.body, Body::ToolCall { server: false, .. });
         let has_calls = stored.message.chunks.iter().any(is_ours);
-        if has_calls && is_pending(&messages, position) {
+        if has_calls && position >= first_pending(&messages) {
             let calls = open_calls(&messages, position, stored);
             return if calls.is_empty() { NextStep::CallModel } else { NextStep::RunTools(calls) };
         }

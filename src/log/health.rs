@@ -12,6 +12,8 @@ pub struct Health {
     /// The file `watermark` is damaged or missing: whether acknowledged data is missing cannot be told. The store can be
     /// read.
     pub watermark_lost: bool,
+    /// What else of the store as a whole is damaged. If acknowledged data may be missing, the store can only be read.
+    pub damage: Vec<String>,
     /// The disk was full when the store was opened. It can be read; to write, make room and open it again.
     pub disk_full: bool,
     /// Damage kept the store from opening as it was: a copy of it is here, and the next opening that may write compares

@@ -1,19 +1,25 @@
 use crate::error::{Error, Result};
-use crate::model::{Body, Chunk, Message, Name, Output, PartBody};
+use crate::model::{
+    Audio, Body, Chunk, Extra, File, Image, Json, Message, Metadata, Name, Native, Output, Part, PartBody, json_text,
+};
 
-/// The largest sizes that the store takes.
+/// The largest sizes that the store takes. They count what is stored: a provider's own block and unknown fields too.
 #[derive(Debug)]
 pub struct Limits;
 
 impl Limits {
-    /// Bytes of one chunk, all its texts together, and of a summary: 64 MiB.
+    /// Bytes of one chunk, of what is known of one message beside its chunks, and of a summary: 64 MiB.
     pub const CHUNK_BYTES: usize = 64 * 1024 * 1024;
-    /// Bytes of one append: 128 MiB.
+    /// Bytes of one append, as it is stored: 128 MiB. An entry takes some 10 to 50 bytes beside its content.
     pub const APPEND_BYTES: usize = 128 * 1024 * 1024;
     /// Messages of one append.
     pub const APPEND_MESSAGES: usize = 10_000;
     /// Bytes of a key, a title, a tag: 1 KiB.
     pub const NAME_BYTES: usize = 1024;
+    /// Parts of one tool result: in memory each takes more than its bytes.
+    pub const RESULT_PARTS: usize = 100_000;
+    /// Bytes of a conversation's metadata: 64 KiB.
+    pub const METADATA_BYTES: usize = 64 * 1024;
     /// Tags of one conversation.
     pub const TAGS: usize = 32;
 }
@@ -31,7 +37,7 @@ pub(crate) fn check_key(name: &Name) -> Result<()> {
     name.owner().map_or(Ok(()), |owner| check_name("an owner", owner))
 }
 
-/// The bytes of the messages' chunks, if all is within the limits.
+/// The bytes of the messages' content, if all is within the limits. What is encoded has to be checked once more.
 pub(crate) fn check_messages(messages: &[Message]) -> Result<usize> {
     if messages.is_empty() {
         return Err(Error::InvalidInput("an append needs at least one message".to_owned()));
@@ -44,11 +50,12 @@ pub(crate) fn check_messages(messages: &[Message]) -> Result<usize> {
         if u32::try_from(message.chunks.len()).is_err() {
             return Err(over("a message", message.chunks.len(), u32::MAX as usize, "chunks"));
         }
+        total += check_known(message)?;
         for chunk in &message.chunks {
             total += check_chunk(chunk)?;
         }
+        check_append(total)?;
     }
-    check_append(total)?;
     Ok(total)
 }
 
@@ -61,6 +68,18 @@ pub(crate) fn check_tags(tags: &[String]) -> Result<()> {
         if tag.trim().is_empty() {
             return Err(Error::InvalidInput("a tag needs a letter or a sign".to_owned()));
         }
+    }
+    Ok(())
+}
+
+/// Fails on metadata that is no object, or too large.
+pub(crate) fn check_metadata(metadata: &Json) -> Result<()> {
+    let size = metadata.as_str().len();
+    if size > Limits::METADATA_BYTES {
+        return Err(over("a conversation's metadata", size, Limits::METADATA_BYTES, "bytes"));
+    }
+    if !json_text::is_object(metadata.as_str()) {
+        return Err(Error::InvalidInput("a conversation's metadata must be a JSON object".to_owned()));
     }
     Ok(())
 }
@@ -79,24 +98,41 @@ pub(crate) fn check_append(bytes: usize) -> Result<()> {
     if bytes > Limits::APPEND_BYTES { Err(over("an append", bytes, Limits::APPEND_BYTES, "bytes")) } else { Ok(()) }
 }
 
+/// The bytes of what is known of a message beside its chunks, if they are within the limit.
+pub(crate) fn check_known(message: &Message) -> Result<usize> {
+    let size = known_bytes(message);
+    if size > Limits::CHUNK_BYTES {
+        return Err(over("what is known of a message", size, Limits::CHUNK_BYTES, "bytes"));
+    }
+    Ok(size)
+}
+
 /// The chunk's size in bytes, if it is within the limit.
 pub(crate) fn check_chunk(chunk: &Chunk) -> Result<usize> {
+    if let Body::ToolResult { output: Output::Parts(parts), .. } = &chunk.body
+        && parts.len() > Limits::RESULT_PARTS
+    {
+        return Err(over("a tool result", parts.len(), Limits::RESULT_PARTS, "parts"));
+    }
     let size = chunk_bytes(chunk);
     if size > Limits::CHUNK_BYTES { Err(over("a chunk", size, Limits::CHUNK_BYTES, "bytes")) } else { Ok(size) }
 }
 
-/// The bytes of a chunk's texts.
-pub(crate) fn chunk_bytes(chunk: &Chunk) -> usize {
-    let some = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-    let image = |image: &crate::model::Image| image.url.len() + some(&image.mime_type);
-    let audio = |audio: &crate::model::Audio| {
-        some(&audio.url) + some(&audio.data) + some(&audio.mime_type) + some(&audio.transcript)
-    };
-    let file =
-        |file: &crate::model::File| some(&file.name) + some(&file.url) + some(&file.data) + some(&file.mime_type);
-    let extra =
-        |extra: &crate::model::Extra| extra.iter().map(|(name, json)| name.len() + json.as_str().len()).sum::<usize>();
-    let body = match &chunk.body {
+fn known_bytes(message: &Message) -> usize {
+    let Metadata { model, provider, created_at: _, turn_id, step_id, id, native, extra } = &message.metadata;
+    let texts = [model, provider, turn_id, step_id, id].into_iter().map(some).sum::<usize>();
+    let finish_reason = message.finish_reason.as_ref().map_or(0, |reason| reason.as_str().len());
+    let usage = message.usage.as_ref().map_or(0, |json| json.as_str().len());
+    texts + finish_reason + usage + native_bytes(native.as_ref()) + extra_bytes(extra)
+}
+
+fn chunk_bytes(chunk: &Chunk) -> usize {
+    let Chunk { body, id, native, extra } = chunk;
+    body_bytes(body) + some(id) + native_bytes(native.as_ref()) + extra_bytes(extra)
+}
+
+fn body_bytes(body: &Body) -> usize {
+    match body {
         Body::Text { text, annotations } => text.len() + annotations.as_ref().map_or(0, |json| json.as_str().len()),
         Body::Thinking { text, signature, redacted } => text.len() + some(signature) + some(redacted),
         Body::Refusal { text } => text.len(),
@@ -106,29 +142,53 @@ pub(crate) fn chunk_bytes(chunk: &Chunk) -> usize {
         Body::ToolResult { tool_call_id, name, output, is_error: _ } => {
             let output = match output {
                 Output::Text(text) => text.len(),
-                Output::Parts(parts) => parts
-                    .iter()
-                    .map(|part| {
-                        extra(&part.extra)
-                            + match &part.body {
-                                PartBody::Text { text } => text.len(),
-                                PartBody::Image(value) => image(value),
-                                PartBody::Audio(value) => audio(value),
-                                PartBody::File(value) => file(value),
-                                PartBody::Json { json } => json.as_str().len(),
-                                PartBody::Unknown { kind } => kind.len(),
-                            }
-                    })
-                    .sum(),
+                Output::Parts(parts) => parts.iter().map(part_bytes).sum(),
             };
             tool_call_id.len() + some(name) + output
         }
-        Body::Image(value) => image(value),
-        Body::Audio(value) => audio(value),
-        Body::File(value) => file(value),
+        Body::Image(value) => image_bytes(value),
+        Body::Audio(value) => audio_bytes(value),
+        Body::File(value) => file_bytes(value),
         Body::Error { message, code } => message.len() + some(code),
         Body::Opaque { provider, kind, json } => provider.len() + kind.len() + json.as_str().len(),
         Body::Unknown { kind } => kind.len(),
+    }
+}
+
+fn part_bytes(part: &Part) -> usize {
+    let body = match &part.body {
+        PartBody::Text { text } => text.len(),
+        PartBody::Image(value) => image_bytes(value),
+        PartBody::Audio(value) => audio_bytes(value),
+        PartBody::File(value) => file_bytes(value),
+        PartBody::Json { json } => json.as_str().len(),
+        PartBody::Unknown { kind } => kind.len(),
     };
-    body + some(&chunk.id) + chunk.native.as_ref().map_or(0, |native| native.json.as_str().len()) + extra(&chunk.extra)
+    body + extra_bytes(&part.extra)
+}
+
+fn some(text: &Option<String>) -> usize {
+    text.as_ref().map_or(0, String::len)
+}
+
+fn image_bytes(image: &Image) -> usize {
+    image.url.len() + some(&image.mime_type)
+}
+
+fn audio_bytes(audio: &Audio) -> usize {
+    some(&audio.url) + some(&audio.data) + some(&audio.mime_type) + some(&audio.transcript)
+}
+
+fn file_bytes(file: &File) -> usize {
+    some(&file.name) + some(&file.url) + some(&file.data) + some(&file.mime_type)
+}
+
+fn native_bytes(native: Option<&Native>) -> usize {
+    native.map_or(0, |native| native.wire.len() + native.json.as_str().len())
+}
+
+/// Unknown fields are stored as one JSON object: names are escaped in it.
+fn extra_bytes(extra: &Extra) -> usize {
+    let name_bytes = |name: &str| serde_json::to_string(name).map_or(name.len(), |name| name.len());
+    extra.iter().map(|(name, json)| name_bytes(name) + json.as_str().len() + ",:".len()).sum()
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::limits::check_name;
+use super::verification::Problem;
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Timestamp};
 use crate::record::Head;
@@ -23,7 +24,7 @@ pub struct ListQuery {
     /// Items at most; at least 1.
     pub limit: usize,
     /// Where the page before ended.
-    pub after: Option<Cursor>,
+    pub after: Option<ListCursor>,
     /// Only conversations whose title holds this text, whatever its case. The owner's list is scanned for it: a rare title
     /// costs the time of the whole list.
     pub title: Option<String>,
@@ -33,7 +34,7 @@ pub struct ListQuery {
 
 /// Where a page ended. As text it can be kept and read back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cursor {
+pub struct ListCursor {
     /// The second under which the index has the last item.
     pub(crate) second: u64,
     place: Place,
@@ -52,9 +53,11 @@ pub(crate) struct Place {
 pub struct ListPage {
     /// By time of last activity, newest first; of the same microsecond by id, highest first.
     pub items: Vec<ListItem>,
+    /// Conversations that belong here, and cannot be read.
+    pub unreadable: Vec<Problem>,
     /// Where the next page begins; absent on the last one. A conversation that moves while one pages may be missed or
     /// repeated.
-    pub next: Option<Cursor>,
+    pub next: Option<ListCursor>,
 }
 
 /// A conversation in the list.
@@ -122,7 +125,7 @@ impl ListQuery {
 
     /// Continues after a page.
     #[must_use]
-    pub const fn with_after(mut self, cursor: Cursor) -> Self {
+    pub const fn with_after(mut self, cursor: ListCursor) -> Self {
         self.after = Some(cursor);
         self
     }
@@ -148,13 +151,13 @@ impl Default for ListQuery {
     }
 }
 
-impl std::fmt::Display for Cursor {
+impl std::fmt::Display for ListCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}_{}_{}", self.second, self.place.micros, self.place.conversation)
     }
 }
 
-impl std::str::FromStr for Cursor {
+impl std::str::FromStr for ListCursor {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -198,6 +201,7 @@ pub(crate) struct Pager<'a> {
     query: &'a ListQuery,
     title: Option<String>,
     items: Vec<(u64, ListItem)>,
+    pub(crate) unreadable: Vec<Problem>,
 }
 
 impl<'a> Pager<'a> {
@@ -208,7 +212,7 @@ impl<'a> Pager<'a> {
         }
         check_name("an owner", &query.owner)?;
         let title = query.title.as_ref().map(|title| title.to_lowercase());
-        Ok(Self { query, title, items: Vec::new() })
+        Ok(Self { query, title, items: Vec::new(), unreadable: Vec::new() })
     }
 
     /// Whether it is full, and the next page has an item.
@@ -220,7 +224,7 @@ impl<'a> Pager<'a> {
     pub(crate) fn add(&mut self, second: u64, found: &mut Vec<ListItem>) {
         found.retain(|item| self.is_wanted(second, item));
         found.sort_unstable_by_key(|item| std::cmp::Reverse(item.place()));
-        let room = (self.query.limit + 1).saturating_sub(self.items.len());
+        let room = self.query.limit.saturating_add(1).saturating_sub(self.items.len());
         self.items.extend(found.drain(..).take(room).map(|item| (second, item)));
     }
 
@@ -237,7 +241,8 @@ impl<'a> Pager<'a> {
         let has_more = self.is_full();
         self.items.truncate(self.query.limit);
         let last = self.items.last().filter(|_| has_more);
-        let next = last.map(|(second, item)| Cursor { second: *second, place: item.place() });
-        ListPage { items: self.items.into_iter().map(|(_, item)| item).collect(), next }
+        let next = last.map(|(second, item)| ListCursor { second: *second, place: item.place() });
+        let items = self.items.into_iter().map(|(_, item)| item).collect();
+        ListPage { items, unreadable: self.unreadable, next }
     }
 }

@@ -1,4 +1,6 @@
-//! What an append may be told, and what it gets.
+//! What calls may be given.
+
+use crate::model::Json;
 
 /// What [`crate::Store::append_with`] may be told.
 ///
@@ -12,6 +14,7 @@
 /// # let _ = options;
 /// ```
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct AppendOptions {
     /// What the conversation has to be for the append to be taken.
     pub expected: ExpectedHead,
@@ -70,6 +73,55 @@ impl AppendOptions {
     #[must_use]
     pub fn with_durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
+        self
+    }
+}
+
+/// What a conversation without messages begins with.
+///
+/// ```
+/// use conversation_store::NewConversation;
+///
+/// let new = NewConversation::new().with_title("Plans").with_tag("work").with_metadata("{\"project\":7}".parse()?);
+/// # let _ = new;
+/// # Ok::<(), conversation_store::model::JsonError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct NewConversation {
+    /// Its title; absent: the first user text gives it.
+    pub title: Option<String>,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// A JSON object up to 64 KiB, kept as it is written.
+    pub metadata: Option<Json>,
+}
+
+impl NewConversation {
+    /// Nothing is known of it.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets its title.
+    #[must_use]
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Adds a tag.
+    #[must_use]
+    pub fn with_tag(mut self, tag: impl Into<String>) -> Self {
+        self.tags.push(tag.into());
+        self
+    }
+
+    /// Sets its metadata.
+    #[must_use]
+    pub fn with_metadata(mut self, metadata: Json) -> Self {
+        self.metadata = Some(metadata);
         self
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::history::MessageState;
 use crate::model::ConversationId;
 
 /// What an append got.
@@ -38,6 +39,8 @@ pub struct Redaction {
 pub struct BackupSummary {
     /// Conversations, without those that are deleted and only read by forks.
     pub conversations: u64,
+    /// Conversations that cannot be read: a backup has them as they are.
+    pub unreadable: u64,
     /// Bytes of the file.
     pub bytes: u64,
 }
@@ -58,4 +61,22 @@ pub struct Item {
     pub chunk_index: Option<u32>,
     /// The seq of the entry.
     pub seq: u64,
+}
+
+/// A message that was begun and is not finished.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Unfinished {
+    /// Its conversation.
+    pub conversation: ConversationId,
+    /// The conversation's owner; empty if it has none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub owner: String,
+    /// The conversation's key, if it was named by one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The message's index.
+    pub message_index: u64,
+    /// Streaming, or interrupted.
+    pub state: MessageState,
 }

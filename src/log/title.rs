@@ -1,7 +1,7 @@
-//! Titles that messages give.
+//! Titles that messages give: the first line of the first text of a user's message that was appended whole.
 
-use crate::history::StoredMessage;
 use crate::model::{Body, Message, Role};
+use crate::record::{self, REDACTED};
 
 /// Characters of a title that is made from the first user text.
 const TITLE_CHARS: usize = 80;
@@ -10,19 +10,26 @@ const TITLE_CHARS: usize = 80;
 pub(crate) fn title(messages: &[Message]) -> Option<(u64, String)> {
     (0..).zip(messages).filter(|(_, message)| message.role == Role::User).find_map(|(index, message)| {
         let text = message.chunks.iter().find_map(|chunk| match &chunk.body {
-            Body::Text { text, .. } if !text.trim_start().is_empty() => Some(text),
+            Body::Text { text, .. } if !is_blank(text) => Some(text),
             _ => None,
         });
         Some((index, title_of(text?)))
     })
 }
 
-/// The title that stored messages give, and the index of the one that gives it.
-pub(crate) fn first_title(messages: &[StoredMessage]) -> Option<(u64, String)> {
-    messages.iter().find_map(|stored| {
-        let (_, title) = title(std::slice::from_ref(&stored.message))?;
-        Some((stored.index, title))
-    })
+/// The title that a stored chunk gives. Those of streamed messages give none, as their first words are seldom a line.
+pub(crate) fn title_of_chunk(line: &record::ChunkLine<'_>) -> Option<String> {
+    let is_users = record::role(line.role).is_ok_and(|role| role == Role::User);
+    line.text().filter(|text| is_users && !is_blank(text)).map(title_of)
+}
+
+/// Whether a title is what a redaction leaves.
+pub(crate) fn is_redacted(title: &str) -> bool {
+    title == REDACTED
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim_start().is_empty()
 }
 
 /// The first line of a text, shortened.

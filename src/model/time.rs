@@ -14,9 +14,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
-/// The first and the last moment that jiff writes.
+/// The first and the last moment that jiff makes of microseconds.
 const FIRST: i64 = -377_705_023_201_000_000;
-const LAST: i64 = 253_402_207_200_999_999;
+const LAST: i64 = 253_402_207_199_999_999;
 
 impl Timestamp {
     /// The moment this many microseconds after 1970-01-01T00:00:00Z (before it, if negative). What lies before the year
@@ -67,7 +67,9 @@ impl FromStr for Timestamp {
     type Err = NotATimestamp;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        text.parse::<jiff::Timestamp>().map(|moment| Self(moment.as_microsecond())).map_err(|_| NotATimestamp)
+        text.parse::<jiff::Timestamp>()
+            .map(|moment| Self::from_micros(moment.as_microsecond()))
+            .map_err(|_| NotATimestamp)
     }
 }
 
@@ -80,5 +82,19 @@ impl fmt::Display for Timestamp {
 impl fmt::Debug for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_moment_is_shown_and_read_back() {
+        for micros in [i64::MIN, FIRST - 1, FIRST, -1, 0, LAST, LAST + 1, i64::MAX] {
+            let moment = Timestamp::from_micros(micros);
+            assert_eq!(moment.as_micros(), micros.clamp(FIRST, LAST));
+            assert_eq!(moment.to_string().parse::<Timestamp>().unwrap(), moment, "{micros}");
+        }
     }
 }

@@ -18,6 +18,7 @@
 //! `tests/architecture.rs` refuses both a circle and an import against the direction.
 
 pub mod anthropic;
+pub mod bedrock_converse;
 mod check;
 mod dialect;
 pub mod gemini;
@@ -50,7 +51,8 @@ pub use repair::request::repair;
 pub use target::{Dialect, Target, Wire};
 
 /// All wires.
-pub static WIRES: &[&Wire] = &[&openai_chat::WIRE, &openai_responses::WIRE, &anthropic::WIRE, &gemini::WIRE];
+pub static WIRES: &[&Wire] =
+    &[&openai_chat::WIRE, &openai_responses::WIRE, &anthropic::WIRE, &gemini::WIRE, &bedrock_converse::WIRE];
 
 /// All dialects.
 pub static DIALECTS: &[Dialect] = &[

@@ -23,7 +23,8 @@ pub(crate) struct Head {
     pub(crate) created: i64,
     /// Microseconds since 1970; never goes back.
     pub(crate) last_activity: i64,
-    /// Chosen at random when the conversation was made: it tells this conversation from one of the same id before or after it.
+    /// The number of the last commit before the conversation was made, then bits of no meaning: it tells this conversation
+    /// from one of the same id before or after it, and from older records.
     pub(crate) incarnation: u64,
     pub(crate) owner: String,
     pub(crate) key: Option<String>,
@@ -90,6 +91,13 @@ impl Head {
             )));
         }
         Ok(head)
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn size(&self) -> usize {
+        let texts = self.key.iter().chain(&self.title).chain(&self.tags).chain([&self.owner]);
+        let unfinished = self.open.len() + self.interrupted.len();
+        size_of::<Self>() + texts.map(String::len).sum::<usize>() + unfinished * size_of::<u64>()
     }
 
     /// Notes that a message which was begun is finished.
@@ -185,6 +193,15 @@ impl Receipt {
 pub(crate) struct StoreInfo {
     pub(crate) store_id: [u8; 16],
     pub(crate) format_version: u32,
+}
+
+/// What a store was known to have lost when it was backed up.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
+pub(crate) struct Lost {
+    /// The newest commit that was acknowledged; 0 if none is known to be missing.
+    pub(crate) acknowledged: u64,
+    /// Why nobody can tell what is missing.
+    pub(crate) unknown: Option<String>,
 }
 
 /// A conversation that was deleted: its head is gone, its records are being erased, or wait for the forks that read them.

@@ -3,7 +3,6 @@
 use crate::model::ConversationId;
 
 pub(crate) const RECORD: u8 = b'c';
-pub(crate) const PART: u8 = b'p';
 pub(crate) const HEAD: u8 = b'h';
 pub(crate) const INDEX: u8 = b'i';
 pub(crate) const RECEIPT: u8 = b'k';
@@ -32,13 +31,6 @@ pub(crate) fn prefix(kind: u8, id: ConversationId) -> Vec<u8> {
 /// The record whose first entry has this seq.
 pub(crate) fn record(id: ConversationId, first_seq: u64) -> Vec<u8> {
     of(RECORD, id, &first_seq.to_be_bytes())
-}
-
-/// A further part of that record, counted from 0.
-pub(crate) fn part(id: ConversationId, first_seq: u64, part: u32) -> Vec<u8> {
-    let mut key = of(PART, id, &first_seq.to_be_bytes());
-    key.extend_from_slice(&part.to_be_bytes());
-    key
 }
 
 /// The conversation's head.
@@ -128,6 +120,15 @@ pub(crate) fn parse_tag(key: &[u8]) -> Option<ConversationId> {
 /// The conversation has messages that are not finished.
 pub(crate) fn unfinished(id: ConversationId) -> Vec<u8> {
     of(UNFINISHED, id, &[])
+}
+
+/// The conversation of a key of one of the indexes of conversations.
+pub(crate) fn conversation(key: &[u8]) -> Option<ConversationId> {
+    match *key.first()? {
+        INDEX => parse_index(key).map(|(_, _, id)| id),
+        TAG => parse_tag(key),
+        _ => parse_id(key),
+    }
 }
 
 /// The conversation of a key that has the kind byte and an id first.

@@ -20,13 +20,11 @@ use crate::error::Result;
 pub(crate) use digest::{FORGOTTEN, digest};
 pub(crate) use encode::{Body, Fragment};
 pub(crate) use envelope::{open, seal};
-pub(crate) use head::{Commit, ForkPoint, Head, Parent, Receipt, StoreInfo, TitleSource, Tombstone};
+pub(crate) use head::{Commit, ForkPoint, Head, Lost, Parent, Receipt, StoreInfo, TitleSource, Tombstone};
 pub(crate) use read::role;
-pub(crate) use rewrite::{Replacement, redact, truncate};
-#[cfg(test)]
-pub(crate) use split::PART_BYTES;
-pub(crate) use split::{Header, Line, Origin, Record, parts, seal_record};
-pub(crate) use v1::{Header as MessageHeader, InterruptCause, Meta, Redact, Remove, Rewind, Summary};
+pub(crate) use rewrite::{REDACTED, Replacement, is_redacted, mark_deleted, redact, truncate};
+pub(crate) use split::{Header, Line, Origin, Record, seal_record};
+pub(crate) use v1::{ChunkLine, Header as MessageHeader, InterruptCause, Meta, Redact, Remove, Rewind, Summary};
 
 /// The version of all values that this crate writes.
 pub(crate) const VERSION: u8 = 1;

@@ -7,6 +7,14 @@ use crate::model::{self, Body, Chunk, Extra, FinishReason, Json, Metadata, Role,
 use super::envelope::corrupt;
 
 impl v1::ChunkLine<'_> {
+    /// Its text, if it is a text.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self.content {
+            v1::Content::Text { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
     /// The chunk, or the fragment of one.
     pub(crate) fn chunk(&self) -> Result<Chunk> {
         Ok(Chunk {

@@ -4,7 +4,7 @@
 use super::encode::Body;
 use super::split::{Line, Record, seal_record};
 use super::v1::{ChunkLine, Content, Output};
-use super::{Header, MessageHeader, key};
+use super::{Header, MessageHeader};
 use crate::error::Result;
 use crate::model::ConversationId;
 
@@ -12,16 +12,15 @@ use crate::model::ConversationId;
 pub(crate) type Replacement = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
 /// What stands in place of content that was forgotten.
-const REDACTED: &str = "[redacted]";
+pub(crate) const REDACTED: &str = "[redacted]";
 
-/// The record without its entries above `last`.
+/// The record without its entries above `last`: its key and value.
 pub(crate) fn truncate(
     conversation: ConversationId,
     record: &Record<'_>,
-    parts: u32,
     last: u64,
     next_message_index: u64,
-) -> Result<Replacement> {
+) -> Result<(Vec<u8>, Vec<u8>)> {
     let mut body = Body::new();
     let (mut before, mut behind) = (None, None);
     for ((seq, entry), line) in record.raw_entries().zip(record.lines()) {
@@ -38,20 +37,53 @@ pub(crate) fn truncate(
     }
     let cut = before.is_some() && before == behind;
     let header = Header { next_message_index, cut, ..record.header.clone() };
-    replacement(conversation, record.first_seq, header, body, parts)
+    seal_record(conversation, record.first_seq, &header, body)
 }
 
-/// The record without the content of a message, or of one chunk of it. `first` tells of a chunk index whether its first
-/// fragment was seen before; entries above `last` are not read through. `None` if the record holds nothing of it.
+/// The first record of a conversation that was deleted and that forks still read: its key and value.
+pub(crate) fn mark_deleted(conversation: ConversationId, record: &Record<'_>) -> Result<(Vec<u8>, Vec<u8>)> {
+    let mut body = Body::new();
+    for (_, entry) in record.raw_entries() {
+        body.raw(entry)?;
+    }
+    let header = Header { deleted: true, ..record.header.clone() };
+    seal_record(conversation, record.first_seq, &header, body)
+}
+
+/// The record without the content of a message, or of one chunk of it: its key and value. `first` tells of a chunk
+/// index whether its first fragment was seen before; entries above `last` are not read through. `None` if the record holds nothing of it.
 pub(crate) fn redact(
     conversation: ConversationId,
     record: &Record<'_>,
-    parts: u32,
     message: u64,
     chunk: Option<u32>,
     last: u64,
     first: &mut dyn FnMut(u32) -> bool,
-) -> Result<Option<Replacement>> {
+) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+    let body = redacted(record, message, chunk, last, first)?;
+    body.map(|body| seal_record(conversation, record.first_seq, &record.header, body)).transpose()
+}
+
+/// Whether a record holds nothing of a message, or of one chunk of it, that a redaction takes. Arguments as for [`redact`].
+pub(crate) fn is_redacted(
+    record: &Record<'_>,
+    message: u64,
+    chunk: Option<u32>,
+    last: u64,
+    first: &mut dyn FnMut(u32) -> bool,
+) -> Result<bool> {
+    let body = redacted(record, message, chunk, last, first)?;
+    Ok(body.is_none_or(|body| body.content() == record.content()))
+}
+
+/// The entries of a record without the content of a message, if it holds something of it.
+fn redacted(
+    record: &Record<'_>,
+    message: u64,
+    chunk: Option<u32>,
+    last: u64,
+    first: &mut dyn FnMut(u32) -> bool,
+) -> Result<Option<Body>> {
     let is_of = |line: &Line<'_>| match line {
         Line::Chunk(line) => {
             record.message_index(line.message) == message && chunk.is_none_or(|chunk| chunk == line.chunk)
@@ -90,25 +122,7 @@ pub(crate) fn redact(
             _ => body.raw(entry)?,
         }
     }
-    if !changed {
-        return Ok(None);
-    }
-    replacement(conversation, record.first_seq, record.header.clone(), body, parts).map(Some)
-}
-
-fn replacement(
-    conversation: ConversationId,
-    first_seq: u64,
-    header: Header,
-    body: Body,
-    parts: u32,
-) -> Result<Replacement> {
-    let values = seal_record(conversation, first_seq, &header, body)?;
-    // The first value is the record's own; the parts behind the new last one go.
-    let kept = u32::try_from(values.len()).unwrap_or(u32::MAX).saturating_sub(1);
-    let mut ops: Replacement = values.into_iter().map(|(key, value)| (key, Some(value))).collect();
-    ops.extend((kept..parts).map(|part| (key::part(conversation, first_seq, part), None)));
-    Ok(ops)
+    Ok(changed.then_some(body))
 }
 
 /// What is known about a message may quote it in fields that nobody here understands.

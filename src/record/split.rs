@@ -1,4 +1,4 @@
-//! A record: header, origin, entries; split into values that every engine takes.
+//! A record: header, origin, entries.
 
 use bincode::{Decode, Encode};
 
@@ -10,11 +10,8 @@ use super::{MAX_NUMBER, VERSION, check_number, key};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 
-/// The most bytes in one value. sled keeps up to 17 values in a leaf; its cache keeps at least 256 leaves.
-pub(crate) const PART_BYTES: usize = 16 * 1024;
-
-/// version, flags, checksum(4), time(8), base(8), next message index(8), parts(4), commit(8)
-pub(super) const HEADER_BYTES: usize = 42;
+/// version, flags, checksum(4), time(8), base(8), next message index(8), commit(8)
+pub(super) const HEADER_BYTES: usize = 38;
 const FLAG_ORIGIN: u8 = 1;
 const FLAG_CUT: u8 = 2;
 const FLAG_DELETED: u8 = 4;
@@ -56,13 +53,13 @@ pub(crate) struct Origin {
     pub(crate) first_message_index: u64,
 }
 
-/// Key and value of everything that the record is stored as.
+/// Key and value of a record.
 pub(crate) fn seal_record(
     conversation: ConversationId,
     first_seq: u64,
     header: &Header,
     body: Body,
-) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+) -> Result<(Vec<u8>, Vec<u8>)> {
     let mut bytes = body.into_bytes();
     let mut flags = if header.cut { FLAG_CUT } else { 0 } | if header.deleted { FLAG_DELETED } else { 0 };
     if let Some(origin) = &header.origin {
@@ -72,14 +69,11 @@ pub(crate) fn seal_record(
         let length = u32::try_from(encoded.len()).map_err(|error| Error::InvalidInput(error.to_string()))?;
         bytes.splice(HEADER_BYTES..HEADER_BYTES, length.to_be_bytes().into_iter().chain(encoded));
     }
-    let parts = bytes.len().div_ceil(PART_BYTES) - 1;
-    let parts = u32::try_from(parts).map_err(|error| Error::InvalidInput(error.to_string()))?;
     let mut start = Vec::with_capacity(HEADER_BYTES);
     start.extend_from_slice(&[VERSION, flags, 0, 0, 0, 0]);
     start.extend_from_slice(&header.time.to_be_bytes());
     start.extend_from_slice(&header.base.to_be_bytes());
     start.extend_from_slice(&header.next_message_index.to_be_bytes());
-    start.extend_from_slice(&parts.to_be_bytes());
     start.extend_from_slice(&header.commit.to_be_bytes());
     // A body always has the room for its header in front.
     bytes.iter_mut().zip(start).for_each(|(place, byte)| *place = byte);
@@ -88,29 +82,11 @@ pub(crate) fn seal_record(
     if let Some(place) = bytes.get_mut(2..6) {
         place.copy_from_slice(&sum.to_be_bytes());
     }
-    if parts == 0 {
-        return Ok(vec![(record_key, bytes)]);
-    }
-    let mut values = Vec::new();
-    for (i, value) in bytes.chunks(PART_BYTES).enumerate() {
-        let key = match u32::try_from(i).unwrap_or(u32::MAX).checked_sub(1) {
-            None => record_key.clone(),
-            Some(part) => key::part(conversation, first_seq, part),
-        };
-        values.push((key, value.to_vec()));
-    }
-    Ok(values)
+    Ok((record_key, bytes))
 }
 
 fn record_checksum(key: &[u8], bytes: &[u8]) -> u32 {
     checksum(key, &[bytes.get(..2).unwrap_or_default(), bytes.get(6..).unwrap_or_default()])
-}
-
-/// How many further values a record has, told by its first one.
-pub(crate) fn parts(value: &[u8]) -> Result<u32> {
-    check_version("a record", value)?;
-    let bytes = value.get(30..).and_then(<[u8]>::first_chunk).ok_or_else(|| short("a record"))?;
-    Ok(u32::from_be_bytes(*bytes))
 }
 
 /// A record, checked; its entries are decoded one by one.
@@ -138,7 +114,7 @@ pub(crate) enum Line<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Checks a record, given as its values joined.
+    /// Checks a record.
     pub(crate) fn open(conversation: ConversationId, first_seq: u64, bytes: &'a [u8]) -> Result<Self> {
         Self::open_inner(conversation, first_seq, bytes).map_err(|error| at(error, conversation, first_seq))
     }
@@ -156,7 +132,7 @@ impl<'a> Record<'a> {
             u64::from_be_bytes(bytes)
         };
         let (time, base, next_message_index) = (number(0).cast_signed(), number(8), number(16));
-        let commit = number(28);
+        let commit = number(24);
         [first_seq, base, next_message_index, commit].into_iter().try_for_each(|number| check_number(WHAT, number))?;
         let mut origin: Option<Origin> = None;
         if flags & FLAG_ORIGIN != 0 {
@@ -213,6 +189,11 @@ impl<'a> Record<'a> {
             Some(entry)
         });
         (first_seq..).zip(entries)
+    }
+
+    /// The bytes of all entries.
+    pub(crate) const fn content(&self) -> &'a [u8] {
+        self.entries
     }
 
     /// The number of entries.

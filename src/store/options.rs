@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Store;
-use crate::embedded::engine;
-use crate::embedded::{Clock, Embedded, Opening};
-use crate::error::{Error, Result};
+use crate::embedded::{Clock, Opening};
+use crate::error::Result;
 use crate::model::Timestamp;
 
 /// How a store is opened.
@@ -99,10 +98,7 @@ impl StoreOptions {
     /// # Errors
     /// As [`Store::open`]; `NotFound` if there is none and it is not to be created.
     pub fn open(&self, url: &str) -> Result<Store> {
-        if !self.create && engine::is_vacant(url)? {
-            return Err(Error::NotFound { what: format!("a store at {url}") });
-        }
-        let engine = engine::open(url)?;
-        Ok(Store { log: Arc::new(Embedded::open(engine, Arc::clone(&self.clock), self.window, self.opening)?) })
+        let log = super::open::open(url, Arc::clone(&self.clock), self.window, self.opening, self.create)?;
+        Ok(Store { log })
     }
 }

@@ -1,10 +1,7 @@
 //! One message, streamed into the store.
 
-use std::sync::Arc;
-
-use crate::embedded::{Embedded, Writer};
 use crate::error::Result;
-use crate::log::Receipt;
+use crate::log::{OpenMessage, Receipt};
 use crate::model::{Chunk, ConversationId, FinishReason, Json, Metadata};
 use crate::provider::Event;
 
@@ -34,16 +31,25 @@ use crate::provider::Event;
 /// ```
 #[derive(Debug)]
 pub struct MessageWriter {
-    log: Arc<Embedded>,
-    writer: Arc<Writer>,
+    message: Box<dyn OpenMessage>,
     receipt: Receipt,
     /// What the provider said of the message as a whole.
     said: Metadata,
 }
 
+/// What [`crate::Store::begin_with`] gives.
+#[derive(Debug)]
+pub enum Begun {
+    /// The message was begun: this writes it.
+    Writer(MessageWriter),
+    /// A message was begun with this idempotency key before: its receipt, marked [`Receipt::duplicate`]. Somebody may be
+    /// writing it now: [`crate::Store::tail`] follows it.
+    Duplicate(Receipt),
+}
+
 impl MessageWriter {
-    pub(crate) fn new(log: Arc<Embedded>, writer: Arc<Writer>, receipt: Receipt) -> Self {
-        Self { log, writer, receipt, said: Metadata::default() }
+    pub(crate) fn new(message: Box<dyn OpenMessage>, receipt: Receipt) -> Self {
+        Self { message, receipt, said: Metadata::default() }
     }
 
     /// The message's conversation.
@@ -55,7 +61,7 @@ impl MessageWriter {
     /// The message's index.
     #[must_use]
     pub fn message_index(&self) -> u64 {
-        self.writer.message_index()
+        self.message.index()
     }
 
     /// The seq of the entry that began the message.
@@ -73,7 +79,7 @@ impl MessageWriter {
     /// `InvalidInput` for a delta that does not fit its chunk, which stays as it is; `LimitExceeded`; `MessageClosed` if
     /// the conversation was rewound or deleted; `Poisoned`.
     pub fn push(&mut self, chunk_index: u32, delta: Chunk) -> Result<()> {
-        self.log.core().push(&self.writer, chunk_index, delta)
+        self.message.push(chunk_index, delta)
     }
 
     /// Takes what a decoder gives: its deltas are pushed, its end closes the message. Gives the receipt of the end, once it
@@ -130,12 +136,6 @@ impl MessageWriter {
     }
 
     fn end(&mut self, reason: Option<FinishReason>, usage: Option<Json>) -> Result<Receipt> {
-        self.log.core().finish(&self.writer, reason, usage, std::mem::take(&mut self.said))
-    }
-}
-
-impl Drop for MessageWriter {
-    fn drop(&mut self) {
-        self.log.core().abandon(&self.writer);
+        self.message.finish(reason, usage, std::mem::take(&mut self.said))
     }
 }

@@ -1,5 +1,7 @@
 //! What can be wrong with a command, its input and its store, and what is said then: word for word.
 
+use conversation_store::provider::WIRES;
+
 use super::{ANSWER, HELLO, INCIDENT, Place, incident};
 
 const ID: &str = "e07db1a4-3c8f-5032-b28e-0442d67bd389";
@@ -253,7 +255,8 @@ fn a_replay_file_changed_in_its_middle() {
 fn arguments_that_are_not_understood() {
     let place = Place::new();
     let invalid = |value: &str| format!("invalid value '{value}' for '--for <TARGET>': ");
-    let unknown = "unknown wire `chat`; known are openai-chat, openai-responses, anthropic, gemini";
+    let wires: Vec<&str> = WIRES.iter().map(|wire| wire.name).collect();
+    let unknown = format!("unknown wire `chat`; known are {}", wires.join(", "));
     fails(&place, &["check", "--for", "chat"], "", 2, &format!("{}{unknown}{HELP}", invalid("chat")));
     let unknown = "unknown dialect `x` of anthropic; known are bedrock";
     let error = format!("{}{unknown}{HELP}", invalid("anthropic/x"));

@@ -2,6 +2,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use conversation_store::model::{Chunk, FinishReason};
+use conversation_store::provider::WIRES;
 use conversation_store::{MessageState, NextStep, next_step};
 use serde_json::json;
 
@@ -42,16 +43,17 @@ fn an_answer_is_stored_whole_with_one_receipt() {
 #[test]
 fn every_wire_and_every_form_is_taken() {
     let place = Place::new();
-    let folders = ["openai_chat", "openai_responses", "anthropic", "gemini"];
-    for (index, folder) in folders.iter().enumerate() {
-        let wire = folder.replace('_', "-");
+    for wire in WIRES.iter().map(|wire| wire.name) {
+        let folder = &wire.replace('-', "_");
         for file in ["response.json", "stream.txt"] {
-            let run = place.run(&["ingest", folder, &fixture(&format!("{folder}/plain_text/{file}")), "--from", &wire]);
-            assert_eq!((run.exit, run.stderr.as_str(), run.json().len()), (0, "", 1), "{index} {file}");
+            let run = place.run(&["ingest", folder, &fixture(&format!("{folder}/plain_text/{file}")), "--from", wire]);
+            assert_eq!((run.exit, run.stderr.as_str(), run.json().len()), (0, "", 1), "{wire} {file}");
         }
         let shown = place.run(&["show", folder, "--raw"]).json();
         assert_eq!(shown[0]["chunks"], shown[1]["chunks"]);
-        assert!(shown[0]["id"].is_string() && shown[0]["model"].is_string(), "{}", shown[0]);
+        let expected = std::fs::read_to_string(fixture(&format!("{folder}/plain_text/expected.jsonl"))).unwrap();
+        let expected: serde_json::Value = serde_json::from_str(&expected).unwrap();
+        assert_eq!((&shown[0]["id"], &shown[0]["model"]), (&expected["id"], &expected["model"]), "{wire}");
     }
     let args = ["ingest", "c", "--from", "openai-chat/deepseek", "--provider", "openrouter"];
     assert_eq!(place.run_with(&args, STREAM).exit, 0);

@@ -52,6 +52,10 @@ fn a_store_that_went_back_can_be_looked_at() {
     assert_eq!(place.run_with(&["append", "a"], HELLO).exit, 1);
     assert_eq!(place.run(&["show", "b"]).exit, 1);
     place.ok(&["restore", "left", "--store", "sled:new.db"]);
+    // What is restored has lost it, too.
+    let run = place.run(&["verify", "--store", "sled:new.db"]);
+    assert_eq!((run.exit, run.json()[0]["problems"].as_array().unwrap().len()), (1, 1));
+    place.ok(&["verify", "--accept-loss", "--store", "sled:new.db"]);
     place.ok(&["verify", "--store", "sled:new.db"]);
 }
 

@@ -45,6 +45,18 @@ const STREAMS: &[(&str, &str)] = &[
         "gemini",
         r#"{"candidates":[{"content":{"parts":[{"text":"A","thought":true}]}}]}|{"candidates":[{"content":{"parts":[{"text":"B","thought":true}]}}]}"#,
     ),
+    (
+        "bedrock-converse",
+        r#"{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"A"}}}|{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"B"}}}"#,
+    ),
+    (
+        "bedrock-converse",
+        r#"{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"A"}}}}|{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"B"}}}}"#,
+    ),
+    (
+        "bedrock-converse",
+        r#"{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"c","name":"f"}}}}|{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"A"}}}}|{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"B"}}}}"#,
+    ),
 ];
 
 /// The text that grew.

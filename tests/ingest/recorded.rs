@@ -169,7 +169,8 @@ fn a_stream_is_stored_while_it_comes() {
 /// What a provider verifies comes back byte for byte, and Anthropic's own blocks whole.
 #[test]
 fn what_is_verified_goes_back_as_it_came() {
-    const VERIFIED: &[&str] = &["signature", "encrypted_content", "encrypted_index", "thoughtSignature"];
+    const VERIFIED: &[&str] =
+        &["signature", "redactedContent", "encrypted_content", "encrypted_index", "thoughtSignature"];
     const WHOLE: &[&str] = &["thinking", "redacted_thinking", "server_tool_use", "web_search_tool_result"];
     fn verified(value: &Value, found: &mut Vec<String>) {
         match value {
@@ -210,7 +211,10 @@ fn what_is_verified_goes_back_as_it_came() {
             *by_wire.entry(case.target.wire().name).or_insert(0) += 1;
         }
     }
-    assert_eq!(by_wire.keys().copied().collect::<Vec<_>>(), ["anthropic", "gemini", "openai-responses"]);
+    assert_eq!(
+        by_wire.keys().copied().collect::<Vec<_>>(),
+        ["anthropic", "bedrock-converse", "gemini", "openai-responses"]
+    );
 }
 
 #[derive(serde::Deserialize)]

@@ -41,6 +41,10 @@ WIRES = {
          "redacted thinking loop", "image in tool_result", "pdf", "system role after user, opus 4.8", "server tool",
          "split results", "thinking dropped, older turns have it"},
     ),
+    "bedrock_converse": (
+        [],
+        {"converse: call loop", "converse: document", "converse: reasoning", "converse: image in result"},
+    ),
     "gemini": (
         ["vertex", "gemini3"],
         {"alternating + system", "call loop", "two steps", "parallel, signature on first", "snake case", "inline image",

@@ -14,7 +14,7 @@ mod sqlite;
 
 use std::path::Path;
 
-use conversation_store::model::{ConversationId, Message};
+use conversation_store::model::{ConversationId, Message, Timestamp};
 use conversation_store::{Entry, ListItem, StoredMessage};
 
 /// Bytes of cache that every peer gets: what our sled has by default.
@@ -38,7 +38,7 @@ pub(crate) trait Peer: Send + Sync {
     fn tail(&self, conversation: ConversationId, count: usize) -> Vec<Entry>;
 
     /// The conversations with the newest activity, newest first.
-    fn list(&self, count: usize) -> Vec<ListItem>;
+    fn list(&self, count: usize) -> Vec<Listed>;
 
     /// Ends it as a program should.
     fn close(self: Box<Self>);
@@ -84,3 +84,21 @@ pub(crate) const ENGINES: &[Engine] = &[
     Engine { name: RAW, title: "raw file", open: raw::open, reads: false, ours: false, keeps: true },
     Engine { name: MEMORY, title: "memory", open: ours::open_memory, reads: true, ours: true, keeps: false },
 ];
+
+/// A conversation in a list.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Listed {
+    pub(crate) id: ConversationId,
+    pub(crate) title: Option<String>,
+    pub(crate) created: Timestamp,
+    pub(crate) last_activity: Timestamp,
+    pub(crate) last_seq: u64,
+    pub(crate) messages: u64,
+}
+
+impl From<ListItem> for Listed {
+    fn from(item: ListItem) -> Self {
+        let ListItem { id, title, created_at: created, last_activity, last_seq, messages, .. } = item;
+        Self { id, title, created, last_activity, last_seq, messages }
+    }
+}

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use conversation_store::model::{Chunk, ConversationId, FinishReason, Message, Metadata, Role};
-use conversation_store::{AppendOptions, Durability, Entry, ListItem, ListQuery, Store, StoredMessage};
+use conversation_store::{AppendOptions, Durability, Entry, ListQuery, Store, StoredMessage};
 
+use super::Listed;
 use super::Peer;
 
 struct Ours(Store);
@@ -62,8 +63,8 @@ impl Peer for Ours {
         self.0.newest_entries(conversation, count).unwrap()
     }
 
-    fn list(&self, count: usize) -> Vec<ListItem> {
-        self.0.list(&ListQuery::new().with_limit(count)).unwrap().items
+    fn list(&self, count: usize) -> Vec<Listed> {
+        self.0.list(&ListQuery::new().with_limit(count)).unwrap().items.into_iter().map(Listed::from).collect()
     }
 
     fn close(self: Box<Self>) {

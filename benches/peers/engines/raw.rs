@@ -7,11 +7,11 @@ use std::path::Path;
 
 use bincode::config::standard;
 use conversation_store::model::{ConversationId, Message};
-use conversation_store::{Entry, ListItem, StoredMessage};
+use conversation_store::{Entry, StoredMessage};
 
 use super::group::{Backend, Group};
 use super::rows::{Head, Job, Placed, stream};
-use super::{Peer, record};
+use super::{Listed, Peer, record};
 
 struct Raw(Group<Writer>);
 
@@ -67,7 +67,7 @@ impl Peer for Raw {
         panic!("a raw file is not read")
     }
 
-    fn list(&self, _: usize) -> Vec<ListItem> {
+    fn list(&self, _: usize) -> Vec<Listed> {
         panic!("a raw file is not read")
     }
 

@@ -5,11 +5,11 @@ use std::path::Path;
 use ::redb::{Database, ReadableDatabase, ReadableTable, Table, TableDefinition};
 use bincode::config::standard;
 use conversation_store::model::{ConversationId, Message};
-use conversation_store::{Entry, ListItem, StoredMessage};
+use conversation_store::{Entry, StoredMessage};
 
 use super::group::{Backend, Group};
 use super::rows::{Head, Job, Placed, stream};
-use super::{CACHE_BYTES, Peer, record};
+use super::{CACHE_BYTES, Listed, Peer, record};
 
 type Bytes = TableDefinition<'static, &'static [u8], &'static [u8]>;
 
@@ -143,7 +143,7 @@ impl Peer for Redb {
         entries
     }
 
-    fn list(&self, count: usize) -> Vec<ListItem> {
+    fn list(&self, count: usize) -> Vec<Listed> {
         let transaction = self.db.begin_read().unwrap();
         let (listing, heads) = (transaction.open_table(LISTING).unwrap(), transaction.open_table(HEADS).unwrap());
         let newest = listing.iter().unwrap().take(count);

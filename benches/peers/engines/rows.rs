@@ -1,8 +1,8 @@
 //! What the peers store: a row for every chunk, in the same encoding as the store's own entries, with fewer fields.
 
+use super::Listed;
 use bincode::config::standard;
 use bincode::{BorrowDecode, Decode, Encode};
-use conversation_store::ListItem;
 use conversation_store::model::{
     self, Chunk, ConversationId, FinishReason, Message, Metadata, Output, Role, Timestamp,
 };
@@ -185,17 +185,14 @@ impl Head {
         self.last_activity.div_euclid(60_000_000)
     }
 
-    pub(super) fn into_item(self, id: ConversationId) -> ListItem {
-        ListItem {
+    pub(super) fn into_item(self, id: ConversationId) -> Listed {
+        Listed {
             id,
-            key: None,
             title: self.title,
-            tags: Vec::new(),
-            created_at: Timestamp::from_micros(self.created),
+            created: Timestamp::from_micros(self.created),
             last_activity: Timestamp::from_micros(self.last_activity),
             last_seq: self.next_seq - 1,
             messages: self.next_message,
-            parent: None,
         }
     }
 }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use conversation_store::model::{ConversationId, Message};
-use conversation_store::{Entry, ListItem, StoredMessage};
+use conversation_store::{Entry, StoredMessage};
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 
 use super::group::{Backend, Group};
 use super::read::Found;
 use super::rows::{Head, Job, Placed, stream};
-use super::{CACHE_BYTES, Peer};
+use super::{CACHE_BYTES, Listed, Peer};
 
 const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS chunk (
@@ -203,7 +203,7 @@ impl Peer for Sqlite {
         })
     }
 
-    fn list(&self, count: usize) -> Vec<ListItem> {
+    fn list(&self, count: usize) -> Vec<Listed> {
         self.with(|connection| {
             let mut statement = connection.prepare_cached(LIST).unwrap();
             let rows =

@@ -1,8 +1,9 @@
 //! What every engine has to do, as one suite.
 
 use std::ops::ControlFlow;
+use std::thread;
 
-use super::{Batch, Engine, Order};
+use super::{Batch, Engine, LARGE_BYTES, Order};
 
 /// A new directory, and the URL of an engine in it.
 #[cfg(any(feature = "fjall", feature = "sled"))]
@@ -61,14 +62,9 @@ pub(crate) fn run(engine: &dyn Engine) {
     assert_eq!(engine.get(b"k").unwrap().unwrap(), b"2");
     assert!(engine.get(b"gone").unwrap().is_none());
 
-    // Empty values, and values as large as a record's part.
-    let mut batch = Batch::default();
-    batch.put(b"empty".to_vec(), Vec::new());
-    batch.put(b"large".to_vec(), vec![7; crate::record::PART_BYTES]);
-    engine.write(batch).unwrap();
-    engine.sync().unwrap();
+    // An empty value.
+    put(engine, &[(b"empty", &[])]);
     assert_eq!(engine.get(b"empty").unwrap().unwrap(), b"");
-    assert_eq!(engine.get(b"large").unwrap().unwrap().len(), crate::record::PART_BYTES);
 
     // A visitor may call the engine.
     let visit = &mut |key: &[u8], value: &[u8]| {
@@ -76,4 +72,113 @@ pub(crate) fn run(engine: &dyn Engine) {
         ControlFlow::Continue(())
     };
     engine.scan(&first..&last, Order::Ascending, visit).unwrap();
+
+    values_of_all_sizes(engine);
+    large_values_that_are_replaced(engine);
+    large_values_that_are_replaced_while_they_are_read(engine);
+}
+
+fn put(engine: &dyn Engine, pairs: &[(&[u8], &[u8])]) {
+    let mut batch = Batch::default();
+    pairs.iter().for_each(|(key, value)| batch.put(key.to_vec(), value.to_vec()));
+    engine.write(batch).unwrap();
+    engine.sync().unwrap();
+}
+
+/// So many bytes that no two pieces of them are alike.
+fn noise(length: usize, seed: u8) -> Vec<u8> {
+    let mut state = u32::from(seed) + 1;
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_be_bytes()[0]
+    };
+    std::iter::repeat_with(next).take(length).collect()
+}
+
+/// What a scan has to show: as it is asked, in either order, and by its keys alone.
+fn holds(engine: &dyn Engine, start: &[u8], end: &[u8], pairs: &[(Vec<u8>, Vec<u8>)]) {
+    let backwards: Vec<_> = pairs.iter().rev().cloned().collect();
+    assert!(scan(engine, start, end, Order::Ascending, usize::MAX) == pairs);
+    assert!(scan(engine, start, end, Order::Descending, usize::MAX) == backwards);
+    for (order, pairs) in [(Order::Ascending, pairs), (Order::Descending, &backwards)] {
+        let mut lengths = Vec::new();
+        let visit = &mut |key: &[u8], length| {
+            lengths.push((key.to_vec(), length));
+            ControlFlow::Continue(())
+        };
+        engine.keys(start..end, order, visit).unwrap();
+        assert_eq!(lengths, pairs.iter().map(|(key, value)| (key.clone(), value.len())).collect::<Vec<_>>());
+    }
+    for (key, value) in pairs {
+        assert!(engine.get(key).unwrap().as_ref() == Some(value));
+    }
+}
+
+/// Values about as large as what an engine may keep in one piece, or in two, and one of a MB; values that begin as an
+/// engine's own signs may; keys that begin with another key.
+fn values_of_all_sizes(engine: &dyn Engine) {
+    let mut values: Vec<Vec<u8>> = vec![vec![0xff], vec![0xff; 5], vec![0xff, 0, 0, 0, 9], vec![0xff; LARGE_BYTES]];
+    let edges = [LARGE_BYTES, 2 * LARGE_BYTES, 3 * LARGE_BYTES, 1_000_000];
+    values.extend(edges.into_iter().flat_map(|edge| (edge - 12..edge + 3).map(|length| noise(length, 1))));
+    let mut pairs: Vec<_> = (0_u8..).map(|i| vec![b's', i]).zip(values).collect();
+    let (key, value) = pairs.last().unwrap().clone();
+    pairs.push(([&key[..], &[0, 0, 0, 0]].concat(), noise(100_000, 2)));
+    pairs.push(([&key[..], &[0, 0, 0, 1]].concat(), value));
+    put(engine, &pairs.iter().map(|(key, value)| (&key[..], &value[..])).collect::<Vec<_>>());
+    holds(engine, b"s", b"t", &pairs);
+    // The end of all keys, and what is behind it.
+    assert_eq!(scan(engine, b"s", &[u8::MAX; 32], Order::Ascending, usize::MAX).len(), pairs.len());
+    let mut batch = Batch::default();
+    pairs.iter().for_each(|(key, _)| batch.remove(key.clone()));
+    engine.rewrite(batch).unwrap();
+    holds(engine, b"s", &[u8::MAX; 32], &[]);
+}
+
+fn large_values_that_are_replaced(engine: &dyn Engine) {
+    let lengths = [100_000, 40_000, 3, 16_380, 300_000, 0, 20_000];
+    let mut now = Vec::new();
+    for (seed, length) in (0..).zip(lengths) {
+        now = vec![(b"r1".to_vec(), noise(length, seed)), (b"r2".to_vec(), noise(LARGE_BYTES, seed))];
+        let mut batch = Batch::default();
+        // Of several values under one key in a batch the last one stays, and nothing of the others.
+        batch.put(b"r1".to_vec(), noise(200_000, seed));
+        batch.put(b"r3".to_vec(), noise(200_000, seed));
+        batch.remove(b"r3".to_vec());
+        now.iter().for_each(|(key, value)| batch.put(key.clone(), value.clone()));
+        engine.rewrite(batch).unwrap();
+        engine.sync().unwrap();
+        holds(engine, b"r", b"s", &now);
+    }
+    let mut batch = Batch::default();
+    now.iter().for_each(|(key, _)| batch.remove(key.clone()));
+    engine.rewrite(batch).unwrap();
+    holds(engine, b"r", b"s", &[]);
+}
+
+/// Whoever reads sees the value that one batch wrote.
+fn large_values_that_are_replaced_while_they_are_read(engine: &dyn Engine) {
+    let uniform = |turn: u8| vec![turn; 200_000 + 16_000 * usize::from(turn % 3)];
+    put(engine, &[(b"q", &uniform(0))]);
+    thread::scope(|scope| {
+        let writing = scope.spawn(|| {
+            for turn in (0..=u8::MAX).chain(0..=u8::MAX) {
+                let mut batch = Batch::default();
+                match turn % 8 {
+                    7 => batch.remove(b"q".to_vec()),
+                    _ => batch.put(b"q".to_vec(), uniform(turn)),
+                }
+                engine.rewrite(batch).unwrap();
+            }
+        });
+        let check = |value: &[u8]| {
+            assert!(value.iter().all(|byte| *byte == value[0]), "of two batches");
+            assert_eq!(value.len(), uniform(value[0]).len());
+        };
+        while !writing.is_finished() {
+            for _ in 0..20 {
+                engine.get(b"q").unwrap().iter().for_each(|value| check(value));
+            }
+            scan(engine, b"q", b"r", Order::Ascending, 1).iter().for_each(|(_, value)| check(value));
+        }
+    });
 }

@@ -26,6 +26,8 @@ pub(crate) struct Directory {
     engine: &'static str,
     _lock: File,
     established: bool,
+    /// The id of the store that the marker names.
+    store: Option<String>,
     watermark: Watermark,
     /// Where the store was copied to before it was opened in spite of damage.
     set_aside: Option<PathBuf>,
@@ -58,10 +60,21 @@ impl Directory {
             Some(marker) => check_marker(path, engine, marker).map(|()| true)?,
             None => false,
         };
+        let store = marker.as_deref().and_then(|marker| field(marker, "store ")).map(str::to_owned);
         let watermark = Watermark::open(path)?;
         let set_aside = read(&path.join(DAMAGED))?.map(PathBuf::from);
         let path = path.to_owned();
-        Ok(Self { path, engine, _lock: lock, established, watermark, set_aside, disk_full: false, reserve: RESERVE })
+        Ok(Self {
+            path,
+            engine,
+            _lock: lock,
+            established,
+            store,
+            watermark,
+            set_aside,
+            disk_full: false,
+            reserve: RESERVE,
+        })
     }
 
     /// Whether nothing is there, or only an empty directory.
@@ -83,6 +96,11 @@ impl Directory {
     /// Whether a store lived here before this opening.
     pub(crate) const fn established(&self) -> bool {
         self.established
+    }
+
+    /// The id of the store that lived here before this opening, if the marker names one.
+    pub(crate) fn store(&self) -> Option<&str> {
+        self.store.as_deref()
     }
 
     /// The number of the last durable commit, as it was noted beside the engine's files.
@@ -234,9 +252,14 @@ fn lock(path: &Path) -> Result<File> {
     }
 }
 
+/// A field of the marker.
+fn field<'a>(marker: &'a str, name: &str) -> Option<&'a str> {
+    marker.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+}
+
 fn check_marker(path: &Path, engine: &str, marker: &str) -> Result<()> {
     let shown = path.display();
-    let field = |name: &str| marker.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let field = |name: &str| field(marker, name);
     if marker.lines().next() != Some("conversation-store") {
         return Err(Error::InvalidInput(format!(
             "{shown} is not a conversation store: its file {MARKER} is not ours; if it was, and is damaged, remove that \

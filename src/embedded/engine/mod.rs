@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 
+pub(crate) use crate::log::Order;
 pub(crate) use directory::{Directory, MARKER};
 pub(crate) use memory::Memory;
 pub(crate) use url::{Url, is_vacant, open};
@@ -35,15 +36,28 @@ pub(crate) use url::{Url, is_vacant, open};
 /// Sorted keys and values. All calls block; all may be made from several threads at once, except that only one thread
 /// writes.
 pub(crate) trait Engine: Send + Sync + fmt::Debug {
-    /// The value under a key.
+    /// The value under a key. `Corrupt` if a part of it is missing.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
     /// Visits the keys of a range with their values, until the visitor breaks. What is written meanwhile may be seen or
-    /// not. The visitor may call the engine.
+    /// not, but a value is seen whole, as one batch wrote it. The visitor may call the engine. A value of which a part is
+    /// missing is shown as it is there: its own checksum tells.
     fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()>;
 
-    /// Writes all of a batch or nothing. Readers see it at once; a power cut may take it until [`Engine::sync`] returns.
+    /// As [`Engine::scan`], with the length of each value in its place: large values are not read.
+    fn keys(&self, range: Range<&[u8]>, order: Order, visit: VisitKeys<'_>) -> Result<()> {
+        self.scan(range, order, &mut |key, value| visit(key, value.len()))
+    }
+
+    /// Writes all of a batch or nothing. Readers see it at once; a power cut may take it until [`Engine::sync`] returns. No
+    /// key begins with [`RESERVED`], and no value that is there under one of the keys is larger than [`LARGE_BYTES`].
     fn write(&self, batch: Batch) -> Result<()>;
+
+    /// As [`Engine::write`], for a batch that may replace or remove large values. An engine that keeps these in pieces reads
+    /// the old value of each key, to remove its pieces too.
+    fn rewrite(&self, batch: Batch) -> Result<()> {
+        self.write(batch)
+    }
 
     /// Everything written before survives a power cut once this returns.
     fn sync(&self) -> Result<()>;
@@ -60,12 +74,14 @@ pub(crate) trait Engine: Send + Sync + fmt::Debug {
 /// What a scan calls: with key and value.
 pub(crate) type Visit<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
 
-/// The order of a scan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    Ascending,
-    Descending,
-}
+/// What a scan of keys calls: with the key, and the length of its value.
+pub(crate) type VisitKeys<'a> = &'a mut dyn FnMut(&[u8], usize) -> ControlFlow<()>;
+
+/// Keys that begin with this byte are the engine's own: no key of the log does, and no scan shows them.
+pub(crate) const RESERVED: u8 = 0xff;
+
+/// A value of more bytes is large: [`Engine::rewrite`] replaces and removes it.
+pub(crate) const LARGE_BYTES: usize = 16 * 1024;
 
 /// Puts (`Some`) and removals (`None`), applied in order.
 #[derive(Debug, Default)]

@@ -3,22 +3,27 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::error::{Error, Result};
 
 /// The file's name in the store's directory.
 const NAME: &str = "watermark";
-/// number(8), checksum(4)
-const BYTES: usize = 12;
+/// number(8), store id(16), checksum(4)
+const BYTES: usize = 28;
 /// The number is written here and there in turn: what damages one place leaves the number before it in the other.
 const PLACES: [u64; 2] = [0, 4096];
+
+type StoreId = [u8; 16];
 
 /// The file, open.
 #[derive(Debug)]
 pub(crate) struct Watermark {
     file: Mutex<File>,
-    found: Option<u64>,
+    /// What was found, the highest first.
+    found: Vec<(u64, StoreId)>,
+    /// The store whose commits are noted.
+    store: OnceLock<StoreId>,
 }
 
 impl Watermark {
@@ -27,22 +32,30 @@ impl Watermark {
         let path = directory.join(NAME);
         let open = || {
             let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
-            let mut found = None;
+            let mut found = Vec::new();
             for place in PLACES {
                 let mut bytes = Vec::new();
                 file.seek(SeekFrom::Start(place))?;
                 Read::by_ref(&mut file).take(BYTES as u64).read_to_end(&mut bytes)?;
-                found = found.max(read(&bytes));
+                found.extend(read(&bytes));
             }
+            found.sort_unstable_by(|a, b| b.cmp(a));
             Ok((file, found))
         };
         let (file, found) = open().map_err(Error::io(format!("open {}", path.display())))?;
-        Ok(Self { file: Mutex::new(file), found })
+        Ok(Self { file: Mutex::new(file), found, store: OnceLock::new() })
     }
 
-    /// The highest number that was found. A file that is torn or damaged says nothing.
-    pub(crate) const fn found(&self) -> Option<u64> {
-        self.found
+    /// The highest number that was found of a store, whose commits are noted from now on. A file that is torn, damaged or of
+    /// another store says nothing.
+    pub(crate) fn of(&self, store: &StoreId) -> Option<u64> {
+        let store = self.store.get_or_init(|| *store);
+        self.found.iter().find(|(_, of)| of == store).map(|(number, _)| *number)
+    }
+
+    /// Whether it was written by another store only.
+    pub(crate) fn is_of_another(&self, store: &StoreId) -> bool {
+        !self.found.is_empty() && self.found.iter().all(|(_, of)| of != store)
     }
 
     /// Notes a durable commit. Not synced: a power cut may take it back, never raise it.
@@ -58,11 +71,9 @@ impl Watermark {
     }
 
     fn write(&self, place: u64, number: u64) -> Result<()> {
-        let number = number.to_be_bytes();
-        let mut bytes = [0; BYTES];
-        for (place, byte) in bytes.iter_mut().zip(number.into_iter().chain(crc32fast::hash(&number).to_be_bytes())) {
-            *place = byte;
-        }
+        let store = self.store.get().copied().unwrap_or_default();
+        let mut bytes = [number.to_be_bytes().as_slice(), &store].concat();
+        bytes.extend_from_slice(&crc32fast::hash(&bytes).to_be_bytes());
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let write = file.seek(SeekFrom::Start(place)).and_then(|_| file.write_all(&bytes));
         write.map_err(Error::io("write the watermark"))
@@ -74,25 +85,36 @@ impl Watermark {
     }
 }
 
-fn read(bytes: &[u8]) -> Option<u64> {
-    let (number, checksum) = bytes.split_first_chunk::<8>()?;
-    let checksum = u32::from_be_bytes(checksum.try_into().ok()?);
-    (crc32fast::hash(number) == checksum).then(|| u64::from_be_bytes(*number))
+fn read(bytes: &[u8]) -> Option<(u64, StoreId)> {
+    let (fields, checksum) = bytes.split_last_chunk::<4>()?;
+    if bytes.len() != BYTES || crc32fast::hash(fields) != u32::from_be_bytes(*checksum) {
+        return None;
+    }
+    let (number, store) = fields.split_first_chunk::<8>()?;
+    Some((u64::from_be_bytes(*number), store.try_into().ok()?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const STORE: StoreId = [7; 16];
+
+    fn open(dir: &Path) -> Watermark {
+        let watermark = Watermark::open(dir).unwrap();
+        let _ = watermark.of(&STORE);
+        watermark
+    }
+
     fn found(dir: &Path) -> Option<u64> {
-        Watermark::open(dir).unwrap().found()
+        Watermark::open(dir).unwrap().of(&STORE)
     }
 
     #[test]
     fn the_highest_number_is_found_again() {
         let dir = tempfile::tempdir().unwrap();
-        let watermark = Watermark::open(dir.path()).unwrap();
-        assert_eq!(watermark.found(), None);
+        let watermark = open(dir.path());
+        assert_eq!(watermark.of(&STORE), None);
         for number in [7, 8, 9, 300, 301] {
             watermark.set(number).unwrap();
             assert_eq!(found(dir.path()), Some(number));
@@ -104,11 +126,11 @@ mod tests {
     #[test]
     fn damage_leaves_the_number_before_or_none() {
         let dir = tempfile::tempdir().unwrap();
-        let watermark = Watermark::open(dir.path()).unwrap();
+        let watermark = open(dir.path());
         watermark.reset(6).unwrap();
         watermark.set(7).unwrap();
         let whole = std::fs::read(dir.path().join(NAME)).unwrap();
-        for at in [0, 11, PLACES[1] as usize, whole.len() - 1] {
+        for at in [0, 11, 27, PLACES[1] as usize, whole.len() - 1] {
             let mut flipped = whole.clone();
             flipped[at] ^= 1;
             std::fs::write(dir.path().join(NAME), flipped).unwrap();
@@ -120,5 +142,15 @@ mod tests {
         }
         std::fs::write(dir.path().join(NAME), vec![0; whole.len()]).unwrap();
         assert_eq!(found(dir.path()), None, "zeros are no number");
+    }
+
+    #[test]
+    fn the_number_of_another_store_says_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        open(dir.path()).reset(9).unwrap();
+        let watermark = Watermark::open(dir.path()).unwrap();
+        assert!(watermark.is_of_another(&[8; 16]));
+        assert!(!watermark.is_of_another(&STORE));
+        assert_eq!(watermark.of(&[8; 16]), None);
     }
 }

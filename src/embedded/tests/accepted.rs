@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::super::{Embedded, Opening, Writer};
+use super::super::writer::Writer;
+use super::super::{Embedded, Opening};
 use super::disk::Disk;
 use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::error::{Error, Result};
@@ -243,4 +244,94 @@ fn two_hundred_thousand_chunks_are_pushed_in_one_window() {
         log.core().push(&writer, chunk_index, Chunk::text("")).unwrap();
     }
     assert_eq!(log.core().finish(&writer, None, None, Metadata::default()).unwrap().last_seq, 200_002);
+}
+
+#[test]
+fn a_store_opens_that_left_more_messages_open_than_the_queue_takes() {
+    let memory = Arc::new(Memory::default());
+    let log = open(&memory, NEVER);
+    let writers: Vec<_> = (0..20_000).map(|message| begin(&log, &format!("chat {}", message % 100))).collect();
+    drop((writers, log));
+    let log = ends(move || open(&memory, NEVER));
+    assert_eq!(last_seq(&log, "chat 99"), 400);
+}
+
+#[test]
+fn a_close_ends_all_waits() {
+    let log = open(&Arc::new(Memory::default()), WINDOW);
+    append(&log, "chat", "a", Durability::Durable).unwrap();
+    let writer = begin(&log, "frozen");
+    let incarnation = log.core().published_head(Name::from("chat").id()).unwrap().unwrap().incarnation;
+    let freeze = log.core().freeze(Name::from("frozen").id()).unwrap();
+    push(&log, &writer, "delta");
+    let tail = thread::spawn({
+        let log = Arc::clone(&log);
+        move || super::wait_for(&log, "chat", incarnation, 1, NEVER, &AtomicBool::new(false))
+    });
+    let waits: Vec<_> = ["append", "finish", "freeze"]
+        .map(|what| {
+            let (log, writer) = (Arc::clone(&log), Arc::clone(&writer));
+            thread::spawn(move || match what {
+                "append" => append(&log, "frozen", "b", Durability::Buffered).map(|_| ()),
+                "finish" => log.core().finish(&writer, None, None, Metadata::default()).map(|_| ()),
+                _ => log.core().freeze(Name::from("frozen").id()).map(|_| ()),
+            })
+        })
+        .into_iter()
+        .collect();
+    assert!(becomes(|| log.core().lock().waiting == 3 && log.core().lock().tailing == 1));
+    let closing = thread::spawn({
+        let log = Arc::clone(&log);
+        move || log.close()
+    });
+    for wait in waits {
+        assert!(matches!(ends(|| wait.join().unwrap()), Err(Error::Closed)));
+    }
+    // What was pushed is still to be made durable.
+    thread::sleep(4 * WINDOW);
+    assert!(!closing.is_finished() && !tail.is_finished());
+    drop(freeze);
+    ends(|| closing.join().unwrap()).unwrap();
+    assert!(matches!(ends(|| tail.join().unwrap()), Err(Error::Closed)));
+    assert_eq!(last_seq(&log, "frozen"), 2);
+    assert!(log.core().health().closed);
+    assert!(matches!(append(&log, "chat", "b", Durability::Durable), Err(Error::Closed)));
+    assert!(matches!(super::wait_for(&log, "chat", incarnation, 0, NEVER, &AtomicBool::new(false)), Ok(true)));
+}
+
+#[test]
+fn who_follows_a_conversation_gets_nothing_of_another_one_of_its_name() {
+    let log = open(&Arc::new(Memory::default()), WINDOW);
+    let chat = Name::from("chat");
+    let incarnation = || log.core().published_head(chat.id()).unwrap().unwrap().incarnation;
+    append(&log, "chat", "a", Durability::Durable).unwrap();
+    let first = incarnation();
+    log.core().delete(&chat).unwrap();
+    for _ in 0..3 {
+        append(&log, "chat", "b", Durability::Durable).unwrap();
+    }
+    assert_ne!(first, incarnation());
+    let waited = super::wait_for(&log, &chat, first, 1, NEVER, &AtomicBool::new(false));
+    assert!(matches!(waited, Err(Error::NotFound { .. })));
+}
+
+#[test]
+fn after_a_failed_commit_nothing_is_left_of_what_was_queued() {
+    let disk = Arc::new(Disk::default());
+    let log = open(&disk, NEVER);
+    append(&log, "chat", "a", Durability::Durable).unwrap();
+    let writer = begin(&log, "chat");
+    push(&log, &writer, "delta");
+    disk.fails.store(true, Ordering::Release);
+    let options = AppendOptions::new().with_idempotency_key("key").with_durability(Durability::Buffered);
+    log.core().append(&"chat".into(), &[Message::user("b")], &options).unwrap();
+    assert!(append(&log, "chat", "c", Durability::Durable).is_err());
+    assert!(log.core().begin(&"chat".into(), Role::Assistant, Metadata::default()).is_err());
+    let mut state = log.core().lock();
+    assert!(state.queue.is_empty() && state.collecting.is_empty() && !state.led);
+    let slot = state.slot(Name::from("chat").id());
+    assert_eq!((slot.queued.as_ref(), slot.pending, slot.pins), (slot.published.as_ref(), 0, 0));
+    assert!(slot.receipts.is_empty() && slot.writers.len() == 1);
+    drop(state);
+    assert!(matches!(log.close(), Err(Error::Poisoned { .. })));
 }

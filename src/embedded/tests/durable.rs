@@ -27,7 +27,7 @@ fn append(log: &Embedded, text: &str, durability: Durability) -> Result<crate::R
 
 /// The messages that readers see.
 fn seen(log: &Embedded) -> usize {
-    log.core().load(chat().id(), &"chat").map_or(0, |grouped| grouped.messages.len())
+    super::load(&log, chat()).map_or(0, |grouped| grouped.messages.len())
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn what_is_not_durable_is_not_seen() {
         disk.await_sync();
         // The engine has it already; readers do not.
         let (is_stored, seen) = (disk.get(&key::record(chat().id(), 3)).unwrap().is_some(), seen(&log));
-        let (last_seq, returned) = (log.core().describe(chat().id()).unwrap().unwrap().last_seq, durable.is_finished());
+        let (last_seq, returned) = (super::describe(&log, chat()).last_seq, durable.is_finished());
         disk.hold(false);
         assert_eq!((is_stored, seen, last_seq, returned), (true, 1, 1, false));
         assert_eq!(durable.join().unwrap().message_indexes, [2]);
@@ -159,7 +159,7 @@ fn a_damaged_record_does_not_hide_the_others() {
             let mut value = memory.get(&key).unwrap().unwrap();
             *value.last_mut().unwrap() ^= 1;
             memory.write(Batch { ops: vec![(key, Some(value).filter(|_| !lost))] }).unwrap();
-            let grouped = log.core().load(chat().id(), &"chat").unwrap();
+            let grouped = super::load(&log, chat()).unwrap();
             let indexes: Vec<u64> = grouped.messages.iter().map(|stored| stored.index).collect();
             assert_eq!(
                 indexes,
@@ -171,10 +171,7 @@ fn a_damaged_record_does_not_hide_the_others() {
             assert_eq!((*conversation, *seq), (Some(chat().id()), Some(first_seq)));
             let problems = log.core().verify(&mut |_, _| ()).unwrap().problems;
             assert!(problems.iter().any(|problem| problem.seq == Some(first_seq)), "{problems:?}");
-            assert!(matches!(
-                log.core().entries(chat().id(), &"chat", 1..=6, Order::Ascending, 10),
-                Err(Error::Corrupt { .. })
-            ));
+            assert!(matches!(super::entries(&log, chat(), 1..=6, Order::Ascending), Err(Error::Corrupt { .. })));
         }
     }
 }
@@ -215,7 +212,7 @@ fn a_deletion_that_was_cut_off_is_finished() {
     assert_eq!(log.core().verify(&mut |_, _| ()).unwrap().problems, []);
     let receipt = log.core().append(&chat(), &[Message::user("new")], &key_of).unwrap();
     assert_eq!((receipt.first_seq, receipt.message_indexes, receipt.duplicate), (1, vec![0], false));
-    assert_eq!(log.core().load(Name::from("other").id(), &"other").unwrap().messages.len(), 1);
+    assert_eq!(super::load(&log, "other").unwrap().messages.len(), 1);
 }
 
 #[test]
@@ -231,7 +228,7 @@ fn fragments_that_alternate_come_out_whole() {
         }
     }
     writers.iter().for_each(|writer| drop(log.core().finish(writer, None, None, Metadata::default()).unwrap()));
-    let messages = log.core().load(chat().id(), &"chat").unwrap().messages;
+    let messages = super::load(&log, chat()).unwrap().messages;
     let chunks: Vec<_> = messages.into_iter().map(|stored| stored.message.chunks).collect();
     let said = |text: &str| vec![Chunk::text(text), Chunk::thinking("abc")];
     assert_eq!(chunks, [said("a0 b0 c0 "), said("a1 b1 c1 ")]);

@@ -149,7 +149,7 @@ fn a_store_of_version_1_is_read() {
     for item in core.list(&ListQuery::new()).unwrap().items {
         let name = item.key.clone().unwrap();
         writeln!(shown, "{name}: {item:?}").unwrap();
-        let grouped = core.load(item.id, &name).unwrap();
+        let grouped = super::load(&log, item.id).unwrap();
         assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
         writeln!(shown, "  {:?}", grouped.summary).unwrap();
         for stored in grouped.messages {
@@ -157,7 +157,7 @@ fn a_store_of_version_1_is_read() {
             let seqs = (stored.first_seq, stored.last_seq);
             writeln!(shown, "  message {index} {state} {seqs:?} {}", stored.message.to_json()).unwrap();
         }
-        for entry in core.entries(item.id, &name, 1..=u64::MAX - 1, Order::Ascending, usize::MAX).unwrap() {
+        for entry in super::entries(&log, item.id, 1..=u64::MAX - 1, Order::Ascending).unwrap() {
             writeln!(shown, "  {}", serde_json::to_string(&entry).unwrap()).unwrap();
         }
     }

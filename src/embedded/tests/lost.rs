@@ -33,7 +33,7 @@ pub(super) fn problems(log: &Embedded) -> Vec<String> {
 }
 
 fn count(log: &Embedded, name: &str) -> usize {
-    let grouped = log.core().load(Name::from(name).id(), &name).unwrap();
+    let grouped = super::load(log, name).unwrap();
     assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
     grouped.messages.len()
 }
@@ -77,7 +77,7 @@ pub(super) fn change_head(engine: &Memory, name: &str, change: impl FnOnce(&mut 
 #[test]
 fn what_vanished_without_a_trace_is_missed_until_that_is_accepted() {
     let engine = store();
-    for kind in [key::RECORD, key::PART, key::HEAD, key::INDEX, key::RECEIPT] {
+    for kind in [key::RECORD, key::HEAD, key::INDEX, key::RECEIPT] {
         take(&*engine, kind, "b");
     }
     let missed = "store: it holds 2 conversations with 4 entries, and was left with 3 and 5: something is missing, or \
@@ -138,7 +138,7 @@ fn a_head_that_is_lost_is_derived_and_backed_up() {
 
 /// Title and tags of a conversation.
 fn named(log: &Embedded, name: &str) -> (Option<String>, Vec<String>) {
-    let item = log.core().describe(Name::from(name).id()).unwrap().unwrap();
+    let item = super::describe(&log, name);
     (item.title, item.tags)
 }
 
@@ -223,8 +223,11 @@ fn forks_of_each_other_end() {
             deleted: false,
             origin: Some(origin),
         };
-        let values = record::seal_record(Name::from(child).id(), at_seq + 1, &header, record::Body::new()).unwrap();
-        engine.write(Batch { ops: values.into_iter().map(|(key, value)| (key, Some(value))).collect() }).unwrap();
+        let (key, value) =
+            record::seal_record(Name::from(child).id(), at_seq + 1, &header, record::Body::new()).unwrap();
+        // A head that is damaged proves that there is a conversation.
+        let head = (key::head(Name::from(child).id()), Some(vec![1, 2, 3]));
+        engine.write(Batch { ops: vec![(key, Some(value)), head] }).unwrap();
     }
     let store = record::StoreInfo { store_id: [1; 16], format_version: 1 };
     let marker = key::meta("store");
@@ -243,7 +246,13 @@ fn a_damaged_commit_is_told_and_can_be_accepted() {
     let clock = Arc::new(Timestamp::now);
     let opened =
         Embedded::open(Arc::clone(&engine) as Arc<dyn Engine>, clock, Duration::from_secs(1), Opening::default());
-    assert!(matches!(opened, Err(Error::Corrupt { .. })));
+    let log = opened.unwrap();
+    assert_eq!(log.core().health().damage, ["the number of its last commit is damaged or missing"]);
+    assert!(!problems(&log).is_empty());
+    assert_eq!(count(&log, "a"), 3, "it is read");
+    let appended = log.core().append(&"a".into(), &[Message::user("x")], &AppendOptions::new());
+    assert!(matches!(appended, Err(Error::Corrupt { .. })), "{appended:?}");
+    drop(log);
     let log = open_as(&engine, Opening { accept_loss: true, ..Opening::default() });
     assert_eq!(problems(&log), [""; 0]);
 }

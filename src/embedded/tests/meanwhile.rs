@@ -84,17 +84,9 @@ fn eventful(kind: u8, event: impl FnOnce(&Core) + Send + 'static) -> (Arc<Eventf
 
 /// What is loaded, which is whole.
 fn said(log: &Embedded) -> Vec<Vec<Chunk>> {
-    let grouped = log.core().load(chat().id(), &"chat").unwrap();
+    let grouped = super::load(&log, chat()).unwrap();
     assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
     grouped.messages.into_iter().map(|stored| stored.message.chunks).collect()
-}
-
-#[test]
-fn a_redaction_between_two_parts_is_no_damage() {
-    let (engine, log) = eventful(key::PART, |core| drop(core.redact(&chat(), 0, None).unwrap()));
-    let wanted = ["[redacted]", "small", "last"].map(|text| vec![Chunk::text(text)]);
-    assert_eq!(said(&log), wanted);
-    assert!(engine.next.lock().unwrap().is_none());
 }
 
 #[test]
@@ -107,6 +99,6 @@ fn a_conversation_that_is_deleted_and_made_anew_is_no_damage() {
     assert_eq!(said(&log), [[Chunk::text("new")]]);
     assert!(engine.next.lock().unwrap().is_none());
     let (_engine, log) = eventful(key::RECORD, anew);
-    let entries = log.core().entries(chat().id(), &"chat", 1..=9, Order::Descending, 9).unwrap();
+    let entries = super::entries(&log, chat(), 1..=9, Order::Descending).unwrap();
     assert_eq!(entries.len(), 1);
 }

@@ -33,7 +33,8 @@ pub(super) enum What {
         end: u64,
     },
     Title,
-    Tags,
+    /// All tags that there are after it.
+    Tags(Vec<String>),
     Summary {
         through: u64,
         summary: String,
@@ -185,7 +186,7 @@ impl Conversation {
                     building.message.finish_reason = Some(reason.clone());
                 }
                 What::Interrupt => building.state = MessageState::Interrupted,
-                What::Rewind { .. } | What::Title | What::Tags | What::Summary { .. } | What::Redact { .. } => {}
+                What::Rewind { .. } | What::Title | What::Tags(_) | What::Summary { .. } | What::Redact { .. } => {}
             }
             if building.message.metadata.created_at.is_none() {
                 building.message.metadata.created_at = Some(Timestamp::from_micros(lines[first(lines, index)].time));

@@ -26,8 +26,12 @@ fn verify_tells_what_does_not_fit_together() {
             "fork",
             "the conversation that it was forked from does not know of it",
         ),
-        (|engine| drop(take(engine, key::PART, "b")), "b", "part 0 of a record is missing"),
-        (|engine| drop(take(engine, key::RECORD, "b")), "b", "the record that should be here is missing"),
+        (|engine| garble(engine, key::RECORD, "b"), "b", "a record: the checksum does not match"),
+        (
+            |engine| drop(take(engine, key::RECORD, "b")),
+            "b",
+            "it has a head, and nothing that proves it: it is left as it is; `delete` removes it",
+        ),
         (
             |engine| change_head(engine, "a", |head| head.next_message_index += 1),
             "a",
@@ -36,26 +40,18 @@ fn verify_tells_what_does_not_fit_together() {
         (
             |engine| change_head(engine, "a", |head| head.key = Some("z".to_owned())),
             "a",
-            "key or parent differ between head and first record",
+            "what it is differs between head and first record",
         ),
         (
             |engine| change_head(engine, "a", |head| head.last_activity += 120_000_000),
             "a",
-            "it stands in the listing index at a wrong place",
+            "it stands in an index of conversations at a wrong place",
         ),
+        (|engine| change_head(engine, "a", |head| head.next_seq = 3), "a", "the head ends before the last record"),
         (
-            |engine| change_head(engine, "a", |head| head.next_seq = 3),
+            |engine| garble(engine, key::RECEIPT, "a"),
             "a",
-            "an idempotency record points behind the last entry",
-        ),
-        (|engine| garble(engine, key::RECEIPT, "a"), "a", "an idempotency record: the checksum does not match"),
-        (
-            |engine| {
-                take(engine, key::HEAD, "b");
-                take(engine, key::RECORD, "b");
-            },
-            "b",
-            "it has parts of records, but no head",
+            "an idempotency record is damaged, or is not of the entries that it names",
         ),
         (
             |engine| {
@@ -71,7 +67,7 @@ fn verify_tells_what_does_not_fit_together() {
                 take(engine, key::RECORD, "b");
             },
             "b",
-            "it stands in the listing index, but has no head",
+            "it stands in an index of conversations, but has no head",
         ),
     ];
     for (damage, name, detail) in table {
@@ -91,7 +87,7 @@ fn verify_tells_what_does_not_fit_together() {
 fn a_key_of_the_listing_that_is_none_is_told() {
     let engine = store();
     engine.write(Batch { ops: vec![(vec![key::INDEX, 1], Some(Vec::new()))] }).unwrap();
-    assert_eq!(problems(&open(&engine)), ["store: a key of the listing index cannot be read"]);
+    assert_eq!(problems(&open(&engine)), ["store: a key of an index of conversations cannot be read"]);
 }
 
 #[test]
@@ -102,8 +98,8 @@ fn a_record_under_another_index_is_told() {
     let body = record::Body::messages(&[Message::user("three")], 5).unwrap();
     let header =
         record::Header { time: 1, base: 0, next_message_index: 3, commit: 1, cut: false, deleted: false, origin: None };
-    let values = record::seal_record(id, 3, &header, body).unwrap();
-    engine.write(Batch { ops: values.into_iter().map(|(key, value)| (key, Some(value))).collect() }).unwrap();
+    let (key, value) = record::seal_record(id, 3, &header, body).unwrap();
+    engine.write(Batch { ops: vec![(key, Some(value))] }).unwrap();
     let found = open(&engine).core().verify(&mut |_, _| ()).unwrap().problems;
     let detail = "the indexes of its messages do not follow those before it";
     assert!(found.iter().any(|problem| problem.seq == Some(3) && problem.detail == detail), "{found:?}");

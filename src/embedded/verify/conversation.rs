@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::super::core::Core;
+use super::super::heads::damage_of;
 use super::super::items;
 use super::super::place::index_keys;
 use super::super::read::Item;
@@ -12,34 +13,37 @@ use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
 use crate::log::{Problem, Verification};
 use crate::model::ConversationId;
-use crate::record::{self, ForkPoint, Head, Line, Record, key};
+use crate::record::{self, Head, Line, Record, Redact};
 
 impl Core {
     /// Gives the head, if there still is one.
     pub(super) fn verify_conversation(&self, id: ConversationId, found: &mut Verification) -> Result<Option<Head>> {
         let mut passing = Verification::default();
-        let head = self.verify_head(id, self.head_for_list(id), &mut passing)?;
+        let head = self.verify_head(id, &mut passing)?;
         if passing.problems.is_empty() {
             found.entries += passing.entries;
             return Ok(head);
         }
-        self.settled(id, || self.verify_head(id, self.stored_head(id), found))
+        self.settled(id, || self.verify_head(id, found))
     }
 
-    fn verify_head(
-        &self,
-        id: ConversationId,
-        head: Result<Option<Head>>,
-        found: &mut Verification,
-    ) -> Result<Option<Head>> {
-        let Some(head) = told(id, head, found)?.flatten() else { return Ok(None) };
-        let Some(segments) = told(id, self.segments(id, &head), found)? else { return Ok(Some(head)) };
-        let Some(own) = segments.last().copied() else { return Ok(Some(head)) };
-        let next_message_index = self.verify_records(own, Some(&head), found)?;
+    fn verify_head(&self, id: ConversationId, found: &mut Verification) -> Result<Option<Head>> {
+        let stored = told(id, self.stored_head(id), found)?.flatten();
+        let Some(seen) = told(id, self.seen_head(id), found)? else { return Ok(None) };
+        let Some(head) = seen else {
+            if stored.is_some() {
+                found.problems.push(Problem::of(id, "it has a head, and was deleted"));
+            }
+            return Ok(None);
+        };
+        let segments = self.segments(id, &head)?;
+        let Some((own, past)) = segments.split_last() else { return Ok(Some(head)) };
+        self.verify_past(id, past, found)?;
+        let next_message_index = self.verify_records(*own, Some(&head), found)?;
         if next_message_index.is_some_and(|next| next != head.next_message_index) {
             found.problems.push(Problem::of(id, "the head's message index is not that of the last record"));
         }
-        if self.has_entries_from(id, head.next_seq)? {
+        if stored.is_some_and(|stored| stored.next_seq < head.next_seq) || self.has_entries_from(id, &head)? {
             found.problems.push(Problem::of(id, "the head ends before the last record"));
         }
         for index in index_keys(id, &head) {
@@ -47,20 +51,36 @@ impl Core {
                 found.problems.push(Problem::of(id, "it is missing in an index of conversations"));
             }
         }
-        if let Some(parent) = head.parent {
-            let key = key::fork(parent.id(), id);
-            let noted = self.engine.get(&key)?.and_then(|value| ForkPoint::open(&key, &value).ok());
-            let expected = ForkPoint { at_seq: parent.at_seq, parent: parent.incarnation, child: head.incarnation };
-            if noted != Some(expected) {
-                found.problems.push(Problem::of(id, "the conversation that it was forked from does not know of it"));
-            }
-        }
-        self.verify_items(own, &head, found)?;
+        self.verify_items(*own, &head, found)?;
+        self.verify_redactions(*own, &segments, found)?;
         self.verify_receipts(id, &head, found)?;
         Ok(Some(head))
     }
 
-    /// Reads the records of a segment. Gives the index of the next message behind the last of them, if it was read.
+    /// The head that readers see.
+    fn seen_head(&self, id: ConversationId) -> Result<Option<Head>> {
+        if let Some(slot) = self.lock().slots.get(&id) {
+            return Ok(slot.published.as_deref().cloned());
+        }
+        self.sound_head(id)
+    }
+
+    /// What a fork reads of others: whether it is there at both ends. What is between is looked at where it stands.
+    fn verify_past(&self, id: ConversationId, past: &[Segment], found: &mut Verification) -> Result<()> {
+        for segment in past.iter().filter(|segment| segment.first <= segment.last) {
+            for seq in [segment.first, segment.last] {
+                let read = self.record_at(&[*segment], seq, &mut |_| Ok(()));
+                if let Err(error) = damage_of(read)? {
+                    let shared = Problem::from_error(segment.conversation, &error);
+                    let detail = format!("seq {seq}, which it shares with {}: {}", segment.conversation, shared.detail);
+                    found.problems.push(Problem { conversation: Some(id), seq: Some(seq), detail });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the records of a segment. Gives the index of the next message after the last of them, if it was read.
     pub(super) fn verify_records(
         &self,
         segment: Segment,
@@ -69,26 +89,36 @@ impl Core {
     ) -> Result<Option<u64>> {
         let id = segment.conversation;
         let mut next_message_index = None;
-        self.read(id, &[segment], segment.first..=u64::MAX - 1, Order::Ascending, &mut |item| {
+        let mut has_origin = false;
+        let all = Segment { last: u64::MAX - 2, ..segment };
+        // What comes after the last seq is none of a deleted conversation's, and more than the head says of another one.
+        let mut visit = |item: Item<'_>| {
             match item {
-                Item::Damaged(error) => {
+                Item::Damaged(error) if is_after(&error, segment.last) => {}
+                Item::Damaged(error) | Item::Stray(error) => {
                     found.problems.push(Problem::from_error(id, &error));
                     next_message_index = None;
                 }
                 Item::Record { record, .. } => {
                     let origin = record.header.origin.as_ref();
+                    has_origin |= origin.is_some();
                     let expected = next_message_index.or(origin.map(|origin| origin.first_message_index));
                     verify_record(id, record, expected, found);
                     next_message_index = Some(record.header.next_message_index);
                     if let (Some(origin), Some(head)) = (origin, head)
-                        && (&origin.key, origin.parent) != (&head.key, head.parent)
+                        && (&origin.key, &origin.owner, origin.parent, origin.incarnation)
+                            != (&head.key, &head.owner, head.parent, head.incarnation)
                     {
-                        found.problems.push(Problem::of(id, "key or parent differ between head and first record"));
+                        found.problems.push(Problem::of(id, "what it is differs between head and first record"));
                     }
                 }
             }
             ControlFlow::Continue(())
-        })?;
+        };
+        self.read(id, &[all], segment.first..=segment.last.max(segment.first), Order::Ascending, &mut visit)?;
+        if head.is_some() && !has_origin {
+            found.problems.push(Problem::of(id, "its first record cannot be read, or is missing"));
+        }
         Ok(next_message_index)
     }
 
@@ -99,6 +129,7 @@ impl Core {
         self.read(id, &[own], own.first..=last, Order::Ascending, &mut |item| {
             match item {
                 Item::Damaged(_) => is_damaged = true,
+                Item::Stray(_) => {}
                 Item::Record { record, .. } => items::keys_of(id, record, last, &mut keys),
             }
             ControlFlow::Continue(())
@@ -109,17 +140,51 @@ impl Core {
         Ok(())
     }
 
-    fn verify_receipts(&self, id: ConversationId, head: &Head, found: &mut Verification) -> Result<()> {
-        let prefix = key::prefix(key::RECEIPT, id);
-        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, value| {
-            match record::open::<record::Receipt>("an idempotency record", key, value) {
-                Ok(receipt) if receipt.last_seq < head.next_seq => {}
-                Ok(_) => found.problems.push(Problem::of(id, "an idempotency record points behind the last entry")),
-                Err(error) => found.problems.push(Problem::from_error(id, &error)),
+    /// Whether what was redacted still is: damage may bring an earlier record back.
+    fn verify_redactions(&self, own: Segment, segments: &[Segment], found: &mut Verification) -> Result<()> {
+        let mut redactions = Vec::new();
+        self.read(own.conversation, &[own], own.first..=own.last, Order::Ascending, &mut |item| {
+            if let Item::Record { record, .. } = item {
+                redactions.extend(record.lines().filter_map(|line| match line {
+                    Ok((seq, Line::Redact(redact))) => Some((seq, redact)),
+                    _ => None,
+                }));
             }
             ControlFlow::Continue(())
-        })
+        })?;
+        for (seq, Redact { message, chunk }) in redactions {
+            let mut seen = BTreeSet::new();
+            let mut result = Ok(());
+            self.read(own.conversation, segments, 1..=seq, Order::Ascending, &mut |item| {
+                let Item::Record { record, last, .. } = item else { return ControlFlow::Continue(()) };
+                let first = &mut |chunk| seen.insert(chunk);
+                match record::is_redacted(record, message, chunk, last, first) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        let detail = format!("message {message} was redacted, and its content is back");
+                        let (conversation, seq) = (Some(own.conversation), Some(record.first_seq));
+                        found.problems.push(Problem { conversation, seq, detail });
+                    }
+                    Err(error) => result = Err(error),
+                }
+                ControlFlow::Continue(())
+            })?;
+            told(own.conversation, result, found)?;
+        }
+        Ok(())
     }
+
+    fn verify_receipts(&self, id: ConversationId, head: &Head, found: &mut Verification) -> Result<()> {
+        let unproved = self.unproved_receipts(id, head)?;
+        let problem = |_| Problem::of(id, "an idempotency record is damaged, or is not of the entries that it names");
+        found.problems.extend(unproved.into_iter().map(problem));
+        Ok(())
+    }
+}
+
+/// Whether damage lies past the last seq of a segment.
+fn is_after(error: &Error, last: u64) -> bool {
+    matches!(error, Error::Corrupt { seq: Some(seq), .. } if *seq > last)
 }
 
 /// Reads all entries of a record. `expected` is the index of the first message that may begin in it.

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::core::Core;
+use super::heads::damage_of;
 use super::state::UNMARKED;
 use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
@@ -27,6 +28,7 @@ impl Core {
         if self.health.watermark_lost {
             found.problems.push(Problem::of_store(UNMARKED));
         }
+        found.problems.extend(self.health.damage.iter().map(Problem::of_store));
         let ids = self.ids(key::HEAD)?;
         let all = ids.len() as u64;
         for id in &ids {
@@ -36,7 +38,8 @@ impl Core {
             progress(found.conversations, all);
         }
         self.verify_deleted(&mut found)?;
-        self.verify_index(&mut found)?;
+        self.verify_indexes(&mut found)?;
+        self.verify_fork_points(&mut found)?;
         self.verify_orphans(&ids, &mut found)?;
         if self.lock().commit == before && counted != before {
             found.problems.push(Problem::of_store(format!(
@@ -56,7 +59,7 @@ impl Core {
         let end = key::after(&[kind]);
         loop {
             let mut next = None;
-            self.engine.scan(&start..&end, Order::Ascending, &mut |key, _| {
+            self.engine.keys(&start..&end, Order::Ascending, &mut |key, _| {
                 next = key::parse_id(key);
                 ControlFlow::Break(())
             })?;
@@ -70,7 +73,8 @@ impl Core {
     fn settled<T>(&self, id: ConversationId, look: impl FnOnce() -> Result<T>) -> Result<T> {
         let _structure = self.lock_structure();
         let is_read_only = self.lock().blocked.is_some();
-        let _frozen = if is_read_only { None } else { Some(self.freeze(id)?) };
+        // What cannot be told what it is is not written either.
+        let _frozen = if is_read_only { None } else { damage_of(self.freeze(id))?.ok() };
         look()
     }
 }

@@ -4,19 +4,20 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::super::core::Core;
+use super::super::heads::damage_of;
+use super::super::lineage::ForkPoints;
 use super::super::place::index_keys;
 use super::super::segments::Segment;
 use super::conversation::told;
 use crate::embedded::engine::Order;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::log::{Problem, Verification};
 use crate::model::ConversationId;
-use crate::record::key;
+use crate::record::{Tombstone, key};
 
 /// What hangs on a conversation's records.
 const DEPENDENTS: &[(u8, &str)] = &[
     (key::RECORD, "it has records, but no head"),
-    (key::PART, "it has parts of records, but no head"),
     (key::RECEIPT, "it has idempotency records, but no head"),
     (key::ITEM, "it stands in the index of item ids, but has no head"),
 ];
@@ -35,26 +36,58 @@ impl Core {
     }
 
     fn verify_shared(&self, id: ConversationId, found: &mut Verification) -> Result<()> {
-        let Some(tombstone) = told(id, self.tombstone(id), found)?.flatten() else { return Ok(()) };
-        let forks = told(id, self.forks(id), found)?.unwrap_or_default();
-        let Some(last) = forks.into_iter().map(|(_, at_seq)| at_seq).max() else { return Ok(()) };
+        let key = key::tombstone(id);
+        let Some(value) = self.engine.get(&key)? else { return Ok(()) };
+        told(id, Tombstone::open(&key, &value), found)?;
+        let Some(tombstone) = told(id, self.tombstone(id), found)?.flatten() else {
+            found
+                .problems
+                .push(Problem::of(id, "what tells of its deletion is of an earlier conversation of its name"));
+            return Ok(());
+        };
+        let Some(last) = self.forks(id)?.into_iter().map(|fork| fork.at_seq).max() else { return Ok(()) };
         let first = tombstone.first_seq();
-        self.verify_records(Segment { conversation: id, first, last }, None, found).map(|_| ())
+        let through = u64::MAX;
+        let shared = Segment { conversation: id, first, last, incarnation: tombstone.incarnation, through };
+        self.verify_records(shared, None, found).map(|_| ())
     }
 
-    pub(super) fn verify_index(&self, found: &mut Verification) -> Result<()> {
+    pub(super) fn verify_fork_points(&self, found: &mut Verification) -> Result<()> {
+        let ForkPoints { missing, stray } = self.check_fork_points()?;
+        if missing.is_empty() && stray.is_empty() {
+            return Ok(());
+        }
+        // A fork may just have been made, or deleted.
+        let _structure = self.lock_structure();
+        let ForkPoints { missing, stray } = self.check_fork_points()?;
+        let unknown = "the conversation that it was forked from does not know of it";
+        found.problems.extend(missing.into_iter().map(|(_, child, _)| Problem::of(child, unknown)));
+        let gone = |child| format!("it knows of the fork {child}, which is not there");
+        found.problems.extend(stray.into_iter().map(|(parent, child)| Problem::of(parent, gone(child))));
+        Ok(())
+    }
+
+    pub(super) fn verify_indexes(&self, found: &mut Verification) -> Result<()> {
+        for kind in [key::INDEX, key::TAG, key::UNFINISHED] {
+            self.verify_index(kind, found)?;
+        }
+        Ok(())
+    }
+
+    fn verify_index(&self, kind: u8, found: &mut Verification) -> Result<()> {
         let mut odd = Vec::new();
         let mut result = Ok(());
-        let prefix = [key::INDEX];
-        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
-            let Some((_, _, id)) = key::parse_index(key) else {
-                found.problems.push(Problem::of_store("a key of the listing index cannot be read"));
+        self.engine.scan(&[kind]..&key::after(&[kind]), Order::Ascending, &mut |key, value| {
+            let Some(id) = key::conversation(key) else {
+                found.problems.push(Problem::of_store("a key of an index of conversations cannot be read"));
                 return ControlFlow::Continue(());
             };
-            match self.head_for_list(id) {
-                Ok(Some(head)) if index_keys(id, &head).iter().any(|index| *index == *key) => {}
+            if !value.is_empty() {
+                found.problems.push(Problem::of(id, "its place in an index of conversations is damaged"));
+            }
+            match damage_of(self.head_for_list(id)) {
+                Ok(Ok(Some(head))) if index_keys(id, &head).iter().any(|index| *index == *key) => {}
                 Ok(_) => odd.push((key.to_vec(), id)),
-                Err(Error::Corrupt { .. } | Error::UnsupportedVersion { .. }) => {}
                 Err(error) => {
                     result = Err(error);
                     return ControlFlow::Break(());
@@ -65,12 +98,12 @@ impl Core {
         result?;
         for (key, id) in odd {
             self.settled(id, || {
-                let Some(head) = told(id, self.stored_head(id), found)? else { return Ok(()) };
+                let Some(head) = told(id, self.head_for_list(id), found)? else { return Ok(()) };
                 let detail = match (self.engine.get(&key)?, head) {
                     (None, _) => return Ok(()),
                     (_, Some(head)) if index_keys(id, &head).contains(&key) => return Ok(()),
-                    (_, Some(_)) => "it stands in the listing index at a wrong place",
-                    (_, None) => "it stands in the listing index, but has no head",
+                    (_, Some(_)) => "it stands in an index of conversations at a wrong place",
+                    (_, None) => "it stands in an index of conversations, but has no head",
                 };
                 found.problems.push(Problem::of(id, detail));
                 Ok(())

@@ -8,13 +8,16 @@ mod error_chunks;
 mod pairing;
 mod placement;
 mod report;
+mod site;
 mod steps;
+mod waiting;
 
 use super::group::StoredMessage;
 
-pub(crate) use pairing::{Calls, Site};
-pub(crate) use placement::{NOT_RUN, OUTCOME_UNKNOWN, is_cut_off, is_pending};
+pub(crate) use pairing::Calls;
+pub(crate) use placement::{NOT_RUN, OUTCOME_UNKNOWN, first_pending, is_cut_off};
 pub use report::{ReportLine, Rule};
+pub(crate) use site::Site;
 pub(crate) use steps::parted;
 
 type Reconcile = fn(Vec<StoredMessage>, &mut Vec<ReportLine>) -> Vec<StoredMessage>;

@@ -1,19 +1,15 @@
 //! Which result answers which call.
 //!
 //! One pass in the order of the log, so that what is appended later never changes what was paired before: ids repeat
-//! across turns, and a global map from id to result would mix the turns up.
+//! across turns, and a global map from id to result would mix the turns up. Its cost is linear in the number of calls and
+//! results, also where all of them have one id.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet};
 
 use super::super::group::{MessageState, StoredMessage};
-use crate::model::{Body, Chunk, Role};
-
-/// A chunk's place: position of its message, position in the message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Site {
-    pub(crate) message: usize,
-    pub(crate) chunk: usize,
-}
+use super::site::Site;
+use super::waiting::Waiting;
+use crate::model::{Body, Role};
 
 /// All calls of assistant messages with their results, and the results that have no call of their own.
 #[derive(Debug, Default)]
@@ -25,20 +21,27 @@ pub(crate) struct Calls {
     pub(crate) orphans: Vec<Site>,
 }
 
+/// The calls and results of one id.
 #[derive(Debug, Default)]
-struct Id {
+struct Id<'a> {
     /// Whether there was a call.
     called: bool,
-    /// Calls without a result, in order.
-    open: Vec<Site>,
+    /// Calls, by message. Those with a result leave when they are met.
+    open: Vec<Waiting<'a>>,
     /// Results that came before any call.
-    early: VecDeque<Site>,
+    early: Waiting<'a>,
 }
+
+/// Calls by what a made answer knows of them: their id, the index of their message, and theirs in it.
+type Own<'a> = HashMap<(&'a str, u64, u32), Waiting<'a>>;
 
 impl Calls {
     pub(crate) fn pair(messages: &[StoredMessage]) -> Self {
         let mut calls = Self::default();
-        let mut ids: HashMap<&str, Id> = HashMap::new();
+        let mut ids: HashMap<&str, Id<'_>> = HashMap::new();
+        let mut used = HashSet::new();
+        // Few conversations hold answers that were made: this is filled when the first one comes.
+        let mut own: Option<Own<'_>> = None;
         for (message, stored) in messages.iter().enumerate() {
             for (chunk, content) in stored.message.chunks.iter().enumerate() {
                 let site = Site { message, chunk };
@@ -46,29 +49,44 @@ impl Calls {
                     Body::ToolCall { id, name, .. } if stored.message.role == Role::Assistant => {
                         let known = ids.entry(id).or_default();
                         known.called = true;
-                        match take_early(&mut known.early, messages, name) {
-                            Some(result) => _ = calls.answers.insert(site, result),
-                            None => known.open.push(site),
+                        match known.early.find(Some(name), messages, |result| used.contains(&result)) {
+                            Some(result) => {
+                                used.insert(result);
+                                calls.answers.insert(site, result);
+                            }
+                            None => {
+                                known.wait(site, messages);
+                                if let Some(own) = &mut own {
+                                    own.entry((id, stored.index, stored.chunk_index(chunk)))
+                                        .or_default()
+                                        .push(site, messages);
+                                }
+                            }
                         }
                     }
                     Body::ToolResult { tool_call_id, name, .. } => {
                         let known = ids.entry(tool_call_id).or_default();
+                        let is_answered = |call| calls.answers.contains_key(&call);
                         let call = match stored.state {
-                            MessageState::Synthetic => take_own(&mut known.open, messages, stored),
-                            _ => take_inline(&mut known.open, messages, message)
-                                .or_else(|| take_nearest(&mut known.open, messages, name.as_deref())),
+                            MessageState::Synthetic => {
+                                let own = own.get_or_insert_with(|| asked(messages, site));
+                                let asked = own.get_mut(&(tool_call_id.as_str(), stored.index, stored.chunk_index(0)));
+                                asked.and_then(|asked| asked.first(is_answered))
+                            }
+                            _ => known.answered(message, name.as_deref(), messages, is_answered),
                         };
                         match call {
                             Some(call) => _ = calls.answers.insert(call, site),
                             None if known.called => calls.duplicates.push(site),
-                            None => known.early.push_back(site),
+                            None => known.early.push(site, messages),
                         }
                     }
                     _ => {}
                 }
             }
         }
-        calls.orphans = ids.into_values().flat_map(|id| id.early).collect();
+        let early = ids.into_values().flat_map(|id| id.early.into_sites());
+        calls.orphans = early.filter(|result| !used.contains(result)).collect();
         calls.orphans.sort_unstable();
         calls
     }
@@ -89,44 +107,54 @@ impl Calls {
     }
 }
 
-/// The call that a made answer was made for.
-fn take_own(open: &mut Vec<Site>, messages: &[StoredMessage], answer: &StoredMessage) -> Option<Site> {
-    let own = open.iter().position(|call| {
-        let asked = messages.get(call.message);
-        asked.is_some_and(|asked| (asked.index, asked.chunk_index(call.chunk)) == (answer.index, answer.chunk_index(0)))
-    });
-    own.map(|at| open.remove(at))
-}
+impl<'a> Id<'a> {
+    /// A call waits for its result.
+    fn wait(&mut self, call: Site, messages: &'a [StoredMessage]) {
+        match self.open.last_mut().filter(|last| last.message() == Some(call.message)) {
+            Some(last) => last.push(call, messages),
+            None => {
+                let mut open = Waiting::default();
+                open.push(call, messages);
+                self.open.push(open);
+            }
+        }
+    }
 
-/// The call that the provider ran itself, in the message that holds the result too.
-fn take_inline(open: &mut Vec<Site>, messages: &[StoredMessage], message: usize) -> Option<Site> {
-    let chunks = &messages.get(message)?.message.chunks;
-    let is_servers = |chunk: &Chunk| matches!(chunk.body, Body::ToolCall { server: true, .. });
-    let inline = open.iter().position(|call| call.message == message && chunks.get(call.chunk).is_some_and(is_servers));
-    inline.map(|at| open.remove(at))
-}
-
-/// The nearest message's first open call: one message may hold several calls of one id, answered in order, unless the
-/// result names the tool of one of them.
-fn take_nearest(open: &mut Vec<Site>, messages: &[StoredMessage], name: Option<&str>) -> Option<Site> {
-    let nearest = open.last()?.message;
-    let first = open.iter().rposition(|call| call.message != nearest).map_or(0, |before| before + 1);
-    let is_named = |call: &Site| name.is_some_and(|name| name_at(messages, *call) == Some(name));
-    let named = open.iter().skip(first).position(is_named).unwrap_or_default();
-    Some(open.remove(first + named))
-}
-
-/// The first result that came before its call, unless another names the call's tool.
-fn take_early(early: &mut VecDeque<Site>, messages: &[StoredMessage], name: &str) -> Option<Site> {
-    let named = early.iter().position(|result| name_at(messages, *result) == Some(name));
-    early.remove(named.unwrap_or_default())
-}
-
-/// The tool that a call or a result names.
-fn name_at(messages: &[StoredMessage], site: Site) -> Option<&str> {
-    match &messages.get(site.message)?.message.chunks.get(site.chunk)?.body {
-        Body::ToolCall { name, .. } => Some(name),
-        Body::ToolResult { name, .. } => name.as_deref(),
-        _ => None,
+    /// The call that a result in a message answers: one that the provider ran itself in the same message; else, of the
+    /// nearest message with an open call, the first of those that the result names, or the first. One message may hold
+    /// several calls of one id, answered in order.
+    fn answered(
+        &mut self,
+        message: usize,
+        name: Option<&str>,
+        messages: &'a [StoredMessage],
+        is_answered: impl Fn(Site) -> bool,
+    ) -> Option<Site> {
+        while self.open.last_mut().is_some_and(|last| last.first(&is_answered).is_none()) {
+            self.open.pop();
+        }
+        let nearest = self.open.last_mut()?;
+        let inline = if nearest.message() == Some(message) { nearest.server(messages, &is_answered) } else { None };
+        inline.or_else(|| nearest.find(name, messages, is_answered))
     }
 }
+
+/// The calls before a place.
+fn asked(messages: &[StoredMessage], end: Site) -> Own<'_> {
+    let mut own = Own::new();
+    for (message, stored) in messages.iter().enumerate().take(end.message + 1) {
+        for (chunk, content) in stored.message.chunks.iter().enumerate() {
+            let site = Site { message, chunk };
+            if let Body::ToolCall { id, .. } = &content.body
+                && stored.message.role == Role::Assistant
+                && site < end
+            {
+                own.entry((id, stored.index, stored.chunk_index(chunk))).or_default().push(site, messages);
+            }
+        }
+    }
+    own
+}
+
+#[cfg(test)]
+mod tests;

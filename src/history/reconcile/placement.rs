@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use super::super::group::{MessageState, StoredMessage};
 use super::empty_messages::is_content;
-use super::pairing::{Calls, Site};
+use super::pairing::Calls;
+use super::site::Site;
 use super::{ReportLine, Rule};
 use crate::model::{Body, Chunk, Message, Output, Role};
 
@@ -100,7 +101,7 @@ impl<'a> Placement<'a> {
         if leaving.is_empty() {
             self.out.push(Placed::Whole(position));
         } else if leaving.len() < stored.message.chunks.len() {
-            self.make(stored.select(|chunk| !leaving.contains(&chunk)));
+            self.make(stored.select(|chunk| leaving.binary_search(&chunk).is_err()));
         }
         let mut expected = position + 1;
         let last = groups.len().saturating_sub(1);
@@ -156,13 +157,14 @@ impl<'a> Placement<'a> {
 
     fn place_group(&mut self, source: usize, chunks: &[usize], is_last: bool, expected: &mut usize) {
         let Some(stored) = self.messages.get(source) else { return };
+        let all = stored.message.chunks.len();
+        let stays = |chunk: usize| !self.taken.contains(&Site { message: source, chunk });
         let leads = chunks.iter().copied().eq(0..chunks.len());
-        let rest_stays = (chunks.len()..stored.message.chunks.len())
-            .all(|chunk| !self.taken.contains(&Site { message: source, chunk }));
-        let is_whole = leads && chunks.len() == stored.message.chunks.len();
         // A user message may open with the results and go on with what the user said.
-        let opens = leads && rest_stays && is_last && matches!(stored.message.role, Role::User | Role::Tool);
-        let in_place = source == *expected && (is_whole || opens) && stored.message.role != Role::Assistant;
+        let may_open = is_last && matches!(stored.message.role, Role::User | Role::Tool);
+        // The rest of a message is looked at once: only one group begins with its first chunk.
+        let fits = || chunks.len() == all || may_open && (chunks.len()..all).all(stays);
+        let in_place = source == *expected && leads && stored.message.role != Role::Assistant && fits();
         if in_place {
             *expected += 1;
             self.out.push(Placed::Whole(source));
@@ -174,7 +176,7 @@ impl<'a> Placement<'a> {
                         .push(ReportLine::chunk(Rule::ResultMoved, stored, *chunk, detail).with_tool_call_id(id));
                 }
             }
-            let mut moved = stored.select(|chunk| chunks.contains(&chunk));
+            let mut moved = stored.pick(chunks.iter().copied());
             moved.message.role = Role::Tool;
             self.make(moved);
         }
@@ -252,18 +254,20 @@ fn speaks(stored: &StoredMessage) -> bool {
     matches!(stored.message.role, Role::Assistant | Role::User) && stored.message.chunks.iter().any(says)
 }
 
-/// Whether nobody went on behind a message: its calls may still be running.
-pub(crate) fn is_pending(messages: &[StoredMessage], position: usize) -> bool {
-    messages.iter().rposition(speaks).is_none_or(|last| last <= position)
+/// The position of the first message behind which nobody went on: from there on, calls may still be running.
+pub(crate) fn first_pending(messages: &[StoredMessage]) -> usize {
+    messages.iter().rposition(speaks).unwrap_or_default()
 }
 
 /// Whether a call was cut off: the model did not end its message, and the last call's arguments are no JSON object.
 pub(crate) fn is_cut_off(stored: &StoredMessage, chunk: usize) -> bool {
     let ended_early = stored.state == MessageState::Streaming
         || stored.message.finish_reason.as_ref().is_some_and(crate::model::FinishReason::is_cut_off);
-    let is_last = calls_of(stored).last().is_some_and(|(last, _)| last == chunk);
     let Some(Body::ToolCall { arguments, .. }) = stored.message.chunks.get(chunk).map(|chunk| &chunk.body) else {
         return false;
     };
-    ended_early && is_last && !crate::model::json_text::is_object(arguments)
+    // The next call is looked for, not the last one: all calls of a message are asked about.
+    let behind = stored.message.chunks.get(chunk + 1..).unwrap_or_default();
+    let is_last = || !behind.iter().any(|chunk| matches!(chunk.body, Body::ToolCall { .. }));
+    ended_early && stored.message.role == Role::Assistant && is_last() && !crate::model::json_text::is_object(arguments)
 }

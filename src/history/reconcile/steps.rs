@@ -2,6 +2,7 @@
 //! was said after it, by a model that had read it.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use super::super::group::{MessageState, StoredMessage};
@@ -30,14 +31,14 @@ pub(crate) fn parted(messages: &[StoredMessage], parts: impl Fn(&Chunk) -> bool)
             continue;
         };
         out.extend(before.iter().map(|step| {
-            let mut ended = stored.select(|chunk| step.contains(&chunk));
+            let mut ended = stored.pick(step.clone());
             // How the message ended, and what it cost, is told by its last step.
             ended.state = MessageState::Complete;
             ended.message.finish_reason = None;
             ended.message.usage = None;
             ended
         }));
-        out.push(stored.select(|chunk| last.contains(&chunk)));
+        out.push(stored.pick(last.clone()));
     }
     Cow::Owned(out)
 }
@@ -51,21 +52,19 @@ fn steps(stored: &StoredMessage, parts: impl Fn(&Chunk) -> bool) -> Vec<Range<us
     if stored.message.role != Role::Assistant || !holds_results() {
         return steps;
     }
-    let (mut start, mut open, mut answered): (_, Vec<(&str, bool)>, _) = (0, Vec::new(), false);
+    // The calls of each id without a result, in order, and whether they part.
+    let (mut start, mut open, mut answered): (_, HashMap<&str, VecDeque<bool>>, _) = (0, HashMap::new(), false);
     for (at, chunk) in chunks.iter().enumerate() {
         if let Body::ToolResult { tool_call_id, .. } = &chunk.body {
-            if let Some(call) = open.iter().position(|(id, _)| id == tool_call_id) {
-                answered |= open.remove(call).1;
-            }
+            answered |= open.get_mut(tool_call_id.as_str()).and_then(VecDeque::pop_front).unwrap_or_default();
             continue;
         }
         if answered && is_content(chunk) {
             steps.push(start..at);
-            (start, answered) = (at, false);
-            open.clear();
+            (start, answered, open) = (at, false, HashMap::new());
         }
         if let Body::ToolCall { id, .. } = &chunk.body {
-            open.push((id, parts(chunk)));
+            open.entry(id).or_default().push_back(parts(chunk));
         }
     }
     if !steps.is_empty() {

@@ -128,6 +128,13 @@ impl Shape {
     }
 }
 
+/// Where a value is none of these types, each place beginning with `place`.
+pub(crate) fn misfits(value: &Value, types: &'static [Type], place: &str) -> Vec<Misfit> {
+    let mut out = Vec::new();
+    compare(value, types, place, &mut out);
+    out
+}
+
 /// That of the shapes which the object fits best: above all by its tags.
 fn nearest(
     shapes: impl Iterator<Item = &'static Shape> + Clone,

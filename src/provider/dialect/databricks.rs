@@ -137,8 +137,9 @@ fn check_runs(messages: &[&Map<String, Value>], out: &mut Vec<Finding>) {
     for (i, message) in messages.iter().enumerate().filter(|(_, message)| role(message) == "assistant") {
         let rest = messages.get(i + 1..).unwrap_or_default();
         let run: Vec<_> = rest.iter().take_while(|next| role(next) == "tool").collect();
-        let answered = |id: &Value| run.iter().any(|tool| tool.get("tool_call_id").unwrap_or(&Value::Null) == id);
-        if run.len() < rest.len() && !call_ids(message).iter().all(|id| answered(id)) {
+        let answered: HashSet<&Value> =
+            run.iter().map(|tool| tool.get("tool_call_id").unwrap_or(&Value::Null)).collect();
+        if run.len() < rest.len() && !call_ids(message).iter().all(|id| answered.contains(id)) {
             out.push(
                 DB_05.at(format!("messages[{i}].tool_calls"), "another message comes before the last tool message"),
             );

@@ -27,9 +27,10 @@ pub(super) static WIRE: Wire = Wire {
     parse: read::request::parse,
     tools: ToolForm {
         field: "tools",
+        items: ToolForm::array,
         list: Some("functionDeclarations"),
         wrapper: None,
-        schemas: &["parameters", "parametersJsonSchema"],
+        schema: |declaration| declaration.take("parameters").or_else(|| declaration.take("parametersJsonSchema")),
     },
     reasons: &[],
     growing: GrowingTexts { identity: &["index", "thought"], texts: &["parts"] },

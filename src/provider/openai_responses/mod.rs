@@ -24,7 +24,13 @@ pub(super) static WIRE: Wire = Wire {
     joins_steps: false,
     decode: read::decode::decoder,
     parse: read::request::parse,
-    tools: ToolForm { field: "tools", list: None, wrapper: None, schemas: &["parameters"] },
+    tools: ToolForm {
+        field: "tools",
+        items: ToolForm::array,
+        list: None,
+        wrapper: None,
+        schema: |declaration| declaration.take("parameters"),
+    },
     reasons: &[],
     growing: GrowingTexts {
         identity: &["output_index", "content_index", "summary_index", "item_id"],

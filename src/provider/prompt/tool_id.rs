@@ -1,7 +1,7 @@
 //! Tool ids and names as a target takes them: deterministic, unique, and decided by what came before only.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
@@ -35,11 +35,13 @@ pub(crate) struct NameRule {
 pub(crate) struct Ids {
     rule: IdRule,
     used: HashSet<String>,
+    /// How many ids were made of one: the next is made without a look at those.
+    attempts: HashMap<String, u32>,
 }
 
 impl Ids {
     pub(crate) fn new(rule: IdRule) -> Self {
-        Self { rule, used: HashSet::new() }
+        Self { rule, used: HashSet::new(), attempts: HashMap::new() }
     }
 
     /// The id of the next call: its own if the target takes it and no call before had it, else one made from it.
@@ -47,10 +49,13 @@ impl Ids {
         let lengths = self.rule.min..=self.rule.max;
         let fits = lengths.contains(&own.chars().count()) && own.chars().all(self.rule.allows);
         let mut id = if fits { own.to_owned() } else { self.made(own, 0) };
-        let mut attempt = 0_u32;
-        while self.used.contains(&id) {
-            attempt += 1;
-            id = self.made(own, attempt);
+        if self.used.contains(&id) {
+            let mut attempt = self.attempts.get(own).copied().unwrap_or_default();
+            while self.used.contains(&id) {
+                attempt += 1;
+                id = self.made(own, attempt);
+            }
+            self.attempts.insert(own.to_owned(), attempt);
         }
         self.used.insert(id.clone());
         id
@@ -110,6 +115,23 @@ mod tests {
         let mut again = Ids::new(RULE);
         assert_eq!(again.next("a"), given[0]);
         assert_eq!(again.next("a"), given[1]);
+    }
+
+    #[test]
+    fn ids_are_made_as_if_each_was_looked_for_anew() {
+        let rules = [RULE, IdRule { min: 2, max: 2, allows: |character| character.is_ascii_hexdigit() }];
+        for rule in rules {
+            let (mut ids, mut used) = (Ids::new(rule), HashSet::new());
+            for own in (0..60).map(|at| ["a", "b", "", "ab", "a"][at % 5]) {
+                let fits = own.len() >= rule.min;
+                let mut tries =
+                    (0..).map(|attempt| if attempt == 0 && fits { own.to_owned() } else { ids.made(own, attempt) });
+                let wanted = tries.find(|id| !used.contains(id)).unwrap();
+                drop(tries);
+                assert_eq!(ids.next(own), wanted);
+                used.insert(wanted);
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Tools as they are declared to a target: those that the caller has, and stubs of others that the history calls.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::value::RawValue;
 
@@ -68,9 +68,10 @@ pub(crate) fn declared<'a>(
     report: &mut Vec<ReportLine>,
 ) -> Result<Vec<Declared<'a>>> {
     let mut declared: Vec<Declared<'a>> = Vec::new();
+    let mut known = HashSet::new();
     for tool in tools {
         let name = names.fit(&tool.name);
-        if declared.iter().any(|other| other.name == name) {
+        if !known.insert(name.clone()) {
             return Err(Error::InvalidInput(format!("two tools are declared by the name {name:?}")));
         }
         if name != tool.name {
@@ -80,8 +81,8 @@ pub(crate) fn declared<'a>(
         let description = tool.description.as_deref().filter(|text| !is_blank(text));
         declared.push(Declared { name, description, parameters: schema(tool)? });
     }
-    let others: Vec<_> = called.into_iter().filter(|name| !declared.iter().any(|tool| tool.name == *name)).collect();
-    declared.extend(others.into_iter().map(|name| Declared { name, description: None, parameters: stub() }));
+    let others = called.into_iter().filter(|name| !known.contains(name));
+    declared.extend(others.map(|name| Declared { name, description: None, parameters: stub() }));
     Ok(declared)
 }
 

@@ -1,5 +1,7 @@
 //! What a decoder has found so far: the events, and what is only told at the end.
 
+use std::collections::HashMap;
+
 use serde_json::value::RawValue;
 
 use super::event::Event;
@@ -25,6 +27,8 @@ pub(crate) struct Answer {
     held: usize,
     /// Fields that no other place was found for.
     unknown: Vec<(String, Vec<Json>)>,
+    /// Where each of them stands.
+    unknown_at: HashMap<String, usize>,
 }
 
 impl Answer {
@@ -96,7 +100,8 @@ impl Answer {
     /// values: arrays and strings joined, others as an array.
     pub(crate) fn keep(&mut self, name: &str, raw: &RawValue) {
         let Some(value) = json(raw).filter(|_| !is_empty(raw)) else { return };
-        let at = self.unknown.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+        let at = self.unknown_at.get(name).copied().unwrap_or_else(|| {
+            self.unknown_at.insert(name.to_owned(), self.unknown.len());
             self.unknown.push((name.to_owned(), Vec::new()));
             self.unknown.len() - 1
         });

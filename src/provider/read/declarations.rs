@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::fields::{Fields, array};
+use super::fields::Fields;
 use super::forms::ToolForm;
 use crate::error::{Error, Result};
 use crate::model::Json;
@@ -41,10 +41,11 @@ impl Tool {
 /// A tool that is declared, or why other wires cannot declare it.
 pub(crate) type Found = std::result::Result<Tool, &'static str>;
 
-/// Each tool of an array, with its place in it.
+/// Each tool of an array, or of what a wire has in its place, with its place in it.
 pub(crate) fn declared(tools: &RawValue, wires: &[&Wire]) -> Option<Vec<(String, Found)>> {
     let mut found = Vec::new();
-    for (at, item) in array(tools)?.into_iter().enumerate() {
+    let (items, others) = forms(wires).find_map(|form| (form.items)(tools))?;
+    for (at, item) in items.into_iter().enumerate() {
         let mut fields = Fields::of(item).unwrap_or_default();
         let mut lists = forms(wires).filter_map(|form| form.list);
         match lists.find_map(|list| Some((list, fields.array(list)?))) {
@@ -58,6 +59,7 @@ pub(crate) fn declared(tools: &RawValue, wires: &[&Wire]) -> Option<Vec<(String,
             }
         }
     }
+    found.extend(others.names().map(|name| (format!(".{name}"), Err("it is no tool"))));
     Some(found)
 }
 
@@ -69,8 +71,7 @@ fn tool(mut fields: Fields<'_>, wires: &[&Wire]) -> Found {
     let wrapped = forms(wires).filter_map(|form| form.wrapper).find_map(|wrapper| fields.object(wrapper));
     let mut fields = wrapped.unwrap_or(fields);
     let name = fields.string("name").ok_or("it has no name")?;
-    let mut schemas = forms(wires).flat_map(|form| form.schemas);
-    let schema = schemas.find_map(|name| fields.take(name)).ok_or("it has no JSON Schema")?;
+    let schema = forms(wires).find_map(|form| (form.schema)(&mut fields)).ok_or("it has no JSON Schema")?;
     let kind = Fields::of(schema).ok_or("its JSON Schema is no object")?.string("type");
     // Gemini's own schemas have types of its own: `OBJECT`.
     if kind.is_some_and(|kind| kind != "object") {
@@ -98,6 +99,7 @@ mod tests {
             format!(r#"{{"type":"function",{body},"strict":true}}"#),
             format!("{{{}}}", body.replace("parameters", "input_schema")),
             format!(r#"{{"functionDeclarations":[{{{}}}]}}"#, body.replace("parameters", "parametersJsonSchema")),
+            format!(r#"{{"toolSpec":{{"name":"f","description":"d","inputSchema":{{"json":{schema}}}}}}}"#),
         ] {
             assert_eq!(of(tool)?, std::slice::from_ref(&wanted));
         }

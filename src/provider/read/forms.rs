@@ -1,16 +1,29 @@
 //! What wires call the things that all of them have: a part of each wire's row.
 
+use serde_json::value::RawValue;
+
+use super::fields::{Fields, array};
+
 /// How a wire declares tools.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ToolForm {
     /// The field of the request that holds them.
     pub(crate) field: &'static str,
+    /// The tools in that field, and what else stands there: most often it is their array.
+    pub(crate) items: for<'a> fn(&'a RawValue) -> Option<(Vec<&'a RawValue>, Fields<'a>)>,
     /// The field of a tool that holds an array of declarations, where one tool stands for several functions.
     pub(crate) list: Option<&'static str>,
     /// The field of a tool that holds the declaration.
     pub(crate) wrapper: Option<&'static str>,
-    /// Where a declaration has its JSON Schema.
-    pub(crate) schemas: &'static [&'static str],
+    /// Takes the JSON Schema out of a declaration.
+    pub(crate) schema: for<'a> fn(&mut Fields<'a>) -> Option<&'a RawValue>,
+}
+
+impl ToolForm {
+    /// The field is an array of tools.
+    pub(crate) fn array(field: &RawValue) -> Option<(Vec<&RawValue>, Fields<'_>)> {
+        Some((array(field)?, Fields::default()))
+    }
 }
 
 /// Which texts of a stream grow from one object to the next.

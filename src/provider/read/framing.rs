@@ -1,6 +1,7 @@
 //! A provider's bytes to the JSON objects in them, whichever way they are sent.
 
 use super::documents::{self, Documents};
+use super::eventstream::{self, Frames};
 use super::sse::{self, Lines};
 use crate::error::{Error, Result};
 
@@ -33,6 +34,7 @@ enum Body {
     Unknown,
     Events(Lines),
     Json(Documents),
+    Frames(Frames),
     /// An object is too large.
     TooLarge,
 }
@@ -48,6 +50,7 @@ impl Framing {
             rest = bytes.get(start.unwrap_or(bytes.len())..).unwrap_or_default();
             self.body = match rest.first() {
                 None => Body::Unknown,
+                Some(byte) if Frames::may_begin_with(*byte) => Body::Frames(Frames::default()),
                 Some(b'{' | b'[') => Body::Json(Documents::default()),
                 Some(_) => Body::Events(Lines::default()),
             };
@@ -64,6 +67,11 @@ impl Framing {
                 rest.iter().for_each(|byte| documents.push(*byte, &mut found));
                 (found.into_iter().map(|found| of_document("", found)).collect(), documents.pending())
             }
+            Body::Frames(frames) => {
+                let mut found = Vec::new();
+                frames.push(rest, &mut found);
+                (found.into_iter().map(of_frame).collect(), frames.pending())
+            }
             Body::TooLarge => (Vec::new(), usize::MAX),
         };
         if pending > PENDING {
@@ -76,7 +84,7 @@ impl Framing {
     /// The bytes have ended. What is not whole is dropped: it was cut off.
     pub(crate) fn finish(self) -> Vec<Frame> {
         match self.body {
-            Body::Unknown | Body::TooLarge => Vec::new(),
+            Body::Unknown | Body::TooLarge | Body::Frames(_) => Vec::new(),
             Body::Events(mut lines) => {
                 let mut found = Vec::new();
                 lines.finish(&mut found);
@@ -109,6 +117,15 @@ fn of_event(found: sse::Found, ended: bool) -> Vec<Frame> {
             found.extend(cut.map(documents::Found::Object));
             found.into_iter().map(|found| of_document(&event.name, found)).collect()
         }
+    }
+}
+
+fn of_frame(found: eventstream::Found) -> Frame {
+    match found {
+        eventstream::Found::Event { name, payload } => {
+            Frame::Object { name, json: String::from_utf8_lossy(&payload).into_owned() }
+        }
+        eventstream::Found::Stray(bytes) => Frame::Stray(told(&bytes)),
     }
 }
 

@@ -4,6 +4,7 @@
 //! a character, so the first one waits for the next delta of the same text: the decoders see whole characters only.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
@@ -20,13 +21,16 @@ const DEPTH: usize = 12;
 #[derive(Debug)]
 pub(crate) struct Halves {
     growing: &'static GrowingTexts,
-    waiting: Vec<Half>,
+    /// By the names and numbers on the way to the text.
+    waiting: HashMap<String, Half>,
+    /// How many have waited.
+    count: u64,
 }
 
 #[derive(Debug)]
 struct Half {
-    /// The names and numbers on the way to the text.
-    key: String,
+    /// How many waited before it.
+    before: u64,
     /// The smallest object that holds the text, with `%` in its place.
     object: String,
     /// Its escape.
@@ -42,8 +46,8 @@ struct Change {
 
 impl Halves {
     /// Of a stream whose texts grow so.
-    pub(crate) const fn new(growing: &'static GrowingTexts) -> Self {
-        Self { growing, waiting: Vec::new() }
+    pub(crate) fn new(growing: &'static GrowingTexts) -> Self {
+        Self { growing, waiting: HashMap::new(), count: 0 }
     }
 
     /// The next object of a stream with the halves of its characters joined; what is left of them is U+FFFD.
@@ -69,7 +73,9 @@ impl Halves {
 
     /// The stream has ended: deltas that end the texts whose halves still wait.
     pub(crate) fn take_rest(&mut self) -> impl Iterator<Item = String> {
-        std::mem::take(&mut self.waiting).into_iter().map(|half| half.object.replacen('%', "\\ufffd", 1))
+        let mut waiting: Vec<Half> = std::mem::take(&mut self.waiting).into_values().collect();
+        waiting.sort_unstable_by_key(|half| half.before);
+        waiting.into_iter().map(|half| half.object.replacen('%', "\\ufffd", 1))
     }
 
     fn visit(&mut self, json: &str, value: &RawValue, place: &Place, changes: &mut Vec<Change>) {
@@ -100,14 +106,14 @@ impl Halves {
 
     /// A text that stands at `start`, as it is escaped.
     fn text(&mut self, start: usize, text: &str, place: &Place, changes: &mut Vec<Change>) {
-        if let Some(at) = self.waiting.iter().position(|half| half.key == place.key) {
-            let half = self.waiting.swap_remove(at);
+        if let Some(half) = self.waiting.remove(&place.key) {
             let with = if begins_with_second_half(text) { half.escape } else { r"\ufffd".to_owned() };
             changes.push(Change { at: start, end: start, with });
         }
         if let Some((at, escape)) = first_half_at_end(text).and_then(|at| Some((at, text.get(at..)?))) {
             let object = format!("{}\"%\"{}", place.before, place.after);
-            self.waiting.push(Half { key: place.key.clone(), object, escape: escape.to_owned() });
+            self.waiting.insert(place.key.clone(), Half { before: self.count, object, escape: escape.to_owned() });
+            self.count += 1;
             changes.push(Change { at: start + at, end: start + text.len(), with: String::new() });
         }
     }

@@ -11,6 +11,7 @@ pub(super) mod decode;
 pub(super) mod decoder;
 mod documents;
 pub(super) mod event;
+mod eventstream;
 pub(super) mod failure;
 pub(super) mod fields;
 pub(super) mod forms;

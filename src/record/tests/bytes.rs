@@ -1,7 +1,7 @@
 //! The bytes of version 1.
 
 use super::super::{Body, Header, Origin, key};
-use super::{ID, SEQ, entries, extra, header, joined, json, origin, small_values};
+use super::{ID, SEQ, entries, extra, header, json, origin, sealed, small_values};
 use crate::model::{self, Audio, Chunk, ConversationId, File, Image, Message, Output, Part, PartBody, Role};
 
 /// Sixteen bytes a line, in hexadecimal and as text.
@@ -69,7 +69,7 @@ fn bytes_of_chunks() {
 
 #[test]
 fn bytes_of_records() {
-    let dumps = entries().into_iter().map(|(name, body)| format!("{name}\n{}", dump(&joined(&header(None), body))));
+    let dumps = entries().into_iter().map(|(name, body)| format!("{name}\n{}", dump(&sealed(&header(None), body))));
     insta::assert_snapshot!("records", dumps.collect::<Vec<_>>().join("\n"));
 }
 
@@ -89,10 +89,10 @@ fn bytes_of_origins() {
     let cut = Header { cut: true, ..header(None) };
     let deleted = Header { deleted: true, ..header(Some(origin())) };
     let dumps = [
-        ("of the first record", joined(&header(Some(first)), Body::messages(&[Message::user("a")], 0).unwrap())),
-        ("of a fork without entries", joined(&fork, Body::new())),
-        ("of a conversation that was deleted", joined(&deleted, Body::new())),
-        ("none, and the last message is cut", joined(&cut, Body::messages(&[Message::user("a")], 0).unwrap())),
+        ("of the first record", sealed(&header(Some(first)), Body::messages(&[Message::user("a")], 0).unwrap())),
+        ("of a fork without entries", sealed(&fork, Body::new())),
+        ("of a conversation that was deleted", sealed(&deleted, Body::new())),
+        ("none, and the last message is cut", sealed(&cut, Body::messages(&[Message::user("a")], 0).unwrap())),
     ];
     let dumps = dumps.map(|(name, bytes)| format!("{name}\n{}", dump(&bytes)));
     insta::assert_snapshot!("origins", dumps.join("\n"));
@@ -109,7 +109,6 @@ fn bytes_of_keys() {
     let other = ConversationId::from_bytes(*b"fedcba9876543210");
     let keys = [
         ("record", key::record(ID, SEQ)),
-        ("part", key::part(ID, SEQ, 2)),
         ("head", key::head(ID)),
         ("index", key::index(b"0wner-digest-16b", 1_700_000_000, ID)),
         ("receipt", key::receipt(ID, b"fedcba9876543210")),

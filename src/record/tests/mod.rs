@@ -41,9 +41,9 @@ fn origin() -> Origin {
     }
 }
 
-/// A record's values, joined.
-fn joined(header: &Header, body: Body) -> Vec<u8> {
-    seal_record(ID, SEQ, header, body).unwrap().into_iter().flat_map(|(_, value)| value).collect()
+/// A record's value.
+fn sealed(header: &Header, body: Body) -> Vec<u8> {
+    seal_record(ID, SEQ, header, body).unwrap().1
 }
 
 fn json(text: &str) -> Json {

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use proptest::prelude::*;
 
 use super::super::v1;
-use super::super::{Body, Header, Line, PART_BYTES, Record, key, parts, role, seal_record};
-use super::{ID, SEQ, entries, extra, header, is_corrupt, joined, origin, read};
+use super::super::{Body, Header, Line, Record, key, role, seal_record};
+use super::{ID, SEQ, entries, extra, header, is_corrupt, origin, read, sealed};
 use crate::error::Result;
 use crate::model::{ConversationId, Message, arbitrary};
 
@@ -34,7 +34,7 @@ fn keys_read_back() {
 fn every_entry_reads_back() {
     for (name, body) in entries() {
         let count = body.entries();
-        let bytes = joined(&header(Some(origin())), body);
+        let bytes = sealed(&header(Some(origin())), body);
         let said = read(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(said.iter().map(|(seq, _)| *seq).eq(SEQ..SEQ + count), "{name}");
         let record = Record::open(ID, SEQ, &bytes).unwrap();
@@ -50,7 +50,7 @@ fn every_entry_reads_back() {
 proptest! {
     #[test]
     fn any_message_reads_back(message in arbitrary::message()) {
-        let bytes = joined(&header(None), Body::messages(std::slice::from_ref(&message), 0).unwrap());
+        let bytes = sealed(&header(None), Body::messages(std::slice::from_ref(&message), 0).unwrap());
         let record = Record::open(ID, SEQ, &bytes).unwrap();
         let mut chunks = Vec::new();
         for line in record.lines() {
@@ -82,7 +82,7 @@ proptest! {
 fn an_unknown_kind_is_kept_and_skipped() {
     let body = Body::messages(&[Message::user("a")], 0).unwrap();
     let body = body.with_entry(200, &"from the future").with_entry(v1::REDACT, &v1::Redact { message: 7, chunk: None });
-    let bytes = joined(&header(None), body);
+    let bytes = sealed(&header(None), body);
     let record = Record::open(ID, SEQ, &bytes).unwrap();
     assert_eq!(record.len(), 3);
     let lines: Vec<_> = record.lines().collect::<Result<_>>().unwrap();
@@ -93,30 +93,18 @@ fn an_unknown_kind_is_kept_and_skipped() {
 }
 
 #[test]
-fn a_large_record_is_split() {
-    for (length, count) in [(1, 1), (PART_BYTES - 200, 1), (PART_BYTES, 2), (5 * PART_BYTES, 6)] {
+fn a_record_of_any_size_is_one_value() {
+    for length in [1, 20_000, 1_000_000] {
         let message = Message::user("x".repeat(length));
         let body = Body::messages(std::slice::from_ref(&message), 0).unwrap();
-        let values = seal_record(ID, SEQ, &header(Some(origin())), body).unwrap();
-        assert_eq!(values.len(), count);
-        assert_eq!(parts(&values[0].1).unwrap() as usize, count - 1);
-        assert!(values.iter().all(|(_, value)| value.len() <= PART_BYTES));
-        let keys: Vec<_> = (0..).zip(&values).map(|(at, (key, _))| (at, key)).collect();
-        for (at, key) in keys {
-            let expected = if at == 0 { key::record(ID, SEQ) } else { key::part(ID, SEQ, at - 1) };
-            assert_eq!(*key, expected);
-        }
-        let bytes: Vec<u8> = values.iter().flat_map(|(_, value)| value.clone()).collect();
+        let (key, bytes) = seal_record(ID, SEQ, &header(Some(origin())), body).unwrap();
+        assert_eq!(key, key::record(ID, SEQ));
         let record = Record::open(ID, SEQ, &bytes).unwrap();
         let Some(Ok((SEQ, Line::Chunk(chunk)))) = record.lines().next() else { panic!("a chunk") };
         assert_eq!(chunk.chunk().unwrap(), message.chunks[0]);
-        // A part that is missing, doubled or exchanged is found.
-        if count > 2 {
-            let of = |order: &[usize]| order.iter().flat_map(|at| values[*at].1.clone()).collect::<Vec<u8>>();
-            assert!(is_corrupt(&read(&of(&[0, 1, 2, 3, 4]))));
-            assert!(is_corrupt(&read(&of(&[0, 1, 2, 3, 5, 4]))));
-            assert!(is_corrupt(&read(&of(&[0, 1, 2, 3, 4, 5, 5]))));
-        }
+        // What is missing in it, or too much, is found.
+        assert!(is_corrupt(&read(&bytes[..bytes.len() - 1])));
+        assert!(is_corrupt(&read(&[&bytes[..], b"x"].concat())));
     }
 }
 
@@ -132,7 +120,7 @@ fn unknown_fields_are_kept_as_one_object() {
         extra: Some(Cow::Borrowed("{\"x\":1.0,\"y\\\"\":null}")),
         content: v1::Content::Refusal { text: "a" },
     };
-    let bytes = joined(&header(None), Body::new().with_entry(v1::CHUNK, &line));
+    let bytes = sealed(&header(None), Body::new().with_entry(v1::CHUNK, &line));
     let record = Record::open(ID, SEQ, &bytes).unwrap();
     let Some(Ok((_, Line::Chunk(chunk)))) = record.lines().next() else { panic!("a chunk") };
     assert_eq!(chunk.chunk().unwrap().extra, extra());

@@ -1,5 +1,6 @@
 //! sled 0.34.7. Its flush is no fsync: `docs/durability.md` says what was measured, and why each line here is needed.
 
+mod cut;
 mod handle;
 mod opening;
 mod watch;
@@ -7,11 +8,12 @@ mod watch;
 use std::fs::File;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::url::{cache_bytes, syncs};
-use super::{Batch, Directory, Engine, Order, Url, Visit};
+use super::{Batch, Directory, Engine, Order, RESERVED, Url, Visit, VisitKeys};
 use crate::error::{Error, Result};
+use cut::Cutter;
 use handle::Handle;
 
 const NAME: &str = "sled";
@@ -19,13 +21,20 @@ const LOG: &str = "db";
 const DEFAULT_CACHE_BYTES: u64 = 64 * 1024 * 1024;
 /// sled's cache notes accesses in 256 queues and evicts nothing before a queue has 64 of them, however large the pages are
 /// (`lru.rs`). So a value is accessed once for each so many of its bytes: else large ones would fill the memory.
-const BYTES_OF_AN_ACCESS: usize = 16 * 1024;
+const BYTES_OF_AN_ACCESS: usize = cut::PIECE_BYTES;
+/// The most memory that is taken for a large value before it is read: its length may be damaged.
+const MOST_AHEAD: usize = 1024 * 1024;
+
+/// What a walk over the tree calls: with a key and what is stored under it.
+type VisitStored<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>>;
 
 #[derive(Debug)]
 pub(crate) struct Sled {
     handle: Handle,
     /// sled's log, through a handle of our own: what makes a flush survive a power cut.
     log: File,
+    /// Held while the pieces of a value are read; held alone while pieces are replaced.
+    reading: RwLock<()>,
     /// False for throw-away stores only.
     syncs: bool,
     /// Dropped last, and with it the lock.
@@ -42,7 +51,7 @@ pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
     let log = File::options().read(true).write(true).open(&log_path);
     let log = log.map_err(Error::io(format!("open {}", log_path.display())))?;
     directory.sync()?;
-    Ok(Arc::new(Sled { handle, log, syncs, directory }))
+    Ok(Arc::new(Sled { handle, log, reading: RwLock::default(), syncs, directory }))
 }
 
 impl Sled {
@@ -54,16 +63,11 @@ impl Sled {
     fn weigh(&self, key: &[u8], bytes: usize) -> Result<()> {
         (0..bytes / BYTES_OF_AN_ACCESS).try_for_each(|_| self.call("read", |tree| tree.contains_key(key)).map(|_| ()))
     }
-}
 
-impl Engine for Sled {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let Some(value) = self.call("read", |tree| tree.get(key))? else { return Ok(None) };
-        self.weigh(key, value.len())?;
-        Ok(Some(value.to_vec()))
-    }
-
-    fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
+    /// Visits what is stored in a range, without the pieces of large values.
+    fn walk(&self, range: Range<&[u8]>, order: Order, visit: VisitStored<'_>) -> Result<()> {
+        // The pieces stand behind all keys of the log.
+        let range = range.start..range.end.min(&[RESERVED]);
         if range.start >= range.end {
             return Ok(());
         }
@@ -73,29 +77,96 @@ impl Engine for Sled {
                 Order::Ascending => pairs.next().transpose(),
                 Order::Descending => pairs.next_back().transpose(),
             })?;
-            let Some((key, value)) = pair else { return Ok(()) };
-            self.weigh(&key, value.len())?;
-            if visit(&key, &value) == ControlFlow::Break(()) {
+            let Some((key, stored)) = pair else { return Ok(()) };
+            self.weigh(&key, stored.len())?;
+            if visit(&key, &stored)?.is_break() {
                 return Ok(());
             }
         }
     }
 
-    fn write(&self, batch: Batch) -> Result<()> {
-        let (mut sleds, mut large) = (sled::Batch::default(), Vec::new());
-        for (key, value) in batch.ops {
-            match value {
-                Some(value) => {
-                    if value.len() >= BYTES_OF_AN_ACCESS {
-                        large.push((key.clone(), value.len()));
-                    }
-                    sleds.insert(key, value);
-                }
-                None => sleds.remove(key),
+    /// The value under a key that has pieces, or had them a moment ago: all that is there of it, and the length that it
+    /// has to have.
+    fn join(&self, key: &[u8]) -> Result<Option<(Vec<u8>, usize)>> {
+        let _no_other = self.reading.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(stored) = self.call("read", |tree| tree.get(key))? else { return Ok(None) };
+        let Some((length, first)) = cut::first(&stored) else { return Ok(Some((stored.to_vec(), stored.len()))) };
+        let mut value = Vec::with_capacity(length.min(MOST_AHEAD));
+        value.extend_from_slice(first);
+        self.pieces(key, &mut |_, piece| value.extend_from_slice(&piece))?;
+        Ok(Some((value, length)))
+    }
+
+    /// Visits the pieces of a value that stand under keys of their own.
+    fn pieces(&self, key: &[u8], visit: &mut dyn FnMut(sled::IVec, sled::IVec)) -> Result<()> {
+        let (start, end) = cut::piece_keys(key);
+        let mut pieces = self.call("read", |tree| Ok(tree.range(start..end)))?;
+        while let Some((piece_key, piece)) = self.call("read", |_| pieces.next().transpose())? {
+            // Among them may be pieces of a longer key that begins with this one.
+            if cut::is_piece_of(key, &piece_key) {
+                self.weigh(&piece_key, piece.len())?;
+                visit(piece_key, piece);
             }
         }
-        self.call("write", |tree| tree.apply_batch(sleds))?;
-        large.iter().try_for_each(|(key, bytes)| self.weigh(key, *bytes))
+        Ok(())
+    }
+
+    fn apply(&self, cutter: Cutter) -> Result<()> {
+        self.call("write", |tree| tree.apply_batch(cutter.batch))?;
+        cutter.large.iter().try_for_each(|key| self.weigh(key, cut::PIECE_BYTES))
+    }
+}
+
+impl Engine for Sled {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let Some(stored) = self.call("read", |tree| tree.get(key))? else { return Ok(None) };
+        self.weigh(key, stored.len())?;
+        if !cut::is_cut(&stored) {
+            return Ok(Some(stored.to_vec()));
+        }
+        let Some((value, length)) = self.join(key)? else { return Ok(None) };
+        if value.len() == length {
+            return Ok(Some(value));
+        }
+        let detail = format!("a large value is torn: {} of its {length} bytes are there", value.len());
+        Err(Error::Corrupt { conversation: None, seq: None, detail })
+    }
+
+    fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
+        self.walk(range, order, &mut |key, stored| {
+            if !cut::is_cut(stored) {
+                return Ok(visit(key, stored));
+            }
+            // It may have been removed since it was read.
+            Ok(self.join(key)?.map_or(ControlFlow::Continue(()), |(value, _)| visit(key, &value)))
+        })
+    }
+
+    fn keys(&self, range: Range<&[u8]>, order: Order, visit: VisitKeys<'_>) -> Result<()> {
+        self.walk(range, order, &mut |key, stored| {
+            let length = cut::first(stored).map_or(stored.len(), |(length, _)| length);
+            Ok(visit(key, length))
+        })
+    }
+
+    fn write(&self, batch: Batch) -> Result<()> {
+        let mut cutter = Cutter::default();
+        for (key, value) in batch.ops {
+            cutter.add(key, value, Vec::new())?;
+        }
+        self.apply(cutter)
+    }
+
+    fn rewrite(&self, batch: Batch) -> Result<()> {
+        let mut cutter = Cutter::default();
+        for (key, value) in batch.ops {
+            let mut old = Vec::new();
+            self.pieces(&key, &mut |piece_key, _| old.push(piece_key))?;
+            cutter.add(key, value, old)?;
+        }
+        // Nobody reads the pieces of a value while others take their place.
+        let _alone = self.reading.write().unwrap_or_else(PoisonError::into_inner);
+        self.apply(cutter)
     }
 
     fn sync(&self) -> Result<()> {
@@ -123,6 +194,93 @@ mod tests {
     fn conforms() {
         let (dir, url) = conformance::place(NAME);
         conformance::run(&*open(dir.path(), &url).unwrap());
+    }
+
+    /// An engine with a value of many pieces, opened as itself.
+    fn with_a_large_value(dir: &Path) -> Sled {
+        let mut directory = Directory::take(dir, NAME, opening::is_sleds).unwrap();
+        let handle = opening::open(&mut directory, DEFAULT_CACHE_BYTES).unwrap();
+        let log = File::open(dir.join(LOG)).unwrap();
+        let engine = Sled { handle, log, reading: RwLock::default(), syncs: false, directory };
+        let mut batch = Batch::default();
+        batch.put(b"large".to_vec(), vec![7; 100_000]);
+        batch.put(b"next".to_vec(), vec![8]);
+        engine.write(batch).unwrap();
+        engine
+    }
+
+    fn pieces(engine: &Sled) -> Vec<sled::IVec> {
+        engine.call("read", |tree| tree.scan_prefix([RESERVED]).keys().collect()).unwrap()
+    }
+
+    #[test]
+    fn nothing_is_left_of_what_was_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = with_a_large_value(dir.path());
+        for (length, count) in [(100_000, 6), (20_000, 1), (16_384, 0), (16_385, 1), (16_379, 0), (90_000, 5)] {
+            let mut batch = Batch::default();
+            batch.put(b"large".to_vec(), vec![1; 200_000]);
+            batch.put(b"large".to_vec(), vec![9; length]);
+            engine.rewrite(batch).unwrap();
+            assert_eq!(pieces(&engine).len(), count, "{length}");
+        }
+        let mut batch = Batch::default();
+        batch.put(b"other".to_vec(), vec![1; 200_000]);
+        batch.remove(b"other".to_vec());
+        batch.remove(b"large".to_vec());
+        engine.rewrite(batch).unwrap();
+        assert_eq!(pieces(&engine), [b""; 0]);
+        // No value of sled's is larger than it should be.
+        engine.write(Batch { ops: vec![(b"large".to_vec(), Some(vec![1; 200_000]))] }).unwrap();
+        let values: Vec<sled::IVec> = engine.call("read", |tree| tree.iter().values().collect()).unwrap();
+        assert!(values.iter().all(|value| value.len() <= cut::PIECE_BYTES));
+    }
+
+    #[test]
+    fn a_piece_that_is_missing_or_too_many_is_corruption() {
+        let seen = |engine: &Sled| {
+            let mut lengths = Vec::new();
+            let visit = &mut |_: &[u8], value: &[u8]| {
+                lengths.push(value.len());
+                ControlFlow::Continue(())
+            };
+            engine.scan(&[]..&[u8::MAX], Order::Ascending, visit).unwrap();
+            lengths
+        };
+        let torn = |engine: &Sled| match engine.get(b"large") {
+            Err(Error::Corrupt { detail, .. }) => detail,
+            other => panic!("{other:?}"),
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let engine = with_a_large_value(dir.path());
+        let keys = pieces(&engine);
+        for key in &keys {
+            let piece = engine.call("test", |tree| tree.remove(key)).unwrap().unwrap();
+            let left = 100_000 - piece.len();
+            assert_eq!(torn(&engine), format!("a large value is torn: {left} of its 100000 bytes are there"));
+            // A scan goes on.
+            assert_eq!(seen(&engine), [left, 1]);
+            engine.call("test", |tree| tree.insert(key, piece)).unwrap();
+        }
+        assert_eq!(engine.get(b"large").unwrap().unwrap(), vec![7; 100_000]);
+        let mut more = keys.last().unwrap().to_vec();
+        *more.last_mut().unwrap() += 1;
+        engine.call("test", |tree| tree.insert(more, &[7])).unwrap();
+        assert_eq!(torn(&engine), "a large value is torn: 100001 of its 100000 bytes are there");
+        // A length that damage made claims no memory.
+        for stored in [&[0xff, 0xff, 0xff, 0xff, 0xff, 7][..], &[0xff, 0, 0, 0, 0], &[0xff, 0]] {
+            engine.call("test", |tree| tree.insert("large", stored)).unwrap();
+            assert!(torn(&engine).starts_with("a large value is torn"));
+        }
+    }
+
+    #[test]
+    fn the_engines_own_keys_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = with_a_large_value(dir.path());
+        let mut batch = Batch::default();
+        batch.put(vec![RESERVED, 1], Vec::new());
+        assert!(matches!(engine.write(batch), Err(Error::InvalidInput(_))));
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl World {
         let (_, last_seq) = self.add(at, vec![(None, What::Title)]);
         self.publish();
         prop_assert_eq!(result.unwrap().last_seq, last_seq);
-        prop_assert_eq!(self.log().core().describe(name(at).id()).unwrap().unwrap().title.unwrap(), "a title");
+        prop_assert_eq!(super::super::describe(self.log(), name(at)).title.unwrap(), "a title");
         self.check(at)
     }
 
@@ -91,7 +91,8 @@ impl World {
         }
         prop_assert_eq!(result.unwrap(), known.tags.clone());
         if had == remove {
-            self.add(at, vec![(None, What::Tags)]);
+            let tags = known.tags.clone();
+            self.add(at, vec![(None, What::Tags(tags))]);
             self.publish();
         }
         self.check(at)
@@ -101,8 +102,12 @@ impl World {
         let message = self.counted_back(at, message);
         let result = self.log().core().redact(&name(at), message, chunk);
         self.settle(at);
+        let lines = self.conversations[at].as_ref().map_or(&[][..], |conversation| &conversation.lines);
+        let shared =
+            (0..lines.len()).filter(|line| lines[*line].is_of(message, chunk)).map(|line| self.owner(at, line + 1));
+        let sharing: BTreeSet<usize> = shared.chain([at]).collect();
         let mut live = self.writers.iter().map(|(_, writer)| writer);
-        if live.any(|writer| writer.conversation == at && writer.message == message && !writer.closed) {
+        if live.any(|writer| sharing.contains(&writer.conversation) && writer.message == message && !writer.closed) {
             prop_assert!(matches!(result, Err(Error::BeingWritten { .. })), "{result:?}");
             return self.check(at);
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use super::super::model::Conversation;
+use super::super::model::{Conversation, What};
 use super::{World, name};
 use crate::error::Error;
 
@@ -21,7 +21,7 @@ impl World {
             return Ok(());
         };
         let last = seq.unwrap_or(parent.lines.len());
-        if last == 0 || last > parent.lines.len() {
+        if last > parent.lines.len() {
             prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
             return Ok(());
         }
@@ -36,8 +36,13 @@ impl World {
         }
         prop_assert!(result.is_ok(), "{result:?}");
         let lines = parent.lines[..last].to_vec();
-        let mut fork = Conversation { lines, tags: parent.tags.clone(), ..Conversation::new(self.now()) };
-        fork.parent = Some((self.owner(at, last), last));
+        // What it is called is what its parent was called there.
+        let tags = lines.iter().rev().find_map(|line| match &line.what {
+            What::Tags(tags) => Some(tags.clone()),
+            _ => None,
+        });
+        let mut fork = Conversation { lines, tags: tags.unwrap_or_default(), ..Conversation::new(self.now()) };
+        fork.parent = Some((if last > 0 { self.owner(at, last) } else { at }, last));
         self.conversations[child] = Some(fork);
         self.publish();
         self.check(at)?;
@@ -78,8 +83,11 @@ impl World {
     fn free_what_no_fork_reads(&mut self) {
         loop {
             let live = self.conversations.iter().flatten().filter_map(|conversation| conversation.parent);
-            let read: BTreeSet<usize> =
-                live.chain(self.reserved.values().copied().flatten()).map(|(of, _)| of).collect();
+            let read: BTreeSet<usize> = live
+                .chain(self.reserved.values().copied().flatten())
+                .filter(|(_, to)| *to > 0)
+                .map(|(of, _)| of)
+                .collect();
             let before = self.reserved.len();
             self.reserved.retain(|at, _| read.contains(at));
             if self.reserved.len() == before {

@@ -16,7 +16,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use tempfile::TempDir;
 
-use super::super::{Embedded, Opening, Writer as Handle};
+use super::super::writer::Writer as Handle;
+use super::super::{Embedded, Opening};
 use super::forgetful::Forgetful;
 use super::model::{Conversation, Line, What, Writer};
 use crate::embedded::engine::{self, Engine};

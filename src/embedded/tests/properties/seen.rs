@@ -11,29 +11,30 @@ use super::{World, name};
 use crate::embedded::engine;
 use crate::error::Error;
 use crate::log::ListQuery;
+use crate::log::reading;
 
 impl World {
     /// Whether readers see what the model says.
     pub(super) fn check(&self, at: usize) -> Result<(), TestCaseError> {
-        let core = self.log().core();
-        let (name, id) = (name(at), name(at).id());
+        let name = name(at);
         let Some(known) = self.conversations[at].as_ref().filter(|known| known.published.is_some()) else {
-            let missing = matches!(core.load(id, &name), Err(Error::NotFound { .. }));
+            let missing = matches!(super::super::load(self.log(), &name), Err(Error::NotFound { .. }));
             prop_assert!(missing);
             return Ok(());
         };
         let live = self.writers.iter().filter(|(_, writer)| writer.conversation == at && !writer.closed);
         let live: BTreeSet<u64> = live.map(|(_, writer)| writer.message).collect();
-        let grouped = core.load(id, &name).unwrap();
+        let grouped = super::super::load(self.log(), &name).unwrap();
         prop_assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
         prop_assert_eq!(grouped.summary, known.summary());
         prop_assert_eq!(grouped.messages, known.messages(&live));
-        let item = core.describe(id).unwrap().unwrap();
+        let item = super::super::describe(self.log(), &name);
         let lines = known.visible();
         prop_assert_eq!((item.last_seq, item.messages), (lines.len() as u64, next_message(lines)));
         prop_assert_eq!(&item.tags, &known.tags);
         for item in ITEMS {
-            let found = core.find_item(&name, item).unwrap();
+            let view = reading::view(self.log(), &name).unwrap();
+            let found = reading::find_item(self.log(), &view, item).unwrap();
             let place = found.as_ref().map(|item| (item.seq, item.message_index, item.chunk_index));
             prop_assert_eq!(place, known.find(item));
         }
@@ -45,14 +46,13 @@ impl World {
     }
 
     pub(super) fn check_all(&self) -> Result<(), TestCaseError> {
-        let core = self.log().core();
         let mut listed = Vec::new();
         for (at, known) in self.conversations.iter().enumerate() {
             self.check(at)?;
             let Some(known) = known.as_ref().filter(|known| known.published.is_some()) else { continue };
             listed.push((known.published_activity, name(at).id()));
             let entries =
-                core.entries(name(at).id(), &"", 1..=u64::MAX - 1, engine::Order::Ascending, usize::MAX).unwrap();
+                super::super::entries(self.log(), name(at), 1..=u64::MAX - 1, engine::Order::Ascending).unwrap();
             prop_assert_eq!(entries.len(), known.visible().len());
             for ((seq, entry), line) in (1..).zip(&entries).zip(known.visible()) {
                 let (kind, chunk_index) = match &line.what {
@@ -63,7 +63,7 @@ impl World {
                     What::Finish(_) => ("finish", None),
                     What::Interrupt => ("interrupt", None),
                     What::Rewind { .. } => ("rewind", None),
-                    What::Title | What::Tags => ("meta", None),
+                    What::Title | What::Tags(_) => ("meta", None),
                     What::Summary { .. } => ("summary", None),
                 };
                 let message = match line.what {
@@ -78,7 +78,7 @@ impl World {
         }
         listed.sort_unstable();
         listed.reverse();
-        let page = core.list(&ListQuery::new()).unwrap();
+        let page = self.log().core().list(&ListQuery::new()).unwrap();
         prop_assert_eq!(
             page.items.into_iter().map(|item| item.id).collect::<Vec<_>>(),
             listed.iter().map(|(_, id)| *id).collect::<Vec<_>>()

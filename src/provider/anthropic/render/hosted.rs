@@ -1,7 +1,7 @@
 //! Tools that the provider ran itself: their calls and results stand side by side in the assistant's message, in the blocks
 //! that they came as (AN-37).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ptr;
 
 use super::native::Given;
@@ -31,7 +31,7 @@ impl<'a> Renderer<'a> {
             return Hosted::default();
         }
         let mut hosted = Hosted::default();
-        let mut ids = Vec::new();
+        let mut ids = HashSet::new();
         for call in calls.iter().filter(is_hosted) {
             let pair = self.pair(turn, call, &ids);
             let Some((asked, found, position)) = pair else { return Hosted::default() };
@@ -40,7 +40,7 @@ impl<'a> Renderer<'a> {
                 Some(position) => hosted.blocks.insert(position, found),
                 None => hosted.results.insert(call.chunk, found),
             };
-            ids.push(call.id.clone());
+            ids.insert(call.id.clone());
         }
         self.opaque_pairs(turn, &mut ids, &mut hosted);
         self.server_calls.extend(ids);
@@ -48,8 +48,13 @@ impl<'a> Renderer<'a> {
     }
 
     /// A call's block, its result's, and the latter's position if it stands in the same message.
-    fn pair(&self, turn: &Turn<'a>, call: &Call<'a>, ids: &[String]) -> Option<(Block<'a>, Block<'a>, Option<usize>)> {
-        let is_known = |id: &str| self.server_calls.contains(id) || ids.iter().any(|known| known == id);
+    fn pair(
+        &self,
+        turn: &Turn<'a>,
+        call: &Call<'a>,
+        ids: &HashSet<String>,
+    ) -> Option<(Block<'a>, Block<'a>, Option<usize>)> {
+        let is_known = |id: &str| self.server_calls.contains(id) || ids.contains(id);
         let Reply::Result { stored, chunk, .. } = &call.answer else { return None };
         let asked = Given::of(turn.stored.message.chunks.get(call.chunk)?.native.as_ref())?;
         let found = Given::of(stored.message.chunks.get(*chunk)?.native.as_ref())?;
@@ -61,28 +66,23 @@ impl<'a> Renderer<'a> {
     }
 
     /// Calls and results that are kept as opaque chunks.
-    fn opaque_pairs(&self, turn: &Turn<'a>, ids: &mut Vec<String>, hosted: &mut Hosted<'a>) {
-        let mut open: Vec<(String, usize, Given<'a>)> = Vec::new();
+    fn opaque_pairs(&self, turn: &Turn<'a>, ids: &mut HashSet<String>, hosted: &mut Hosted<'a>) {
+        let mut open: HashMap<String, (usize, Given<'a>)> = HashMap::new();
         for (at, chunk) in turn.stored.message.chunks.iter().enumerate() {
             let Body::Opaque { provider, json, .. } = &chunk.body else { continue };
             if !self.manner.providers.contains(&provider.as_str()) {
                 continue;
             }
             let Some(given) = Given::read(json) else { continue };
-            let is_known = |id: &str| {
-                self.server_calls.contains(id)
-                    || ids.iter().any(|known| known == id)
-                    || open.iter().any(|(known, ..)| known == id)
-            };
+            let is_known = |id: &str| self.server_calls.contains(id) || ids.contains(id) || open.contains_key(id);
             if let Some(id) = given.server_call(is_known).filter(|id| !is_known(id)).map(str::to_owned) {
-                open.push((id, at, given));
-            } else if let Some(asked) =
-                given.server_result(is_known).and_then(|id| open.iter().position(|call| call.0 == id))
+                open.insert(id, (at, given));
+            } else if let Some((id, (position, call))) =
+                given.server_result(is_known).map(str::to_owned).and_then(|id| open.remove_entry(&id))
             {
-                let (id, position, call) = open.remove(asked);
                 hosted.blocks.insert(position, call.block(OwnKind::Other, None));
                 hosted.blocks.insert(at, given.block(OwnKind::ServerResult, None));
-                ids.push(id);
+                ids.insert(id);
             }
         }
     }

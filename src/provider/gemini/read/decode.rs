@@ -5,6 +5,8 @@
 //! opaque chunks at the end. Sources: API reference, "GenerateContentResponse"; types of the official Python SDK
 //! (google-genai 3.4.0); ai.google.dev thought-signatures.
 
+use std::collections::HashSet;
+
 use serde_json::value::RawValue;
 
 use super::names::Names;
@@ -20,7 +22,12 @@ use crate::provider::target::Target;
 const OF_THE_CANDIDATE: &[&str] = &["index", "safetyRatings", "avgLogprobs", "logprobsResult", "tokenCount"];
 
 pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
-    Box::new(Content { provider: provider(target), metadata_fields: Vec::new(), names: Names::default(), open: None })
+    Box::new(Content {
+        provider: provider(target),
+        metadata_fields: HashSet::new(),
+        names: Names::default(),
+        open: None,
+    })
 }
 
 /// A decoder of answers.
@@ -28,7 +35,7 @@ pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
 struct Content {
     provider: &'static str,
     /// The names of fields that are in the metadata: later events repeat them.
-    metadata_fields: Vec<String>,
+    metadata_fields: HashSet<String>,
     names: Names,
     /// The chunk that text goes on with, and whether it is thinking.
     open: Option<(u32, bool)>,
@@ -78,7 +85,7 @@ impl Content {
             *fields = Fields::one("error", error);
         }
         if answer.has_begun() {
-            for (name, raw) in rest.rest().filter(|(name, _)| !self.metadata_fields.iter().any(|known| known == name)) {
+            for (name, raw) in rest.rest().filter(|(name, _)| !self.metadata_fields.contains(&**name)) {
                 answer.keep(&name, raw);
             }
             return;

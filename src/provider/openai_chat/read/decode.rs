@@ -9,6 +9,8 @@
 //! Python SDK (openai 2.54.0); DeepSeek's API docs for `reasoning_content`; OpenRouter's for `reasoning` and `images`;
 //! Mistral's for content in chunks; Moonshot's and Groq's for where their usage stands in a stream.
 
+use std::collections::HashSet;
+
 use serde_json::value::RawValue;
 
 use super::growing::Calls;
@@ -42,7 +44,7 @@ struct Completion {
     /// Fields of objects that came before the first choice.
     metadata: Metadata,
     /// The names of fields that are in it: later objects repeat them.
-    metadata_fields: Vec<String>,
+    metadata_fields: HashSet<String>,
     thinking: Option<u32>,
     text: Option<u32>,
     refusal: Option<u32>,
@@ -54,7 +56,7 @@ pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
     Box::new(Completion {
         provider: provider(target),
         metadata: Metadata::default(),
-        metadata_fields: Vec::new(),
+        metadata_fields: HashSet::new(),
         thinking: None,
         text: None,
         refusal: None,
@@ -110,7 +112,7 @@ impl Completion {
             *fields = Fields::one("error", error);
         }
         if answer.has_begun() {
-            for (name, raw) in rest.rest().filter(|(name, _)| !self.metadata_fields.iter().any(|known| known == name)) {
+            for (name, raw) in rest.rest().filter(|(name, _)| !self.metadata_fields.contains(&**name)) {
                 answer.keep(&name, raw);
             }
             return;

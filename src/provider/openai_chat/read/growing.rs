@@ -4,6 +4,8 @@
 //! also repeat id and name with every piece, leave out the index, or give index 0 to each of several whole calls: a piece
 //! begins a new call if it names one that is not the one before, and that one is whole.
 
+use std::collections::HashMap;
+
 use serde_json::value::RawValue;
 
 use super::calls::{Call as Written, custom_call};
@@ -13,12 +15,16 @@ use crate::provider::read::fields::{Fields, text};
 
 /// The calls of a message.
 #[derive(Debug, Default)]
-pub(crate) struct Calls(Vec<Call>);
+pub(crate) struct Calls {
+    all: Vec<Call>,
+    /// The last call of each id, and of each key.
+    by_id: HashMap<String, usize>,
+    by_key: HashMap<Key, usize>,
+}
 
 #[derive(Debug)]
 struct Call {
     chunk_index: u32,
-    key: Key,
     /// Empty until it comes.
     id: String,
     /// Empty until it comes.
@@ -30,7 +36,7 @@ struct Call {
 }
 
 /// What tells a call from others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Index(u64),
     /// No index was given.
@@ -65,19 +71,19 @@ impl Calls {
 
     fn piece(&mut self, piece: Piece, answer: &mut Answer) {
         answer.hold(piece.id.len() + piece.name.len() + piece.arguments.len());
-        let known = self.find(&piece);
-        let call = match known.and_then(|at| self.0.get_mut(at)) {
-            Some(call) => call,
-            None => {
-                let chunk_index = answer.new_chunk();
-                self.0.push(Call::new(chunk_index, piece.key));
-                let Some(call) = self.0.last_mut() else { return };
-                call
-            }
-        };
+        let at = self.find(&piece).unwrap_or_else(|| {
+            self.by_key.insert(piece.key, self.all.len());
+            self.all.push(Call::new(answer.new_chunk()));
+            self.all.len() - 1
+        });
+        let Some(call) = self.all.get_mut(at) else { return };
         call.custom |= piece.custom;
         call.arguments.push_str(&piece.arguments);
         let id = first(&mut call.id, piece.id);
+        if !id.is_empty() {
+            let last = self.by_id.entry(id.clone()).or_default();
+            *last = at.max(*last);
+        }
         let name = first(&mut call.name, piece.name);
         let extra = if call.has_extra { Extra::new() } else { piece.extra };
         call.has_extra |= !extra.is_empty();
@@ -87,18 +93,17 @@ impl Calls {
 
     /// The call that a piece goes on with.
     fn find(&self, piece: &Piece) -> Option<usize> {
-        let last = |fits: &dyn Fn(&Call) -> bool| self.0.iter().rposition(fits);
         let at = match piece.key {
-            Key::None if !piece.id.is_empty() => last(&|call| call.id == piece.id),
-            Key::None => self.0.len().checked_sub(1),
-            key => last(&|call| call.key == key),
+            Key::None if !piece.id.is_empty() => self.by_id.get(&piece.id).copied(),
+            Key::None => self.all.len().checked_sub(1),
+            key => self.by_key.get(&key).copied(),
         }?;
-        self.0.get(at).filter(|call| !call.is_followed_by(piece)).map(|_| at)
+        self.all.get(at).filter(|call| !call.is_followed_by(piece)).map(|_| at)
     }
 
     /// A custom call's fields do not give it back: it is kept as it was, too.
     pub(crate) fn finish(&self, answer: &mut Answer) {
-        for call in self.0.iter().filter(|call| call.custom) {
+        for call in self.all.iter().filter(|call| call.custom) {
             let native = custom_call(&call.id, &call.name, &call.arguments);
             answer.delta(call.chunk_index, Chunk { native, ..Chunk::tool_call("", "", "") });
         }
@@ -113,9 +118,9 @@ impl Piece {
 }
 
 impl Call {
-    fn new(chunk_index: u32, key: Key) -> Self {
+    fn new(chunk_index: u32) -> Self {
         let (id, name, arguments) = (String::new(), String::new(), String::new());
-        Self { chunk_index, key, id, name, arguments, custom: false, has_extra: false }
+        Self { chunk_index, id, name, arguments, custom: false, has_extra: false }
     }
 
     /// Whether the piece begins another call, though it comes where this one's pieces come.

@@ -84,7 +84,9 @@ impl<'a> Renderer<'a> {
         refusal: Option<String>,
         tool_calls: Vec<ToolCall<'a>>,
     ) {
-        if self.manner.order.begins && !self.messages.iter().any(|message| !matches!(message, Message::System { .. })) {
+        // From the end: what is said here stops the next look.
+        let is_first = || self.messages.iter().rev().all(|message| matches!(message, Message::System { .. }));
+        if self.manner.order.begins && is_first() {
             let detail = "the target wants the user to begin: a first message was made";
             self.report.push(ReportLine::message(Rule::TurnMade, stored, detail));
             self.user(stored, vec![Part::Text { text: Cow::Borrowed(BEGINNING) }]);

@@ -178,8 +178,12 @@ impl<'a> Content<'a> {
     }
 }
 
+/// Costs nothing for what stands there already: many texts may be joined to one.
 fn join<'a>(before: Cow<'a, str>, text: Cow<'a, str>) -> Cow<'a, str> {
-    Cow::Owned([before, text].join(SEPARATOR))
+    let mut joined = before.into_owned();
+    joined.push_str(SEPARATOR);
+    joined.push_str(&text);
+    Cow::Owned(joined)
 }
 
 /// What stands between texts that were apart.

@@ -6,7 +6,7 @@ use super::native::Given;
 use super::renderer::Renderer;
 use super::request::{Content, Entry, Item, Part, Summary};
 use crate::error::Result;
-use crate::history::{ReportLine, Rule};
+use crate::history::Rule;
 use crate::model::{Body, Chunk};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
 use crate::provider::prompt::options::Thinking;
@@ -122,7 +122,7 @@ impl<'a> Renderer<'a> {
                             Given::of(chunk).filter(|given| given.is_custom(arguments)).map(|_| arguments.as_str());
                         let given = given.filter(|given| given.is_call(&call, input));
                         if input.is_some() {
-                            self.retract_repair(turn, at);
+                            self.keep_input(turn, at);
                         }
                         if given.is_none() {
                             self.note_anew(turn, at, chunk);
@@ -219,11 +219,8 @@ impl<'a> Renderer<'a> {
     }
 
     /// The input of a custom tool is no JSON, and stays what it is.
-    fn retract_repair(&mut self, turn: &Turn<'_>, chunk: usize) {
-        let at = (Some(turn.stored.index), Some(turn.stored.chunk_index(chunk)));
-        let is_repair =
-            |line: &ReportLine| line.rule == Rule::ArgumentsRepaired && (line.message_index, line.chunk_index) == at;
-        self.report.retain(|line| !is_repair(line));
+    fn keep_input(&mut self, turn: &Turn<'_>, chunk: usize) {
+        self.customs.insert((turn.stored.index, turn.stored.chunk_index(chunk)));
     }
 
     /// A chunk's own block, if it has one of this wire, is not what is sent.

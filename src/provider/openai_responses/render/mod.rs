@@ -44,7 +44,7 @@ pub(crate) fn render(
     if instructions.is_some() {
         turns.next();
     }
-    let mut renderer = Renderer { options, report, input: Vec::new(), ids: HashSet::new() };
+    let mut renderer = Renderer { options, report, input: Vec::new(), ids: HashSet::new(), customs: HashSet::new() };
     for turn in turns {
         match turn.role {
             Role::Assistant => renderer.assistant(turn)?,
@@ -56,8 +56,9 @@ pub(crate) fn render(
     }
     let tools = declared(&options.tools, NAMES, BTreeSet::new(), &mut renderer.report)?;
     let tools = tools.into_iter().map(Into::into).collect();
-    let request = written(&Request { instructions, input: renderer.input, tools })?;
-    Ok((request, renderer.report))
+    let input = std::mem::take(&mut renderer.input);
+    let request = written(&Request { instructions, input, tools })?;
+    Ok((request, renderer.into_report()))
 }
 
 /// What a message says that came as the request's `instructions`.

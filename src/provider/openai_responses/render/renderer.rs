@@ -24,6 +24,8 @@ pub(super) struct Renderer<'a> {
     pub(super) input: Vec<Entry<'a>>,
     /// The server's ids of items that were given back (OR-06).
     pub(super) ids: HashSet<String>,
+    /// The calls of custom tools, by message and chunk index: their input is not repaired.
+    pub(super) customs: HashSet<(u64, u32)>,
 }
 
 impl<'a> Renderer<'a> {
@@ -142,6 +144,17 @@ impl<'a> Renderer<'a> {
             }
             _ => Ok(output),
         }
+    }
+
+    /// What was done, without repairs of what is no JSON and stays what it is.
+    pub(super) fn into_report(self) -> Vec<ReportLine> {
+        let Self { mut report, customs, .. } = self;
+        if !customs.is_empty() {
+            let place = |line: &ReportLine| line.message_index.zip(line.chunk_index);
+            let is_custom = |line: &ReportLine| place(line).is_some_and(|place| customs.contains(&place));
+            report.retain(|line| line.rule != Rule::ArgumentsRepaired || !is_custom(line));
+        }
+        report
     }
 
     pub(super) fn note(&mut self, rule: Rule, stored: &StoredMessage, chunk: usize, detail: impl Into<String>) {

@@ -1,0 +1,140 @@
+//! Who follows conversations, blocked or woken.
+
+use std::collections::HashMap;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::task::{Poll, Waker};
+
+use super::core::Core;
+use super::state::{Phase, State};
+use crate::error::{Error, Result};
+use crate::log::reading::Wait;
+use crate::model::ConversationId;
+
+/// Followers that are woken when something is published.
+#[derive(Debug, Default)]
+pub(super) struct Followers {
+    waiting: HashMap<ConversationId, HashMap<u64, Waker>>,
+    /// To be woken once nobody holds the lock.
+    woken: Vec<Waker>,
+}
+
+impl Followers {
+    /// Lets those who follow a conversation look again.
+    pub(super) fn notify(&mut self, id: ConversationId) {
+        if !self.waiting.is_empty()
+            && let Some(waiting) = self.waiting.remove(&id)
+        {
+            self.woken.extend(waiting.into_values());
+        }
+    }
+
+    fn notify_all(&mut self) {
+        self.woken.extend(self.waiting.drain().flat_map(|(_, waiting)| waiting.into_values()));
+    }
+
+    fn forget(&mut self, id: ConversationId, follower: u64) -> Option<Waker> {
+        let waiting = self.waiting.get_mut(&id)?;
+        let waker = waiting.remove(&follower);
+        if waiting.is_empty() {
+            self.waiting.remove(&id);
+        }
+        waker
+    }
+
+    /// Those who are to be woken, without the lock.
+    pub(super) fn take_woken(&mut self) -> Vec<Waker> {
+        std::mem::take(&mut self.woken)
+    }
+}
+
+/// What a follower finds.
+enum News {
+    /// The conversation was deleted.
+    Gone,
+    /// There are entries after the last one that is known.
+    Some,
+    /// The store is closed.
+    Closed,
+    None,
+}
+
+impl State {
+    fn news(&mut self, wait: &Wait<'_>) -> News {
+        let is_closed = self.phase == Phase::Closed;
+        let published = self.slot(wait.name.id()).published.as_ref();
+        match published.filter(|head| head.incarnation == wait.incarnation) {
+            None => News::Gone,
+            Some(head) if head.next_seq > wait.seq.saturating_add(1) => News::Some,
+            Some(_) if is_closed => News::Closed,
+            Some(_) => News::None,
+        }
+    }
+}
+
+impl Core {
+    /// Waits until the published head of a conversation's incarnation is past a seq. False: the timeout passed, or it was
+    /// stopped.
+    ///
+    /// # Errors
+    /// `NotFound` if the conversation was deleted, whatever was made under its name since; `Closed` if the store is, and
+    /// there is nothing new.
+    pub(crate) fn wait_for(&self, wait: &Wait<'_>) -> Result<bool> {
+        let _pin = self.pin(wait.name.id())?;
+        let mut state = self.lock();
+        state.tailing += 1;
+        let mut news = News::None;
+        let waited = self.published.wait_timeout_while(state, wait.timeout, |state| {
+            news = state.news(wait);
+            matches!(news, News::None) && !wait.stopped.load(Ordering::Acquire)
+        });
+        (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.tailing -= 1;
+        drop(state);
+        match news {
+            News::Gone => Err(Error::no_conversation(wait.name)),
+            News::Closed => Err(Error::Closed),
+            News::Some => Ok(true),
+            News::None => Ok(false),
+        }
+    }
+
+    /// As [`Core::wait_for`], for a follower that is woken when it should ask again.
+    pub(crate) fn poll_for(&self, wait: &Wait<'_>, follower: u64, waker: &Waker) -> Poll<Result<()>> {
+        let id = wait.name.id();
+        let _pin = match self.pin(id) {
+            Ok(pin) => pin,
+            Err(error) => return Poll::Ready(Err(error)),
+        };
+        let mut state = self.lock();
+        match state.news(wait) {
+            News::Gone => Poll::Ready(Err(Error::no_conversation(wait.name))),
+            News::Closed => Poll::Ready(Err(Error::Closed)),
+            News::Some => Poll::Ready(Ok(())),
+            News::None => {
+                let waiting = state.followers.waiting.entry(id).or_default();
+                waiting.insert(follower, waker.clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Wakes one follower, and forgets it.
+    pub(crate) fn wake(&self, id: ConversationId, follower: u64) {
+        let waker = self.lock().followers.forget(id, follower);
+        self.published.notify_all();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Lets all who follow look again.
+    pub(super) fn wake_all(&self) {
+        let mut state = self.lock();
+        state.followers.notify_all();
+        let woken = state.followers.take_woken();
+        drop(state);
+        self.published.notify_all();
+        woken.into_iter().for_each(Waker::wake);
+    }
+}

@@ -1,0 +1,67 @@
+//! Receipts of idempotency keys, held against the records that they speak of.
+
+use std::ops::ControlFlow;
+
+use super::core::Core;
+use super::heads::damage_of;
+use crate::embedded::engine::Order;
+use crate::error::{Error, Result};
+use crate::model::ConversationId;
+use crate::record::{self, FORGOTTEN, Head, Line, Receipt, key};
+
+impl Core {
+    /// Whether the record of a receipt is there, and holds what the receipt says.
+    pub(super) fn is_proved(&self, id: ConversationId, head: &Head, receipt: &Receipt) -> Result<bool> {
+        let is_own = head.first_seq() <= receipt.first_seq && receipt.last_seq < head.next_seq;
+        if !is_own {
+            return Ok(false);
+        }
+        let segments = self.segments(id, head)?;
+        let mut is_proved = false;
+        let read = self.record_at(&segments, receipt.first_seq, &mut |record| {
+            // A message that was begun holds more than what its key stands for.
+            let is_begun = matches!(record.lines().next(), Some(Ok((_, Line::Begin(begin)))) if begin.epoch.is_some());
+            let digests = [record::digest(record.content()), FORGOTTEN];
+            is_proved = record.first_seq == receipt.first_seq
+                && (record.first_seq + record.len()).checked_sub(1) == Some(receipt.last_seq)
+                && record.header.base == receipt.first_message_index
+                && (is_begun || digests.contains(&receipt.content_digest));
+            Ok(())
+        });
+        Ok(damage_of(read)?.is_ok() && is_proved)
+    }
+
+    /// Fails if the record of a receipt is not as it says: then it answers nothing. A receipt of what the conversation has
+    /// not, or not yet, is another matter.
+    pub(super) fn check_proved(&self, id: ConversationId, receipt: &Receipt) -> Result<()> {
+        let head = self.published_head(id)?;
+        if let Some(head) = head.filter(|head| receipt.last_seq < head.next_seq)
+            && !self.is_proved(id, &head, receipt)?
+        {
+            return Err(Error::Corrupt {
+                conversation: Some(id),
+                seq: Some(receipt.first_seq),
+                detail: "what was appended under this idempotency key is damaged or missing".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The keys of receipts whose records are not there.
+    pub(super) fn unproved_receipts(&self, id: ConversationId, head: &Head) -> Result<Vec<Vec<u8>>> {
+        let prefix = key::prefix(key::RECEIPT, id);
+        let mut receipts = Vec::new();
+        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, value| {
+            receipts.push((key.to_vec(), record::open::<Receipt>("an idempotency record", key, value).ok()));
+            ControlFlow::Continue(())
+        })?;
+        let mut unproved = Vec::new();
+        for (key, receipt) in receipts {
+            let is_proved = receipt.map_or(Ok(false), |receipt| self.is_proved(id, head, &receipt))?;
+            if !is_proved {
+                unproved.push(key);
+            }
+        }
+        Ok(unproved)
+    }
+}

@@ -1,0 +1,173 @@
+//! The embedded log as a store sees it.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+use super::Embedded;
+use super::core::Core;
+use super::writer::Writer;
+use crate::error::Result;
+use crate::log::reading::Wait;
+use crate::log::{
+    AppendOptions, BackupSummary, Health, ListPage, ListQuery, Log, NewConversation, OpenMessage, Order, Receipt,
+    Redaction, Verification, View, Visit,
+};
+use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata, Name, Role};
+use crate::record::key;
+
+impl Log for Embedded {
+    fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
+        self.core().append(name, messages, options)
+    }
+
+    fn begin(&self, name: &Name, role: Role, metadata: Metadata) -> Result<(Box<dyn OpenMessage>, Receipt)> {
+        let (writer, receipt) = self.core().begin(name, role, metadata)?;
+        Ok((Box::new(Open { core: Arc::clone(self.core()), writer }), receipt))
+    }
+
+    fn begin_with(
+        &self,
+        name: &Name,
+        role: Role,
+        metadata: Metadata,
+        options: &AppendOptions,
+    ) -> Result<(Option<Box<dyn OpenMessage>>, Receipt)> {
+        let (writer, receipt) = self.core().begin_with(name, role, metadata, options)?;
+        let open = |writer| Box::new(Open { core: Arc::clone(self.core()), writer }) as Box<dyn OpenMessage>;
+        Ok((writer.map(open), receipt))
+    }
+
+    fn set_title(&self, name: &Name, title: Option<&str>) -> Result<Receipt> {
+        self.core().set_title(name, title)
+    }
+
+    fn set_metadata(&self, name: &Name, metadata: &Json) -> Result<Receipt> {
+        self.core().set_metadata(name, metadata)
+    }
+
+    fn create(&self, name: &Name, conversation: &NewConversation) -> Result<Receipt> {
+        self.core().create(name, conversation)
+    }
+
+    fn change_tags(&self, name: &Name, remove: &[&str], add: &[&str]) -> Result<Vec<String>> {
+        self.core().change_tags(name, remove, add)
+    }
+
+    fn rewind(&self, name: &Name, to: u64) -> Result<Receipt> {
+        self.core().rewind(name, to)
+    }
+
+    fn remove(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Receipt> {
+        self.core().remove(name, message, chunk)
+    }
+
+    fn summarize(&self, name: &Name, through: u64, text: &str) -> Result<Receipt> {
+        self.core().summarize(name, through, text)
+    }
+
+    fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
+        self.core().fork(parent, at_seq, child)
+    }
+
+    fn delete(&self, name: &Name) -> Result<()> {
+        self.core().delete(name)
+    }
+
+    fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {
+        self.core().redact(name, message, chunk)
+    }
+
+    fn view(&self, name: &Name) -> Result<Option<View>> {
+        Ok(self.core().view(name.id())?.filter(|view| name.allows(&view.head.owner)))
+    }
+
+    fn read(&self, view: &View, seqs: RangeInclusive<u64>, order: Order, visit: Visit<'_>) -> Result<()> {
+        let segments = self.core().segments_through(view.id, &view.head, view.through)?;
+        self.core().read(view.id, &segments, seqs, order, visit)
+    }
+
+    fn is_there(&self, view: &View) -> Result<bool> {
+        self.core().is_still(view.id, &view.head)
+    }
+
+    fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>> {
+        let mut seqs = Vec::new();
+        for segment in self.core().segments(view.id, &view.head)? {
+            seqs.extend(self.core().item_seqs(segment, item)?);
+        }
+        Ok(seqs)
+    }
+
+    fn conversations(&self) -> Result<Vec<ConversationId>> {
+        Ok(self.core().ids(key::HEAD)?.into_iter().collect())
+    }
+
+    fn list(&self, query: &ListQuery) -> Result<ListPage> {
+        self.core().list(query)
+    }
+
+    fn unfinished(&self) -> Result<Vec<ConversationId>> {
+        Ok(self.core().ids(key::UNFINISHED)?.into_iter().collect())
+    }
+
+    fn wait_for(&self, wait: &Wait<'_>) -> Result<bool> {
+        self.core().wait_for(wait)
+    }
+
+    fn poll_for(&self, wait: &Wait<'_>, follower: u64, waker: &Waker) -> Poll<Result<()>> {
+        self.core().poll_for(wait, follower, waker)
+    }
+
+    fn wake(&self, name: &Name, follower: u64) {
+        self.core().wake(name.id(), follower);
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.flush()
+    }
+
+    fn close(&self) -> Result<()> {
+        Self::close(self)
+    }
+
+    fn health(&self) -> Health {
+        self.core().health()
+    }
+
+    fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {
+        self.core().verify(progress)
+    }
+
+    fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
+        self.core().backup(path, progress)
+    }
+}
+
+/// A message that is being written.
+#[derive(Debug)]
+struct Open {
+    core: Arc<Core>,
+    writer: Arc<Writer>,
+}
+
+impl OpenMessage for Open {
+    fn index(&self) -> u64 {
+        self.writer.message_index()
+    }
+
+    fn push(&self, chunk_index: u32, delta: Chunk) -> Result<()> {
+        self.core.push(&self.writer, chunk_index, delta)
+    }
+
+    fn finish(&self, reason: Option<FinishReason>, usage: Option<Json>, metadata: Metadata) -> Result<Receipt> {
+        self.core.finish(&self.writer, reason, usage, metadata)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.core.abandon(&self.writer);
+    }
+}

@@ -1,0 +1,26 @@
+//! Locks, waits, threads and time, as the path of a commit uses them: the system's. In this crate's own tests a scheduler
+//! may take their place, which decides who runs when, and has a time of its own.
+
+#[cfg(test)]
+pub(super) mod scheduled;
+
+#[cfg(not(test))]
+pub(super) use std::{
+    sync::{Condvar, Mutex, MutexGuard},
+    thread::{JoinHandle, Thread, current, park},
+};
+
+#[cfg(test)]
+pub(super) use scheduled::{Condvar, JoinHandle, Mutex, MutexGuard, Thread, current, now, park, spawn};
+
+/// The time now.
+#[cfg(not(test))]
+pub(super) fn now() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+/// A new thread.
+#[cfg(not(test))]
+pub(super) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(run)
+}

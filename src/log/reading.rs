@@ -1,0 +1,451 @@
+//! What is read of a log: entries, messages, metadata. The same for every log.
+
+use std::ops::{ControlFlow, RangeInclusive};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::{Item, Log, Order, Reading, Unfinished, View};
+use crate::error::{Error, Result};
+use crate::history::{Conversation, Entry, EntryKind, Grouped, Grouper, MessageState, Source, StoredMessage};
+use crate::model::{Json, Name};
+use crate::record::{Line, Record, Remove, Rewind};
+
+/// The last seq that there can be.
+pub(crate) const LAST_SEQ: u64 = u64::MAX - 1;
+
+/// What somebody waits for.
+#[derive(Debug)]
+pub(crate) struct Wait<'a> {
+    pub(crate) name: &'a Name,
+    pub(crate) incarnation: u64,
+    /// The last seq that is known.
+    pub(crate) seq: u64,
+    pub(crate) timeout: Duration,
+    pub(crate) stopped: &'a AtomicBool,
+}
+
+/// What readers see of a conversation now.
+pub(crate) fn view(log: &dyn Log, name: &Name) -> Result<View> {
+    log.view(name)?.ok_or_else(|| Error::no_conversation(name))
+}
+
+/// Reads as long as a conversation is taken away while it is read, and made anew perhaps: what is missing then is no damage.
+fn settled<T>(log: &dyn Log, name: &Name, read: impl Fn(&View) -> Result<(T, bool)>) -> Result<T> {
+    loop {
+        let view = view(log, name)?;
+        let result = read(&view);
+        if matches!(result, Ok((_, true))) || log.is_there(&view)? {
+            return result.map(|(value, _)| value);
+        }
+    }
+}
+
+/// All messages, grouped, and what could not be read of them.
+pub(crate) fn group(log: &dyn Log, view: &View) -> Result<Grouped> {
+    let messages = usize::try_from(view.head.next_message_index).unwrap_or(usize::MAX);
+    let grouper = Grouper::new(view.epoch, view.live.clone(), messages);
+    group_from(log, view, grouper, 1)
+}
+
+fn group_from(log: &dyn Log, view: &View, mut grouper: Grouper, first: u64) -> Result<Grouped> {
+    log.read(view, first..=view.last_seq(), Order::Ascending, &mut |reading| {
+        match reading {
+            Reading::Record { record, last, own } => grouper.push(record, last, own),
+            Reading::Damaged(error) => grouper.damaged(error),
+            Reading::Stray(_) => {}
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(grouper.finish())
+}
+
+/// A conversation, grouped, with the view that it is of.
+pub(crate) fn grouped(log: &dyn Log, name: &Name) -> Result<(Grouped, View)> {
+    settled(log, name, |view| {
+        let grouped = group(log, view)?;
+        let is_whole = grouped.damage.is_empty();
+        Ok(((grouped, view.clone()), is_whole))
+    })
+}
+
+/// A conversation as it is durable now.
+pub(crate) fn load(log: &dyn Log, name: &Name) -> Result<Conversation> {
+    let (grouped, view) = grouped(log, name)?;
+    let source = source(&view, &grouped.messages, 0);
+    Ok(Conversation::loaded(grouped, source))
+}
+
+/// What was read of a view, whose messages from `settled` on these are.
+fn source(view: &View, messages: &[StoredMessage], settled: u64) -> Source {
+    let is_open = |stored: &&StoredMessage| view.head.open.contains(&stored.index) || view.live.contains(&stored.index);
+    let open = messages.iter().find(is_open);
+    Source {
+        id: view.id,
+        incarnation: view.head.incarnation,
+        seq: view.last_seq(),
+        next_message: view.head.next_message_index,
+        open: open.map(|stored| (stored.index, stored.first_seq)),
+        settled,
+    }
+}
+
+/// Brings a loaded conversation up to date. Reads what is new, and what was not settled before it.
+pub(crate) fn refresh(log: &dyn Log, conversation: &mut Conversation) -> Result<()> {
+    let Some(before) = conversation.source() else {
+        return Err(Error::InvalidInput("this conversation was not loaded from a store".to_owned()));
+    };
+    let name = Name::from(before.id);
+    let view = view(log, &name)?;
+    let is_same = view.head.incarnation == before.incarnation && view.last_seq() >= before.seq;
+    if is_same && view.last_seq() == before.seq && before.open.is_none() {
+        return Ok(());
+    }
+    if is_same && let Some((settled, first)) = conversation.unsettled() {
+        let grouper = Grouper::new(view.epoch, view.live.clone(), 0).from(settled).after(before.seq);
+        let news = group_from(log, &view, grouper, first)?;
+        let source = source(&view, &news.messages, settled);
+        if conversation.renew(news, source) {
+            return Ok(());
+        }
+    }
+    *conversation = load(log, &name)?;
+    Ok(())
+}
+
+/// Up to `limit` visible messages from an index on, as they were appended. Reads from where the first of them begins to
+/// where the last of them ends.
+pub(crate) fn messages(log: &dyn Log, name: &Name, from: u64, limit: usize) -> Result<Vec<StoredMessage>> {
+    let grouped = settled(log, name, |view| {
+        let grouped = messages_of(log, view, from, limit)?;
+        let is_whole = grouped.damage.is_empty();
+        Ok((grouped, is_whole))
+    })?;
+    raw(grouped)
+}
+
+/// The newest visible messages, in order of their index.
+pub(crate) fn newest_messages(log: &dyn Log, name: &Name, count: usize) -> Result<(Grouped, View)> {
+    settled(log, name, |view| {
+        let from = newest(log, view, count)?;
+        let grouped = messages_of(log, view, from, usize::MAX)?;
+        let is_whole = grouped.damage.is_empty();
+        Ok(((grouped, view.clone()), is_whole))
+    })
+}
+
+/// As [`load`], without what comes before the newest messages.
+pub(crate) fn load_newest(log: &dyn Log, name: &Name, count: usize) -> Result<Conversation> {
+    let (grouped, view) = newest_messages(log, name, count)?;
+    let source = source(&view, &grouped.messages, 0);
+    Ok(Conversation::loaded(grouped, source))
+}
+
+/// The messages, unless something could not be read.
+pub(crate) fn raw(mut grouped: Grouped) -> Result<Vec<StoredMessage>> {
+    if grouped.damage.is_empty() { Ok(grouped.messages) } else { Err(grouped.damage.remove(0)) }
+}
+
+fn messages_of(log: &dyn Log, view: &View, from: u64, limit: usize) -> Result<Grouped> {
+    let hides = hides(log, view)?;
+    let mut grouper = Grouper::new(view.epoch, view.live.clone(), 0).from(from);
+    let (mut whole, mut visible) = (0, 0);
+    if limit > 0 && from < view.head.next_message_index {
+        let first = first_seq_of(log, view, from)?;
+        log.read(view, first..=view.last_seq(), Order::Ascending, &mut |reading| {
+            match reading {
+                Reading::Record { record, last, own } => grouper.push(record, last, own),
+                Reading::Damaged(error) => grouper.damaged(error),
+                Reading::Stray(_) => {}
+            }
+            while let Some(index) = grouper.whole_at(whole) {
+                visible += usize::from(!hides.iter().any(|hide| hide.hides(index)));
+                whole += 1;
+            }
+            if visible >= limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+    }
+    let mut grouped = grouper.finish();
+    // What came after the part that was read may hide some of it.
+    grouped.messages.retain(|stored| !hides.iter().any(|hide| hide.hides(stored.index)));
+    for stored in &mut grouped.messages {
+        let index = stored.index;
+        let hidden = |chunk| hides.iter().any(|hide| hide.hides_chunk(index, chunk));
+        if stored.chunk_indexes.iter().any(|chunk| hidden(*chunk)) {
+            *stored = stored.select(|position| !hidden(stored.chunk_index(position)));
+        }
+    }
+    grouped.messages.truncate(limit);
+    Ok(grouped)
+}
+
+/// The index of the first of the newest visible messages.
+fn newest(log: &dyn Log, view: &View, count: usize) -> Result<u64> {
+    let hides = hides(log, view)?;
+    let (mut from, mut left) = (view.head.next_message_index, count);
+    while left > 0 && from > 0 {
+        from -= 1;
+        match hides.iter().find(|hide| hide.hides(from)) {
+            // A rewind may hide many: they are not counted one by one.
+            Some(Hide::Rewind(rewind)) => from = rewind.to,
+            Some(Hide::Remove(_)) => {}
+            None => left -= 1,
+        }
+    }
+    Ok(from)
+}
+
+/// The seq at which to begin reading for a message: found by halving, as indexes never go back.
+fn first_seq_of(log: &dyn Log, view: &View, message: u64) -> Result<u64> {
+    let (mut low, mut high) = (1, view.last_seq());
+    let mut found = high;
+    while low <= high {
+        let middle = low + (high - low) / 2;
+        let mut probe = None;
+        log.read(view, middle..=middle, Order::Ascending, &mut |reading| {
+            match reading {
+                Reading::Record { record, .. } => {
+                    probe = Some((record.first_seq, record.len(), record.header.next_message_index));
+                }
+                Reading::Stray(_) => return ControlFlow::Continue(()),
+                Reading::Damaged(_) => {}
+            }
+            ControlFlow::Break(())
+        })?;
+        // Around what cannot be read, all is read.
+        let Some((first, length, next)) = probe else { return Ok(1) };
+        if next > message {
+            found = first;
+            high = first.saturating_sub(1);
+        } else {
+            low = (first + length).max(middle + 1);
+        }
+    }
+    Ok(found)
+}
+
+/// Up to `limit` entries of a range, in this order of seqs. Damage is an error.
+pub(crate) fn entries(
+    log: &dyn Log,
+    name: &Name,
+    seqs: RangeInclusive<u64>,
+    order: Order,
+    limit: usize,
+) -> Result<Vec<Entry>> {
+    settled(log, name, |view| Ok((entries_of(log, view, seqs.clone(), order, limit, usize::MAX)?, true)))
+}
+
+/// The entries of a view. Those of one record come together: it ends with the first record after which there are `bytes`
+/// of them.
+pub(crate) fn entries_of(
+    log: &dyn Log,
+    view: &View,
+    seqs: RangeInclusive<u64>,
+    order: Order,
+    limit: usize,
+    bytes: usize,
+) -> Result<Vec<Entry>> {
+    let (mut entries, mut result, mut read) = (Vec::new(), Ok(()), 0);
+    let seqs = *seqs.start()..=view.last_seq().min(*seqs.end());
+    if limit == 0 || seqs.is_empty() {
+        return Ok(entries);
+    }
+    log.read(view, seqs.clone(), order, &mut |reading| {
+        result = match reading {
+            Reading::Record { record, last, .. } => {
+                read += record.content().len();
+                collect(record, *seqs.start()..=last.min(*seqs.end()), order, limit, &mut entries)
+            }
+            Reading::Damaged(error) => Err(error),
+            Reading::Stray(_) => Ok(()),
+        };
+        let goes_on = result.is_ok() && entries.len() < limit && read < bytes;
+        if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    result.map(|()| entries)
+}
+
+/// Adds the entries of a record that lie in the range, up to `limit` in all: no others are decoded whole.
+fn collect(
+    record: &Record<'_>,
+    wanted: RangeInclusive<u64>,
+    order: Order,
+    limit: usize,
+    entries: &mut Vec<Entry>,
+) -> Result<()> {
+    let (mut first, mut last) = wanted.into_inner();
+    first = first.max(record.first_seq);
+    last = last.min((record.first_seq + record.len()).saturating_sub(1));
+    let before = entries.len();
+    let others = (limit - before).saturating_sub(1) as u64;
+    match order {
+        Order::Ascending => last = last.min(first.saturating_add(others)),
+        Order::Descending => first = first.max(last.saturating_sub(others)),
+    }
+    for line in record.lines() {
+        let (seq, line) = line?;
+        if (first..=last).contains(&seq) {
+            entries.push(Entry::read(record, seq, &line)?);
+        }
+    }
+    if order == Order::Descending {
+        entries.get_mut(before..).unwrap_or_default().reverse();
+    }
+    Ok(())
+}
+
+/// What an entry at a seq gives; `Corrupt` if it gives nothing.
+fn at<T>(
+    log: &dyn Log,
+    view: &View,
+    seq: u64,
+    expected: &str,
+    pick: impl Fn(&Record<'_>, &Line<'_>) -> Result<Option<T>>,
+) -> Result<T> {
+    let mut found = Ok(None);
+    log.read(view, seq..=seq, Order::Ascending, &mut |reading| {
+        found = match reading {
+            Reading::Record { record, .. } => pick_at(record, seq, &pick),
+            Reading::Damaged(error) => Err(error),
+            Reading::Stray(_) => return ControlFlow::Continue(()),
+        };
+        ControlFlow::Break(())
+    })?;
+    found?.ok_or_else(|| Error::Corrupt {
+        conversation: Some(view.id),
+        seq: Some(seq),
+        detail: format!("{expected} is expected here"),
+    })
+}
+
+fn pick_at<T>(
+    record: &Record<'_>,
+    seq: u64,
+    pick: impl Fn(&Record<'_>, &Line<'_>) -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    for line in record.lines() {
+        let (at, line) = line?;
+        if at == seq {
+            return pick(record, &line);
+        }
+    }
+    Ok(None)
+}
+
+/// An entry that hides messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Hide {
+    Rewind(Rewind),
+    Remove(Remove),
+}
+
+impl Hide {
+    /// The seq of the one before it; 0 if there is none.
+    pub(crate) const fn previous(self) -> u64 {
+        match self {
+            Self::Rewind(rewind) => rewind.previous,
+            Self::Remove(remove) => remove.previous,
+        }
+    }
+
+    /// Whether it hides a message.
+    pub(crate) fn hides(&self, message: u64) -> bool {
+        match self {
+            Self::Rewind(rewind) => (rewind.to..rewind.end).contains(&message),
+            Self::Remove(remove) => remove.message == message && remove.chunk.is_none(),
+        }
+    }
+
+    /// Whether it hides one chunk of a message.
+    pub(crate) fn hides_chunk(&self, message: u64, chunk: u32) -> bool {
+        matches!(self, Self::Remove(remove) if remove.message == message && remove.chunk == Some(chunk))
+    }
+}
+
+/// All rewinds and removals of a view, the newest first.
+pub(crate) fn hides(log: &dyn Log, view: &View) -> Result<Vec<Hide>> {
+    let (mut hides, mut seq) = (Vec::new(), view.head.last_hide);
+    while seq > 0 {
+        let hide = at(log, view, seq, "a rewind or a removal", |_, line| {
+            Ok(match line {
+                Line::Rewind(rewind) => Some(Hide::Rewind(*rewind)),
+                Line::Remove(remove) => Some(Hide::Remove(*remove)),
+                _ => None,
+            })
+        })?;
+        // A chain that does not go back would never end.
+        seq = if hide.previous() < seq { hide.previous() } else { 0 };
+        hides.push(hide);
+    }
+    Ok(hides)
+}
+
+/// The metadata of a conversation, if some was set.
+pub(crate) fn metadata(log: &dyn Log, name: &Name) -> Result<Option<Json>> {
+    settled(log, name, |view| {
+        let mut seq = view.head.last_meta;
+        while seq > 0 {
+            let (metadata, previous) = at(log, view, seq, "a meta entry", |_, line| {
+                let Line::Meta(meta) = line else { return Ok(None) };
+                Ok(Some((meta.metadata()?, meta.previous)))
+            })?;
+            if metadata.is_some() {
+                return Ok((metadata, true));
+            }
+            seq = if previous < seq { previous } else { 0 };
+        }
+        Ok((None, true))
+    })
+}
+
+/// The first visible message, or chunk of one, with a provider's item id.
+pub(crate) fn find_item(log: &dyn Log, view: &View, item: &str) -> Result<Option<Item>> {
+    let seqs = log.item_seqs(view, item)?;
+    if seqs.is_empty() {
+        return Ok(None);
+    }
+    let hides = hides(log, view)?;
+    for seq in seqs {
+        let entry = at(log, view, seq, "an entry", |record, line| Entry::read(record, seq, line).map(Some))?;
+        let Some(message_index) = entry.message_index.filter(|_| bears(&entry, item)) else { continue };
+        let chunk_index = entry.chunk_index.filter(|_| is_chunks(&entry, item));
+        let is_hidden = |hide: &Hide| {
+            hide.hides(message_index) || chunk_index.is_some_and(|chunk| hide.hides_chunk(message_index, chunk))
+        };
+        if !hides.iter().any(is_hidden) {
+            let key = view.head.key.clone();
+            return Ok(Some(Item { conversation: view.id, key, message_index, chunk_index, seq }));
+        }
+    }
+    Ok(None)
+}
+
+/// The messages of a view that were begun and are not finished.
+pub(crate) fn unfinished(view: &View) -> Vec<Unfinished> {
+    let state = |index: &u64| match view.live.contains(index) {
+        true => MessageState::Streaming,
+        false => MessageState::Interrupted,
+    };
+    let messages = view.head.interrupted.iter().chain(&view.head.open);
+    let unfinished = messages.map(|index| Unfinished {
+        conversation: view.id,
+        owner: view.head.owner.clone(),
+        key: view.head.key.clone(),
+        message_index: *index,
+        state: state(index),
+    });
+    unfinished.collect()
+}
+
+fn is_chunks(entry: &Entry, item: &str) -> bool {
+    matches!(&entry.kind, EntryKind::Chunk { chunk, .. } if chunk.id.as_deref() == Some(item))
+}
+
+/// Whether an entry has the id itself, not only its digest.
+fn bears(entry: &Entry, item: &str) -> bool {
+    let header = match &entry.kind {
+        EntryKind::Chunk { header, .. } => header.as_deref(),
+        EntryKind::Begin { header } | EntryKind::Finish { header } => Some(&**header),
+        _ => None,
+    };
+    is_chunks(entry, item) || header.is_some_and(|header| header.metadata.id.as_deref() == Some(item))
+}

@@ -1,0 +1,53 @@
+//! Amazon Bedrock's Converse: the request's `system`, `messages` and `toolConfig`.
+
+pub(crate) mod check;
+pub(crate) mod manner;
+pub(crate) mod models;
+pub(crate) mod read;
+pub(crate) mod render;
+pub(crate) mod rules;
+pub(crate) mod types;
+
+pub use rules::RULES;
+
+use super::read::failure;
+use super::read::fields::Fields;
+use super::read::forms::{GrowingTexts, ToolForm};
+use super::target::{Target, Wire};
+use crate::model::FinishReason;
+
+pub(super) static WIRE: Wire = Wire {
+    name: manner::NAME,
+    rules: rules::RULES,
+    messages: "messages",
+    parameters: &rules::BC_02,
+    surrogates: &rules::BC_20,
+    check: check::request::check,
+    render: render::render,
+    joins_steps: false,
+    decode: read::decode::decoder,
+    parse: read::request::parse,
+    tools: ToolForm {
+        field: "toolConfig",
+        items: |raw| {
+            let mut config = Fields::of(raw)?;
+            Some((config.array("tools")?, config))
+        },
+        list: None,
+        wrapper: Some("toolSpec"),
+        schema: |declaration| declaration.object("inputSchema")?.take("json"),
+    },
+    reasons: &[
+        ("guardrail_intervened", FinishReason::ContentFilter),
+        ("content_filtered", FinishReason::ContentFilter),
+        ("malformed_model_output", FinishReason::Error),
+        ("malformed_tool_use", FinishReason::Error),
+    ],
+    growing: GrowingTexts { identity: &["contentBlockIndex"], texts: &["delta"] },
+    errors: &failure::USUAL,
+};
+
+impl Target {
+    /// Amazon Bedrock's Converse.
+    pub const BEDROCK_CONVERSE: Self = Self::of(&WIRE);
+}

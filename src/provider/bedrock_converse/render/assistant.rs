@@ -1,0 +1,164 @@
+//! What the model said: its blocks in their order, then the results of its calls.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ptr;
+
+use super::native::Given;
+use super::renderer::Renderer;
+use super::request::{Block, Reasoning, Speaker, ToolUse};
+use crate::history::Rule;
+use crate::model::{Body, Chunk};
+use crate::provider::bedrock_converse::models::is_claude;
+use crate::provider::prompt::arguments::{Mended, embedded};
+use crate::provider::prompt::options::Thinking;
+use crate::provider::prompt::thinking::{AS_ASKED, IN_TAGS};
+use crate::provider::prompt::turns::{Call, Reply, Turn};
+
+/// A chunk of the model's message: a block, or thinking that has none.
+struct Slot<'a> {
+    chunk: usize,
+    block: Result<Block<'a>, Thought<'a>>,
+}
+
+struct Thought<'a> {
+    text: &'a str,
+    opaque: bool,
+}
+
+impl<'a> Renderer<'a> {
+    pub(crate) fn assistant(&mut self, mut turn: Turn<'a>) {
+        let mut calls = std::mem::take(&mut turn.calls).into_iter().peekable();
+        let (mut slots, mut asked, mut media) = (Vec::new(), Vec::new(), Vec::new());
+        // The results of tools that the provider ran, which stand in the same message.
+        let mut hosted: HashMap<usize, Block<'a>> = HashMap::new();
+        for (at, chunk) in turn.stored.message.chunks.iter().enumerate() {
+            let block = match &chunk.body {
+                Body::ToolCall { .. } => match calls.next_if(|call| call.chunk == at) {
+                    Some(call) => {
+                        let block = self.call(&turn, &call, chunk);
+                        match self.hosted_result(&turn, &call) {
+                            Some((position, result)) => _ = hosted.insert(position, result),
+                            None => asked.push(call),
+                        }
+                        Ok(block)
+                    }
+                    None => continue,
+                },
+                Body::ToolResult { .. } => match hosted.remove(&at) {
+                    Some(block) => Ok(block),
+                    None => continue,
+                },
+                Body::Thinking { text, signature, redacted } => {
+                    let opaque = signature.is_some() || redacted.is_some();
+                    self.thought(&turn, chunk, text, signature.as_deref(), redacted.as_deref())
+                        .ok_or(Thought { text, opaque })
+                }
+                _ => match self.said(&turn, at, chunk, "assistant") {
+                    Some(block @ (Block::Image(_) | Block::Document(_) | Block::Video(_))) => {
+                        let detail = "assistant messages hold none: it stands in a user message behind";
+                        self.note(Rule::MediaMoved, turn.stored, at, detail);
+                        media.push(block);
+                        continue;
+                    }
+                    Some(block) => Ok(block),
+                    None => continue,
+                },
+            };
+            slots.push(Slot { chunk: at, block });
+        }
+        let blocks = self.place_thinking(&turn, slots);
+        self.say(Speaker::Assistant, blocks);
+        let mut behind = self.results(asked);
+        behind.append(&mut media);
+        self.say(Speaker::User, behind);
+    }
+
+    fn call(&mut self, turn: &Turn<'a>, call: &Call<'a>, chunk: &'a Chunk) -> Block<'a> {
+        self.called.insert(call.name.clone().into_owned());
+        let input = embedded(&call.arguments);
+        let given = Given::of(chunk).filter(|_| self.is_own(turn));
+        if let Some(given) = given.filter(|given| given.is_call(&call.id, &call.name, input.json.get())) {
+            return given.block(None);
+        }
+        self.note_anew(turn, call.chunk, chunk);
+        match input.mended {
+            None => {}
+            Some(Mended::Surrogates) => {
+                let detail = "a lone surrogate escape in the arguments is no character; U+FFFD stands in its place";
+                self.note(Rule::SurrogateReplaced, turn.stored, call.chunk, detail);
+            }
+            Some(Mended::Depth) => {
+                let detail = "the arguments are nested too deep; they are text in this prompt";
+                self.note(Rule::ArgumentsRepaired, turn.stored, call.chunk, detail);
+            }
+        }
+        Block::ToolUse(ToolUse { tool_use_id: call.id.clone(), name: call.name.clone(), input: input.json })
+    }
+
+    /// The result of a tool that the provider ran, as it came, and its position in the message.
+    fn hosted_result(&self, turn: &Turn<'a>, call: &Call<'a>) -> Option<(usize, Block<'a>)> {
+        let Reply::Result { stored, chunk, .. } = &call.answer else { return None };
+        let is_hosted = matches!(
+            turn.stored.message.chunks.get(call.chunk).map(|chunk| &chunk.body),
+            Some(Body::ToolCall { server: true, .. })
+        );
+        let given = Given::of(stored.message.chunks.get(*chunk)?).filter(|_| self.is_own(turn))?;
+        let is_here = is_hosted && ptr::eq(*stored, turn.stored) && *chunk > call.chunk;
+        (is_here && given.is_result(&call.id, "assistant")).then(|| (*chunk, given.block(None)))
+    }
+
+    /// The thought as the model takes it back: its own, with its signature where it signs.
+    fn thought(
+        &self,
+        turn: &Turn<'a>,
+        chunk: &'a Chunk,
+        text: &'a str,
+        signature: Option<&'a str>,
+        redacted: Option<&'a str>,
+    ) -> Option<Block<'a>> {
+        if self.options.thinking != Thinking::Native || !self.is_own(turn) {
+            return None;
+        }
+        let unsigned = self.options.model.as_deref().and_then(is_claude) == Some(false);
+        if let Some(given) = Given::of(chunk).filter(|given| given.is_thought(text, unsigned)) {
+            return Some(given.block(None));
+        }
+        // What nobody says to be the provider's is a stranger's.
+        let is_stated = turn.stored.message.metadata.provider.is_some();
+        match (signature, redacted) {
+            (Some(signature), None) if is_stated && !signature.is_empty() && !text.is_empty() => {
+                Some(Block::ReasoningContent(Reasoning::ReasoningText { text, signature }))
+            }
+            (None, Some(data)) if is_stated && !data.is_empty() && text.is_empty() => {
+                Some(Block::ReasoningContent(Reasoning::RedactedContent(data)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The blocks of the message. Thinking that has none is text in tags, or left out.
+    fn place_thinking(&mut self, turn: &Turn<'a>, slots: Vec<Slot<'a>>) -> Vec<Block<'a>> {
+        let is_all = slots.iter().all(|slot| slot.block.is_err());
+        let tags = self.options.thinking.tags(is_all);
+        let mut blocks = Vec::new();
+        for Slot { chunk, block } in slots {
+            match block {
+                Ok(block) => blocks.push(block),
+                Err(Thought { text, .. }) if tags && !text.is_empty() => {
+                    self.note(Rule::ThinkingTagged, turn.stored, chunk, IN_TAGS);
+                    blocks.push(Block::Text(Cow::Owned(Thinking::tagged(text))));
+                }
+                Err(Thought { opaque, .. }) => {
+                    let why = match self.options.thinking {
+                        Thinking::Omit => AS_ASKED,
+                        _ if opaque => "it is bound to another provider or model, or nobody says whose it is",
+                        _ => "the model is not known to take reasoning that it did not sign",
+                    };
+                    self.note(Rule::ThinkingLeftOut, turn.stored, chunk, why);
+                }
+            }
+        }
+        blocks
+    }
+}

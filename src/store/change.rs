@@ -1,0 +1,176 @@
+//! What happens to a conversation as a whole, or to messages that are there.
+
+use super::Store;
+use crate::error::{Error, Result};
+use crate::log::{Receipt, Redaction};
+use crate::model::{ConversationId, Json, Name};
+
+impl Store {
+    /// Sets a conversation's title; `None` gives it back to the first user text. Durable.
+    ///
+    /// # Errors
+    /// `NotFound`; `LimitExceeded` above 1 KiB; `Poisoned`.
+    pub fn set_title(&self, name: impl Into<Name>, title: Option<&str>) -> Result<Receipt> {
+        self.log.set_title(&name.into(), title)
+    }
+
+    /// Replaces a conversation's metadata: a JSON object, kept as it is written. Durable. Give `{}` to empty it.
+    ///
+    /// ```
+    /// use conversation_store::Store;
+    /// use conversation_store::model::{Json, Message};
+    ///
+    /// let store = Store::open("memory:")?;
+    /// store.append("chat", &[Message::user("hello")])?;
+    /// store.set_metadata("chat", &Json::new("{\"project\":7}").unwrap())?;
+    /// assert_eq!(store.metadata("chat")?.unwrap().as_str(), "{\"project\":7}");
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidInput` if it is not an object; `LimitExceeded` above 64 KiB; `Poisoned`.
+    pub fn set_metadata(&self, name: impl Into<Name>, metadata: &Json) -> Result<Receipt> {
+        self.log.set_metadata(&name.into(), metadata)
+    }
+
+    /// Adds tags to a conversation, and gives all that it has now, in the order in which they were added. Durable. A fork
+    /// begins with those of its parent.
+    ///
+    /// ```
+    /// use conversation_store::model::Message;
+    /// use conversation_store::{ListQuery, Store};
+    ///
+    /// let store = Store::open("memory:")?;
+    /// store.append("chat", &[Message::user("hello")])?;
+    /// assert_eq!(store.tag("chat", &["work", "later"])?, ["work", "later"]);
+    /// assert_eq!(store.list(&ListQuery::new().with_tag("work"))?.items.len(), 1);
+    /// assert_eq!(store.untag("chat", &["work"])?, ["later"]);
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidInput` for a blank tag; `LimitExceeded` above 32 tags or 1 KiB for one; `Poisoned`.
+    pub fn tag(&self, name: impl Into<Name>, tags: &[&str]) -> Result<Vec<String>> {
+        self.log.change_tags(&name.into(), &[], tags)
+    }
+
+    /// Removes tags from a conversation, and gives those that it still has. Durable.
+    ///
+    /// # Errors
+    /// `NotFound`; `Poisoned`.
+    pub fn untag(&self, name: impl Into<Name>, tags: &[&str]) -> Result<Vec<String>> {
+        self.log.change_tags(&name.into(), tags, &[])
+    }
+
+    /// Hides every message with an index of `to` or above that exists now: edit, regenerate. Durable. The entries stay.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such conversation, or no visible message of that index; `Poisoned`.
+    pub fn rewind(&self, name: impl Into<Name>, to: u64) -> Result<Receipt> {
+        self.log.rewind(&name.into(), to)
+    }
+
+    /// Hides one message, or one chunk of it, from [`Store::load`], prompts and item look-ups. Durable. The log keeps it until
+    /// [`Store::redact`] erases it.
+    ///
+    /// ```
+    /// use conversation_store::Store;
+    /// use conversation_store::model::Message;
+    ///
+    /// let store = Store::open("memory:")?;
+    /// store.append("chat", &[Message::user("one"), Message::user("two")])?;
+    /// store.remove("chat", 0, None)?;
+    /// assert_eq!(store.load("chat")?.messages()[0].index, 1);
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// Cost: reading the conversation, and one durable append.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such conversation, or no such visible message or chunk; `InvalidInput` while the message is
+    /// being written; `Poisoned`.
+    pub fn remove(&self, name: impl Into<Name>, message_index: u64, chunk_index: Option<u32>) -> Result<Receipt> {
+        self.log.remove(&name.into(), message_index, chunk_index)
+    }
+
+    /// Lets prompts use a summary in place of all messages up to `through`; system messages stay beside it. Durable. The
+    /// messages stay too: [`Store::load`] gives them, and the summary as [`Conversation::summary`].
+    ///
+    /// The newest summary counts. A rewind into what it covers undoes it, and the one before counts again. Where the
+    /// summary comes from is the caller's matter; this crate calls no model.
+    ///
+    /// ```
+    /// use conversation_store::Store;
+    /// use conversation_store::model::Message;
+    /// use conversation_store::provider::{PromptOptions, Target, render};
+    ///
+    /// let store = Store::open("memory:")?;
+    /// store.append("chat", &[Message::user("My name is Ada."), Message::user("What is my name?")])?;
+    /// store.summarize("chat", 0, "The user's name is Ada.")?;
+    /// let prompt = render(Target::OPENAI_CHAT, &store.load("chat")?, &PromptOptions::new())?;
+    /// assert!(prompt.request.get().contains("The user's name is Ada."));
+    /// assert!(!prompt.request.get().contains("My name is Ada."));
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// Cost: reading the conversation.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such conversation, or no visible message `through`; `InvalidInput` for a blank summary,
+    /// while a message that it would cover is being written, and if it would part a tool call from its result, or cover
+    /// one that is still to be answered; `LimitExceeded`; `Poisoned`.
+    pub fn summarize(&self, name: impl Into<Name>, through: u64, summary: &str) -> Result<Receipt> {
+        let name = name.into();
+        if let Some(message) = self.load(&name)?.parted_call(through) {
+            let detail = format!(
+                "message {message} calls a tool whose result comes behind message {through}, or is still to come: cover \
+                 the result too, or end before the call"
+            );
+            return Err(Error::InvalidInput(detail));
+        }
+        self.log.summarize(&name, through, summary)
+    }
+
+    /// Makes a new conversation that shares this one's entries up to `at_seq` (all, if it is `None`), and gives its id.
+    /// Durable. Costs the same whatever the length.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such conversation or seq; `Poisoned`.
+    pub fn fork(&self, name: impl Into<Name>, at_seq: Option<u64>) -> Result<ConversationId> {
+        let id = ConversationId::new();
+        self.fork_to(name, at_seq, id)?;
+        Ok(id)
+    }
+
+    /// As [`Store::fork`], under a name of the caller's.
+    ///
+    /// # Errors
+    /// As [`Store::fork`]; `Conflict` if there is a conversation of that name.
+    pub fn fork_to(&self, name: impl Into<Name>, at_seq: Option<u64>, child: impl Into<Name>) -> Result<()> {
+        self.log.fork(&name.into(), at_seq, &child.into())
+    }
+
+    /// Erases a conversation. Durable. Its id may then be used anew, from seq 1 on. The engine may keep the freed bytes
+    /// until it reuses them.
+    ///
+    /// Of a conversation that has forks, what lies behind the highest fork point is erased at once, and the rest with the
+    /// last fork: until then its id is not free.
+    ///
+    /// # Errors
+    /// `NotFound`; `Poisoned`.
+    pub fn delete(&self, name: impl Into<Name>) -> Result<()> {
+        self.log.delete(&name.into())
+    }
+
+    /// Erases the content of a message, or of one chunk of it, for good: texts, arguments, results, images, native data,
+    /// unknown fields, a title that came from it. Role, indices, call ids and tool names stay. Durable. All forks that
+    /// share the message are affected; backups, and bytes that the engine freed and has not reused, are not.
+    ///
+    /// Cost: reading the conversation, and writing the message's records again.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidInput` while the message is being written; `Poisoned`.
+    pub fn redact(&self, name: impl Into<Name>, message_index: u64, chunk_index: Option<u32>) -> Result<Redaction> {
+        self.log.redact(&name.into(), message_index, chunk_index)
+    }
+}

@@ -1,0 +1,24 @@
+//! Which log a store stands on. To add one: a row here.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::embedded::{self, Clock, Embedded, Opening, engine};
+use crate::error::{Error, Result};
+use crate::log::{BackupSummary, Log};
+
+pub(super) use crate::embedded::check_backup;
+
+/// Opens the log that a URL names.
+pub(super) fn open(url: &str, clock: Clock, window: Duration, opening: Opening, create: bool) -> Result<Arc<dyn Log>> {
+    if !create && engine::is_vacant(url)? {
+        return Err(Error::NotFound { what: format!("a store at {url}") });
+    }
+    Ok(Arc::new(Embedded::open(engine::open(url)?, clock, window, opening)?))
+}
+
+/// Fills a new log with a backup. `progress` is called with bytes read, and of the file.
+pub(super) fn restore(file: &Path, url: &str, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
+    embedded::restore(file, &engine::open(url)?, progress)
+}

@@ -1,0 +1,185 @@
+//! Conversations, messages and entries.
+
+use std::ops::{Bound, RangeBounds, RangeInclusive};
+use std::sync::Arc;
+
+use super::Store;
+use super::tail::Tail;
+use crate::error::{Error, Result};
+use crate::history::{Conversation, Cursor, Entry, StoredMessage};
+use crate::log::reading::{self, LAST_SEQ};
+use crate::log::{Order, View};
+use crate::model::Name;
+
+impl Store {
+    /// The conversation as it is durable now: grouped by message index and reconciled. Records that cannot be read are in
+    /// the report.
+    ///
+    /// Cost: reading and decoding all entries.
+    ///
+    /// # Errors
+    /// `NotFound`; `Corrupt` if the head is damaged; `Io`.
+    pub fn load(&self, name: impl Into<Name>) -> Result<Conversation> {
+        let name = name.into();
+        let span = tracing::debug_span!("load", conversation = %name.id());
+        span.in_scope(|| reading::load(&*self.log, &name))
+    }
+
+    /// As [`Store::load`], but a record that cannot be read is an error.
+    ///
+    /// # Errors
+    /// As [`Store::load`]; `Corrupt` if any record is damaged or missing.
+    pub fn load_strict(&self, name: impl Into<Name>) -> Result<Conversation> {
+        let (mut grouped, _) = reading::grouped(&*self.log, &name.into())?;
+        if grouped.damage.is_empty() { Ok(Conversation::from_grouped(grouped)) } else { Err(grouped.damage.remove(0)) }
+    }
+
+    /// The messages as they were appended: grouped by message index, nothing repaired. Rewound ones are left out. A record
+    /// that cannot be read is an error.
+    ///
+    /// # Errors
+    /// As [`Store::load_strict`].
+    pub fn load_raw(&self, name: impl Into<Name>) -> Result<Vec<StoredMessage>> {
+        let (grouped, _) = reading::grouped(&*self.log, &name.into())?;
+        reading::raw(grouped)
+    }
+
+    /// As [`Store::load`], but only the newest `count` messages: what an agent needs of a very long chat, at a cost that does
+    /// not grow with the chat. [`Store::refresh`] brings it up to date; it grows from where it began.
+    ///
+    /// A result whose call comes before these messages leaves the conversation, with a line in the report.
+    ///
+    /// # Errors
+    /// As [`Store::load`].
+    pub fn load_newest(&self, name: impl Into<Name>, count: usize) -> Result<Conversation> {
+        reading::load_newest(&*self.log, &name.into(), count)
+    }
+
+    /// Brings a loaded conversation up to date. It is then what [`Store::load`] gives now, but for the order of lines in the
+    /// report.
+    ///
+    /// Cost: reading and reconciling what is new, and what was not settled before it: messages that were open, and those
+    /// from the first call on that had no result. It is read whole if a rewind, removal or redaction reaches back, if it is
+    /// damaged, or if a result waits for its call.
+    ///
+    /// ```
+    /// # use conversation_store::{Store, model::Message};
+    /// # let store = Store::open("memory:")?;
+    /// # store.append("chat", &[Message::user("one")])?;
+    /// let mut conversation = store.load("chat")?;
+    /// store.append("chat", &[Message::user("two")])?;
+    /// store.refresh(&mut conversation)?;
+    /// assert_eq!(conversation.messages().len(), 2);
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` if it was not loaded from a store; `NotFound` if it was deleted; `Io`.
+    pub fn refresh(&self, conversation: &mut Conversation) -> Result<()> {
+        reading::refresh(&*self.log, conversation)
+    }
+
+    /// Up to `limit` messages with an index of `from` or above, in order, as they were appended: nothing is repaired. Hidden
+    /// ones are left out.
+    ///
+    /// Cost: finding the first one by halving, and reading from where it begins to where the last one ends.
+    ///
+    /// ```
+    /// # use conversation_store::{Store, model::Message};
+    /// # let store = Store::open("memory:")?;
+    /// # store.append("c", &[Message::user("a"), Message::user("b"), Message::user("c")])?;
+    /// let page = store.messages("c", 1, 1)?;
+    /// assert_eq!((page.len(), page[0].index), (1, 1));
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound`; `Corrupt` if one of these messages is damaged; `Io`.
+    pub fn messages(&self, name: impl Into<Name>, from: u64, limit: usize) -> Result<Vec<StoredMessage>> {
+        reading::messages(&*self.log, &name.into(), from, limit)
+    }
+
+    /// The newest `count` messages, in order, as they were appended. Cost: as [`Store::messages`].
+    ///
+    /// # Errors
+    /// As [`Store::messages`].
+    pub fn newest_messages(&self, name: impl Into<Name>, count: usize) -> Result<Vec<StoredMessage>> {
+        let (grouped, _) = reading::newest_messages(&*self.log, &name.into(), count)?;
+        reading::raw(grouped)
+    }
+
+    /// Up to `limit` entries with these seqs, in order: the log itself, with what was rewound.
+    ///
+    /// ```
+    /// # use conversation_store::{Store, model::Message};
+    /// # let store = Store::open("memory:")?;
+    /// # store.append("c", &[Message::user("a"), Message::user("b")])?;
+    /// let entries = store.entries("c", 2.., 100)?;
+    /// assert_eq!(entries[0].seq, 2);
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound`; `Corrupt`; `Io`.
+    pub fn entries(&self, name: impl Into<Name>, seqs: impl RangeBounds<u64>, limit: usize) -> Result<Vec<Entry>> {
+        reading::entries(&*self.log, &name.into(), inclusive(&seqs), Order::Ascending, limit)
+    }
+
+    /// Up to `limit` entries after a cursor: `entries_since(name, 41, 100)` begins with seq 42.
+    ///
+    /// # Errors
+    /// As [`Store::entries`]; `CursorOutOfRange` if the cursor is past the last seq; `StaleCursor` if it belongs to an earlier
+    /// conversation of this name.
+    pub fn entries_since(&self, name: impl Into<Name>, cursor: impl Into<Cursor>, limit: usize) -> Result<Vec<Entry>> {
+        let (name, cursor) = (name.into(), cursor.into());
+        check_cursor(&name, &reading::view(&*self.log, &name)?, cursor)?;
+        reading::entries(&*self.log, &name, cursor.seq.saturating_add(1)..=LAST_SEQ, Order::Ascending, limit)
+    }
+
+    /// The newest `count` entries, in order of seq.
+    ///
+    /// # Errors
+    /// As [`Store::entries`].
+    pub fn newest_entries(&self, name: impl Into<Name>, count: usize) -> Result<Vec<Entry>> {
+        let mut entries = reading::entries(&*self.log, &name.into(), 1..=LAST_SEQ, Order::Descending, count)?;
+        entries.reverse();
+        Ok(entries)
+    }
+
+    /// Follows a conversation from a cursor on.
+    ///
+    /// # Errors
+    /// As [`Store::entries_since`].
+    pub fn tail(&self, name: impl Into<Name>, cursor: impl Into<Cursor>) -> Result<Tail> {
+        let (name, cursor) = (name.into(), cursor.into());
+        let view = reading::view(&*self.log, &name)?;
+        check_cursor(&name, &view, cursor)?;
+        Ok(Tail::new(Arc::clone(&self.log), name, view.head.incarnation, cursor.seq))
+    }
+}
+
+/// Fails on a cursor that is not of this conversation.
+fn check_cursor(name: &Name, view: &View, cursor: Cursor) -> Result<()> {
+    if cursor.incarnation.is_some_and(|incarnation| incarnation != view.head.incarnation) {
+        return Err(Error::StaleCursor { conversation: name.clone() });
+    }
+    let last_seq = view.last_seq();
+    if cursor.seq > last_seq {
+        return Err(Error::CursorOutOfRange { conversation: name.clone(), cursor: cursor.seq, last_seq });
+    }
+    Ok(())
+}
+
+fn inclusive(range: &impl RangeBounds<u64>) -> RangeInclusive<u64> {
+    let start = match range.start_bound() {
+        Bound::Included(start) => *start,
+        Bound::Excluded(start) => start.saturating_add(1),
+        Bound::Unbounded => 1,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(end) => *end,
+        Bound::Excluded(end) => end.saturating_sub(1),
+        Bound::Unbounded => LAST_SEQ,
+    };
+    start.max(1)..=end.min(LAST_SEQ)
+}

@@ -1,0 +1,77 @@
+//! The store as a whole: checks, backups.
+
+use std::path::Path;
+
+use super::{Store, open};
+use crate::error::{Error, Result};
+use crate::log::{BackupSummary, Health, Verification};
+
+impl Store {
+    /// Reads everything and compares what can be derived again. `progress` is called with conversations done and in all.
+    ///
+    /// # Errors
+    /// `Io`. What is damaged is no error, but a [`crate::Problem`].
+    pub fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<Verification> {
+        self.log.verify(&mut progress)
+    }
+
+    /// What keeps the store from being written, and what was lost: found on opening, or since.
+    ///
+    /// ```
+    /// # let store = conversation_store::Store::open("memory:")?;
+    /// assert_eq!(store.health(), conversation_store::Health::default());
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.log.health()
+    }
+
+    /// Writes everything that is durable to a new file: framed, checksummed, compressed. The store goes on being used. The file
+    /// is one moment of all conversations; what is deleted or redacted while it is written may be missing, or redacted, in it.
+    /// What is damaged is in it as it is. `progress` is called with conversations done and in all.
+    ///
+    /// The file is read with the URL `backup:FILE`, all of it in memory, or made a store again by [`Store::restore`],
+    /// which is also the way to be rid of bytes that the engine freed and keeps.
+    ///
+    /// ```
+    /// # use conversation_store::{Store, model::Message};
+    /// # let dir = std::env::temp_dir().join(format!("backup-example-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&dir).unwrap();
+    /// # let file = dir.join("chats.backup");
+    /// # let _ = std::fs::remove_file(&file);
+    /// let store = Store::open("memory:")?;
+    /// store.append("chat", &[Message::user("hello")])?;
+    /// store.backup(&file, |_, _| ())?;
+    /// let backup = Store::open(&format!("backup:{}", file.display()))?;
+    /// assert_eq!(backup.load("chat")?.messages().len(), 1);
+    /// # std::fs::remove_dir_all(&dir).unwrap();
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` if the file exists; `Io`.
+    pub fn backup(&self, file: impl AsRef<Path>, mut progress: impl FnMut(u64, u64)) -> Result<BackupSummary> {
+        self.log.backup(file.as_ref(), &mut progress)
+    }
+
+    /// Makes a new store from a backup, on any engine that has a directory. The file is read twice: nothing is made of a damaged one. `progress`
+    /// is called with bytes read and in all.
+    ///
+    /// # Errors
+    /// `InvalidInput` if there is a store at the URL, or it is `memory:`; `Corrupt` if the backup is damaged or cut off; `Io`.
+    pub fn restore(file: impl AsRef<Path>, url: &str, mut progress: impl FnMut(u64, u64)) -> Result<BackupSummary> {
+        let file = file.as_ref();
+        if url.starts_with("memory:") {
+            let shown = file.display();
+            let text =
+                format!("a store in memory would be gone at once: open backup:{shown} to read the backup as it is");
+            return Err(Error::InvalidInput(text));
+        }
+        open::check_backup(file, &mut |done, all| progress(done, 2 * all))?;
+        let summary = open::restore(file, url, &mut |done, all| progress(all + done, 2 * all))?;
+        // The first opening marks the directory as a store.
+        Self::open(url)?.close()?;
+        Ok(summary)
+    }
+}
