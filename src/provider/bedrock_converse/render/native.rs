@@ -51,7 +51,7 @@ impl<'a> Given<'a> {
         let block = Value::Object(self.fields.clone());
         let (mut seen, mut findings) = (Seen::default(), Vec::new());
         check_block(&block, role, "", &mut seen, &mut findings);
-        findings.iter().all(|finding| finding.level != Level::Hard)
+        findings.iter().all(|finding| !finding.level.is_refused())
     }
 
     /// Is this the text? It may cite.
