@@ -1,10 +1,11 @@
 //! Messages that carry items of Responses' own, or parts of Gemini's: whole, damaged, out of place.
 
-use conversation_store::model::{Body, Chunk, Image, Json, Message, Native, Role};
+use conversation_store::model::{Body, Chunk, File, Image, Json, Message, Native, Output, Role};
 use proptest::prelude::*;
 
 const RESPONSES: &str = "openai-responses";
 const GEMINI: &str = "gemini";
+const CONVERSE: &str = "bedrock-converse";
 
 /// Items and parts as Responses writes them. `ID` is a call's or an item's.
 const ITEMS: &[&str] = &[
@@ -44,10 +45,17 @@ const IDS: &[&str] = &["1", "2", "call_0", "a b", ""];
 
 /// A message of mostly such chunks.
 pub(crate) fn message() -> impl Strategy<Value = Message> {
-    let provider =
-        || proptest::sample::select(&[None, Some("openai"), Some("gemini"), Some("vertex"), Some("xai")][..]);
+    let provider = || {
+        proptest::sample::select(
+            &[None, Some("openai"), Some("gemini"), Some("vertex"), Some("xai"), Some("bedrock")][..],
+        )
+    };
     let role = prop_oneof![6 => Just(Role::Assistant), 1 => Just(Role::User), 1 => Just(Role::Tool)];
-    let chunks = prop_oneof![proptest::collection::vec(responses(), 1..6), proptest::collection::vec(gemini(), 1..6),];
+    let chunks = prop_oneof![
+        proptest::collection::vec(responses(), 1..6),
+        proptest::collection::vec(gemini(), 1..6),
+        proptest::collection::vec(converse(), 1..6)
+    ];
     (role, provider(), chunks).prop_map(|(role, provider, chunks)| {
         let mut message = Message::new(role, chunks);
         message.metadata.provider = provider.map(str::to_owned);
@@ -115,6 +123,66 @@ fn gemini() -> impl Strategy<Value = Chunk> {
         ][..])).prop_map(|(id, json)| with(text(), GEMINI, id, json)),
         1 => Just(with(Body::Text { text: String::new(), annotations: None }, GEMINI, "", r#"{"text":"","thoughtSignature":"c2ln"}"#)),
         1 => Just(with(image(), GEMINI, "", r#"{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgo="},"thoughtSignature":"c2ln"}"#)),
+        1 => Just(Chunk::text("plain")),
+    ]
+}
+
+/// Opaque blocks of Converse, valid and not.
+const BLOCKS: &[&str] = &[
+    r#"{"cachePoint":{"type":"default"}}"#,
+    r#"{"hologram":{"beams":[1]}}"#,
+    r#"{"document":{"name":"Doc ID","source":{"content":[{"text":"x"}]}}}"#,
+    r#"{"document":{"name":"a.pdf","source":{}}}"#,
+    r#"{"toolUse":{"toolUseId":"ID","name":"read_file","input":{}}}"#,
+    r#"{"toolResult":{"toolUseId":"ID","content":[]}}"#,
+    r#"{"reasoningContent":{"redactedContent":"eA=="}}"#,
+    r#"{"text":"","cachePoint":{"type":"default"}}"#,
+    r#"{"text":""}"#,
+    "{}",
+    "null",
+    "[1]",
+];
+
+fn converse() -> impl Strategy<Value = Chunk> {
+    let id = || proptest::sample::select(IDS);
+    let file = || {
+        let (name, data) = (Some("Doc".to_owned()), Some("JVBERi0xLjQK".to_owned()));
+        Body::File(File { name, url: None, data, mime_type: Some("application/pdf".to_owned()) })
+    };
+    let result = |id: &str| Body::ToolResult {
+        tool_call_id: id.to_owned(),
+        name: None,
+        output: Output::Text("found".to_owned()),
+        is_error: Some(false),
+    };
+    prop_oneof![
+        3 => (id(), proptest::sample::select(BLOCKS)).prop_map(|(id, json)| opaque("bedrock", id, json)),
+        2 => (id(), proptest::sample::select(&[
+            r#"{"reasoningContent":{"reasoningText":{"text":"hmm","signature":"c2ln"}}}"#,
+            r#"{"reasoningContent":{"reasoningText":{"text":"hmm"}}}"#,
+            r#"{"reasoningContent":{"reasoningText":{"signature":"c2ln"}}}"#,
+        ][..])).prop_map(|(id, json)| with(thinking("hmm"), CONVERSE, id, json)),
+        3 => (id(), proptest::sample::select(&[
+            r#"{"toolUse":{"toolUseId":"ID","name":"read_file","input":{},"type":"tool_use"}}"#,
+            r#"{"toolUse":{"toolUseId":"other","name":"read_file","input":{}}}"#,
+            r#"{"toolUse":{"toolUseId":"ID","name":"read_file","input":"{}"}}"#,
+        ][..])).prop_map(|(id, json)| with(call(id, "read_file", "{}", None), CONVERSE, id, json)),
+        2 => (id(), proptest::sample::select(&[
+            r#"{"toolResult":{"toolUseId":"ID","content":[{"text":"found"}],"status":"success","seen":1}}"#,
+            r#"{"toolResult":{"toolUseId":"ID","content":[{"text":" "}],"status":"error"}}"#,
+            r#"{"toolResult":{"toolUseId":"other","content":[{"text":"found"}]}}"#,
+        ][..])).prop_map(move |(id, json)| with(result(id), CONVERSE, id, json)),
+        2 => (id(), proptest::sample::select(&[
+            r#"{"citationsContent":{"content":[{"text":"cited"}],"citations":[{"title":"x"}]}}"#,
+            r#"{"text":"cited","type":"text"}"#,
+            r#"{"text":"other"}"#,
+        ][..])).prop_map(|(id, json)| with(text(), CONVERSE, id, json)),
+        2 => (id(), proptest::sample::select(&[
+            r#"{"document":{"name":"Doc ID","format":"pdf","source":{"bytes":"JVBERi0xLjQK"},"context":"c"}}"#,
+            r#"{"document":{"name":"Doc","format":"pdf","source":{"s3Location":{"uri":"s3://b/k"}}}}"#,
+            r#"{"document":{"format":"pdf","source":{"bytes":"JVBERi0xLjQK"}}}"#,
+        ][..])).prop_map(move |(id, json)| with(file(), CONVERSE, id, json)),
+        1 => Just(Chunk::from(file())),
         1 => Just(Chunk::text("plain")),
     ]
 }

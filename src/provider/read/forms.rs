@@ -4,13 +4,16 @@ use serde_json::value::RawValue;
 
 use super::fields::{Fields, array};
 
+/// Tools as they stand in a request, and what stands beside them.
+pub(crate) type Tools<'a> = (Vec<&'a RawValue>, Fields<'a>);
+
 /// How a wire declares tools.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ToolForm {
     /// The field of the request that holds them.
     pub(crate) field: &'static str,
     /// The tools in that field, and what else stands there: most often it is their array.
-    pub(crate) items: for<'a> fn(&'a RawValue) -> Option<(Vec<&'a RawValue>, Fields<'a>)>,
+    pub(crate) items: fn(&RawValue) -> Option<Tools<'_>>,
     /// The field of a tool that holds an array of declarations, where one tool stands for several functions.
     pub(crate) list: Option<&'static str>,
     /// The field of a tool that holds the declaration.
@@ -21,7 +24,7 @@ pub(crate) struct ToolForm {
 
 impl ToolForm {
     /// The field is an array of tools.
-    pub(crate) fn array(field: &RawValue) -> Option<(Vec<&RawValue>, Fields<'_>)> {
+    pub(crate) fn array(field: &RawValue) -> Option<Tools<'_>> {
         Some((array(field)?, Fields::default()))
     }
 }

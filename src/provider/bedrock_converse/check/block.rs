@@ -100,7 +100,7 @@ fn check_result<'a>(result: &'a Map<String, Value>, place: &str, seen: &mut Seen
 
 fn check_reasoning(reasoning: &Map<String, Value>, place: &str, seen: &Seen<'_>, out: &mut Vec<Finding>) {
     let Some(text) = reasoning.get("reasoningText") else { return };
-    if !text.get("signature").and_then(Value::as_str).is_some_and(|signature| !signature.is_empty()) {
+    if text.get("signature").and_then(Value::as_str).is_none_or(str::is_empty) {
         let level = if is_claude(seen.model) == Some(true) { Level::Hard } else { Level::Soft };
         out.push(BC_23.at(format!("{place}.reasoningText"), "reasoning without a signature").with_level(level));
     }
