@@ -8,7 +8,7 @@ use std::task::{Poll, Waker};
 use super::core::Core;
 use super::state::{Phase, State};
 use crate::error::{Error, Result};
-use crate::log::reading::Wait;
+use crate::log::Wait;
 use crate::model::ConversationId;
 
 /// Followers that are woken when something is published.

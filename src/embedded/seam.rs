@@ -9,10 +9,9 @@ use super::Embedded;
 use super::core::Core;
 use super::writer::Writer;
 use crate::error::Result;
-use crate::log::reading::Wait;
 use crate::log::{
     AppendOptions, BackupSummary, Health, ListPage, ListQuery, Log, NewConversation, OpenMessage, Order, Receipt,
-    Redaction, Verification, View, Visit,
+    Redaction, Verification, View, Visit, Wait,
 };
 use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata, Name, Role};
 use crate::record::key;

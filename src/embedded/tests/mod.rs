@@ -47,5 +47,5 @@ fn wait_for(
     timeout: Duration,
     stopped: &AtomicBool,
 ) -> Result<bool> {
-    log.core().wait_for(&reading::Wait { name: &name.into(), incarnation, seq, timeout, stopped })
+    log.core().wait_for(&crate::log::Wait { name: &name.into(), incarnation, seq, timeout, stopped })
 }

@@ -8,7 +8,6 @@ use crate::model::{Chunk, Json, json_text};
 use crate::provider::bedrock_converse::check::block::check_block;
 use crate::provider::bedrock_converse::check::seen::Seen;
 use crate::provider::bedrock_converse::manner::NAME;
-use crate::provider::check::finding::Level;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::text::is_blank;
 
