@@ -7,12 +7,15 @@
 //! What every log does alike stands here, once: limits, the order of the list, titles, what control entries do, and reading
 //! ([`reading`]): entries, messages, what is hidden.
 
+pub(crate) mod control;
 pub(crate) mod health;
 pub(crate) mod limits;
 pub(crate) mod list;
+pub(crate) mod names;
 pub(crate) mod options;
 pub(crate) mod reading;
 pub(crate) mod results;
+pub(crate) mod terms;
 pub(crate) mod title;
 pub(crate) mod verification;
 
@@ -25,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata, Name, Role};
 use crate::record::{Head, Record};
 
+pub(crate) use control::{Control, Controlled};
 pub use health::Health;
 pub use limits::Limits;
 pub use list::{Fork, ListCursor, ListItem, ListPage, ListQuery};
@@ -39,12 +43,9 @@ pub(crate) trait Log: Send + Sync + fmt::Debug {
     /// Appends messages, all or none of them. The idempotency key is looked at first, then what is expected.
     fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt>;
 
-    /// Begins a message. Durable.
-    fn begin(&self, name: &Name, role: Role, metadata: Metadata) -> Result<(Box<dyn OpenMessage>, Receipt)>;
-
     /// Begins a message, as an append is taken: its idempotency key is looked at first, then what is expected. Without a
     /// message: the key was used before, and this is the receipt of then. Durable.
-    fn begin_with(
+    fn begin(
         &self,
         name: &Name,
         role: Role,
@@ -52,26 +53,12 @@ pub(crate) trait Log: Send + Sync + fmt::Debug {
         options: &AppendOptions,
     ) -> Result<(Option<Box<dyn OpenMessage>>, Receipt)>;
 
-    /// Sets the title, or gives it back to the first user text. Durable.
-    fn set_title(&self, name: &Name, title: Option<&str>) -> Result<Receipt>;
-
-    /// Replaces the metadata, a JSON object. Durable.
-    fn set_metadata(&self, name: &Name, metadata: &Json) -> Result<Receipt>;
-
     /// Makes a conversation without messages. Durable.
     fn create(&self, name: &Name, conversation: &NewConversation) -> Result<Receipt>;
 
-    /// Removes tags, then adds others; gives all that there are now. Durable.
-    fn change_tags(&self, name: &Name, remove: &[&str], add: &[&str]) -> Result<Vec<String>>;
-
-    /// Hides every message from `to` on that exists now. Durable.
-    fn rewind(&self, name: &Name, to: u64) -> Result<Receipt>;
-
-    /// Hides one message, or one chunk of it. Durable.
-    fn remove(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Receipt>;
-
-    /// Lets a summary stand for all messages up to `through`. Durable.
-    fn summarize(&self, name: &Name, through: u64, text: &str) -> Result<Receipt>;
+    /// Writes an entry about a conversation as a whole, or about messages that are there: what [`control::decide`] makes of
+    /// it, against a head that nobody moves meanwhile. Durable.
+    fn control(&self, name: &Name, control: &Control<'_>) -> Result<Controlled>;
 
     /// Makes a conversation that shares the entries up to `at_seq` (all, if it is `None`). Durable.
     fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()>;

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 use super::super::model::{Conversation, Kept, What, hidden};
+use super::super::{change_tags, rewind, set_title, summarize};
 use super::{World, name};
 use crate::error::Error;
 
@@ -17,7 +18,7 @@ impl World {
 
     pub(super) fn rewind(&mut self, at: usize, to: u64) -> Result<(), TestCaseError> {
         let to = self.counted_back(at, to);
-        let result = self.log().core().rewind(&name(at), to);
+        let result = rewind(self.log(), name(at), to);
         self.settle(at);
         let visible = |conversation: &Conversation| {
             to < conversation.next_message() && !hidden(&conversation.lines).contains(&to)
@@ -40,7 +41,7 @@ impl World {
     pub(super) fn summarize(&mut self, at: usize, through: u64) -> Result<(), TestCaseError> {
         let through = self.counted_back(at, through);
         let summary = format!("summary {}", self.records);
-        let result = self.log().core().summarize(&name(at), through, &summary);
+        let result = summarize(self.log(), name(at), through, &summary);
         self.settle(at);
         let visible = |conversation: &Conversation| {
             through < conversation.next_message() && !hidden(&conversation.lines).contains(&through)
@@ -62,7 +63,7 @@ impl World {
     }
 
     pub(super) fn title(&mut self, at: usize) -> Result<(), TestCaseError> {
-        let result = self.log().core().set_title(&name(at), Some("a title"));
+        let result = set_title(self.log(), name(at), "a title");
         self.settle(at);
         if self.conversations[at].is_none() {
             prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
@@ -78,7 +79,7 @@ impl World {
     pub(super) fn tag(&mut self, at: usize, tag: u8, remove: bool) -> Result<(), TestCaseError> {
         let tag = format!("tag {tag}");
         let (gone, new) = if remove { (vec![tag.as_str()], vec![]) } else { (vec![], vec![tag.as_str()]) };
-        let result = self.log().core().change_tags(&name(at), &gone, &new);
+        let result = change_tags(self.log(), name(at), &gone, &new);
         self.settle(at);
         let Some(known) = &mut self.conversations[at] else {
             prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
