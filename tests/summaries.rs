@@ -49,7 +49,7 @@ fn a_summary_stands_for_messages_in_prompts_and_nowhere_else() {
     assert_eq!((receipt.first_seq, receipt.message_indexes), (10, vec![]));
     let conversation = store.load("chat").unwrap();
     assert_eq!((conversation.messages(), store.load_raw("chat").unwrap()), (before.messages(), raw));
-    let wanted = Summary { seq: 10, through: 4, text: SUMMARY.to_owned() };
+    let wanted = Summary::new(10, 4, SUMMARY);
     assert_eq!(conversation.summary(), Some(&wanted));
     let shape = prompt(&store, "chat");
     assert_eq!(shape[..3], ["system Be brief.", &told(SUMMARY), "user Question 1"]);
@@ -162,11 +162,7 @@ fn a_window_keeps_the_summary() {
 
 /// The conversation with a summary of its messages up to the one at this place.
 fn compacted(messages: &[StoredMessage], at: usize) -> Conversation {
-    let summary = messages.get(at % messages.len().max(1)).map(|last| Summary {
-        seq: 100,
-        through: last.index,
-        text: SUMMARY.to_owned(),
-    });
+    let summary = messages.get(at % messages.len().max(1)).map(|last| Summary::new(100, last.index, SUMMARY));
     Conversation::new(messages.to_vec()).with_summary(summary)
 }
 

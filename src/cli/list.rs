@@ -38,7 +38,7 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct Next {
-    next: String,
+    next: ListCursor,
 }
 
 pub(super) fn run(args: Args, location: &Location, output: &mut Output) -> Outcome {
@@ -52,11 +52,14 @@ pub(super) fn run(args: Args, location: &Location, output: &mut Output) -> Outco
             output.json(item)?;
         }
     }
+    for problem in &page.unreadable {
+        output::warn(&format!("{problem}: `convo verify` shows more"));
+    }
     if let Some(next) = page.next {
         if output.is_text() {
             output::note(&format!("there are more: --after {next}"));
         } else {
-            output.json(&Next { next: next.to_string() })?;
+            output.json(&Next { next })?;
         }
     }
     Ok(Exit::Done)

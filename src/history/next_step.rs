@@ -1,11 +1,16 @@
 //! What an agent loop must do now.
 
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
 use super::conversation::Conversation;
 use super::group::{MessageState, StoredMessage};
 use super::reconcile::{Calls, Site, is_cut_off, is_pending};
 use crate::model::{Body, Chunk, FinishReason, Role};
 
 /// What an agent loop must do now.
+///
+/// As JSON: `step`, the step's name, and, where tools are to be run, `calls`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NextStep {
@@ -24,7 +29,8 @@ pub enum NextStep {
 }
 
 /// A call that nobody has answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PendingCall {
     /// The index of the call's message.
     pub message_index: u64,
@@ -47,6 +53,17 @@ impl NextStep {
             Self::AwaitModel => "await_model",
             Self::AwaitUser => "await_user",
         }
+    }
+}
+
+impl Serialize for NextStep {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("step", self.name())?;
+        if let Self::RunTools(calls) = self {
+            map.serialize_entry("calls", calls)?;
+        }
+        map.end()
     }
 }
 

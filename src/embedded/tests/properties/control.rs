@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 use super::super::model::{Conversation, Kept, What, hidden};
-use super::super::{change_tags, rewind, set_title, summarize};
+use super::super::{change_tags, load, rewind, set_title, summarize};
 use super::{World, name};
 use crate::error::Error;
 
@@ -53,6 +53,12 @@ impl World {
         let mut live = self.writers.iter().map(|(_, writer)| writer);
         if live.any(|writer| writer.conversation == at && writer.message <= through && !writer.closed) {
             prop_assert!(matches!(result, Err(Error::BeingWritten { .. })), "{result:?}");
+            return self.check(at);
+        }
+        // Whether it parts a call from its result is the history's matter; that the log asks, and writes nothing then, is its own.
+        let loaded = load(self.log(), name(at)).unwrap();
+        if crate::history::Conversation::from_grouped(loaded).parted_call(through).is_some() {
+            prop_assert!(matches!(result, Err(Error::InvalidInput(_))), "{result:?}");
             return self.check(at);
         }
         let (first_seq, last_seq) = self.add(at, vec![(None, What::Summary { through, summary })]);
