@@ -201,6 +201,10 @@ impl Core {
             next = next.or(Some(record.header.next_message_index));
             Ok(())
         })?;
-        next.ok_or_else(|| Error::NotFound { what: format!("seq {at_seq}") })
+        next.ok_or_else(|| Error::Corrupt {
+            conversation: segments.last().map(|segment| segment.conversation),
+            seq: Some(at_seq),
+            detail: "the record that should be here is missing".to_owned(),
+        })
     }
 }

@@ -246,7 +246,12 @@ fn check_visible(log: &dyn Log, name: &Name, view: &View, message: u64) -> Resul
     if reading::is_visible(log, view, message)? {
         return Ok(());
     }
-    Err(Error::NotFound { what: format!("a visible message {message} in conversation {name}") })
+    let what = match view.head.next_message_index.checked_sub(1) {
+        Some(last) if message <= last => format!("a visible message {message} in conversation {name}"),
+        Some(last) => format!("message {message} in conversation {name}, whose last is {last}"),
+        None => format!("message {message} in conversation {name}, which has no messages"),
+    };
+    Err(Error::NotFound { what })
 }
 
 /// Fails while one of these messages is being written.

@@ -77,7 +77,8 @@ impl Store {
     /// shared with all appends that wait at the same time.
     ///
     /// # Errors
-    /// `InvalidInput` for no messages; `LimitExceeded`; `Poisoned` if a write failed, now or before.
+    /// `InvalidInput` for no messages; `LimitExceeded`; `SharedByForks`; `OutcomeUnknown` if this write failed, `Poisoned` if
+    /// one before it did; `ReadOnly`; `Closed`.
     pub fn append(&self, name: impl Into<Name>, messages: &[Message]) -> Result<Receipt> {
         self.append_with(name, messages, &AppendOptions::new())
     }

@@ -315,7 +315,10 @@ fn all_are_told_of_a_failure_and_what_was_durable_stays() {
                         match append(log, "chat", &format!("{append_number}"), &options) {
                             Ok(receipt) if receipt.durable => durable.push(receipt.last_seq),
                             Ok(_) => {}
-                            Err(error) => assert!(matches!(error, Error::Poisoned { .. }), "{error}"),
+                            Err(error) => assert!(
+                                matches!(error, Error::Poisoned { .. } | Error::OutcomeUnknown { .. }),
+                                "{error}"
+                            ),
                         }
                     }
                     durable
