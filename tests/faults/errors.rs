@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::mem::discriminant;
 
-use conversation_store::model::{Chunk, ConversationId, Message, Metadata, Name, Role, Timestamp};
+use conversation_store::model::{Chunk, ConversationId, Message, Metadata, Role, Timestamp};
 use conversation_store::provider::Finding;
 use conversation_store::{
     AppendOptions, BackupSummary, Cursor, Entry, Error, ExpectedHead, Health, Item, ListCursor, ListItem, ListPage,
@@ -125,7 +125,6 @@ fn what_the_program_prints_can_be_serialized() {
         Problem,
         Unfinished,
         Finding,
-        Name,
     ];
     let missing: Vec<&str> = types.iter().filter(|(_, is)| !is).map(|(name, _)| *name).collect();
     assert!(missing.is_empty(), "{missing:?}");

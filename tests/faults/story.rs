@@ -120,11 +120,7 @@ impl Story {
     /// Whether a text may be read in a conversation, as the message of this index.
     pub(crate) fn is_known(&self, name: &str, index: u64, text: &str) -> bool {
         let texts = self.ever.get(name).and_then(|messages| messages.get(&index));
-        // A fork may share the beginning of a message only: what it redacts is that.
-        let rest = text.strip_prefix(REDACTED);
-        texts.is_some_and(|texts| {
-            texts.contains(text) || rest.is_some_and(|rest| texts.iter().any(|said| said.ends_with(rest)))
-        })
+        texts.is_some_and(|texts| texts.contains(text))
     }
 
     /// A conversation of this name is gone: what comes next is another one.
