@@ -1,4 +1,3 @@
-use conversation_store::model::Name;
 use conversation_store::{NextStep, next_step};
 
 use super::failure::{Exit, Outcome};
@@ -22,7 +21,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let conversation = location.read()?.load(Name::from(&args.conversation))?;
+    let conversation = location.read()?.load(location.name(&args.conversation))?;
     output.report(None, conversation.report());
     let step = next_step(&conversation);
     output.result(&step, || text(&step))?;

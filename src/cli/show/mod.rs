@@ -2,7 +2,6 @@
 
 mod chunk;
 
-use conversation_store::model::Name;
 use conversation_store::{MessageState, StoredMessage, Summary};
 
 use super::failure::{Exit, Outcome};
@@ -30,7 +29,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let (store, name) = (location.read()?, Name::from(&args.conversation));
+    let (store, name) = (location.read()?, location.name(&args.conversation));
     let (messages, report, summary) = if args.raw {
         (store.load_raw(&name)?, Vec::new(), None)
     } else {
