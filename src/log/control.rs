@@ -248,8 +248,8 @@ fn check_visible(log: &dyn Log, name: &Name, view: &View, message: u64) -> Resul
     }
     let what = match view.head.next_message_index.checked_sub(1) {
         Some(last) if message <= last => format!("a visible message {message} in conversation {name}"),
-        Some(last) => format!("message {message} in conversation {name}, whose last is {last}"),
-        None => format!("message {message} in conversation {name}, which has no messages"),
+        Some(last) => format!("message {message} in conversation {name}, whose last is {last},"),
+        None => format!("message {message} in conversation {name}, which has no messages,"),
     };
     Err(Error::NotFound { what })
 }

@@ -9,7 +9,7 @@ fn a_backup_is_read_as_it_is_and_restored() {
     place.append("c", &[HELLO, ANSWER]);
     let made = place.ok(&["backup", "chats.backup"]).json();
     let bytes = std::fs::metadata(place.path("chats.backup")).unwrap().len();
-    assert_eq!(made, [json!({"conversations": 2, "bytes": bytes})]);
+    assert_eq!(made, [json!({"conversations": 2, "unreadable": 0, "bytes": bytes})]);
     assert_eq!(place.ok(&["restore", "chats.backup", "--store", "sled:new.db"]).json(), made);
     let read = |url: &str, args: &[&str]| {
         let run = place.run(&[args, &["--store", url]].concat());
