@@ -43,7 +43,10 @@ impl Core {
             return Err(rewriting.unread.map_or(missing, |error| unreached(error, message)));
         }
         let shared = segment_of(&segments, rewriting.first_seq).filter(|segment| segment.conversation != id);
-        let rest = shared.map(|segment| self.rewrite_rest(name, segment, &mut rewriting)).transpose()?;
+        let rest = match shared.filter(|_| rewriting.progress != Progress::Whole) {
+            Some(segment) => self.rewrite_rest(name, segment, &mut rewriting)?,
+            None => None,
+        };
         let Rewriting { mut ops, seqs, owners, first_seq, summaries, unread, .. } = rewriting;
         for owner in &owners {
             self.forget_digests(*owner, &seqs, &mut ops)?;
@@ -83,6 +86,8 @@ impl Core {
                 Item::Stray(_) => Ok(()),
             };
             match taken {
+                // Nothing more of it comes in the log that it began in.
+                Ok(()) if rewriting.after > 0 && rewriting.progress == Progress::Whole => ControlFlow::Break(()),
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     failed = Err(error);
@@ -98,9 +103,15 @@ impl Core {
     ///
     /// # Errors
     /// `BeingWritten` if it is, there.
-    fn rewrite_rest(&self, name: &Name, shared: &Segment, rewriting: &mut Rewriting) -> Result<Frozen<'_>> {
+    fn rewrite_rest(&self, name: &Name, shared: &Segment, rewriting: &mut Rewriting) -> Result<Option<Frozen<'_>>> {
         let id = shared.conversation;
-        let frozen = self.freeze(id)?;
+        let frozen = match damage_of(self.freeze(id))? {
+            Ok(frozen) => frozen,
+            Err(error) => {
+                rewriting.damaged(error);
+                return Ok(None);
+            }
+        };
         frozen.check_written(name, rewriting.message..=rewriting.message)?;
         let alive = frozen.any_head().filter(|head| head.incarnation == shared.incarnation);
         let last = match alive {
@@ -108,11 +119,11 @@ impl Core {
             // It was deleted: what other forks read is left of it.
             None => self.forks(id)?.into_iter().map(|fork| fork.at_seq).max(),
         };
-        let Some(last) = last.filter(|last| *last > shared.last) else { return Ok(frozen) };
+        let Some(last) = last.filter(|last| *last > shared.last) else { return Ok(Some(frozen)) };
         let whole = Segment { last, through: u64::MAX, ..*shared };
         rewriting.after = shared.last;
         self.rewrite(id, &[whole], shared.last + 1..=last, rewriting)?;
-        Ok(frozen)
+        Ok(Some(frozen))
     }
 
     /// The conversations that share a message that begins with `first_seq` in the logs of `owners`, without `done`.

@@ -2,7 +2,6 @@
 
 use super::{ANSWER, HELLO, INCIDENT, Place, incident};
 
-const ID: &str = "e07db1a4-3c8f-5032-b28e-0442d67bd389";
 const LINE_HINT: &str = "\n  hint: a line is a message as JSON: {\"role\": \"user\", \"chunks\": [{\"type\": \"text\", \"text\": \"hello\"}]}";
 const FIND_HINT: &str = "\n  hint: `convo list` shows the conversations, `convo show CONVERSATION` the messages";
 const LOOK_HINT: &str = "\n  hint: `convo show CONVERSATION` shows what is stored; look, then decide";

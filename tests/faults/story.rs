@@ -14,7 +14,6 @@ const NAMES: u64 = 14;
 const STEPS: u64 = 90;
 /// How often a text is made longer that does not fit into one value.
 const LARGE: usize = 5000;
-pub(crate) const REDACTED: &str = "[redacted]";
 
 /// What a conversation shows: index, text, state of each message.
 pub(crate) type Shown = Vec<(u64, String, String)>;
