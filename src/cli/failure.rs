@@ -80,7 +80,7 @@ impl Serialize for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let failure = match &error {
-            Error::InvalidInput(_) | Error::LimitExceeded { .. } => Self::usage(error.to_string()),
+            Error::InvalidInput(_) | Error::LimitExceeded { .. } | Error::ReadOnly => Self::usage(error.to_string()),
             _ => Self::failed(error.to_string()),
         };
         match hint(&error) {

@@ -3,14 +3,14 @@
 use super::core::Core;
 use super::place::Draft;
 use crate::error::{Error, Result};
-use crate::log::control::{self, Decision};
+use crate::log::decision::{self, Decision};
 use crate::log::{Durability, NewConversation, Receipt};
 use crate::model::Name;
 
 impl Core {
     /// Makes a conversation without messages.
     pub(crate) fn create(&self, name: &Name, new: &NewConversation) -> Result<Receipt> {
-        let Decision { body, change, .. } = control::create(name, new)?;
+        let Decision { body, change, .. } = decision::create(name, new)?;
         let id = name.id();
         let _pin = self.pin(id)?;
         let mut state = self.writable(id, Durability::Durable)?;

@@ -8,11 +8,11 @@ use super::Embedded;
 use super::core::Core;
 use super::writer::{Closed, Writer};
 use crate::error::Result;
-use crate::log::control::{self, Decision};
-use crate::log::reading::{self, Wait};
+use crate::log::decision::{self, Decision};
+use crate::log::reading;
 use crate::log::{
     AppendOptions, BackupSummary, Control, Controlled, Health, ListPage, ListQuery, Log, NewConversation, OpenMessage,
-    Order, Receipt, Redaction, Verification, View, Visit,
+    Order, Receipt, Redaction, Verification, View, Visit, Wait,
 };
 use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata, Name, Role};
 use crate::record::{Replacement, key};
@@ -42,7 +42,7 @@ impl Log for Embedded {
         control.check()?;
         let frozen = self.core().freeze(name.id())?;
         let view = reading::view(self, name)?;
-        let Some(Decision { body, closes, change }) = control::decide(self, name, &view, control)? else {
+        let Some(Decision { body, closes, change }) = decision::decide(self, name, &view, control)? else {
             return Ok(Controlled::unchanged(&view));
         };
         if let Some(first) = closes {

@@ -1,11 +1,11 @@
 //! What is read of a log: entries, messages, metadata. The same for every log.
 
 use std::ops::{ControlFlow, RangeInclusive};
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use super::names::Names;
-use super::{Item, Log, Order, Reading, Unfinished, View};
+use super::results::{Item, Unfinished};
+use super::seam::Log;
+use super::view::{Order, Reading, View};
 use crate::error::{Error, Result};
 use crate::history::{Conversation, Entry, EntryKind, Grouped, Grouper, MessageState, Source, StoredMessage};
 use crate::model::{Json, Name};
@@ -13,17 +13,6 @@ use crate::record::{Line, Record, Remove, Rewind};
 
 /// The last seq that there can be.
 pub(crate) const LAST_SEQ: u64 = u64::MAX - 1;
-
-/// What somebody waits for.
-#[derive(Debug)]
-pub(crate) struct Wait<'a> {
-    pub(crate) name: &'a Name,
-    pub(crate) incarnation: u64,
-    /// The last seq that is known.
-    pub(crate) seq: u64,
-    pub(crate) timeout: Duration,
-    pub(crate) stopped: &'a AtomicBool,
-}
 
 /// What readers see of a conversation now.
 pub(crate) fn view(log: &dyn Log, name: &Name) -> Result<View> {

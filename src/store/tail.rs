@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::history::{Cursor, Entry};
-use crate::log::reading::{self, LAST_SEQ, Wait};
-use crate::log::{Log, Order};
+use crate::log::reading::{self, LAST_SEQ};
+use crate::log::{Log, Order, Wait};
 use crate::model::Name;
 
 /// The most entries that come at once.

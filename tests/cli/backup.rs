@@ -32,7 +32,8 @@ fn a_backup_is_read_as_it_is_and_restored() {
     }
     place.ok(&["rewind", "c", "1", "--store", "sled:new.db"]);
     let run = place.run(&["rewind", "c", "1", "--store", "backup:chats.backup"]);
-    assert_eq!((run.exit, run.stderr.as_str()), (2, "error: the store was opened for reading only\n"));
+    let wanted = "error: the store was opened for reading only\n  hint: a backup is only read: `convo restore` makes a store of it\n";
+    assert_eq!((run.exit, run.stderr.as_str()), (2, wanted));
 }
 
 #[test]

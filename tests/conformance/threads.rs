@@ -1,5 +1,4 @@
 //! Sixteen threads at once: every append gets its own seqs and message indexes, without gap or repeat.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Barrier;
@@ -7,8 +6,22 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::place::Place;
 use conversation_store::model::{Chunk, FinishReason, Message, Metadata, Role};
 use conversation_store::{AppendOptions, Begun, Durability, Error, ExpectedHead, Receipt, Store, StoreOptions};
+
+crate::tests![
+    on_one_conversation,
+    on_many_conversations,
+    with_writers_side_by_side,
+    readers_see_whole_prefixes_only,
+    of_appends_with_one_key_one_is_written,
+    a_key_is_appended_once_to_a_conversation_that_is_there,
+    of_different_contents_under_one_key_one_is_appended,
+    of_tabs_that_answer_at_once_one_begins,
+    of_appends_that_expect_one_head_one_is_taken,
+    structure_changes_beside_appends,
+];
 
 const THREADS: usize = 16;
 
@@ -74,41 +87,29 @@ fn assert_covered(store: &Store, name: &str, receipts: &[&(Receipt, Vec<String>)
     assert_eq!(entries.iter().map(|entry| entry.seq).collect::<Vec<_>>(), (1..=count).collect::<Vec<_>>());
 }
 
-fn stores() -> Vec<(Store, Option<tempfile::TempDir>)> {
-    let dir = tempfile::tempdir().unwrap();
-    let url = format!("sled:{}", dir.path().join("db").display());
-    let options = StoreOptions::new().with_window(Duration::from_millis(1));
-    vec![(options.open("memory:").unwrap(), None), (options.open(&url).unwrap(), Some(dir))]
+fn on_one_conversation(place: &Place) {
+    let store = place.quick_store();
+    let receipts = append_all(&store, 60, |_, _| "one".to_owned());
+    assert_covered(&store, "one", &receipts.iter().collect::<Vec<_>>());
+    assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
 }
 
-#[test]
-fn on_one_conversation() {
-    for (store, _dir) in stores() {
-        let receipts = append_all(&store, 60, |_, _| "one".to_owned());
-        assert_covered(&store, "one", &receipts.iter().collect::<Vec<_>>());
-        assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
+fn on_many_conversations(place: &Place) {
+    let store = place.quick_store();
+    let name = |thread: usize, append: usize| format!("conversation {}", (thread * 7 + append) % 20);
+    let receipts = append_all(&store, 60, name);
+    for at in 0..20 {
+        let name = format!("conversation {at}");
+        let id = store.describe(&name).unwrap().id;
+        let own: Vec<_> = receipts.iter().filter(|(receipt, _)| receipt.conversation == id).collect();
+        assert!(own.len() > THREADS);
+        assert_covered(&store, &name, &own);
     }
+    assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
 }
 
-#[test]
-fn on_many_conversations() {
-    for (store, _dir) in stores() {
-        let name = |thread: usize, append: usize| format!("conversation {}", (thread * 7 + append) % 20);
-        let receipts = append_all(&store, 60, name);
-        for at in 0..20 {
-            let name = format!("conversation {at}");
-            let id = store.describe(&name).unwrap().id;
-            let own: Vec<_> = receipts.iter().filter(|(receipt, _)| receipt.conversation == id).collect();
-            assert!(own.len() > THREADS);
-            assert_covered(&store, &name, &own);
-        }
-        assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
-    }
-}
-
-#[test]
-fn with_writers_side_by_side() {
-    let store = StoreOptions::new().with_window(Duration::from_millis(1)).open("memory:").unwrap();
+fn with_writers_side_by_side(place: &Place) {
+    let store = place.quick_store();
     let start = Barrier::new(THREADS);
     thread::scope(|scope| {
         for thread in 0..THREADS {
@@ -145,9 +146,8 @@ fn with_writers_side_by_side() {
     assert!(entries.iter().map(|entry| entry.seq).eq(1..=entries.len() as u64));
 }
 
-#[test]
-fn readers_see_whole_prefixes_only() {
-    let store = StoreOptions::new().with_window(Duration::from_millis(1)).open("memory:").unwrap();
+fn readers_see_whole_prefixes_only(place: &Place) {
+    let store = place.quick_store();
     store.append("chat", &[Message::user("first"), Message::user("second")]).unwrap();
     let done = AtomicBool::new(false);
     let read = AtomicU64::new(0);
@@ -176,41 +176,24 @@ fn readers_see_whole_prefixes_only() {
     assert_eq!(store.load_raw("chat").unwrap().len(), 802);
 }
 
-#[test]
-fn of_appends_with_one_key_one_is_written() {
-    for (store, _dir) in stores() {
-        let start = Barrier::new(8);
-        let append = || {
-            start.wait();
-            let options = AppendOptions::new().with_idempotency_key("request");
-            store.append_with("chat", &[Message::user("once")], &options).unwrap()
-        };
-        let receipts: Vec<Receipt> = thread::scope(|scope| {
-            let threads: Vec<_> = (0..8).map(|_| scope.spawn(append)).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-        });
-        assert_eq!(receipts.iter().filter(|receipt| !receipt.duplicate).count(), 1);
-        for receipt in receipts {
-            assert_eq!((receipt.first_seq, receipt.last_seq, receipt.message_indexes), (1, 1, vec![0]));
-            assert!(receipt.durable);
-        }
-        assert_eq!(store.load_raw("chat").unwrap().len(), 1);
+fn of_appends_with_one_key_one_is_written(place: &Place) {
+    let store = place.quick_store();
+    let start = Barrier::new(8);
+    let append = || {
+        start.wait();
+        let options = AppendOptions::new().with_idempotency_key("request");
+        store.append_with("chat", &[Message::user("once")], &options).unwrap()
+    };
+    let receipts: Vec<Receipt> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(append)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(receipts.iter().filter(|receipt| !receipt.duplicate).count(), 1);
+    for receipt in receipts {
+        assert_eq!((receipt.first_seq, receipt.last_seq, receipt.message_indexes), (1, 1, vec![0]));
+        assert!(receipt.durable);
     }
-}
-
-/// The URL of a new store on each engine, and what it is in.
-fn engines() -> Vec<(String, Option<tempfile::TempDir>)> {
-    let mut stores = vec![("memory:".to_owned(), None)];
-    for engine in [
-        "sled",
-        #[cfg(feature = "fjall")]
-        "fjall",
-    ] {
-        let dir = tempfile::tempdir().unwrap();
-        let url = format!("{engine}:{}", dir.path().join("db").display());
-        stores.push((url, Some(dir)));
-    }
-    stores
+    assert_eq!(store.load_raw("chat").unwrap().len(), 1);
 }
 
 /// What becomes of appends that threads make at once with one key: `said` by each thread.
@@ -235,123 +218,116 @@ fn at_once(
     })
 }
 
-#[test]
-fn a_key_is_appended_once_to_a_conversation_that_is_there() {
-    for (url, dir) in engines() {
-        let store = StoreOptions::new().with_window(Duration::from_millis(1)).open(&url).unwrap();
-        store.append("chat", &[Message::user("first")]).unwrap();
-        let (mut doubled, mut wrong) = (Vec::new(), Vec::new());
-        let mut seqs = Vec::new();
-        for round in 0..300 {
-            let (threads, key) = (if round % 2 == 0 { 2 } else { THREADS }, format!("key {round}"));
-            let results = at_once(&store, "chat", &key, threads, |_| key.clone());
-            let receipts: Vec<_> = results.into_iter().map(Result::unwrap).collect();
-            if receipts.iter().filter(|receipt| !receipt.duplicate).count() != 1 {
-                doubled.push(round);
-            }
-            let range = |receipt: &Receipt| (receipt.first_seq, receipt.last_seq);
-            if receipts.iter().any(|receipt| range(receipt) != range(&receipts[0])) {
-                wrong.push(round);
-            }
-            seqs.push((key, receipts[0].first_seq));
+fn a_key_is_appended_once_to_a_conversation_that_is_there(place: &Place) {
+    let url = place.url();
+    let store = StoreOptions::new().with_window(Duration::from_millis(1)).open(&url).unwrap();
+    store.append("chat", &[Message::user("first")]).unwrap();
+    let (mut doubled, mut wrong) = (Vec::new(), Vec::new());
+    let mut seqs = Vec::new();
+    for round in 0..300 {
+        let (threads, key) = (if round % 2 == 0 { 2 } else { THREADS }, format!("key {round}"));
+        let results = at_once(&store, "chat", &key, threads, |_| key.clone());
+        let receipts: Vec<_> = results.into_iter().map(Result::unwrap).collect();
+        if receipts.iter().filter(|receipt| !receipt.duplicate).count() != 1 {
+            doubled.push(round);
         }
-        assert!(doubled.is_empty() && wrong.is_empty(), "{url}: doubled {doubled:?}, unlike {wrong:?}");
-        // And across restarts.
-        store.close().unwrap();
-        drop(store);
-        if dir.is_none() {
-            continue;
+        let range = |receipt: &Receipt| (receipt.first_seq, receipt.last_seq);
+        if receipts.iter().any(|receipt| range(receipt) != range(&receipts[0])) {
+            wrong.push(round);
         }
-        let store = Store::open(&url).unwrap();
-        assert_eq!(store.load_raw("chat").unwrap().len(), 301);
-        for (key, first_seq) in seqs {
-            let options = AppendOptions::new().with_idempotency_key(&key);
-            let receipt = store.append_with("chat", &[Message::user(&key)], &options).unwrap();
-            assert_eq!((receipt.first_seq, receipt.duplicate, receipt.durable), (first_seq, true, true));
-        }
-        assert_eq!(store.load_raw("chat").unwrap().len(), 301);
+        seqs.push((key, receipts[0].first_seq));
     }
+    assert!(doubled.is_empty() && wrong.is_empty(), "{url}: doubled {doubled:?}, unlike {wrong:?}");
+    // And across restarts.
+    store.close().unwrap();
+    drop(store);
+    if !place.survives() {
+        return;
+    }
+    let store = Store::open(&url).unwrap();
+    assert_eq!(store.load_raw("chat").unwrap().len(), 301);
+    for (key, first_seq) in seqs {
+        let options = AppendOptions::new().with_idempotency_key(&key);
+        let receipt = store.append_with("chat", &[Message::user(&key)], &options).unwrap();
+        assert_eq!((receipt.first_seq, receipt.duplicate, receipt.durable), (first_seq, true, true));
+    }
+    assert_eq!(store.load_raw("chat").unwrap().len(), 301);
 }
 
-#[test]
-fn of_different_contents_under_one_key_one_is_appended() {
-    for (url, _dir) in engines() {
-        let store = StoreOptions::new().with_window(Duration::from_millis(1)).open(&url).unwrap();
-        store.append("chat", &[Message::user("first")]).unwrap();
-        let mut wrong = Vec::new();
-        for round in 0..300 {
-            let threads = if round % 2 == 0 { 2 } else { THREADS };
-            let results = at_once(&store, "chat", &format!("key {round}"), threads, |thread| thread.to_string());
-            let reused = results.iter().filter(|result| matches!(result, Err(Error::KeyReused { .. }))).count();
-            if reused != threads - 1 {
-                wrong.push(round);
-            }
+fn of_different_contents_under_one_key_one_is_appended(place: &Place) {
+    let url = place.url();
+    let store = StoreOptions::new().with_window(Duration::from_millis(1)).open(&url).unwrap();
+    store.append("chat", &[Message::user("first")]).unwrap();
+    let mut wrong = Vec::new();
+    for round in 0..300 {
+        let threads = if round % 2 == 0 { 2 } else { THREADS };
+        let results = at_once(&store, "chat", &format!("key {round}"), threads, |thread| thread.to_string());
+        let reused = results.iter().filter(|result| matches!(result, Err(Error::KeyReused { .. }))).count();
+        if reused != threads - 1 {
+            wrong.push(round);
         }
-        assert_eq!(wrong, Vec::<i32>::new(), "{url}");
-        store.sync().unwrap();
-        assert_eq!(store.load_raw("chat").unwrap().len(), 301);
     }
+    assert_eq!(wrong, Vec::<i32>::new(), "{url}");
+    store.sync().unwrap();
+    assert_eq!(store.load_raw("chat").unwrap().len(), 301);
 }
 
-#[test]
-fn of_tabs_that_answer_at_once_one_begins() {
-    for (url, dir) in engines() {
-        let store = StoreOptions::new().with_window(Duration::from_millis(1)).open(&url).unwrap();
-        for round in 0..50 {
-            let asked = store.append("chat", &[Message::user("question")]).unwrap().last_seq;
-            let key = format!("request {round}");
-            let start = Barrier::new(THREADS);
-            let begin = |thread: usize| {
-                // Half of them are one request that is repeated, the others are requests of their own.
-                let options = AppendOptions::new().with_expected(ExpectedHead::At(asked));
-                let own = format!("{key} of {thread}");
-                let options = options.with_idempotency_key(if thread % 2 == 0 { &key } else { &own });
-                start.wait();
-                store.begin_with("chat", Role::Assistant, Metadata::default(), &options)
-            };
-            let results: Vec<_> = thread::scope(|scope| {
-                let begin = &begin;
-                let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || begin(thread))).collect();
-                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-            });
-            let (mut writers, mut duplicates) = (Vec::new(), 0);
-            for result in results {
-                match result {
-                    Ok(Begun::Writer(writer)) => writers.push(writer),
-                    Ok(Begun::Duplicate(receipt)) => {
-                        assert!(receipt.duplicate && receipt.durable && receipt.first_seq == asked + 1);
-                        duplicates += 1;
-                    }
-                    Err(error) => assert!(matches!(error, Error::StaleHead { .. }), "{error}"),
+fn of_tabs_that_answer_at_once_one_begins(place: &Place) {
+    let url = place.url();
+    let store = StoreOptions::new().with_window(Duration::from_millis(1)).open(&url).unwrap();
+    for round in 0..50 {
+        let asked = store.append("chat", &[Message::user("question")]).unwrap().last_seq;
+        let key = format!("request {round}");
+        let start = Barrier::new(THREADS);
+        let begin = |thread: usize| {
+            // Half of them are one request that is repeated, the others are requests of their own.
+            let options = AppendOptions::new().with_expected(ExpectedHead::At(asked));
+            let own = format!("{key} of {thread}");
+            let options = options.with_idempotency_key(if thread % 2 == 0 { &key } else { &own });
+            start.wait();
+            store.begin_with("chat", Role::Assistant, Metadata::default(), &options)
+        };
+        let results: Vec<_> = thread::scope(|scope| {
+            let begin = &begin;
+            let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || begin(thread))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let (mut writers, mut duplicates) = (Vec::new(), 0);
+        for result in results {
+            match result {
+                Ok(Begun::Writer(writer)) => writers.push(writer),
+                Ok(Begun::Duplicate(receipt)) => {
+                    assert!(receipt.duplicate && receipt.durable && receipt.first_seq == asked + 1);
+                    duplicates += 1;
                 }
+                Err(error) => assert!(matches!(error, Error::StaleHead { .. }), "{error}"),
             }
-            assert_eq!(writers.len(), 1);
-            assert!([0, THREADS / 2 - 1].contains(&duplicates), "{duplicates} duplicates");
-            writers.remove(0).finish(Some(FinishReason::Stop), None).unwrap();
         }
-        assert_eq!(store.load_raw("chat").unwrap().len(), 100);
-        store.close().unwrap();
-        drop(store);
-        if dir.is_none() {
-            continue;
-        }
-        // Another opening, and so another epoch, knows the key; its message is not another's.
-        let store = Store::open(&url).unwrap();
-        let options = AppendOptions::new().with_idempotency_key("answer");
-        let begin = |store: &Store, role| store.begin_with("chat", role, Metadata::default(), &options);
-        assert!(matches!(begin(&store, Role::Assistant).unwrap(), Begun::Writer(_)));
-        drop(store);
-        let store = Store::open(&url).unwrap();
-        assert!(matches!(begin(&store, Role::Assistant).unwrap(), Begun::Duplicate(_)));
-        assert!(matches!(begin(&store, Role::User), Err(Error::KeyReused { .. })));
-        let appended = store.append_with("chat", &[Message::new(Role::Assistant, [])], &options);
-        assert!(matches!(appended, Err(Error::KeyReused { .. })));
+        assert_eq!(writers.len(), 1);
+        assert!([0, THREADS / 2 - 1].contains(&duplicates), "{duplicates} duplicates");
+        writers.remove(0).finish(Some(FinishReason::Stop), None).unwrap();
     }
+    assert_eq!(store.load_raw("chat").unwrap().len(), 100);
+    store.close().unwrap();
+    drop(store);
+    if !place.survives() {
+        return;
+    }
+    // Another opening, and so another epoch, knows the key; its message is not another's.
+    let store = Store::open(&url).unwrap();
+    let options = AppendOptions::new().with_idempotency_key("answer");
+    let begin = |store: &Store, role| store.begin_with("chat", role, Metadata::default(), &options);
+    assert!(matches!(begin(&store, Role::Assistant).unwrap(), Begun::Writer(_)));
+    drop(store);
+    let store = Store::open(&url).unwrap();
+    assert!(matches!(begin(&store, Role::Assistant).unwrap(), Begun::Duplicate(_)));
+    assert!(matches!(begin(&store, Role::User), Err(Error::KeyReused { .. })));
+    let appended = store.append_with("chat", &[Message::new(Role::Assistant, [])], &options);
+    assert!(matches!(appended, Err(Error::KeyReused { .. })));
 }
 
-#[test]
-fn of_appends_that_expect_one_head_one_is_taken() {
-    let store = Store::open("memory:").unwrap();
+fn of_appends_that_expect_one_head_one_is_taken(place: &Place) {
+    let store = place.store();
     store.append("chat", &[Message::user("a")]).unwrap();
     let start = Barrier::new(THREADS);
     let append = || {
@@ -368,9 +344,8 @@ fn of_appends_that_expect_one_head_one_is_taken() {
     assert_eq!(conflicts.count(), THREADS - 1);
 }
 
-#[test]
-fn structure_changes_beside_appends() {
-    let store = StoreOptions::new().with_window(Duration::from_millis(1)).open("memory:").unwrap();
+fn structure_changes_beside_appends(place: &Place) {
+    let store = place.quick_store();
     store.append("root", &[Message::user("a")]).unwrap();
     thread::scope(|scope| {
         for thread in 0..THREADS {

@@ -1,9 +1,10 @@
 //! The incident: a conversation that once came back as three messages, the first a user message of eleven chunks.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
+use crate::place::Place;
 use conversation_store::model::{Body, Line, Message, Role};
 use conversation_store::{Conversation, Store};
+
+crate::tests![line_by_line_with_the_store_opened_anew_each_time, several_at_once,];
 
 const ROLES: [Role; 9] = [
     Role::User,
@@ -18,7 +19,7 @@ const ROLES: [Role; 9] = [
 ];
 
 fn incident() -> Vec<Message> {
-    let text = include_str!("fixtures/incident.jsonl");
+    let text = include_str!("../fixtures/incident.jsonl");
     text.lines().map(|line| Line::from_json(line).unwrap().message).collect()
 }
 
@@ -35,10 +36,11 @@ fn assert_incident(conversation: &Conversation) {
     assert!(matches!(last.chunks.as_slice(), [chunk] if matches!(chunk.body, Body::Thinking { .. })));
 }
 
-#[test]
-fn line_by_line_with_the_store_opened_anew_each_time() {
-    let dir = tempfile::tempdir().unwrap();
-    let url = format!("sled:{}", dir.path().join("db").display());
+fn line_by_line_with_the_store_opened_anew_each_time(place: &Place) {
+    if !place.survives() {
+        return;
+    }
+    let url = place.url();
     let mut seq = 0;
     for (index, message) in (0..).zip(incident()) {
         let store = Store::open(&url).unwrap();
@@ -56,11 +58,10 @@ fn line_by_line_with_the_store_opened_anew_each_time() {
     assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
 }
 
-#[test]
-fn several_at_once() {
+fn several_at_once(place: &Place) {
     let messages = incident();
     for split in 1..messages.len() {
-        let store = Store::open("memory:").unwrap();
+        let store = place.store();
         let (first, second) = messages.split_at(split);
         store.append("incident", first).unwrap();
         assert_eq!(store.append("incident", second).unwrap().last_seq, 14);

@@ -1,0 +1,72 @@
+//! Which conversations there are, and whose.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use conversation_store::model::{Message, Name, Timestamp};
+use conversation_store::{ListCursor, ListQuery, StoreOptions};
+
+use crate::place::Place;
+use crate::said::user;
+
+crate::tests![the_list_is_by_activity_and_in_pages, a_title_is_the_first_user_text_or_the_callers,];
+
+fn the_list_is_by_activity_and_in_pages(place: &Place) {
+    const MINUTE: i64 = 60_000_000;
+    let clock = Arc::new(AtomicI64::new(1_000 * MINUTE));
+    let time = Arc::clone(&clock);
+    let clock_of_store = move || Timestamp::from_micros(time.load(Ordering::Relaxed));
+    let store = place.store_with(&StoreOptions::new().with_clock(clock_of_store));
+    let at = |minute: i64, name: &str| {
+        clock.store(minute * MINUTE, Ordering::Relaxed);
+        store.append(name, &[user(name)]).unwrap();
+    };
+    for (minute, name) in [(1_000, "a"), (1_001, "b"), (1_002, "c"), (1_002, "d"), (1_003, "e"), (1_004, "b")] {
+        at(minute, name);
+    }
+    // The clock goes back: activity does not.
+    at(900, "e");
+    let keys = |query: &ListQuery| -> Vec<String> {
+        store.list(query).unwrap().items.into_iter().map(|item| item.key.unwrap()).collect()
+    };
+    let mut same_minute = ["c", "d"];
+    same_minute.sort_by_key(|name| std::cmp::Reverse(Name::from(*name).id()));
+    let expected = ["b", "e", same_minute[0], same_minute[1], "a"];
+    assert_eq!(keys(&ListQuery::new()), expected);
+    // Page by page, with the cursor as text.
+    for limit in 1..=5 {
+        let (mut found, mut query, mut pages) = (Vec::new(), ListQuery::new().with_limit(limit), 0);
+        loop {
+            let page = store.list(&query).unwrap();
+            assert!(page.items.len() <= limit);
+            found.extend(page.items.into_iter().map(|item| item.key.unwrap()));
+            pages += 1;
+            let Some(next) = page.next else { break };
+            query = query.with_after(next.to_string().parse::<ListCursor>().unwrap());
+        }
+        assert_eq!((found.as_slice(), pages), (expected.map(str::to_owned).as_slice(), 5_usize.div_ceil(limit)));
+    }
+    assert!("yesterday".parse::<ListCursor>().is_err());
+    let item = store.describe("e").unwrap();
+    assert_eq!(item.last_activity, Timestamp::from_micros(1_003 * MINUTE));
+    assert_eq!((item.created_at, item.last_seq, item.messages), (item.last_activity, 2, 2));
+    assert_eq!(keys(&ListQuery::new().with_title("C")), ["c"]);
+    store.delete("b").unwrap();
+    assert_eq!(keys(&ListQuery::new()), expected[1..]);
+}
+
+fn a_title_is_the_first_user_text_or_the_callers(place: &Place) {
+    let store = place.store();
+    let title = |name: &str| store.describe(name).unwrap().title;
+    store.append("chat", &[Message::system("Be kind."), user("  What is\nthis?  ")]).unwrap();
+    assert_eq!(title("chat").as_deref(), Some("What is"));
+    store.set_title("chat", Some("mine")).unwrap();
+    store.append("chat", &[user("more")]).unwrap();
+    assert_eq!(title("chat").as_deref(), Some("mine"));
+    store.set_title("chat", None).unwrap();
+    assert_eq!(title("chat").as_deref(), Some("What is"));
+    store.rewind("chat", 1).unwrap();
+    assert_eq!(title("chat"), None);
+    store.append("chat", &[user(&"é".repeat(200))]).unwrap();
+    assert_eq!(title("chat"), Some(format!("{}…", "é".repeat(80))));
+}

@@ -1,0 +1,84 @@
+//! What every log must do, one promise a test, each on every place that a store can be in.
+//!
+//! The tests know the public interface of the store alone. To put another log behind it: a row in [`PLACES`].
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod appends;
+#[path = "../common/mod.rs"]
+mod common;
+mod control;
+mod forks;
+mod incident;
+mod items;
+mod lists;
+mod place;
+mod said;
+mod streams;
+mod summaries;
+mod threads;
+mod values;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Completion, Trial};
+use place::{Place, Row};
+
+/// Where a store can be.
+const PLACES: &[Row] = &[
+    Row { name: "memory", missing: None, url: |_| "memory:".to_owned(), survives: false },
+    Row {
+        name: "sled",
+        missing: if cfg!(feature = "sled") { None } else { Some("the feature sled is off") },
+        url: |dir| format!("sled:{}?cache_mb=1", dir.display()),
+        survives: true,
+    },
+    Row {
+        name: "fjall",
+        missing: if cfg!(feature = "fjall") { None } else { Some("the feature fjall is off") },
+        url: |dir| format!("fjall:{}?cache_mb=1", dir.display()),
+        survives: true,
+    },
+];
+
+/// A theme: its name, and its tests by theirs.
+type Theme = (&'static str, &'static [(&'static str, fn(&Place))]);
+
+const THEMES: &[Theme] = &[
+    ("appends", appends::TESTS),
+    ("control", control::TESTS),
+    ("forks", forks::TESTS),
+    ("incident", incident::TESTS),
+    ("items", items::TESTS),
+    ("lists", lists::TESTS),
+    ("streams", streams::TESTS),
+    ("summaries", summaries::TESTS),
+    ("threads", threads::TESTS),
+    ("values", values::TESTS),
+];
+
+/// The table of a theme's tests.
+macro_rules! tests {
+    ($($test:ident),* $(,)?) => {
+        pub(crate) const TESTS: &[(&str, fn(&crate::place::Place))] = &[$((stringify!($test), $test)),*];
+    };
+}
+use tests;
+
+fn main() -> ExitCode {
+    let mut trials = Vec::new();
+    for row in PLACES {
+        for (theme, tests) in THEMES {
+            for (name, test) in *tests {
+                let run = move || match row.missing {
+                    Some(reason) => Ok(Completion::ignored_with(reason)),
+                    None => {
+                        test(&Place::new(row));
+                        Ok(Completion::Completed)
+                    }
+                };
+                trials.push(Trial::ignorable_test(format!("{}::{theme}::{name}", row.name), run));
+            }
+        }
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}

@@ -1,0 +1,185 @@
+//! Messages that are written while they are made, and who follows them.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use conversation_store::model::{Chunk, FinishReason, Json, Message, Metadata, Role};
+use conversation_store::{Entry, EntryKind, Error, MessageState, Store};
+
+use crate::place::Place;
+use crate::said::{load, states, user};
+
+crate::tests![
+    a_thousand_deltas_give_one_chunk,
+    a_live_stream_has_the_same_seqs_on_replay,
+    what_the_provider_says_is_stored_with_the_end,
+    a_message_is_streaming_complete_or_interrupted,
+    an_earlier_opening_leaves_its_messages_interrupted,
+    a_delta_that_does_not_fit_changes_nothing,
+    a_tail_is_stopped_from_another_thread,
+    a_tail_wakes_for_its_conversation_and_for_its_end,
+];
+
+fn a_thousand_deltas_give_one_chunk(place: &Place) {
+    let store = place.quick_store();
+    let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    let mut said = String::new();
+    for piece in 0..1_000 {
+        let piece = format!("{piece} ");
+        said.push_str(&piece);
+        writer.push(0, Chunk::text(piece)).unwrap();
+    }
+    let usage = Json::new(r#"{"total":1.0}"#).unwrap();
+    writer.finish(Some(FinishReason::Length), Some(usage.clone())).unwrap();
+    let messages = store.load_raw("chat").unwrap();
+    assert_eq!(messages.len(), 1);
+    let Message { chunks, finish_reason, usage: counts, .. } = &messages[0].message;
+    assert_eq!((chunks, finish_reason, counts), (&vec![Chunk::text(said)], &Some(FinishReason::Length), &Some(usage)));
+    // Far fewer entries than deltas: one a window.
+    assert!(store.describe("chat").unwrap().last_seq < 500);
+}
+
+fn a_live_stream_has_the_same_seqs_on_replay(place: &Place) {
+    let store = place.quick_store();
+    store.append("chat", &[user("a")]).unwrap();
+    let mut tail = store.tail("chat", 0).unwrap();
+    let writing = thread::spawn({
+        let store = store.clone();
+        move || {
+            let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+            for piece in 0..200 {
+                writer.push(piece % 2, Chunk::text("x")).unwrap();
+                if piece % 20 == 0 {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+            writer.finish(None, None).unwrap();
+        }
+    });
+    let mut live = Vec::new();
+    while !matches!(live.last().map(|entry: &Entry| &entry.kind), Some(EntryKind::Finish { .. })) {
+        let entries = tail.next(Duration::from_secs(20)).unwrap();
+        assert!(!entries.is_empty(), "the stream ends without its end");
+        live.extend(entries);
+    }
+    writing.join().unwrap();
+    assert_eq!(live, store.entries_since("chat", 0, usize::MAX).unwrap());
+    assert!(live.iter().map(|entry| entry.seq).eq(1..=live.len() as u64));
+    assert_eq!(live[5..], store.entries_since("chat", 5, usize::MAX).unwrap());
+    assert_eq!(live[live.len() - 3..], store.newest_entries("chat", 3).unwrap());
+    assert!(matches!(store.entries_since("chat", 10_000, usize::MAX), Err(Error::CursorOutOfRange { .. })));
+}
+
+/// The end of an answer says of its id and model what the beginning could not; of all else the caller's word counts. What
+/// is redacted goes from both.
+fn what_the_provider_says_is_stored_with_the_end(place: &Place) {
+    use conversation_store::provider::Event;
+    let store = place.store();
+    let said = |text: &str| Some(text.to_owned());
+    let known = Metadata { model: said("gpt-5"), provider: said("azure"), turn_id: said("t"), ..Metadata::default() };
+    let mut writer = store.begin("chat", Role::Assistant, known.clone()).unwrap();
+    let mut told = Metadata { model: said("gpt-5-2025-08-07"), provider: said("openai"), ..Metadata::default() };
+    told.id = said("chatcmpl-1");
+    told.extra.push("tier", Json::new("1").unwrap());
+    writer.ingest([Event::Begin(told)]).unwrap();
+    assert_eq!(store.load_raw("chat").unwrap()[0].message.metadata.model, known.model);
+    writer.push(0, Chunk::text("a")).unwrap();
+    writer.finish(None, None).unwrap();
+    let stored = store.load_raw("chat").unwrap().remove(0).message.metadata;
+    assert_eq!((stored.model, stored.id), (said("gpt-5-2025-08-07"), said("chatcmpl-1")));
+    assert_eq!((stored.provider, stored.turn_id), (said("azure"), said("t")));
+    assert_eq!(stored.extra.get("tier").map(Json::as_str), Some("1"));
+    store.redact("chat", 0, None).unwrap();
+    let redacted = store.load_raw("chat").unwrap().remove(0).message;
+    assert!(redacted.metadata.extra.is_empty() && redacted.chunks == [Chunk::text("[redacted]")]);
+    assert_eq!(redacted.metadata.id, said("chatcmpl-1"));
+}
+
+fn a_message_is_streaming_complete_or_interrupted(place: &Place) {
+    use MessageState::{Complete, Interrupted, Streaming};
+    let store = place.store();
+    let begin = || store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    let (finished, dropped, streaming) = (begin(), begin(), begin());
+    assert_eq!(states(&store, "chat"), [Streaming; 3]);
+    finished.finish(None, None).unwrap();
+    drop(dropped);
+    assert_eq!(states(&store, "chat"), [Complete, Interrupted, Streaming]);
+    drop(streaming);
+    assert_eq!(states(&store, "chat"), [Complete, Interrupted, Interrupted]);
+}
+
+fn an_earlier_opening_leaves_its_messages_interrupted(place: &Place) {
+    let url = place.url();
+    let store = Store::open(&url).unwrap();
+    let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    writer.push(0, Chunk::text("as far as it came")).unwrap();
+    store.close().unwrap();
+    assert!(matches!(writer.push(0, Chunk::text("!")), Err(Error::Closed)));
+    assert!(matches!(writer.finish(None, None), Err(Error::Closed)));
+    drop(store);
+    if !place.survives() {
+        return;
+    }
+    let store = Store::open(&url).unwrap();
+    assert_eq!(load(&store, "chat"), ["as far as it came"]);
+    assert_eq!(states(&store, "chat"), [MessageState::Interrupted]);
+    assert_eq!(store.append("chat", &[user("a")]).unwrap().message_indexes, [1]);
+}
+
+fn a_delta_that_does_not_fit_changes_nothing(place: &Place) {
+    let store = place.store();
+    let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    writer.push(0, Chunk::text("a")).unwrap();
+    writer.push(1, Chunk::tool_call("call_1", "tool", "{")).unwrap();
+    writer.push(2, Chunk::image("https://example.org/a.png")).unwrap();
+    let misfits = [
+        (0, Chunk::thinking("b")),
+        (1, Chunk::tool_call("call_2", "", "}")),
+        (1, Chunk::tool_call("", "other", "}")),
+        (2, Chunk::image("https://example.org/b.png")),
+    ];
+    for (chunk, misfit) in misfits {
+        assert!(matches!(writer.push(chunk, misfit), Err(Error::InvalidInput(_))));
+    }
+    writer.push(1, Chunk::tool_call("call_1", "tool", "}")).unwrap();
+    writer.finish(None, None).unwrap();
+    let image = Chunk::image("https://example.org/a.png");
+    let expected = [Chunk::text("a"), Chunk::tool_call("call_1", "tool", "{}"), image];
+    assert_eq!(store.load_raw("chat").unwrap()[0].message.chunks, expected);
+}
+
+fn a_tail_is_stopped_from_another_thread(place: &Place) {
+    let store = place.store();
+    store.append("chat", &[user("a")]).unwrap();
+    let mut tail = store.tail("chat", 1).unwrap();
+    let stop = tail.stop_handle();
+    let stopping = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(30));
+        stop.stop();
+    });
+    let begun = Instant::now();
+    assert_eq!(tail.next(Duration::from_secs(60)).unwrap(), []);
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    stopping.join().unwrap();
+    assert_eq!(tail.next(Duration::from_secs(60)).unwrap(), []);
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    assert_eq!(tail.cursor().seq(), 1);
+}
+
+fn a_tail_wakes_for_its_conversation_and_for_its_end(place: &Place) {
+    let store = place.store();
+    store.append("chat", &[user("a")]).unwrap();
+    let mut tail = store.tail("chat", 1).unwrap();
+    let writing = thread::spawn({
+        let store = store.clone();
+        move || {
+            store.append("other", &[user("b")]).unwrap();
+            store.append("chat", &[user("c"), user("d")]).unwrap();
+        }
+    });
+    let entries = tail.next(Duration::from_secs(60)).unwrap();
+    assert_eq!(entries.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [2, 3]);
+    writing.join().unwrap();
+    store.delete("chat").unwrap();
+    assert!(matches!(tail.next(Duration::from_secs(60)), Err(Error::NotFound { .. })));
+}
