@@ -137,7 +137,10 @@ pub enum Error {
     Closed,
     /// The write was cut off before its outcome was known: it may be there or not. Open the store again and repeat the call
     /// with the same idempotency key: it is then answered once.
-    #[error("whether the write succeeded is not known: {cause}")]
+    #[error(
+        "whether the write succeeded is not known: {cause}; open the store again, then repeat the call with the same \
+         idempotency key"
+    )]
     OutcomeUnknown {
         /// What went wrong.
         cause: String,

@@ -114,7 +114,7 @@ fn assert_there_or_told(store: &Store, acknowledged: &HashMap<String, u64>) {
 }
 
 fn is_full(error: &Error) -> bool {
-    matches!(error, Error::Poisoned { cause } if cause.contains("No space left on device"))
+    matches!(error, Error::Poisoned { cause } | Error::OutcomeUnknown { cause } if cause.contains("No space left on device"))
 }
 
 fn becomes_full_and_has_room_again() {

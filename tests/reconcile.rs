@@ -34,11 +34,6 @@ fn chunk() -> impl Strategy<Value = Chunk> {
     ]
 }
 
-fn stored(index: u64, state: MessageState, message: Message) -> StoredMessage {
-    let count = u32::try_from(message.chunks.len()).unwrap();
-    StoredMessage { index, state, first_seq: 0, last_seq: 0, chunk_indexes: (0..count).collect(), message }
-}
-
 fn history() -> impl Strategy<Value = Vec<StoredMessage>> {
     let reason = prop::option::of(prop::sample::select(vec![
         FinishReason::Stop,
@@ -59,7 +54,7 @@ fn history() -> impl Strategy<Value = Vec<StoredMessage>> {
     ];
     vec((role, vec(chunk(), 0..4), reason, state), 0..8).prop_map(|messages| {
         let message = |(index, (role, chunks, finish_reason, state)): (u64, (Role, Vec<Chunk>, _, _))| {
-            stored(index, state, Message { finish_reason, ..Message::new(role, chunks) })
+            StoredMessage::new(index, state, Message { finish_reason, ..Message::new(role, chunks) })
         };
         (0..).zip(messages).map(message).collect()
     })
@@ -93,7 +88,7 @@ fn clean_history() -> impl Strategy<Value = Vec<StoredMessage>> {
             messages.extend([Message::user("c"), Message::assistant(calls(3))]);
             messages.extend((0..answered).map(|at| Message::tool(format!("call_{at}"), "42")));
         }
-        (0..).zip(messages).map(|(index, message)| stored(index, MessageState::Complete, message)).collect()
+        (0..).zip(messages).map(|(index, message)| StoredMessage::new(index, MessageState::Complete, message)).collect()
     })
 }
 

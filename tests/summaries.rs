@@ -56,11 +56,7 @@ fn a_window_keeps_the_summary() {
 
 /// The conversation with a summary of its messages up to the one at this place.
 fn compacted(messages: &[StoredMessage], at: usize) -> Conversation {
-    let summary = messages.get(at % messages.len().max(1)).map(|last| Summary {
-        seq: 100,
-        through: last.index,
-        text: SUMMARY.to_owned(),
-    });
+    let summary = messages.get(at % messages.len().max(1)).map(|last| Summary::new(100, last.index, SUMMARY));
     Conversation::new(messages.to_vec()).with_summary(summary)
 }
 

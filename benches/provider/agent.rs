@@ -32,8 +32,9 @@ pub(crate) fn conversation(target: Target, turns: usize, words: Words) -> Vec<St
     }
     let stored = messages.into_iter().enumerate().map(|(at, message)| {
         let (index, seq) = (at as u64, at as u64 + 1);
-        let chunk_indexes = (0..).take(message.chunks.len()).collect();
-        StoredMessage { index, state: MessageState::Complete, first_seq: seq, last_seq: seq, chunk_indexes, message }
+        let mut stored = StoredMessage::new(index, MessageState::Complete, message);
+        (stored.first_seq, stored.last_seq) = (seq, seq);
+        stored
     });
     stored.collect()
 }

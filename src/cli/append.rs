@@ -115,14 +115,18 @@ struct Append<'a> {
 
 impl<'a> Append<'a> {
     fn new(args: &'a Args, location: &Location) -> Result<Self, Failure> {
-        let (store, name) = (location.create()?, Name::from(&args.conversation));
+        let (store, name) = (location.create()?, location.name(&args.conversation));
         Ok(Self { store, name, expected: expected(args.expect), key: args.key.as_deref(), appends: 0 })
     }
 
     /// The next message.
     fn read(&self, lines: &mut Lines) -> Result<Option<Message>, Failure> {
         let Some(line) = lines.next()? else { return Ok(None) };
-        match line.conversation.map(Name::from) {
+        let owned = |name: String| match self.name.owner() {
+            Some(owner) => Name::from(name).with_owner(owner),
+            None => Name::from(name),
+        };
+        match line.conversation.map(owned) {
             Some(other) if other.id() != self.name.id() => Err(Failure::usage(format!(
                 "{}:1: conversation: expected {}, or none; found {other}",
                 lines.place(),

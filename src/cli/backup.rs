@@ -1,8 +1,5 @@
 use std::path::PathBuf;
 
-use conversation_store::BackupSummary;
-use serde::Serialize;
-
 use super::failure::{Exit, Outcome};
 use super::output::Output;
 use super::progress::Progress;
@@ -25,20 +22,13 @@ pub(super) struct Args {
     file: PathBuf,
 }
 
-#[derive(Serialize)]
-pub(super) struct Shown {
-    pub(super) conversations: u64,
-    pub(super) bytes: u64,
-}
-
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let store = location.read()?;
     let progress = Progress::conversations();
-    let BackupSummary { conversations, bytes, .. } =
-        store.backup(&args.file, |done, all| progress.set_of(done, all))?;
+    let summary = store.backup(&args.file, |done, all| progress.set_of(done, all))?;
     drop(progress);
-    output.result(&Shown { conversations, bytes }, || {
-        format!("{} in {}", text::count(conversations, "conversation"), text::count(bytes, "byte"))
+    output.result(&summary, || {
+        format!("{} in {}", text::count(summary.conversations, "conversation"), text::count(summary.bytes, "byte"))
     })?;
     Ok(Exit::Done)
 }

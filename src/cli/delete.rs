@@ -34,7 +34,7 @@ struct Shown<'a> {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let (store, name) = (location.open()?, Name::from(&args.conversation));
+    let (store, name) = (location.open()?, location.name(&args.conversation));
     let item = store.describe(&name)?;
     if !confirm(args.yes, &question(&name, &item))? {
         return Err(Failure::failed("nothing was deleted"));

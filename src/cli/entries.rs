@@ -1,4 +1,3 @@
-use conversation_store::model::Name;
 use conversation_store::{Entry, EntryKind};
 
 use super::failure::{Exit, Failure, Outcome};
@@ -30,7 +29,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let (store, name) = (location.read()?, Name::from(&args.conversation));
+    let (store, name) = (location.read()?, location.name(&args.conversation));
     let last_seq = store.describe(&name)?.last_seq;
     if args.since > last_seq {
         return Err(Failure::failed(format!(

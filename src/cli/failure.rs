@@ -80,7 +80,7 @@ impl Serialize for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let failure = match &error {
-            Error::InvalidInput(_) | Error::LimitExceeded { .. } => Self::usage(error.to_string()),
+            Error::InvalidInput(_) | Error::LimitExceeded { .. } | Error::ReadOnly => Self::usage(error.to_string()),
             _ => Self::failed(error.to_string()),
         };
         match hint(&error) {
@@ -99,6 +99,15 @@ const fn hint(error: &Error) -> Option<&'static str> {
         }
         Error::KeyReused { .. } => Some("a repeated append needs the same content; give new content a new key"),
         Error::MessageClosed { .. } => Some("append a new message"),
+        Error::BeingWritten { .. } => {
+            Some("the process that writes it has to finish it; `convo unfinished` shows such messages")
+        }
+        Error::SharedByForks { .. } => Some("`convo list` shows the forks; `convo delete` removes them"),
+        Error::CursorOutOfRange { .. } | Error::StaleCursor { .. } => {
+            Some("--since 0 begins anew; is it the same conversation, and the same store?")
+        }
+        Error::ReadOnly => Some("a backup is only read: `convo restore` makes a store of it"),
+        Error::OutcomeUnknown { .. } => Some("`convo show CONVERSATION` shows whether it is there"),
         Error::Corrupt { .. } => Some("`convo verify` shows what else is damaged; the rest can still be read"),
         Error::WentBack { .. } => Some("`convo verify` shows what is left: restore a backup, or go on with that"),
         Error::NothingToSend(_) => Some("`convo show CONVERSATION --raw` shows what is stored"),

@@ -1,5 +1,3 @@
-use conversation_store::model::Name;
-
 use super::failure::{Exit, Failure, Outcome};
 use super::output::Output;
 use super::{Location, text};
@@ -25,7 +23,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let store = location.read()?;
     let items = match &args.r#in {
-        Some(name) => store.find_item(Name::from(name), &args.item_id)?.into_iter().collect(),
+        Some(name) => store.find_item(location.name(name), &args.item_id)?.into_iter().collect(),
         None => store.find_item_everywhere(&args.item_id)?,
     };
     for item in &items {

@@ -34,8 +34,8 @@ struct Shown<'a> {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let child = args.name.as_ref().map_or_else(|| Name::from(ConversationId::new()), Name::from);
-    location.open()?.fork_to(Name::from(&args.conversation), args.at, &child)?;
+    let child = args.name.as_ref().map_or_else(|| Name::from(ConversationId::new()), |name| location.name(name));
+    location.open()?.fork_to(location.name(&args.conversation), args.at, &child)?;
     let shown = Shown { conversation: child.id().to_string(), key: child.key() };
     output.result(&shown, || shown.conversation.clone())?;
     Ok(Exit::Done)

@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     let mut input = Input::open(&args.file)?;
     let mut ingest = Ingest {
         store: location.create()?,
-        name: Name::from(&args.conversation),
+        name: location.name(&args.conversation),
         provider: args.provider.clone(),
         writer: None,
         failure: None,

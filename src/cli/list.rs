@@ -10,18 +10,16 @@ Examples:
   convo list
   convo list --title cache --limit 5
   convo list --tag work
+  convo list --owner ada
   convo list --json | jq -r .conversation
 
-Newest activity first. Where there are more, the cursor for --after is told on stderr; in JSON it is the last line:
+The conversations of --owner, else those that have no owner. Newest activity first. Where there are more, the cursor for --after is told on stderr; in JSON it is the last line:
 {\"next\": CURSOR}.";
 
 /// List the conversations, newest activity first
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Whose conversations: those that were made with this owner [default: those without an owner]
-    #[arg(long, default_value = "", hide_default_value = true)]
-    owner: String,
     /// Conversations at most
     #[arg(long, default_value_t = 50)]
     limit: usize,
@@ -38,11 +36,11 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct Next {
-    next: String,
+    next: ListCursor,
 }
 
 pub(super) fn run(args: Args, location: &Location, output: &mut Output) -> Outcome {
-    let mut query = ListQuery::new().with_owner(args.owner).with_limit(args.limit);
+    let mut query = ListQuery::new().with_owner(location.owner().unwrap_or_default()).with_limit(args.limit);
     (query.after, query.title, query.tags) = (args.after, args.title, args.tag);
     let page = location.read()?.list(&query)?;
     if output.is_text() {
@@ -52,11 +50,14 @@ pub(super) fn run(args: Args, location: &Location, output: &mut Output) -> Outco
             output.json(item)?;
         }
     }
+    for problem in &page.unreadable {
+        output::warn(&format!("{problem}: `convo verify` shows more"));
+    }
     if let Some(next) = page.next {
         if output.is_text() {
             output::note(&format!("there are more: --after {next}"));
         } else {
-            output.json(&Next { next: next.to_string() })?;
+            output.json(&Next { next })?;
         }
     }
     Ok(Exit::Done)

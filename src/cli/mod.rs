@@ -15,12 +15,14 @@ mod fork;
 mod ingest;
 mod lines;
 mod list;
+mod metadata;
 mod next;
 mod output;
 mod progress;
 mod prompt;
 mod receipt;
 mod redact;
+mod remove;
 mod repair;
 mod replay;
 mod request;
@@ -30,12 +32,15 @@ mod show;
 mod summarize;
 mod tag;
 mod text;
+mod title;
 mod tools;
+mod unfinished;
 mod verify;
 
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use conversation_store::model::Name;
 use conversation_store::{Error, Health, Store, StoreOptions};
 
 use failure::{Exit, Failure, Outcome};
@@ -77,8 +82,12 @@ struct Global {
         display_order = 100
     )]
     store: String,
+    /// Whose conversations are meant: a key names another conversation for each owner. Without it a key names one that has
+    /// no owner, and a UUID anybody's
+    #[arg(long, global = true, value_name = "OWNER", display_order = 101)]
+    owner: Option<String>,
     /// Print JSON, also on a terminal
-    #[arg(long, global = true, display_order = 101)]
+    #[arg(long, global = true, display_order = 102)]
     json: bool,
 }
 
@@ -93,10 +102,14 @@ enum Command {
     Next(next::Args),
     List(list::Args),
     Find(find::Args),
+    Unfinished(unfinished::Args),
     Fork(fork::Args),
     Rewind(rewind::Args),
     Summarize(summarize::Args),
+    Title(title::Args),
     Tag(tag::Args),
+    Metadata(metadata::Args),
+    Remove(remove::Args),
     Redact(redact::Args),
     Delete(delete::Args),
     Verify(verify::Args),
@@ -105,11 +118,22 @@ enum Command {
     Bench(bench::Args),
     Check(check::Args),
     Repair(repair::Args),
+    /// The name that `summarize` had
+    #[command(hide = true, disable_help_flag = true)]
+    Compact(Former),
+}
+
+/// Whatever a command was given that has another name now.
+#[derive(Debug, Args)]
+struct Former {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _arguments: Vec<String>,
 }
 
 /// Where the commands find their store.
 struct Location {
     url: String,
+    owner: Option<String>,
 }
 
 /// Runs the program.
@@ -123,7 +147,7 @@ pub(crate) fn run() -> ExitCode {
         }
     };
     let mut output = Output::new(global.json);
-    let outcome = command.run(&Location { url: global.store }, &mut output);
+    let outcome = command.run(&Location { url: global.store, owner: global.owner }, &mut output);
     let flushed = output.flush();
     match outcome.and_then(|exit| flushed.map(|()| exit)) {
         Ok(exit) => exit.into(),
@@ -152,6 +176,12 @@ impl Command {
             Self::Summarize(args) => summarize::run(&args, location, output),
             Self::Tag(args) => tag::run(&args, location, output),
             Self::Find(args) => find::run(&args, location, output),
+            Self::Unfinished(args) => unfinished::run(&args, location, output),
+            Self::Title(args) => title::run(&args, location, output),
+            Self::Metadata(args) => metadata::run(&args, location, output),
+            Self::Remove(args) => remove::run(&args, location, output),
+            Self::Compact(_) => Err(Failure::usage("`convo compact` is called `convo summarize` now")
+                .with_hint("`convo summarize --help` shows its arguments")),
             Self::Redact(args) => redact::run(&args, location, output),
             Self::Delete(args) => delete::run(&args, location, output),
             Self::Verify(args) => verify::run(&args, location, output),
@@ -212,6 +242,20 @@ impl Location {
 
     fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Whose conversations are meant.
+    fn owner(&self) -> Option<&str> {
+        self.owner.as_deref()
+    }
+
+    /// The conversation that the caller names.
+    fn name(&self, conversation: &str) -> Name {
+        let name = Name::from(conversation);
+        match &self.owner {
+            Some(owner) => name.with_owner(owner),
+            None => name,
+        }
     }
 
     fn not_opened(&self, error: Error) -> Failure {

@@ -1,6 +1,4 @@
-use conversation_store::model::{Json, Name};
-use conversation_store::{NextStep, PendingCall, next_step};
-use serde::Serialize;
+use conversation_store::{NextStep, next_step};
 
 use super::failure::{Exit, Outcome};
 use super::output::{BOLD, DIM, Output};
@@ -23,41 +21,12 @@ pub(super) struct Args {
     conversation: String,
 }
 
-#[derive(Serialize)]
-struct Shown<'a> {
-    step: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    calls: Option<Vec<Call<'a>>>,
-}
-
-#[derive(Serialize)]
-struct Call<'a> {
-    kind: &'static str,
-    message_index: u64,
-    tool_call_id: &'a str,
-    name: &'a str,
-    arguments: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    item: Option<&'a Json>,
-}
-
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let conversation = location.read()?.load(Name::from(&args.conversation))?;
+    let conversation = location.read()?.load(location.name(&args.conversation))?;
     output.report(None, conversation.report());
     let step = next_step(&conversation);
-    let calls = match &step {
-        NextStep::RunTools(calls) => Some(calls.iter().map(Call::from).collect()),
-        _ => None,
-    };
-    output.result(&Shown { step: step.name(), calls }, || text(&step))?;
+    output.result(&step, || text(&step))?;
     Ok(Exit::Done)
-}
-
-impl<'a> From<&'a PendingCall> for Call<'a> {
-    fn from(call: &'a PendingCall) -> Self {
-        let PendingCall { kind, message_index, tool_call_id, name, arguments, raw, .. } = call;
-        Self { kind: kind.name(), message_index: *message_index, tool_call_id, name, arguments, item: raw.as_ref() }
-    }
 }
 
 fn text(step: &NextStep) -> String {
@@ -74,19 +43,20 @@ fn text(step: &NextStep) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use conversation_store::Store;
     use conversation_store::model::{Chunk, Message};
 
+    use super::*;
+
     #[test]
-    fn people_read_the_step_and_its_calls() -> conversation_store::Result<()> {
+    fn people_read_the_step_and_its_calls() {
+        let store = Store::open("memory:").unwrap();
         let plain = |step| anstream::adapter::strip_str(&text(&step)).to_string();
-        assert_eq!(plain(NextStep::AwaitUser), "await user\n");
-        let call = |name: &str, id: &str| Chunk::tool_call(id, name, "{\"a\":1}");
-        let store = Store::open("memory:")?;
-        store.append("chat", &[Message::assistant([call("ls", "call_1"), call("rm", "\u{7}")])])?;
+        store.append("done", &[Message::assistant([Chunk::text("Done.")])]).unwrap();
+        assert_eq!(plain(next_step(&store.load("done").unwrap())), "await user\n");
+        let call = |name, id| Chunk::tool_call(id, name, "{\"a\":1}");
+        store.append("chat", &[Message::assistant([call("ls", "call_1"), call("rm", "\u{7}")])]).unwrap();
         let wanted = "run tools\n  ls call_1\n    {\"a\":1}\n  rm \\u{7}\n    {\"a\":1}\n";
-        assert_eq!(plain(next_step(&store.load("chat")?)), wanted);
-        Ok(())
+        assert_eq!(plain(next_step(&store.load("chat").unwrap())), wanted);
     }
 }

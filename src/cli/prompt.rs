@@ -102,7 +102,7 @@ pub(super) struct Shown {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let renderer = args.rendering.prepare()?;
-    renderer.render(&location.read()?, &Name::from(&args.conversation))?.print(output)
+    renderer.render(&location.read()?, &location.name(&args.conversation))?.print(output)
 }
 
 fn known_wires() -> String {

@@ -7,29 +7,18 @@ use serde::Serialize;
 use super::failure::Failure;
 use super::output::{DIM, Output};
 
+/// A receipt, with the key that the caller used.
 #[derive(Serialize)]
 struct Shown<'a> {
-    conversation: String,
+    #[serde(flatten)]
+    receipt: &'a Receipt,
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<&'a str>,
-    first_seq: u64,
-    last_seq: u64,
-    message_indexes: &'a [u64],
-    durable: bool,
-    duplicate: bool,
 }
 
 /// Prints a receipt.
 pub(super) fn print(name: &Name, receipt: &Receipt, output: &mut Output) -> Result<(), Failure> {
-    let shown = Shown {
-        conversation: receipt.conversation.to_string(),
-        key: name.key(),
-        first_seq: receipt.first_seq,
-        last_seq: receipt.last_seq,
-        message_indexes: &receipt.message_indexes,
-        durable: receipt.durable,
-        duplicate: receipt.duplicate,
-    };
+    let shown = Shown { receipt, key: name.key() };
     output.result(&shown, || text(receipt))
 }
 

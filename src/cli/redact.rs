@@ -1,4 +1,3 @@
-use conversation_store::model::Name;
 use serde::Serialize;
 
 use super::confirm::confirm;
@@ -46,7 +45,7 @@ struct Shown<'a> {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let (store, name) = (location.open()?, Name::from(&args.conversation));
+    let (store, name) = (location.open()?, location.name(&args.conversation));
     let chunk = args.chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
     let what = format!("{chunk}message {} of {}", args.index, text::printable(&name.to_string()));
     if !confirm(args.yes, &format!("Erase {what} for good?"))? {

@@ -1,8 +1,7 @@
 use std::path::PathBuf;
 
-use conversation_store::{BackupSummary, Store};
+use conversation_store::Store;
 
-use super::backup::Shown;
 use super::failure::{Exit, Outcome};
 use super::output::Output;
 use super::progress::Progress;
@@ -26,11 +25,10 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let progress = Progress::bytes(Some(0));
-    let BackupSummary { conversations, bytes, .. } =
-        Store::restore(&args.file, location.url(), |done, all| progress.set_of(done, all))?;
+    let summary = Store::restore(&args.file, location.url(), |done, all| progress.set_of(done, all))?;
     drop(progress);
-    output.result(&Shown { conversations, bytes }, || {
-        format!("{} from {}", text::count(conversations, "conversation"), text::count(bytes, "byte"))
+    output.result(&summary, || {
+        format!("{} from {}", text::count(summary.conversations, "conversation"), text::count(summary.bytes, "byte"))
     })?;
     Ok(Exit::Done)
 }

@@ -1,5 +1,3 @@
-use conversation_store::model::Name;
-
 use super::failure::{Exit, Outcome};
 use super::output::Output;
 use super::{Location, receipt};
@@ -21,7 +19,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let name = Name::from(&args.conversation);
+    let name = location.name(&args.conversation);
     let receipt = location.open()?.rewind(&name, args.index)?;
     receipt::print(&name, &receipt, output)?;
     Ok(Exit::Done)

@@ -1,7 +1,5 @@
 use std::path::PathBuf;
 
-use conversation_store::model::Name;
-
 use super::failure::{Exit, Outcome};
 use super::lines::Input;
 use super::output::Output;
@@ -30,7 +28,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let name = Name::from(&args.conversation);
+    let name = location.name(&args.conversation);
     let summary = Input::open(&args.summary)?.read_text()?;
     let receipt = location.open()?.summarize(&name, args.through, summary.trim_end())?;
     receipt::print(&name, &receipt, output)?;

@@ -1,4 +1,3 @@
-use conversation_store::model::Name;
 use serde::Serialize;
 
 use super::failure::{Exit, Outcome};
@@ -34,7 +33,7 @@ struct Shown<'a> {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let name = Name::from(&args.conversation);
+    let name = location.name(&args.conversation);
     let (add, remove): (Vec<&str>, Vec<&str>) =
         (args.tags.iter().map(String::as_str).collect(), args.remove.iter().map(String::as_str).collect());
     let tags = if args.tags.is_empty() && args.remove.is_empty() {

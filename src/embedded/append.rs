@@ -4,25 +4,11 @@ use super::core::Core;
 use super::place::{Draft, Placed};
 use super::state::{Pending, State};
 use super::sync::MutexGuard;
-use crate::error::{Error, Result};
-use crate::log::limits::{check_append, check_key, check_messages, check_name};
-use crate::log::{AppendOptions, Durability, ExpectedHead, Receipt};
+use crate::error::Result;
+use crate::log::terms::{self, Key, Terms};
+use crate::log::{AppendOptions, Durability, Receipt};
 use crate::model::{ConversationId, Message, Name};
-use crate::record::{self, Body, Head, key};
-
-/// What an append is taken under.
-pub(super) struct Terms<'a> {
-    expected: ExpectedHead,
-    durability: Durability,
-    key: Option<Key<'a>>,
-}
-
-/// An idempotency key, and what it stands for.
-struct Key<'a> {
-    key: &'a str,
-    digest: [u8; 16],
-    content_digest: [u8; 16],
-}
+use crate::record::{self, key};
 
 /// What becomes of an append.
 pub(super) enum Admission<'a> {
@@ -32,24 +18,9 @@ pub(super) enum Admission<'a> {
     Duplicate(Receipt),
 }
 
-impl<'a> Terms<'a> {
-    /// `content`: what the idempotency key stands for.
-    pub(super) fn new(options: &'a AppendOptions, durability: Durability, content: &[u8]) -> Result<Self> {
-        let key = options.idempotency_key.as_deref().map(|key| {
-            check_name("an idempotency key", key)?;
-            Ok::<_, Error>(Key { key, digest: record::digest(key.as_bytes()), content_digest: record::digest(content) })
-        });
-        Ok(Self { expected: options.expected, durability, key: key.transpose()? })
-    }
-}
-
 impl Core {
     pub(crate) fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
-        check_key(name)?;
-        let content = check_messages(messages)?;
-        let body = Body::messages(messages, content)?;
-        check_append(body.len())?;
-        let terms = Terms::new(options, options.durability, body.content())?;
+        let (body, terms) = terms::append(name, messages, options)?;
         let id = name.id();
         let _pin = self.pin(id)?;
         let mut state = match self.admit(name, &terms)? {
@@ -66,20 +37,18 @@ impl Core {
     pub(super) fn admit(&self, name: &Name, terms: &Terms<'_>) -> Result<Admission<'_>> {
         let id = name.id();
         let mut state = self.writable(id, terms.durability)?;
-        if let Some(Key { key, digest, content_digest }) = &terms.key {
-            let (receipt, locked) = self.find_receipt(id, digest, terms.durability, state)?;
+        if let Some(key) = &terms.key {
+            let (receipt, locked) = self.find_receipt(id, &key.digest, terms.durability, state)?;
             state = locked;
             if let Some(receipt) = receipt {
-                if ![*content_digest, record::FORGOTTEN].contains(&receipt.content_digest) {
-                    return Err(Error::KeyReused { conversation: name.clone(), key: (*key).to_owned() });
-                }
+                key.check_content(name, &receipt)?;
                 return self.repeat(id, receipt, terms.durability, state).map(Admission::Duplicate);
             }
         }
         let slot = state.slot(id);
         slot.check_owner(name)?;
         slot.check_free(name)?;
-        check_expected(name, terms.expected, slot.queued.as_deref())?;
+        terms.check_expected(name, slot.queued.as_deref())?;
         Ok(Admission::New(state))
     }
 
@@ -153,18 +122,4 @@ pub(super) fn note_key(state: &mut State, terms: &Terms<'_>, placed: &mut Placed
     placed.pending.receipt = Some(*digest);
     state.slot(conversation).receipts.insert(*digest, receipt);
     Ok(())
-}
-
-fn check_expected(name: &Name, expected: ExpectedHead, head: Option<&Head>) -> Result<()> {
-    let actual = head.map_or(0, |head| head.next_seq - 1);
-    let conversation = || name.clone();
-    match expected {
-        ExpectedHead::NewConversation if head.is_some() => {
-            Err(Error::NameTaken { conversation: conversation(), actual })
-        }
-        ExpectedHead::At(seq) if seq != actual => {
-            Err(Error::StaleHead { conversation: conversation(), expected: seq, actual })
-        }
-        ExpectedHead::Any | ExpectedHead::NewConversation | ExpectedHead::At(_) => Ok(()),
-    }
 }

@@ -38,6 +38,7 @@ impl Core {
         loop {
             let mut state = self.gather();
             let mut batch = state.take();
+            let begun = batch.len();
             let last = state.commit;
             drop(state);
             let start = sync::now();
@@ -46,23 +47,17 @@ impl Core {
             let mut state = self.lock();
             state.crowd = batch.iter().chain(&state.queue).filter(|pending| pending.waiter.is_some()).count();
             state.patience = (taken / 4).min(PATIENCE);
-            let signal = match &result {
+            match &result {
                 Ok(commit) => {
                     state.commit = *commit;
                     state.publish(&mut batch);
-                    Signal::Done
                 }
-                Err(error) => {
-                    batch = state.fail(batch, error.to_string());
-                    Signal::Failed
-                }
-            };
-            let own_is_done = batch
-                .iter()
-                .filter_map(|pending| pending.waiter.as_deref())
-                .any(|waiter| own.is_some_and(|own| std::ptr::eq(own, waiter)));
+                Err(error) => batch = state.fail(batch, error.to_string()),
+            }
+            let is_own = |waiter: &Waiter| own.is_some_and(|own| std::ptr::eq(own, waiter));
+            let own_at = batch.iter().position(|pending| pending.waiter.as_deref().is_some_and(is_own));
             let next = state.queue.iter().find_map(|pending| pending.waiter.clone());
-            let stop = own.is_none() || own_is_done || state.queue.is_empty();
+            let stop = own.is_none() || own_at.is_some() || state.queue.is_empty();
             if stop {
                 state.led = next.is_some();
             }
@@ -79,10 +74,13 @@ impl Core {
             if late || held_back {
                 self.ticker.hurry();
             }
-            for waiter in batch.iter().filter_map(|pending| pending.waiter.as_deref()) {
-                if !own.is_some_and(|own| std::ptr::eq(own, waiter)) {
-                    waiter.tell(signal);
-                }
+            for (at, pending) in batch.iter().enumerate() {
+                let Some(waiter) = pending.waiter.as_deref().filter(|waiter| !is_own(waiter)) else { continue };
+                waiter.tell(match &result {
+                    Ok(_) => Signal::Done,
+                    Err(_) if at < begun => Signal::Unknown,
+                    Err(_) => Signal::Failed,
+                });
             }
             if waiting {
                 self.room.notify_all();
@@ -92,7 +90,10 @@ impl Core {
             }
             woken.into_iter().for_each(Waker::wake);
             if stop {
-                return result.map(|_| ()).map_err(|error| Error::Poisoned { cause: error.to_string() });
+                return result.map(|_| ()).map_err(|error| match (error.to_string(), own_at) {
+                    (cause, Some(at)) if at < begun => Error::OutcomeUnknown { cause },
+                    (cause, _) => Error::Poisoned { cause },
+                });
             }
         }
     }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::core::Core;
 use super::lineage::point_of;
-use super::names::Names;
 use super::place::index_ops;
 use super::segments::{Segment, segment_of};
 use super::state::{Pending, Unsealed};
 use crate::error::{Error, Result};
 use crate::log::Durability;
 use crate::log::limits::check_key;
+use crate::log::names::Names;
+use crate::log::reading::Hide;
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Head, Header, Line, Origin, Parent, TitleSource, key};
 
@@ -31,7 +32,7 @@ impl Core {
         let at_seq = at_seq.unwrap_or(last);
         if at_seq > last {
             return Err(Error::NotFound {
-                what: format!("seq {at_seq} in conversation {parent}, whose last is {last}"),
+                what: format!("seq {at_seq} in conversation {parent}, whose last is {last},"),
             });
         }
         if child.id() == parent_id {
@@ -126,6 +127,35 @@ impl Core {
         Ok((shared, past))
     }
 
+    /// The last rewind or removal at or before `at_seq`.
+    fn last_hide_at(&self, segments: &[Segment], head: &Head, at_seq: u64) -> Result<u64> {
+        let mut last = head.last_hide;
+        while last > at_seq {
+            last = self.hide_at(segments, last)?.previous();
+        }
+        Ok(last)
+    }
+
+    fn hide_at(&self, segments: &[Segment], seq: u64) -> Result<Hide> {
+        let mut found = None;
+        self.record_at(segments, seq, &mut |record| {
+            for line in record.lines() {
+                match line? {
+                    (at, Line::Rewind(rewind)) if at == seq => found = Some(Hide::Rewind(rewind)),
+                    (at, Line::Remove(remove)) if at == seq => found = Some(Hide::Remove(remove)),
+                    _ => {}
+                }
+            }
+            Ok(())
+        })?;
+        // A chain that does not go back would never end.
+        found.filter(|hide| hide.previous() < seq).ok_or_else(|| Error::Corrupt {
+            conversation: segments.last().map(|segment| segment.conversation),
+            seq: Some(seq),
+            detail: "a rewind or a removal is expected here".to_owned(),
+        })
+    }
+
     /// The last meta entry at or before `at_seq`.
     fn last_meta_at(&self, segments: &[Segment], head: &Head, at_seq: u64) -> Result<u64> {
         let mut last = head.last_meta;
@@ -171,6 +201,10 @@ impl Core {
             next = next.or(Some(record.header.next_message_index));
             Ok(())
         })?;
-        next.ok_or_else(|| Error::NotFound { what: format!("seq {at_seq}") })
+        next.ok_or_else(|| Error::Corrupt {
+            conversation: segments.last().map(|segment| segment.conversation),
+            seq: Some(at_seq),
+            detail: "the record that should be here is missing".to_owned(),
+        })
     }
 }

@@ -19,6 +19,11 @@ pub(super) struct Frozen<'a> {
 }
 
 impl Frozen<'_> {
+    /// Its head, whoever owns it.
+    pub(super) fn any_head(&self) -> Option<&Head> {
+        self.head.as_deref()
+    }
+
     /// Its head, if there is such a conversation.
     pub(super) fn head(&self, name: &Name) -> Result<Arc<Head>> {
         let head = self.head.clone().filter(|head| name.allows(&head.owner));

@@ -102,11 +102,14 @@ impl Core {
         match waiter.wait() {
             Signal::Done => Ok(()),
             Signal::Lead => self.lead(Some(waiter)),
-            Signal::Failed => {
-                let cause = self.lock().poisoned.clone().unwrap_or_default();
-                Err(Error::Poisoned { cause })
-            }
+            Signal::Unknown => Err(Error::OutcomeUnknown { cause: self.cause() }),
+            Signal::Failed => Err(Error::Poisoned { cause: self.cause() }),
         }
+    }
+
+    /// What ended writing.
+    fn cause(&self) -> String {
+        self.lock().poisoned.clone().unwrap_or_default()
     }
 
     /// Returns once all that is queued is durable.

@@ -6,7 +6,6 @@ use super::core::Core;
 use super::segments::Segment;
 use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
-use crate::history::{Grouped, Grouper};
 pub(crate) use crate::log::Reading as Item;
 use crate::log::{View, Visit};
 use crate::model::ConversationId;
@@ -132,21 +131,6 @@ impl Core {
             ControlFlow::Break(())
         })?;
         result
-    }
-
-    /// All messages, grouped, and what could not be read.
-    pub(super) fn group(&self, id: ConversationId, head: &Head) -> Result<Grouped> {
-        let segments = self.segments(id, head)?;
-        let mut grouper = Grouper::new(self.epoch, Vec::new(), 0);
-        self.read(id, &segments, 1..=head.next_seq - 1, Order::Ascending, &mut |item| {
-            match item {
-                Item::Record { record, last, own } => grouper.push(record, last, own),
-                Item::Damaged(error) => grouper.damaged(error),
-                Item::Stray(_) => {}
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(grouper.finish())
     }
 
     /// What readers may see of a conversation now: what is written later belongs to a later moment, and perhaps to another

@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 
 use super::core::{COMMIT, Core};
 use super::heads::{Standing, damage_of};
-use super::names::Names;
 use super::place::index_keys;
 use super::read::Item;
 use super::segments::Segment;
 use crate::embedded::engine::{Batch, Directory, Order};
 use crate::error::Result;
+use crate::log::names::Names;
 use crate::model::ConversationId;
 use crate::record::{self, Commit, Head, Line, Record, TitleSource, key};
 
@@ -88,6 +88,18 @@ impl Core {
         let mut head = first_head(origin, None);
         self.give_names(id, &mut head, Names::default(), through)?;
         Ok(head)
+    }
+
+    /// Title and tags as the entries of these segments give them, as far as they can be read.
+    pub(super) fn names(&self, id: ConversationId, segments: &[Segment], last: u64) -> Result<Names> {
+        let mut names = Names::default();
+        self.read(id, segments, 1..=last, Order::Ascending, &mut |item| {
+            if let Item::Record { record, last, .. } = item {
+                names.read(record, last);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(names)
     }
 
     /// `own`: what its own records give.

@@ -1,13 +1,14 @@
 //! Forgetting: the only write that changes what was written.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
 use super::core::Core;
+use super::frozen::Frozen;
 use super::heads::damage_of;
 use super::read::Item;
-use super::segments::owner;
+use super::segments::{Segment, owner, segment_of};
 use super::state::Pending;
 use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
@@ -33,15 +34,20 @@ impl Core {
         let frozen = self.freeze(id)?;
         let head = frozen.head(name)?;
         frozen.check_written(name, message..=message)?;
-        let Found { mut ops, seqs, owners, first_seq, summaries, unread } = self.rewrite(id, &head, message, chunk)?;
-        if ops.is_empty() {
+        let segments = self.segments(id, &head)?;
+        let mut rewriting = Rewriting { message, chunk, ..Rewriting::default() };
+        self.rewrite(id, &segments, 1..=head.next_seq - 1, &mut rewriting)?;
+        if rewriting.ops.is_empty() {
             let what = chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
             let missing = Error::NotFound { what: format!("{what}message {message} in conversation {name}") };
-            return Err(unread.map_or(missing, |error| unreached(error, message)));
+            return Err(rewriting.unread.map_or(missing, |error| unreached(error, message)));
         }
-        for owner in owners.iter().filter(|owner| **owner != id) {
-            self.check_written(*owner, name, message)?;
-        }
+        let shared = segment_of(&segments, rewriting.first_seq).filter(|segment| segment.conversation != id);
+        let rest = match shared.filter(|_| rewriting.progress != Progress::Whole) {
+            Some(segment) => self.rewrite_rest(name, segment, &mut rewriting)?,
+            None => None,
+        };
+        let Rewriting { mut ops, seqs, owners, first_seq, summaries, unread, .. } = rewriting;
         for owner in &owners {
             self.forget_digests(*owner, &seqs, &mut ops)?;
         }
@@ -50,7 +56,7 @@ impl Core {
         self.forget_titles(&family, message)?;
         let body = Body::redaction(Redact { message, chunk })?;
         let receipt = self.write_control(&frozen, name, body, ops, |head| forget_title(head, message))?;
-        drop(frozen);
+        drop((frozen, rest));
         // One may have been made of the text meanwhile.
         self.forget_titles(&family, message)?;
         match unread {
@@ -59,69 +65,65 @@ impl Core {
         }
     }
 
-    fn rewrite(&self, id: ConversationId, head: &Head, message: u64, chunk: Option<u32>) -> Result<Found> {
-        let segments = self.segments(id, head)?;
-        let mut found = Found::default();
-        let mut seen: HashSet<u32> = HashSet::new();
-        let mut progress = Progress::Before;
+    /// Rewrites what the records of a range hold of a message.
+    fn rewrite(
+        &self,
+        id: ConversationId,
+        segments: &[Segment],
+        seqs: RangeInclusive<u64>,
+        rewriting: &mut Rewriting,
+    ) -> Result<()> {
         let mut failed = Ok(());
-        self.read(id, &segments, 1..=head.next_seq - 1, Order::Ascending, &mut |item| {
-            let (record, last) = match item {
-                Item::Record { record, last, .. } => (record, last),
+        self.read(id, segments, seqs, Order::Ascending, &mut |item| {
+            let taken = match item {
+                Item::Record { record, last, .. } => {
+                    rewriting.take(owner(segments, record.first_seq).unwrap_or(id), record, last)
+                }
                 Item::Damaged(error) => {
-                    if progress != Progress::Whole && found.unread.is_none() {
-                        found.unread = Some(error);
-                    }
-                    return ControlFlow::Continue(());
+                    rewriting.damaged(error);
+                    Ok(())
                 }
-                Item::Stray(_) => return ControlFlow::Continue(()),
+                Item::Stray(_) => Ok(()),
             };
-            let owner = owner(&segments, record.first_seq).unwrap_or(id);
-            match record::redact(owner, record, message, chunk, last, &mut |chunk| seen.insert(chunk)) {
-                Ok(Some((key, value))) => {
-                    found.ops.push((key, Some(value)));
-                    found.owners.insert(owner);
-                    found.seqs.push((record.first_seq, record.first_seq + record.len() - 1));
-                }
-                Ok(None) => {}
+            match taken {
+                // Nothing more of it comes in the log that it began in.
+                Ok(()) if rewriting.after > 0 && rewriting.progress == Progress::Whole => ControlFlow::Break(()),
+                Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     failed = Err(error);
-                    return ControlFlow::Break(());
+                    ControlFlow::Break(())
                 }
             }
-            for (seq, line) in record.lines().filter_map(Result::ok).filter(|(seq, _)| *seq <= last) {
-                if matches!(&line, Line::Summary(summary) if summary.through >= message) {
-                    found.summaries.push(seq);
-                }
-                let before = progress;
-                progress = progress.after(record, &line, message);
-                if before == Progress::Before && progress != Progress::Before {
-                    found.first_seq = seq;
-                    let begins = match &line {
-                        Line::Chunk(chunk) => chunk.header.is_some(),
-                        line => matches!(line, Line::Begin(_)),
-                    };
-                    // What was damaged before it began holds nothing of it.
-                    found.unread = found.unread.take().filter(|_| !begins);
-                }
-            }
-            if progress == Progress::Before && record.header.next_message_index <= message {
-                // Nor what was damaged before messages that come before it.
-                found.unread = None;
-            }
-            ControlFlow::Continue(())
         })?;
-        failed.map(|()| found)
+        failed
     }
 
-    /// Fails while a message is being written in one of the conversations that share it.
-    fn check_written(&self, owner: ConversationId, name: &Name, message: u64) -> Result<()> {
-        let state = self.lock();
-        let is_written = state.slots.get(&owner).is_some_and(|slot| slot.writers.contains_key(&message));
-        if is_written {
-            return Err(Error::BeingWritten { conversation: name.clone(), message_index: message });
-        }
-        Ok(())
+    /// Rewrites what stands of a message after the point of a fork, in the log that it began in, which stays as it is until
+    /// this is dropped.
+    ///
+    /// # Errors
+    /// `BeingWritten` if it is, there.
+    fn rewrite_rest(&self, name: &Name, shared: &Segment, rewriting: &mut Rewriting) -> Result<Option<Frozen<'_>>> {
+        let id = shared.conversation;
+        let frozen = match damage_of(self.freeze(id))? {
+            Ok(frozen) => frozen,
+            Err(error) => {
+                rewriting.damaged(error);
+                return Ok(None);
+            }
+        };
+        frozen.check_written(name, rewriting.message..=rewriting.message)?;
+        let alive = frozen.any_head().filter(|head| head.incarnation == shared.incarnation);
+        let last = match alive {
+            Some(head) => Some(head.next_seq - 1),
+            // It was deleted: what other forks read is left of it.
+            None => self.forks(id)?.into_iter().map(|fork| fork.at_seq).max(),
+        };
+        let Some(last) = last.filter(|last| *last > shared.last) else { return Ok(Some(frozen)) };
+        let whole = Segment { last, through: u64::MAX, ..*shared };
+        rewriting.after = shared.last;
+        self.rewrite(id, &[whole], shared.last + 1..=last, rewriting)?;
+        Ok(Some(frozen))
     }
 
     /// The conversations that share a message that begins with `first_seq` in the logs of `owners`, without `done`.
@@ -200,9 +202,10 @@ impl Core {
 }
 
 /// How much of a message was read.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Progress {
     /// Nothing.
+    #[default]
     Before,
     /// More may come.
     Open,
@@ -246,8 +249,13 @@ fn unreached(error: Error, message: u64) -> Error {
     }
 }
 
+/// A message that is being redacted, and what was found of it.
 #[derive(Default)]
-struct Found {
+struct Rewriting {
+    message: u64,
+    chunk: Option<u32>,
+    /// Records up to this seq were rewritten before.
+    after: u64,
     ops: Replacement,
     /// First and last seq of the records that are rewritten.
     seqs: Vec<(u64, u64)>,
@@ -258,4 +266,51 @@ struct Found {
     summaries: Vec<u64>,
     /// Damage that may hide a part of the message.
     unread: Option<Error>,
+    progress: Progress,
+    /// The chunks of which a fragment was seen.
+    seen: HashSet<u32>,
+}
+
+impl Rewriting {
+    /// Takes a record of a conversation's log; entries above `last` are not read through.
+    fn take(&mut self, owner: ConversationId, record: &Record<'_>, last: u64) -> Result<()> {
+        if record.first_seq <= self.after {
+            return Ok(());
+        }
+        let (message, seen) = (self.message, &mut self.seen);
+        let rewritten = record::redact(owner, record, message, self.chunk, last, &mut |chunk| seen.insert(chunk))?;
+        if let Some((key, value)) = rewritten {
+            self.ops.push((key, Some(value)));
+            self.owners.insert(owner);
+            self.seqs.push((record.first_seq, record.first_seq + record.len() - 1));
+        }
+        for (seq, line) in record.lines().filter_map(Result::ok).filter(|(seq, _)| *seq <= last) {
+            // Those that the caller's conversation has.
+            if self.after == 0 && matches!(&line, Line::Summary(summary) if summary.through >= message) {
+                self.summaries.push(seq);
+            }
+            let before = self.progress;
+            self.progress = before.after(record, &line, message);
+            if before == Progress::Before && self.progress != Progress::Before {
+                self.first_seq = seq;
+                let begins = match &line {
+                    Line::Chunk(chunk) => chunk.header.is_some(),
+                    line => matches!(line, Line::Begin(_)),
+                };
+                // What was damaged before it began holds nothing of it.
+                self.unread = self.unread.take().filter(|_| !begins);
+            }
+        }
+        if self.progress == Progress::Before && record.header.next_message_index <= message {
+            // Nor what was damaged before messages that come before it.
+            self.unread = None;
+        }
+        Ok(())
+    }
+
+    fn damaged(&mut self, error: Error) {
+        if self.progress != Progress::Whole {
+            self.unread.get_or_insert(error);
+        }
+    }
 }

@@ -7,63 +7,51 @@ use std::task::{Poll, Waker};
 
 use super::Embedded;
 use super::core::Core;
-use super::writer::Writer;
+use super::writer::{Closed, Writer};
 use crate::error::Result;
+use crate::log::decision::{self, Decision};
+use crate::log::reading;
 use crate::log::{
-    AppendOptions, BackupSummary, Health, ListPage, ListQuery, Log, NewConversation, OpenMessage, Order, Receipt,
-    Redaction, Verification, View, Visit, Wait,
+    AppendOptions, BackupSummary, Control, Controlled, Health, ListPage, ListQuery, Log, NewConversation, OpenMessage,
+    Order, Receipt, Redaction, Verification, View, Visit, Wait,
 };
 use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata, Name, Role};
-use crate::record::key;
+use crate::record::{Replacement, key};
 
 impl Log for Embedded {
     fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
         self.core().append(name, messages, options)
     }
 
-    fn begin(&self, name: &Name, role: Role, metadata: Metadata) -> Result<(Box<dyn OpenMessage>, Receipt)> {
-        let (writer, receipt) = self.core().begin(name, role, metadata)?;
-        Ok((Box::new(Open { core: Arc::clone(self.core()), writer }), receipt))
-    }
-
-    fn begin_with(
+    fn begin(
         &self,
         name: &Name,
         role: Role,
         metadata: Metadata,
         options: &AppendOptions,
     ) -> Result<(Option<Box<dyn OpenMessage>>, Receipt)> {
-        let (writer, receipt) = self.core().begin_with(name, role, metadata, options)?;
+        let (writer, receipt) = self.core().begin(name, role, metadata, options)?;
         let open = |writer| Box::new(Open { core: Arc::clone(self.core()), writer }) as Box<dyn OpenMessage>;
         Ok((writer.map(open), receipt))
-    }
-
-    fn set_title(&self, name: &Name, title: Option<&str>) -> Result<Receipt> {
-        self.core().set_title(name, title)
-    }
-
-    fn set_metadata(&self, name: &Name, metadata: &Json) -> Result<Receipt> {
-        self.core().set_metadata(name, metadata)
     }
 
     fn create(&self, name: &Name, conversation: &NewConversation) -> Result<Receipt> {
         self.core().create(name, conversation)
     }
 
-    fn change_tags(&self, name: &Name, remove: &[&str], add: &[&str]) -> Result<Vec<String>> {
-        self.core().change_tags(name, remove, add)
-    }
-
-    fn rewind(&self, name: &Name, to: u64) -> Result<Receipt> {
-        self.core().rewind(name, to)
-    }
-
-    fn remove(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Receipt> {
-        self.core().remove(name, message, chunk)
-    }
-
-    fn summarize(&self, name: &Name, through: u64, text: &str) -> Result<Receipt> {
-        self.core().summarize(name, through, text)
+    fn control(&self, name: &Name, control: &Control<'_>) -> Result<Controlled> {
+        control.check()?;
+        let frozen = self.core().freeze(name.id())?;
+        let view = reading::view(self, name)?;
+        let Some(Decision { body, closes, change }) = decision::decide(self, name, &view, control)? else {
+            return Ok(Controlled::unchanged(&view));
+        };
+        if let Some(first) = closes {
+            frozen.close_writers(first, Closed::Rewound);
+        }
+        let tags = change.tags(&view.head);
+        let receipt = self.core().write_control(&frozen, name, body, Replacement::new(), |head| change.apply(head))?;
+        Ok(Controlled { receipt, tags })
     }
 
     fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {

@@ -207,7 +207,8 @@ pub(super) struct Pending {
 const WAITING: u8 = 0;
 const LEADER: u8 = 1;
 const DONE: u8 = 2;
-const FAILED: u8 = 3;
+const UNKNOWN: u8 = 3;
+const FAILED: u8 = 4;
 
 /// A thread that waits for its write.
 #[derive(Debug)]
@@ -221,6 +222,9 @@ pub(super) struct Waiter {
 pub(super) enum Signal {
     Lead,
     Done,
+    /// The commit failed that its write was in.
+    Unknown,
+    /// A commit before it failed: its write was not begun.
     Failed,
 }
 
@@ -234,6 +238,7 @@ impl Waiter {
         let state = match signal {
             Signal::Lead => LEADER,
             Signal::Done => DONE,
+            Signal::Unknown => UNKNOWN,
             Signal::Failed => FAILED,
         };
         self.state.store(state, Ordering::Release);
@@ -245,6 +250,7 @@ impl Waiter {
         match self.state.load(Ordering::Acquire) {
             LEADER => Some(Signal::Lead),
             DONE => Some(Signal::Done),
+            UNKNOWN => Some(Signal::Unknown),
             FAILED => Some(Signal::Failed),
             _ => None,
         }

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use super::append::{Admission, Terms, note_key};
+use super::append::{Admission, note_key};
 use super::core::Core;
 use super::place::{Draft, Placed};
 use super::state::{Room, State};
 use super::sync::MutexGuard;
 use super::writer::{Closed, Writer};
 use crate::error::{Error, Result};
-use crate::log::limits::{check_key, check_known};
+use crate::log::limits::check_known;
+use crate::log::terms::{self, Terms};
 use crate::log::{AppendOptions, Durability, Receipt};
 use crate::model::{Chunk, FinishReason, Json, Message, Metadata, Name, Role};
 use crate::record::{Body, Head, InterruptCause};
@@ -18,49 +19,24 @@ use crate::record::{Body, Head, InterruptCause};
 const BUFFER_BYTES: usize = 64 * 1024;
 
 impl Core {
-    /// Begins a message, whatever its conversation is.
-    pub(crate) fn begin(&self, name: &Name, role: Role, metadata: Metadata) -> Result<(Arc<Writer>, Receipt)> {
-        let message = Message { metadata, ..Message::new(role, []) };
-        let body = self.beginning(name, &message)?;
-        let _pin = self.pin(name.id())?;
-        let mut state = self.writable(name.id(), Durability::Durable)?;
-        let slot = state.slot(name.id());
-        slot.check_owner(name)?;
-        slot.check_free(name)?;
-        self.queue_beginning(state, name, role, body, None)
-    }
-
     /// Begins a message, if its conversation is as expected and its key is new. Without a writer: the key was used before,
     /// and this is the receipt of then.
-    pub(crate) fn begin_with(
+    pub(crate) fn begin(
         &self,
         name: &Name,
         role: Role,
         metadata: Metadata,
         options: &AppendOptions,
     ) -> Result<(Option<Arc<Writer>>, Receipt)> {
-        let message = Message { metadata, ..Message::new(role, []) };
-        let body = self.beginning(name, &message)?;
-        // The key stands for the message, whichever opening of the store begins it, and for no append.
-        let mut content = Body::new();
-        content.begin(0, role, None, &message)?;
-        let terms = Terms::new(options, Durability::Durable, &[b"begin", content.content()].concat())?;
+        let (body, terms) = terms::begin(name, role, metadata, self.epoch, options)?;
         let _pin = self.pin(name.id())?;
         match self.admit(name, &terms)? {
             Admission::New(state) => {
-                let (writer, receipt) = self.queue_beginning(state, name, role, body, Some(&terms))?;
+                let (writer, receipt) = self.queue_beginning(state, name, role, body, &terms)?;
                 Ok((Some(writer), receipt))
             }
             Admission::Duplicate(receipt) => Ok((None, receipt)),
         }
-    }
-
-    fn beginning(&self, name: &Name, message: &Message) -> Result<Body> {
-        check_key(name)?;
-        check_known(message)?;
-        let mut body = Body::new();
-        body.begin(0, message.role, Some(self.epoch), message)?;
-        Ok(body)
     }
 
     fn queue_beginning(
@@ -69,15 +45,13 @@ impl Core {
         name: &Name,
         role: Role,
         body: Body,
-        terms: Option<&Terms<'_>>,
+        terms: &Terms<'_>,
     ) -> Result<(Arc<Writer>, Receipt)> {
         let id = name.id();
         let draft = Draft { name, body, messages: 1, base: None, said: &[] };
         let mut placed =
             self.place(&mut state, id, draft, |head| head.open.extend(head.next_message_index.checked_sub(1)));
-        if let Some(terms) = terms {
-            note_key(&mut state, terms, &mut placed)?;
-        }
+        note_key(&mut state, terms, &mut placed)?;
         let writer = Arc::new(Writer::new(name.clone(), placed.base, role));
         state.slot(id).writers.insert(placed.base, Arc::clone(&writer));
         let queued = self.queue(state, placed, Durability::Durable);

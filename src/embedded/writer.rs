@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::fmt;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -28,7 +29,6 @@ pub(super) enum Closed {
 }
 
 /// An open message.
-#[derive(Debug)]
 pub(crate) struct Writer {
     pub(super) name: Name,
     pub(super) message_index: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Writer {
     buffer: Mutex<Buffer>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Buffer {
     fragments: Vec<Fragment>,
     /// Its place among the writers that collect, from the first delta until what is collected is queued.
@@ -49,13 +49,24 @@ pub(super) struct Buffer {
 }
 
 /// A chunk without its text.
-#[derive(Debug)]
 struct Shape {
     chunk: Chunk,
     /// Its size so far.
     bytes: usize,
     /// Where its fragment stands among those collected, if one does.
     at: usize,
+}
+
+/// Without what was collected.
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, message_index, role, .. } = self;
+        f.debug_struct("Writer")
+            .field("name", name)
+            .field("message_index", message_index)
+            .field("role", role)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Writer {

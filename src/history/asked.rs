@@ -27,6 +27,12 @@ pub enum ToolKind {
     ToolSearch,
 }
 
+impl serde::Serialize for ToolKind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
 impl ToolKind {
     /// The kind's name in JSON: `function`, `local_shell` ...
     #[must_use]

@@ -12,6 +12,7 @@ use crate::record::{self, InterruptCause, Line, MessageHeader, Record};
 /// As JSON: `seq`, `kind`, then, where the kind has them, `message_index`, `chunk_index`, `role`, `chunk` or the kind's
 /// own fields, and `created_at`.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Entry {
     /// Its place: 1-based, gap-free per conversation.
     pub seq: u64,
@@ -106,6 +107,7 @@ impl Interruption {
 
 /// What an entry knows about its message.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct EntryHeader {
     /// What is known about the message besides.
     pub metadata: Metadata,
@@ -116,9 +118,15 @@ pub struct EntryHeader {
 }
 
 impl Entry {
+    /// An entry that belongs to no message.
+    #[must_use]
+    pub const fn new(seq: u64, created_at: Timestamp, kind: EntryKind) -> Self {
+        Self { seq, message_index: None, chunk_index: None, role: None, created_at, kind }
+    }
+
     pub(crate) fn read(record: &Record<'_>, seq: u64, line: &Line<'_>) -> Result<Self> {
         let created_at = Timestamp::from_micros(record.header.time);
-        let bare = |kind| Self { seq, message_index: None, chunk_index: None, role: None, created_at, kind };
+        let bare = |kind| Self::new(seq, created_at, kind);
         let of_message = |relative, role, kind| {
             let message_index = Some(record.message_index(relative));
             Ok::<_, crate::Error>(Self { message_index, role: Some(record::role(role)?), ..bare(kind) })

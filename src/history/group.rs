@@ -11,7 +11,10 @@ use crate::model::{Chunk, FinishReason, Message, Metadata, Role, Timestamp};
 use crate::record::{self, Line, MessageHeader, Record, Remove, Rewind};
 
 /// A message in its place.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// As JSON: `index`, `state`, `first_seq`, `last_seq`, then the message's own fields.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct StoredMessage {
     /// Its index in the conversation: 0-based, never reused; visible indices may have gaps.
     pub index: u64,
@@ -22,12 +25,21 @@ pub struct StoredMessage {
     /// The seq of its last entry.
     pub last_seq: u64,
     /// The chunks' indexes in the log, for each chunk of the message.
+    #[serde(skip)]
     pub chunk_indexes: Vec<u32>,
     /// The message.
+    #[serde(flatten)]
     pub message: Message,
 }
 
 impl StoredMessage {
+    /// A message that stands in no log: its seqs are 0, its chunks' indexes are their positions.
+    #[must_use]
+    pub fn new(index: u64, state: MessageState, message: Message) -> Self {
+        let chunk_indexes = (0..).take(message.chunks.len()).collect();
+        Self { index, state, first_seq: 0, last_seq: 0, chunk_indexes, message }
+    }
+
     /// The index in the log of the chunk at a position.
     #[must_use]
     pub fn chunk_index(&self, position: usize) -> u32 {
@@ -147,7 +159,8 @@ impl StoredMessage {
 }
 
 /// A summary that prompts use in place of the messages that it covers. The messages stay.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The seq of its entry.
     pub seq: u64,
@@ -157,8 +170,17 @@ pub struct Summary {
     pub text: String,
 }
 
+impl Summary {
+    /// A summary of the messages up to and including `through`.
+    #[must_use]
+    pub fn new(seq: u64, through: u64, text: impl Into<String>) -> Self {
+        Self { seq, through, text: text.into() }
+    }
+}
+
 /// Whether a message is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MessageState {
     /// It was appended whole, or finished.
     Complete,

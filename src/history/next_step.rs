@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
 use super::asked::{Asked, ToolKind, answered_by, asked_by};
 use super::conversation::Conversation;
 use super::group::{MessageState, StoredMessage};
@@ -9,6 +12,8 @@ use super::reconcile::{Calls, Site, first_pending, is_content, is_cut_off};
 use crate::model::{Body, Chunk, FinishReason, Json, Role};
 
 /// What an agent loop must do now.
+///
+/// As JSON: `step`, the step's name, and, where tools are to be run, `calls`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NextStep {
@@ -29,7 +34,7 @@ pub enum NextStep {
 }
 
 /// A call that nobody has answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PendingCall {
     /// What runs it.
@@ -42,7 +47,8 @@ pub struct PendingCall {
     pub name: String,
     /// The arguments as the model wrote them; of what is no function, what has to be done: JSON, or a custom tool's text.
     pub arguments: String,
-    /// The provider's own item, of what is no function.
+    /// The provider's own item, of what is no function. In JSON: `item`.
+    #[serde(rename = "item", skip_serializing_if = "Option::is_none")]
     pub raw: Option<Json>,
 }
 
@@ -58,6 +64,17 @@ impl NextStep {
             Self::AwaitModel => "await_model",
             Self::AwaitUser => "await_user",
         }
+    }
+}
+
+impl Serialize for NextStep {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("step", self.name())?;
+        if let Self::RunTools(calls) = self {
+            map.serialize_entry("calls", calls)?;
+        }
+        map.end()
     }
 }
 

@@ -2,12 +2,16 @@
 
 use std::path::PathBuf;
 
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
 /// What opening a store found, and what happened since. All of it is absent from a store that is well.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Health {
     /// Acknowledged data is missing: the newest commit that is there, and the newest that was acknowledged. The store can
-    /// be read.
+    /// be read. As JSON: `from` and `to`.
+    #[serde(serialize_with = "from_to", skip_serializing_if = "Option::is_none")]
     pub went_back: Option<(u64, u64)>,
     /// The file `watermark` is damaged or missing: whether acknowledged data is missing cannot be told. The store can be
     /// read.
@@ -18,9 +22,20 @@ pub struct Health {
     pub disk_full: bool,
     /// Damage kept the store from opening as it was: a copy of it is here, and the next opening that may write compares
     /// everything that can be derived.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub set_aside: Option<PathBuf>,
     /// The write that failed, after which none is taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub poisoned: Option<String>,
     /// The store was closed.
     pub closed: bool,
+}
+
+fn from_to<S: Serializer>(went_back: &Option<(u64, u64)>, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    if let Some((from, to)) = went_back {
+        map.serialize_entry("from", from)?;
+        map.serialize_entry("to", to)?;
+    }
+    map.end()
 }

@@ -1,6 +1,6 @@
 //! Which conversations there are, newest activity first.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::limits::check_name;
 use super::verification::Problem;
@@ -48,15 +48,17 @@ pub(crate) struct Place {
 }
 
 /// A page of the list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ListPage {
     /// By time of last activity, newest first; of the same microsecond by id, highest first.
     pub items: Vec<ListItem>,
     /// Conversations that belong here, and cannot be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<Problem>,
     /// Where the next page begins; absent on the last one. A conversation that moves while one pages may be missed or
     /// repeated.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<ListCursor>,
 }
 
@@ -154,6 +156,12 @@ impl Default for ListQuery {
 impl std::fmt::Display for ListCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}_{}_{}", self.second, self.place.micros, self.place.conversation)
+    }
+}
+
+impl Serialize for ListCursor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -7,17 +7,22 @@
 //! What every log does alike stands here, once: limits, the order of the list, titles, what control entries do, and reading
 //! ([`reading`]): entries, messages, what is hidden.
 
+pub(crate) mod control;
+pub(crate) mod decision;
 pub(crate) mod health;
 pub(crate) mod limits;
 pub(crate) mod list;
+pub(crate) mod names;
 pub(crate) mod options;
 pub(crate) mod reading;
 pub(crate) mod results;
 mod seam;
+pub(crate) mod terms;
 pub(crate) mod title;
 pub(crate) mod verification;
 mod view;
 
+pub(crate) use control::{Control, Controlled};
 pub use health::Health;
 pub use limits::Limits;
 pub use list::{Fork, ListCursor, ListItem, ListPage, ListQuery};

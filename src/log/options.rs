@@ -27,6 +27,7 @@ pub struct AppendOptions {
 
 /// What a conversation has to be for an append to be taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ExpectedHead {
     /// Anything.
     #[default]
@@ -39,6 +40,7 @@ pub enum ExpectedHead {
 
 /// When an append returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Durability {
     /// When it survives a power cut.
     #[default]

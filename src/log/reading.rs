@@ -2,6 +2,7 @@
 
 use std::ops::{ControlFlow, RangeInclusive};
 
+use super::names::Names;
 use super::results::{Item, Unfinished};
 use super::seam::Log;
 use super::view::{Order, Reading, View};
@@ -354,18 +355,50 @@ impl Hide {
 pub(crate) fn hides(log: &dyn Log, view: &View) -> Result<Vec<Hide>> {
     let (mut hides, mut seq) = (Vec::new(), view.head.last_hide);
     while seq > 0 {
-        let hide = at(log, view, seq, "a rewind or a removal", |_, line| {
-            Ok(match line {
-                Line::Rewind(rewind) => Some(Hide::Rewind(*rewind)),
-                Line::Remove(remove) => Some(Hide::Remove(*remove)),
-                _ => None,
-            })
-        })?;
-        // A chain that does not go back would never end.
-        seq = if hide.previous() < seq { hide.previous() } else { 0 };
+        let hide = hide_at(log, view, seq)?;
+        seq = hide.previous();
         hides.push(hide);
     }
     Ok(hides)
+}
+
+fn hide_at(log: &dyn Log, view: &View, seq: u64) -> Result<Hide> {
+    at(log, view, seq, "a rewind or a removal", |_, line| {
+        let hide = match line {
+            Line::Rewind(rewind) => Some(Hide::Rewind(*rewind)),
+            Line::Remove(remove) => Some(Hide::Remove(*remove)),
+            _ => None,
+        };
+        // A chain that does not go back would never end.
+        Ok(hide.filter(|hide| hide.previous() < seq))
+    })
+}
+
+/// Whether a message is there, and neither rewound nor removed. Reads what hid something since it began.
+pub(crate) fn is_visible(log: &dyn Log, view: &View, message: u64) -> Result<bool> {
+    let mut seq = view.head.last_hide;
+    while seq > 0 {
+        let hide = hide_at(log, view, seq)?;
+        match hide {
+            // What is earlier hides only messages that are earlier still.
+            Hide::Rewind(rewind) if rewind.end <= message => break,
+            hide if hide.hides(message) => return Ok(false),
+            hide => seq = hide.previous(),
+        }
+    }
+    Ok(message < view.head.next_message_index)
+}
+
+/// The title that the visible messages give, and its message.
+pub(crate) fn title(log: &dyn Log, view: &View) -> Result<Option<(u64, String)>> {
+    let mut names = Names::default();
+    log.read(view, 1..=view.last_seq(), Order::Ascending, &mut |reading| {
+        if let Reading::Record { record, last, .. } = reading {
+            names.read(record, last);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(names.first_said())
 }
 
 /// The metadata of a conversation, if some was set.

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::task::{Poll, Waker};
 
+use super::control::{Control, Controlled};
 use super::health::Health;
 use super::list::{ListPage, ListQuery};
 use super::options::{AppendOptions, NewConversation};
@@ -21,12 +22,9 @@ pub(crate) trait Log: Send + Sync + fmt::Debug {
     /// Appends messages, all or none of them. The idempotency key is looked at first, then what is expected.
     fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt>;
 
-    /// Begins a message. Durable.
-    fn begin(&self, name: &Name, role: Role, metadata: Metadata) -> Result<(Box<dyn OpenMessage>, Receipt)>;
-
     /// Begins a message, as an append is taken: its idempotency key is looked at first, then what is expected. Without a
     /// message: the key was used before, and this is the receipt of then. Durable.
-    fn begin_with(
+    fn begin(
         &self,
         name: &Name,
         role: Role,
@@ -34,26 +32,12 @@ pub(crate) trait Log: Send + Sync + fmt::Debug {
         options: &AppendOptions,
     ) -> Result<(Option<Box<dyn OpenMessage>>, Receipt)>;
 
-    /// Sets the title, or gives it back to the first user text. Durable.
-    fn set_title(&self, name: &Name, title: Option<&str>) -> Result<Receipt>;
-
-    /// Replaces the metadata, a JSON object. Durable.
-    fn set_metadata(&self, name: &Name, metadata: &Json) -> Result<Receipt>;
-
     /// Makes a conversation without messages. Durable.
     fn create(&self, name: &Name, conversation: &NewConversation) -> Result<Receipt>;
 
-    /// Removes tags, then adds others; gives all that there are now. Durable.
-    fn change_tags(&self, name: &Name, remove: &[&str], add: &[&str]) -> Result<Vec<String>>;
-
-    /// Hides every message from `to` on that exists now. Durable.
-    fn rewind(&self, name: &Name, to: u64) -> Result<Receipt>;
-
-    /// Hides one message, or one chunk of it. Durable.
-    fn remove(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Receipt>;
-
-    /// Lets a summary stand for all messages up to `through`. Durable.
-    fn summarize(&self, name: &Name, through: u64, text: &str) -> Result<Receipt>;
+    /// Writes an entry about a conversation as a whole, or about messages that are there: what
+    /// [`super::decision::decide`] makes of it, against a head that nobody moves meanwhile. Durable.
+    fn control(&self, name: &Name, control: &Control<'_>) -> Result<Controlled>;
 
     /// Makes a conversation that shares the entries up to `at_seq` (all, if it is `None`). Durable.
     fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()>;

@@ -1,8 +1,8 @@
 //! What happens to a conversation as a whole, or to messages that are there.
 
 use super::Store;
-use crate::error::{Error, Result};
-use crate::log::{Receipt, Redaction};
+use crate::error::Result;
+use crate::log::{Control, Receipt, Redaction};
 use crate::model::{ConversationId, Json, Name};
 
 impl Store {
@@ -11,7 +11,7 @@ impl Store {
     /// # Errors
     /// `NotFound`; `LimitExceeded` above 1 KiB; `Poisoned`.
     pub fn set_title(&self, name: impl Into<Name>, title: Option<&str>) -> Result<Receipt> {
-        self.log.set_title(&name.into(), title)
+        self.control(name, &Control::Title(title))
     }
 
     /// Replaces a conversation's metadata: a JSON object, kept as it is written. Durable. Give `{}` to empty it.
@@ -30,7 +30,7 @@ impl Store {
     /// # Errors
     /// `NotFound`; `InvalidInput` if it is not an object; `LimitExceeded` above 64 KiB; `Poisoned`.
     pub fn set_metadata(&self, name: impl Into<Name>, metadata: &Json) -> Result<Receipt> {
-        self.log.set_metadata(&name.into(), metadata)
+        self.control(name, &Control::Metadata(metadata))
     }
 
     /// Adds tags to a conversation, and gives all that it has now, in the order in which they were added. Durable. A fork
@@ -51,7 +51,7 @@ impl Store {
     /// # Errors
     /// `NotFound`; `InvalidInput` for a blank tag; `LimitExceeded` above 32 tags or 1 KiB for one; `Poisoned`.
     pub fn tag(&self, name: impl Into<Name>, tags: &[&str]) -> Result<Vec<String>> {
-        self.log.change_tags(&name.into(), &[], tags)
+        self.change_tags(name, &[], tags)
     }
 
     /// Removes tags from a conversation, and gives those that it still has. Durable.
@@ -59,7 +59,7 @@ impl Store {
     /// # Errors
     /// `NotFound`; `Poisoned`.
     pub fn untag(&self, name: impl Into<Name>, tags: &[&str]) -> Result<Vec<String>> {
-        self.log.change_tags(&name.into(), tags, &[])
+        self.change_tags(name, tags, &[])
     }
 
     /// Hides every message with an index of `to` or above that exists now: edit, regenerate. Durable. The entries stay.
@@ -67,7 +67,7 @@ impl Store {
     /// # Errors
     /// `NotFound` if there is no such conversation, or no visible message of that index; `Poisoned`.
     pub fn rewind(&self, name: impl Into<Name>, to: u64) -> Result<Receipt> {
-        self.log.rewind(&name.into(), to)
+        self.control(name, &Control::Rewind { to })
     }
 
     /// Hides one message, or one chunk of it, from [`Store::load`], prompts and item look-ups. Durable. The log keeps it until
@@ -87,10 +87,9 @@ impl Store {
     /// Cost: reading the conversation, and one durable append.
     ///
     /// # Errors
-    /// `NotFound` if there is no such conversation, or no such visible message or chunk; `InvalidInput` while the message is
-    /// being written; `Poisoned`.
+    /// `NotFound` if there is no such conversation, or no such visible message or chunk; `BeingWritten`; `Poisoned`.
     pub fn remove(&self, name: impl Into<Name>, message_index: u64, chunk_index: Option<u32>) -> Result<Receipt> {
-        self.log.remove(&name.into(), message_index, chunk_index)
+        self.control(name, &Control::Remove { message: message_index, chunk: chunk_index })
     }
 
     /// Lets prompts use a summary in place of all messages up to `through`; system messages stay beside it. Durable. The
@@ -116,19 +115,11 @@ impl Store {
     /// Cost: reading the conversation.
     ///
     /// # Errors
-    /// `NotFound` if there is no such conversation, or no visible message `through`; `InvalidInput` for a blank summary,
-    /// while a message that it would cover is being written, and if it would part a tool call from its result, or cover
-    /// one that is still to be answered; `LimitExceeded`; `Poisoned`.
+    /// `NotFound` if there is no such conversation, or no visible message `through`; `BeingWritten` while a message that it
+    /// would cover is; `InvalidInput` for a blank summary, and if it would part a tool call from its result, or cover one
+    /// that is still to be answered; `LimitExceeded`; `Poisoned`.
     pub fn summarize(&self, name: impl Into<Name>, through: u64, summary: &str) -> Result<Receipt> {
-        let name = name.into();
-        if let Some(message) = self.load(&name)?.parted_call(through) {
-            let detail = format!(
-                "message {message} calls a tool whose result comes behind message {through}, or is still to come: cover \
-                 the result too, or end before the call"
-            );
-            return Err(Error::InvalidInput(detail));
-        }
-        self.log.summarize(&name, through, summary)
+        self.control(name, &Control::Summarize { through, text: summary })
     }
 
     /// Makes a new conversation that shares this one's entries up to `at_seq` (all, if it is `None`), and gives its id.
@@ -145,7 +136,7 @@ impl Store {
     /// As [`Store::fork`], under a name of the caller's.
     ///
     /// # Errors
-    /// As [`Store::fork`]; `Conflict` if there is a conversation of that name.
+    /// As [`Store::fork`]; `NameTaken` if there is a conversation of that name; `SharedByForks`.
     pub fn fork_to(&self, name: impl Into<Name>, at_seq: Option<u64>, child: impl Into<Name>) -> Result<()> {
         self.log.fork(&name.into(), at_seq, &child.into())
     }
@@ -169,8 +160,17 @@ impl Store {
     /// Cost: reading the conversation, and writing the message's records again.
     ///
     /// # Errors
-    /// `NotFound`; `InvalidInput` while the message is being written; `Poisoned`.
+    /// `NotFound`; `BeingWritten`; `Corrupt` if a part of the message may be where nothing can be read: the rest is redacted;
+    /// `Poisoned`.
     pub fn redact(&self, name: impl Into<Name>, message_index: u64, chunk_index: Option<u32>) -> Result<Redaction> {
         self.log.redact(&name.into(), message_index, chunk_index)
+    }
+
+    fn control(&self, name: impl Into<Name>, control: &Control<'_>) -> Result<Receipt> {
+        Ok(self.log.control(&name.into(), control)?.receipt)
+    }
+
+    fn change_tags(&self, name: impl Into<Name>, remove: &[&str], add: &[&str]) -> Result<Vec<String>> {
+        Ok(self.log.control(&name.into(), &Control::Tags { remove, add })?.tags)
     }
 }

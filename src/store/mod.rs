@@ -13,7 +13,7 @@ mod writer;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::{AppendOptions, Log, NewConversation, Receipt};
 use crate::model::{Message, Metadata, Name, Role};
 
@@ -77,7 +77,8 @@ impl Store {
     /// shared with all appends that wait at the same time.
     ///
     /// # Errors
-    /// `InvalidInput` for no messages; `LimitExceeded`; `Poisoned` if a write failed, now or before.
+    /// `InvalidInput` for no messages; `LimitExceeded`; `SharedByForks`; `OutcomeUnknown` if this write failed, `Poisoned` if
+    /// one before it did; `ReadOnly`; `Closed`.
     pub fn append(&self, name: impl Into<Name>, messages: &[Message]) -> Result<Receipt> {
         self.append_with(name, messages, &AppendOptions::new())
     }
@@ -103,7 +104,9 @@ impl Store {
     pub fn begin(&self, name: impl Into<Name>, role: Role, metadata: Metadata) -> Result<MessageWriter> {
         let name = name.into();
         let span = tracing::debug_span!("begin", conversation = %name.id());
-        let (message, receipt) = span.in_scope(|| self.log.begin(&name, role, metadata))?;
+        let (message, receipt) = span.in_scope(|| self.log.begin(&name, role, metadata, &AppendOptions::new()))?;
+        let cause = "the log answered a begin that has no idempotency key as a repetition";
+        let message = message.ok_or_else(|| Error::OutcomeUnknown { cause: cause.to_owned() })?;
         Ok(MessageWriter::new(message, receipt))
     }
 
@@ -141,7 +144,7 @@ impl Store {
     ) -> Result<Begun> {
         let name = name.into();
         let span = tracing::debug_span!("begin", conversation = %name.id());
-        let (message, receipt) = span.in_scope(|| self.log.begin_with(&name, role, metadata, options))?;
+        let (message, receipt) = span.in_scope(|| self.log.begin(&name, role, metadata, options))?;
         Ok(match message {
             Some(message) => Begun::Writer(MessageWriter::new(message, receipt)),
             None => Begun::Duplicate(receipt),

@@ -12,7 +12,7 @@ pub(super) use crate::embedded::check_backup;
 
 /// Opens the log that a URL names.
 pub(super) fn open(url: &str, clock: Clock, window: Duration, opening: Opening, create: bool) -> Result<Arc<dyn Log>> {
-    if !create && engine::is_vacant(url)? {
+    if (!create || opening.read_only) && engine::is_vacant(url)? {
         return Err(Error::NotFound { what: format!("a store at {url}") });
     }
     Ok(Arc::new(Embedded::open(engine::open(url)?, clock, window, opening)?))

@@ -71,8 +71,8 @@ impl StoreOptions {
         self
     }
 
-    /// Opens for reading only: nothing is written, not even that the store was opened. What a crash left half deleted is
-    /// not finished.
+    /// Opens for reading only: nothing is written, not even that the store was opened, and nothing is created. What a crash
+    /// left half deleted is not finished.
     #[must_use]
     pub const fn with_read_only(mut self, read_only: bool) -> Self {
         self.opening.read_only = read_only;
@@ -96,7 +96,7 @@ impl StoreOptions {
     /// Opens a store, creating it if there is none, unless that is switched off.
     ///
     /// # Errors
-    /// As [`Store::open`]; `NotFound` if there is none and it is not to be created.
+    /// As [`Store::open`]; `NotFound` if there is none and it is not to be created, or only read.
     pub fn open(&self, url: &str) -> Result<Store> {
         let log = super::open::open(url, Arc::clone(&self.clock), self.window, self.opening, self.create)?;
         Ok(Store { log })

@@ -1,5 +1,7 @@
 //! One message, streamed into the store.
 
+use std::fmt;
+
 use crate::error::Result;
 use crate::log::{OpenMessage, Receipt};
 use crate::model::{Chunk, ConversationId, FinishReason, Json, Metadata};
@@ -29,12 +31,18 @@ use crate::provider::Event;
 /// assert_eq!(answer.chunks[1], Chunk::tool_call("call_1", "list_files", r#"{"path":"."}"#));
 /// # Ok::<(), conversation_store::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct MessageWriter {
     message: Box<dyn OpenMessage>,
     receipt: Receipt,
     /// What the provider said of the message as a whole.
     said: Metadata,
+}
+
+/// Without what is known of the message.
+impl fmt::Debug for MessageWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MessageWriter").field("receipt", &self.receipt).finish_non_exhaustive()
+    }
 }
 
 /// What [`crate::Store::begin_with`] gives.

@@ -7,8 +7,8 @@ fn each_line_is_an_append_with_its_receipt() {
     let id = "e07db1a4-3c8f-5032-b28e-0442d67bd389";
     let receipt = |seq: u32| {
         format!(
-            "{{\"conversation\":\"{id}\",\"key\":\"c\",\"first_seq\":{seq},\"last_seq\":{seq},\
-             \"message_indexes\":[{}],\"durable\":true,\"duplicate\":false}}\n",
+            "{{\"conversation\":\"{id}\",\"first_seq\":{seq},\"last_seq\":{seq},\
+             \"message_indexes\":[{}],\"durable\":true,\"duplicate\":false,\"key\":\"c\"}}\n",
             seq - 1
         )
     };

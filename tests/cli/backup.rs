@@ -9,7 +9,7 @@ fn a_backup_is_read_as_it_is_and_restored() {
     place.append("c", &[HELLO, ANSWER]);
     let made = place.ok(&["backup", "chats.backup"]).json();
     let bytes = std::fs::metadata(place.path("chats.backup")).unwrap().len();
-    assert_eq!(made, [json!({"conversations": 2, "bytes": bytes})]);
+    assert_eq!(made, [json!({"conversations": 2, "unreadable": 0, "bytes": bytes})]);
     assert_eq!(place.ok(&["restore", "chats.backup", "--store", "sled:new.db"]).json(), made);
     let read = |url: &str, args: &[&str]| {
         let run = place.run(&[args, &["--store", url]].concat());
@@ -32,7 +32,8 @@ fn a_backup_is_read_as_it_is_and_restored() {
     }
     place.ok(&["rewind", "c", "1", "--store", "sled:new.db"]);
     let run = place.run(&["rewind", "c", "1", "--store", "backup:chats.backup"]);
-    assert_eq!((run.exit, run.stderr.as_str()), (2, "error: the store was opened for reading only\n"));
+    let wanted = "error: the store was opened for reading only\n  hint: a backup is only read: `convo restore` makes a store of it\n";
+    assert_eq!((run.exit, run.stderr.as_str()), (2, wanted));
 }
 
 #[test]

@@ -4,7 +4,6 @@ use conversation_store::provider::WIRES;
 
 use super::{ANSWER, HELLO, INCIDENT, Place, incident};
 
-const ID: &str = "e07db1a4-3c8f-5032-b28e-0442d67bd389";
 const LINE_HINT: &str = "\n  hint: a line is a message as JSON: {\"role\": \"user\", \"chunks\": [{\"type\": \"text\", \"text\": \"hello\"}]}";
 const FIND_HINT: &str = "\n  hint: `convo list` shows the conversations, `convo show CONVERSATION` the messages";
 const LOOK_HINT: &str = "\n  hint: `convo show CONVERSATION` shows what is stored; look, then decide";
@@ -113,8 +112,8 @@ fn conversations_messages_and_seqs_that_are_not_there() {
         not_found(args, "conversation x");
     }
     not_found(&["show", INCIDENT], &format!("conversation {INCIDENT}"));
-    not_found(&["rewind", "c", "7"], "a visible message 7 in conversation c");
-    not_found(&["fork", "c", "--at", "7"], "seq 7 in conversation c, whose last is 1");
+    not_found(&["rewind", "c", "7"], "message 7 in conversation c, whose last is 0,");
+    not_found(&["fork", "c", "--at", "7"], "seq 7 in conversation c, whose last is 1,");
     fails(
         &place,
         &["entries", "c", "--since", "7"],
@@ -130,11 +129,11 @@ fn conflicts_and_reused_keys() {
     let place = Place::new();
     place.append("c", &[HELLO]);
     let conflict = |args: &[&str], detail: &str| {
-        let wanted = format!("stdin:1: conversation {ID} is not as expected: {detail}{LOOK_HINT}");
+        let wanted = format!("stdin:1: conversation c {detail}{LOOK_HINT}");
         fails(&place, args, HELLO, 1, &wanted);
     };
-    conflict(&["append", "c", "--expect", "0"], "it exists already, its last seq is 1");
-    conflict(&["append", "c", "--expect", "7"], "last seq 7 was expected, it is 1");
+    conflict(&["append", "c", "--expect", "0"], "exists already; its last seq is 1");
+    conflict(&["append", "c", "--expect", "7"], "ends at seq 1, not at 7");
     let run = place.run_with(&["append", "c", "--key", "k"], HELLO);
     assert_eq!(run.exit, 0);
     fails(
@@ -143,14 +142,14 @@ fn conflicts_and_reused_keys() {
         ANSWER,
         1,
         &format!(
-            "stdin:1: idempotency key \"k\" of conversation {ID} was used before with other content\
+            "stdin:1: idempotency key \"k\" of conversation c was used before with other content\
              \n  hint: a repeated append needs the same content; give new content a new key"
         ),
     );
     place.ok(&["fork", "c", "--as", INCIDENT]);
     let run = place.run(&["fork", "c", "--as", INCIDENT]);
     assert_eq!(run.exit, 1);
-    assert!(run.stderr.starts_with(&format!("error: conversation {INCIDENT} is not as expected: ")), "{}", run.stderr);
+    assert!(run.stderr.starts_with(&format!("error: conversation {INCIDENT} exists already; ")), "{}", run.stderr);
 }
 
 #[test]
@@ -265,7 +264,7 @@ fn arguments_that_are_not_understood() {
     fails(&place, &["replay", "-", "--for", "anthropic", "--dialect", "x"], "", 2, &unknown);
     let other = "--dialect: `bedrock` is a dialect of anthropic, not of gemini";
     fails(&place, &["replay", "-", "--for", "gemini", "--dialect", "bedrock"], "", 2, other);
-    let cursor = "invalid value 'x' for '--after <CURSOR>': \"x\" is no cursor: give the `next` of a page as it is";
+    let cursor = "invalid value 'x' for '--after <CURSOR>': \"x\" is not a cursor: give the `next` of a page unchanged";
     fails(&place, &["list", "--after", "x"], "", 2, &format!("{cursor}{HELP}"));
     for args in [["nonsense"].as_slice(), &["show"], &["rewind", "c", "x"], &["append", "c", "--expect", "-1"], &[]] {
         assert_eq!(place.run(args).exit, 2, "{args:?}");

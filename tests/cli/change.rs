@@ -1,3 +1,4 @@
+use conversation_store::model::{Metadata, Name, Role};
 use serde_json::json;
 
 use super::{ANSWER, HELLO, Place};
@@ -130,4 +131,72 @@ fn tags_are_added_removed_and_filtered_by() {
     assert_eq!(tags(&["c"]), json!(["later"]));
     assert_eq!(place.run(&["tag", "c", " "]).exit, 2);
     assert_eq!(place.run(&["tag", "nobody", "x"]).exit, 1);
+}
+
+#[test]
+fn title_metadata_and_a_removed_message() {
+    let place = Place::new();
+    place.append("c", &[HELLO, ANSWER, HELLO]);
+    assert_eq!(place.ok(&["title", "c"]).json()[0]["title"], "hello");
+    assert_eq!(place.ok(&["title", "c", "Greetings"]).json()[0]["title"], "Greetings");
+    assert_eq!(place.ok(&["list"]).json()[0]["title"], "Greetings");
+    assert_eq!(place.ok(&["title", "c", "--derive"]).json()[0]["title"], "hello");
+    assert_eq!(place.run(&["title", "c", "x", "--derive"]).exit, 2);
+
+    assert_eq!(place.ok(&["metadata", "c"]).json()[0].get("metadata"), None);
+    place.ok(&["metadata", "c", r#"{"project":7}"#]);
+    assert_eq!(place.ok(&["metadata", "c"]).json()[0]["metadata"], json!({"project": 7}));
+    for wrong in ["[7]", "{"] {
+        assert_eq!(place.run(&["metadata", "c", wrong]).exit, 2);
+    }
+
+    assert_eq!(place.ok(&["remove", "c", "1"]).json()[0]["key"], "c");
+    let indexes: Vec<_> = place.ok(&["show", "c"]).json().iter().map(|message| message["index"].clone()).collect();
+    assert_eq!(indexes, [0, 2]);
+    let again = place.run(&["remove", "c", "1"]);
+    assert_eq!(again.exit, 1);
+    assert!(again.stderr.contains("message 1 in conversation c"), "{}", again.stderr);
+}
+
+#[test]
+fn an_owner_has_conversations_of_the_same_key() {
+    let place = Place::new();
+    place.append("c", &[HELLO]);
+    assert_eq!(place.run_with(&["append", "c", "--owner", "ada"], [HELLO, ANSWER].join("\n")).exit, 0);
+    assert_eq!(place.ok(&["show", "c"]).json().len(), 1);
+    assert_eq!(place.ok(&["--owner", "ada", "show", "c"]).json().len(), 2);
+    assert_eq!(place.run(&["show", "c", "--owner", "grace"]).exit, 1);
+    let listed = place.ok(&["list", "--owner", "ada"]).json();
+    assert_eq!((listed.len(), &listed[0]["owner"]), (1, &json!("ada")));
+    // A UUID is anybody's, unless an owner is named.
+    let id = listed[0]["conversation"].as_str().unwrap();
+    assert_eq!(place.ok(&["show", id]).json().len(), 2);
+    assert_eq!(place.run(&["show", id, "--owner", "grace"]).exit, 1);
+}
+
+#[test]
+fn unfinished_messages_are_listed() {
+    let place = Place::new();
+    place.append("c", &[HELLO]);
+    assert_eq!(place.ok(&["unfinished"]).stdout, "");
+    let store = place.store();
+    let begin = |name| store.begin(name, Role::Assistant, Metadata::default()).unwrap();
+    drop((begin(Name::from("c")), begin(Name::from("c").with_owner("ada"))));
+    store.close().unwrap();
+    drop(store);
+    let found = place.ok(&["unfinished"]).json();
+    assert!(found.iter().all(|found| found["state"] == "interrupted"), "{found:?}");
+    assert_eq!(found.len(), 2);
+    let found = place.ok(&["unfinished", "--owner", "ada"]).json();
+    assert_eq!((found.len(), &found[0]["key"], &found[0]["message_index"]), (1, &json!("c"), &json!(0)));
+}
+
+#[test]
+fn a_former_name_is_refused_with_the_new_one() {
+    let place = Place::new();
+    for args in [&["compact"][..], &["compact", "c", "--through", "1", "--summary", "-"]] {
+        let run = place.run(args);
+        assert_eq!(run.exit, 2);
+        assert!(run.stderr.starts_with("error: `convo compact` is called `convo summarize` now"), "{}", run.stderr);
+    }
 }

@@ -27,7 +27,9 @@ pub(crate) fn log(messages: usize) -> impl Strategy<Value = Vec<StoredMessage>> 
             if state == MessageState::Interrupted && message.finish_reason.is_none() {
                 message.finish_reason = Some(FinishReason::Interrupted);
             }
-            StoredMessage { index: index * 2, ..stored(index, state, message) }
+            let mut stored = stored(index, state, message);
+            stored.index *= 2;
+            stored
         });
         placed.collect()
     })

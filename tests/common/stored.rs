@@ -5,8 +5,9 @@ use conversation_store::{MessageState, StoredMessage};
 
 /// A message of this index, appended on its own.
 pub(crate) fn stored(index: u64, state: MessageState, message: Message) -> StoredMessage {
-    let chunk_indexes = (0..).take(message.chunks.len()).collect();
-    StoredMessage { index, state, first_seq: index + 1, last_seq: index + 1, chunk_indexes, message }
+    let mut stored = StoredMessage::new(index, state, message);
+    (stored.first_seq, stored.last_seq) = (index + 1, index + 1);
+    stored
 }
 
 /// A whole log.

@@ -51,7 +51,7 @@ fn a_summary_stands_for_messages_in_prompts_and_nowhere_else(place: &Place) {
     assert_eq!((receipt.first_seq, receipt.message_indexes), (10, vec![]));
     let conversation = store.load("chat").unwrap();
     assert_eq!((conversation.messages(), store.load_raw("chat").unwrap()), (before.messages(), raw));
-    let wanted = Summary { seq: 10, through: 4, text: SUMMARY.to_owned() };
+    let wanted = Summary::new(10, 4, SUMMARY);
     assert_eq!(conversation.summary(), Some(&wanted));
     let shape = prompt(&store, "chat");
     assert_eq!(shape[..3], ["system Be brief.", &told(SUMMARY), "user Question 1"]);

@@ -3,10 +3,12 @@
 use std::marker::PhantomData;
 use std::mem::discriminant;
 
-use conversation_store::model::{ConversationId, Message, Metadata, Role, Timestamp};
+use conversation_store::model::{Chunk, ConversationId, Message, Metadata, Role, Timestamp};
+use conversation_store::provider::Finding;
 use conversation_store::{
-    AppendOptions, BackupSummary, Cursor, Error, ExpectedHead, Item, ListItem, ListPage, Receipt, Redaction,
-    ReportLine, Store, StoredMessage, Verification,
+    AppendOptions, BackupSummary, Cursor, Entry, Error, ExpectedHead, Health, Item, ListCursor, ListItem, ListPage,
+    NextStep, PendingCall, Problem, Receipt, Redaction, ReportLine, Store, StoredMessage, Summary, Unfinished,
+    Verification,
 };
 use serde::Serialize;
 
@@ -114,9 +116,34 @@ fn what_the_program_prints_can_be_serialized() {
         Redaction,
         BackupSummary,
         Verification,
+        ListCursor,
+        Entry,
+        Summary,
+        NextStep,
+        PendingCall,
+        Health,
+        Problem,
+        Unfinished,
+        Finding,
     ];
     let missing: Vec<&str> = types.iter().filter(|(_, is)| !is).map(|(name, _)| *name).collect();
     assert!(missing.is_empty(), "{missing:?}");
+    let probe_can_tell = without![Error];
+    assert_eq!(probe_can_tell, [("Error", false)]);
+}
+
+#[test]
+fn debugging_a_store_prints_nothing_that_was_said() {
+    const SECRET: &str = "hunter2hunter2";
+    let place = Place::new();
+    for store in [Store::open("memory:").unwrap(), place.open()] {
+        user(&store, "chat", SECRET).unwrap();
+        let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+        writer.push(0, Chunk::text(SECRET)).unwrap();
+        let printed = format!("{store:?} {writer:?} {:?}", store.tail("chat", 0).unwrap());
+        let bytes = format!("{:?}", SECRET.as_bytes());
+        assert!(!printed.contains(SECRET) && !printed.contains(bytes.trim_matches(['[', ']'])), "{printed}");
+    }
 }
 
 // 19

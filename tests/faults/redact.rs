@@ -1,7 +1,7 @@
 //! What is redacted is gone everywhere, at once, or the caller learns that it is not.
 
 use conversation_store::model::{Chunk, Message, Metadata, Role};
-use conversation_store::{AppendOptions, Store};
+use conversation_store::{AppendOptions, Error, Store};
 
 use crate::damage::{Kind, commits};
 use crate::{Place, id, say, texts, texts_of, user};
@@ -65,6 +65,33 @@ fn a_fork_does_not_redact_half_of_a_message_that_its_parent_still_writes() {
         Ok(_) => assert!(!answer.contains(SECRET), "redacted, and the parent reads {answer:?}"),
         Err(_) => assert_eq!(answer, format!("{SECRET} 1, {SECRET} 2")),
     }
+}
+
+#[test]
+fn a_fork_that_shares_half_of_a_message_redacts_all_of_it() {
+    let store = Store::open("memory:").unwrap();
+    user(&store, "parent", "hello").unwrap();
+    let mut writer = store.begin("parent", Role::Assistant, Metadata::default()).unwrap();
+    writer.push(0, Chunk::text(format!("{SECRET} 1, "))).unwrap();
+    store.sync().unwrap();
+    store.fork_to("parent", None, "fork").unwrap();
+    // An append that the fork cuts in two, and one whose chunk comes after the fork.
+    writer.push(0, Chunk::text(format!("{SECRET} 2"))).unwrap();
+    store.sync().unwrap();
+    writer.push(1, Chunk::text(format!("{SECRET} 3"))).unwrap();
+    assert!(matches!(store.redact("fork", 1, None), Err(Error::BeingWritten { .. })));
+    writer.finish(None, None).unwrap();
+    store.append("parent", &[Message::assistant([Chunk::text(SECRET), Chunk::text(SECRET)])]).unwrap();
+    let cut = store.describe("parent").unwrap().last_seq - 1;
+    store.fork_to("parent", Some(cut), "second fork").unwrap();
+
+    store.redact("fork", 1, None).unwrap();
+    assert_eq!(texts(&store, "parent"), ["hello", "[redacted][redacted]", &SECRET.repeat(2)]);
+    assert_eq!(texts(&store, "fork"), ["hello", "[redacted]"]);
+    store.redact("second fork", 2, None).unwrap();
+    assert_eq!(texts(&store, "parent")[2], "[redacted][redacted]");
+    assert_eq!(texts(&store, "second fork"), ["hello", "[redacted][redacted]", "[redacted]"]);
+    assert_eq!(crate::problems(&store), [""; 0]);
 }
 
 // 21

@@ -14,7 +14,6 @@ const NAMES: u64 = 14;
 const STEPS: u64 = 90;
 /// How often a text is made longer that does not fit into one value.
 const LARGE: usize = 5000;
-pub(crate) const REDACTED: &str = "[redacted]";
 
 /// What a conversation shows: index, text, state of each message.
 pub(crate) type Shown = Vec<(u64, String, String)>;
@@ -120,11 +119,7 @@ impl Story {
     /// Whether a text may be read in a conversation, as the message of this index.
     pub(crate) fn is_known(&self, name: &str, index: u64, text: &str) -> bool {
         let texts = self.ever.get(name).and_then(|messages| messages.get(&index));
-        // A fork may share the beginning of a message only: what it redacts is that.
-        let rest = text.strip_prefix(REDACTED);
-        texts.is_some_and(|texts| {
-            texts.contains(text) || rest.is_some_and(|rest| texts.iter().any(|said| said.ends_with(rest)))
-        })
+        texts.is_some_and(|texts| texts.contains(text))
     }
 
     /// A conversation of this name is gone: what comes next is another one.

@@ -60,9 +60,10 @@ impl Case {
     }
 
     /// The request's messages, and this one behind them.
-    fn with(&self, answer: StoredMessage) -> Vec<StoredMessage> {
+    fn with(&self, mut answer: StoredMessage) -> Vec<StoredMessage> {
         let mut messages = stored::log(parse(self.target, &self.request).unwrap().messages);
-        messages.push(StoredMessage { index: messages.len() as u64, ..answer });
+        answer.index = messages.len() as u64;
+        messages.push(answer);
         messages
     }
 }

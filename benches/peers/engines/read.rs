@@ -27,7 +27,9 @@ impl Header<'_> {
             id: owned(self.id),
             ..Metadata::default()
         };
-        EntryHeader { metadata, finish_reason: self.finish_reason.map(FinishReason::from), usage: None }
+        let mut header = EntryHeader::default();
+        (header.metadata, header.finish_reason) = (metadata, self.finish_reason.map(FinishReason::from));
+        header
     }
 
     fn fill(&self, stored: &mut StoredMessage) {
@@ -66,14 +68,16 @@ impl Found<'_> {
             },
             Line::Begin(header) => EntryKind::Begin { header: Box::new(header.read()) },
             Line::Finish { reason } => {
-                let finish_reason = reason.map(FinishReason::from);
-                let header = EntryHeader { metadata: Metadata::default(), finish_reason, usage: None };
+                let mut header = EntryHeader::default();
+                header.finish_reason = reason.map(FinishReason::from);
                 EntryKind::Finish { header: Box::new(header) }
             }
         };
         let (message_index, role) = (Some(self.message), Some(Role::ALL[usize::from(self.role)]));
         let created_at = Timestamp::from_micros(self.time);
-        Entry { seq: self.seq, message_index, chunk_index: self.chunk, role, created_at, kind }
+        let mut entry = Entry::new(self.seq, created_at, kind);
+        (entry.message_index, entry.chunk_index, entry.role) = (message_index, self.chunk, role);
+        entry
     }
 
     /// Adds to the messages so far, which are in order of their index.
@@ -118,6 +122,8 @@ impl Found<'_> {
         let mut message = Message::new(Role::ALL[usize::from(self.role)], []);
         message.metadata.created_at = Some(Timestamp::from_micros(self.time));
         let (index, state) = (self.message, MessageState::Interrupted);
-        StoredMessage { index, state, first_seq: self.seq, last_seq: self.seq, chunk_indexes: Vec::new(), message }
+        let mut stored = StoredMessage::new(index, state, message);
+        (stored.first_seq, stored.last_seq) = (self.seq, self.seq);
+        stored
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     let store = location.create()?;
     let progress = Progress::bytes(input.length);
     let mut lines = Lines::new(input);
-    let replay = Replay::read(&mut lines, &store, &lines::default_conversation(&args.file), &progress)?;
+    let replay = Replay::read(&mut lines, &store, location, &lines::default_conversation(&args.file), &progress)?;
     drop(progress);
     if replay.conversations.is_empty() {
         output::note(&format!("{}: no messages, nothing was appended", lines.name()));
@@ -75,10 +75,16 @@ struct Replay {
 }
 
 impl Replay {
-    fn read(lines: &mut Lines, store: &Store, default: &str, progress: &Progress) -> Result<Self, Failure> {
+    fn read(
+        lines: &mut Lines,
+        store: &Store,
+        location: &Location,
+        default: &str,
+        progress: &Progress,
+    ) -> Result<Self, Failure> {
         let mut replay = Self::default();
         while let Some(line) = lines.next()? {
-            let name = Name::from(line.conversation.as_deref().unwrap_or(default));
+            let name = location.name(line.conversation.as_deref().unwrap_or(default));
             let place = lines.place();
             let replayed = replay.conversation(store, name)?;
             match replayed.take(store, &line.message, &place) {

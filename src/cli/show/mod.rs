@@ -2,9 +2,7 @@
 
 mod chunk;
 
-use conversation_store::model::Name;
 use conversation_store::{MessageState, StoredMessage, Summary};
-use serde::Serialize;
 
 use super::failure::{Exit, Outcome};
 use super::output::{self, BOLD, DIM, Output, WARNING};
@@ -30,18 +28,8 @@ pub(super) struct Args {
     raw: bool,
 }
 
-#[derive(Serialize)]
-struct Shown<'a> {
-    index: u64,
-    state: &'static str,
-    first_seq: u64,
-    last_seq: u64,
-    #[serde(flatten)]
-    message: &'a conversation_store::model::Message,
-}
-
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let (store, name) = (location.read()?, Name::from(&args.conversation));
+    let (store, name) = (location.read()?, location.name(&args.conversation));
     let (messages, report, summary) = if args.raw {
         (store.load_raw(&name)?, Vec::new(), None)
     } else {
@@ -51,9 +39,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     };
     let lines = if args.raw { usize::MAX } else { text::LINES };
     for stored in &messages {
-        let StoredMessage { index, state, first_seq, last_seq, message, .. } = stored;
-        let (index, state, first_seq, last_seq) = (*index, state.as_str(), *first_seq, *last_seq);
-        output.result(&Shown { index, state, first_seq, last_seq, message }, || text(stored, lines))?;
+        output.result(stored, || text(stored, lines))?;
     }
     if messages.is_empty() && output.is_text() {
         output.text("no messages")?;

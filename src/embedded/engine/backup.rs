@@ -35,7 +35,7 @@ impl Engine for Backup {
     }
 
     fn write(&self, _: Batch) -> Result<()> {
-        Err(Error::InvalidInput("a backup is for reading only".to_owned()))
+        Err(Error::ReadOnly)
     }
 
     fn sync(&self) -> Result<()> {

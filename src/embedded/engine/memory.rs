@@ -1,6 +1,7 @@
 //! The reference engine: a sorted map. It forgets all when it is dropped.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::{Bound, ControlFlow, Range};
 use std::sync::{PoisonError, RwLock};
 
@@ -9,9 +10,16 @@ use crate::error::Result;
 
 type Pair = (Vec<u8>, Vec<u8>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Memory {
     map: RwLock<BTreeMap<Vec<u8>, Vec<u8>>>,
+}
+
+/// Without what is stored.
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
 }
 
 /// How many pairs a scan copies at a time: the lock is not held while the visitor runs.

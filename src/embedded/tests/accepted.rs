@@ -13,7 +13,7 @@ use super::disk::Disk;
 use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::error::{Error, Result};
 use crate::log::{AppendOptions, Durability, Receipt};
-use crate::model::{Chunk, FinishReason, Message, Metadata, Name, Role, Timestamp};
+use crate::model::{Chunk, FinishReason, Message, Metadata, Name, Timestamp};
 use crate::record::key;
 
 /// Longer than anything here takes, unless it never ends.
@@ -83,7 +83,7 @@ fn append(log: &Embedded, name: &str, text: &str, durability: Durability) -> Res
 }
 
 fn begin(log: &Embedded, name: &str) -> Arc<Writer> {
-    log.core().begin(&name.into(), Role::Assistant, Metadata::default()).unwrap().0
+    super::begin(log, name).unwrap()
 }
 
 fn push(log: &Embedded, writer: &Arc<Writer>, text: &str) {
@@ -326,7 +326,7 @@ fn after_a_failed_commit_nothing_is_left_of_what_was_queued() {
     let options = AppendOptions::new().with_idempotency_key("key").with_durability(Durability::Buffered);
     log.core().append(&"chat".into(), &[Message::user("b")], &options).unwrap();
     assert!(append(&log, "chat", "c", Durability::Durable).is_err());
-    assert!(log.core().begin(&"chat".into(), Role::Assistant, Metadata::default()).is_err());
+    assert!(super::begin(&log, "chat").is_err());
     let mut state = log.core().lock();
     assert!(state.queue.is_empty() && state.collecting.is_empty() && !state.led);
     let slot = state.slot(Name::from("chat").id());

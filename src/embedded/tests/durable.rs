@@ -10,7 +10,7 @@ use super::disk::Disk;
 use crate::embedded::engine::{Batch, Engine, Memory, Order};
 use crate::error::{Error, Result};
 use crate::log::{AppendOptions, Durability};
-use crate::model::{Chunk, Message, Metadata, Name, Role, Timestamp};
+use crate::model::{Chunk, Message, Metadata, Name, Timestamp};
 use crate::record::{self, Tombstone, key};
 
 fn open(engine: Arc<dyn Engine>) -> Embedded {
@@ -56,15 +56,15 @@ fn a_failed_sync_is_the_end_of_writing_and_not_of_reading() {
     let disk = Arc::new(Disk::default());
     let log = open(Arc::clone(&disk) as Arc<dyn Engine>);
     append(&log, "a", Durability::Durable).unwrap();
-    let (writer, _) = log.core().begin(&chat(), Role::Assistant, Metadata::default()).unwrap();
+    let writer = super::begin(&log, chat()).unwrap();
     disk.fails.store(true, Ordering::Release);
-    assert!(matches!(append(&log, "b", Durability::Durable), Err(Error::Poisoned { .. })));
+    assert!(matches!(append(&log, "b", Durability::Durable), Err(Error::OutcomeUnknown { .. })));
     // It does not come back by itself: what was written meanwhile is not known.
     disk.fails.store(false, Ordering::Release);
     assert!(matches!(append(&log, "c", Durability::Durable), Err(Error::Poisoned { .. })));
     assert!(matches!(append(&log, "c", Durability::Buffered), Err(Error::Poisoned { .. })));
     assert!(matches!(log.core().finish(&writer, None, None, Metadata::default()), Err(Error::Poisoned { .. })));
-    assert!(matches!(log.core().rewind(&chat(), 0), Err(Error::Poisoned { .. })));
+    assert!(matches!(super::rewind(&log, chat(), 0), Err(Error::Poisoned { .. })));
     assert!(matches!(log.core().delete(&chat()), Err(Error::Poisoned { .. })));
     assert!(matches!(log.flush(), Err(Error::Poisoned { .. })));
     assert_eq!(seen(&log), 2);
@@ -96,7 +96,9 @@ fn all_who_wait_for_a_failed_sync_are_told() {
         disk.await_sync();
         disk.hold(false);
         for thread in threads {
-            assert!(matches!(thread.join().unwrap(), Err(Error::Poisoned { .. })));
+            // Those whose commit was not begun know that nothing of theirs is there.
+            let result = thread.join().unwrap();
+            assert!(matches!(result, Err(Error::OutcomeUnknown { .. } | Error::Poisoned { .. })), "{result:?}");
         }
     });
     assert_eq!(seen(&log), 1);
@@ -218,7 +220,7 @@ fn a_deletion_that_was_cut_off_is_finished() {
 #[test]
 fn fragments_that_alternate_come_out_whole() {
     let log = open(Arc::new(Memory::default()));
-    let begin = || log.core().begin(&chat(), Role::Assistant, Metadata::default()).unwrap().0;
+    let begin = || super::begin(&log, chat()).unwrap();
     let writers = [begin(), begin()];
     for piece in ["a", "b", "c"] {
         for (at, writer) in writers.iter().enumerate() {

@@ -51,8 +51,8 @@ fn write(engine: &Arc<Forgetful>) {
     let options = AppendOptions::new().with_idempotency_key("request-1");
     core.append(&long, &[Message::user("x".repeat(70_000)), Message::user("short")], &options).unwrap();
     // Two streams side by side: one is finished, one is dropped.
-    let (finished, _) = core.begin(&long, Role::Assistant, Metadata::default()).unwrap();
-    let (dropped, _) = core.begin(&long, Role::Assistant, Metadata::default()).unwrap();
+    let finished = super::begin(&log, &long).unwrap();
+    let dropped = super::begin(&log, &long).unwrap();
     for piece in ["one ", "two ", "three"] {
         core.push(&finished, 0, Chunk::text(piece)).unwrap();
         core.push(&dropped, 0, Chunk::thinking(piece)).unwrap();
@@ -63,16 +63,16 @@ fn write(engine: &Arc<Forgetful>) {
     core.finish(&finished, Some(FinishReason::ToolCalls), None, said).unwrap();
     core.abandon(&dropped);
     core.append(&long, &[Message::user("hidden")], &AppendOptions::new()).unwrap();
-    core.rewind(&long, 15).unwrap();
-    core.set_title(&long, Some("a title")).unwrap();
-    core.change_tags(&long, &[], &["work", "later"]).unwrap();
-    core.summarize(&long, 8, "a summary").unwrap();
+    super::rewind(&log, &long, 15).unwrap();
+    super::set_title(&log, &long, "a title").unwrap();
+    super::change_tags(&log, &long, &[], &["work", "later"]).unwrap();
+    super::summarize(&log, &long, 8, "a summary").unwrap();
     // In the middle of a message; a fork of a fork without entries of its own; one that goes on.
     core.fork(&long, Some(3), &fork).unwrap();
     core.fork(&fork, None, &Name::from("fork of the fork")).unwrap();
     core.append(&fork, &[Message::user("on the fork")], &AppendOptions::new()).unwrap();
     // A writer that lives when the store is killed.
-    let (killed, _) = core.begin(&Name::from("killed"), Role::Assistant, Metadata::default()).unwrap();
+    let killed = super::begin(&log, "killed").unwrap();
     core.push(&killed, 0, Chunk::text("cut o")).unwrap();
     core.append(&Name::from("half deleted"), &[Message::user("gone")], &AppendOptions::new()).unwrap();
     log.flush().unwrap();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::super::{Embedded, Opening};
 use crate::embedded::engine::{Batch, Engine, Memory, Order};
 use crate::log::AppendOptions;
-use crate::model::{Body, Chunk, Message, Metadata, Name, Role, Timestamp};
+use crate::model::{Body, Chunk, Message, Metadata, Name, Timestamp};
 use crate::record::key;
 
 fn open(engine: &Arc<Memory>) -> Embedded {
@@ -99,7 +99,7 @@ fn a_fork_inside_an_append_redacts_its_own_message_only() {
 fn streamed_fragments_and_large_records_are_redacted_whole() {
     let engine = Arc::new(Memory::default());
     let log = open(&engine);
-    let (writer, _) = log.core().begin(&"a".into(), Role::Assistant, Metadata::default()).unwrap();
+    let writer = super::begin(&log, "a").unwrap();
     for _ in 0..3 {
         log.core().push(&writer, 0, Chunk::text("SECRET ".repeat(30_000))).unwrap();
         log.flush().unwrap();
@@ -174,7 +174,7 @@ fn a_lost_or_damaged_head_is_derived_from_the_records() {
     let log = open(&engine);
     append(&log, "a", &[Message::user("one"), Message::user("two")]);
     append(&log, "a", &[Message::user("three")]);
-    log.core().rewind(&"a".into(), 2).unwrap();
+    super::rewind(&log, "a", 2).unwrap();
     append(&log, "a", &[Message::user("four")]);
     drop(log);
     let head = key::head(Name::from("a").id());

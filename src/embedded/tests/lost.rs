@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{Core, Embedded, Opening};
+use super::super::{Embedded, Opening};
 use super::forgetful::{Forgetful, all};
 use crate::embedded::engine::{Batch, Engine, Memory};
 use crate::error::Error;
@@ -144,30 +144,30 @@ fn named(log: &Embedded, name: &str) -> (Option<String>, Vec<String>) {
 
 #[test]
 fn a_fork_whose_head_is_lost_has_title_and_tags_of_its_parent_still() {
-    type Change = fn(&Core);
+    type Change = fn(&Embedded);
     let table: &[(Change, Change, &str, &[&str])] = &[
         (|_| (), |_| (), "one", &["work"]),
-        (|core| _ = core.set_title(&"a".into(), Some("said")).unwrap(), |_| (), "said", &["work"]),
-        (|_| (), |core| _ = core.set_title(&"fork".into(), Some("own")).unwrap(), "own", &["work"]),
-        (|_| (), |core| _ = core.change_tags(&"fork".into(), &["work"], &["own"]).unwrap(), "one", &["own"]),
-        (|_| (), |core| _ = core.change_tags(&"fork".into(), &["work"], &[]).unwrap(), "one", &[]),
-        (|core| _ = core.rewind(&"a".into(), 1).unwrap(), |_| (), "one", &["work"]),
-        (|core| _ = core.rewind(&"a".into(), 0).unwrap(), |_| (), "new", &["work"]),
-        (|_| (), |core| _ = core.rewind(&"fork".into(), 0).unwrap(), "new", &["work"]),
+        (|log| _ = super::set_title(log, "a", "said").unwrap(), |_| (), "said", &["work"]),
+        (|_| (), |log| _ = super::set_title(log, "fork", "own").unwrap(), "own", &["work"]),
+        (|_| (), |log| _ = super::change_tags(log, "fork", &["work"], &["own"]).unwrap(), "one", &["own"]),
+        (|_| (), |log| _ = super::change_tags(log, "fork", &["work"], &[]).unwrap(), "one", &[]),
+        (|log| _ = super::rewind(log, "a", 1).unwrap(), |_| (), "one", &["work"]),
+        (|log| _ = super::rewind(log, "a", 0).unwrap(), |_| (), "new", &["work"]),
+        (|_| (), |log| _ = super::rewind(log, "fork", 0).unwrap(), "new", &["work"]),
         // What becomes of the parent later is not the fork's.
-        (|_| (), |core| _ = core.set_title(&"a".into(), Some("late")).unwrap(), "one", &["work"]),
-        (|_| (), |core| _ = core.change_tags(&"a".into(), &["work"], &["late"]).unwrap(), "one", &["work"]),
-        (|_| (), |core| _ = core.rewind(&"a".into(), 0).unwrap(), "one", &["work"]),
-        (|_| (), |core| core.delete(&"a".into()).unwrap(), "one", &["work"]),
+        (|_| (), |log| _ = super::set_title(log, "a", "late").unwrap(), "one", &["work"]),
+        (|_| (), |log| _ = super::change_tags(log, "a", &["work"], &["late"]).unwrap(), "one", &["work"]),
+        (|_| (), |log| _ = super::rewind(log, "a", 0).unwrap(), "one", &["work"]),
+        (|_| (), |log| log.core().delete(&"a".into()).unwrap(), "one", &["work"]),
     ];
     for (at, (before, after, title, tags)) in table.iter().enumerate() {
         let engine = Arc::new(Memory::default());
         let log = open(&engine);
         append(&log, "a", &["one", "two"]);
-        log.core().change_tags(&"a".into(), &[], &["work"]).unwrap();
-        before(log.core());
+        super::change_tags(&log, "a", &[], &["work"]).unwrap();
+        before(&log);
         log.core().fork(&"a".into(), None, &"fork".into()).unwrap();
-        after(log.core());
+        after(&log);
         append(&log, "fork", &["new"]);
         log.core().fork(&"fork".into(), None, &"fork of the fork".into()).unwrap();
         let expected = (Some((*title).to_owned()), tags.iter().map(|tag| (*tag).to_owned()).collect());

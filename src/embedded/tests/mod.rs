@@ -15,14 +15,16 @@ mod properties;
 mod schedules;
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::Embedded;
+use super::writer::Writer;
 use crate::error::Result;
 use crate::history::{Entry, Grouped};
-use crate::log::{ListItem, Order, reading};
-use crate::model::Name;
+use crate::log::{AppendOptions, Control, ListItem, Log, Order, Receipt, reading};
+use crate::model::{Metadata, Name, Role};
 
 /// What readers are given of a conversation, grouped.
 fn load(log: &Embedded, name: impl Into<Name>) -> Result<Grouped> {
@@ -48,4 +50,26 @@ fn wait_for(
     stopped: &AtomicBool,
 ) -> Result<bool> {
     log.core().wait_for(&crate::log::Wait { name: &name.into(), incarnation, seq, timeout, stopped })
+}
+
+/// Begins an answer.
+fn begin(log: &Embedded, name: impl Into<Name>) -> Result<Arc<Writer>> {
+    let (writer, _) = log.core().begin(&name.into(), Role::Assistant, Metadata::default(), &AppendOptions::new())?;
+    Ok(writer.unwrap())
+}
+
+fn rewind(log: &Embedded, name: impl Into<Name>, to: u64) -> Result<Receipt> {
+    Ok(log.control(&name.into(), &Control::Rewind { to })?.receipt)
+}
+
+fn set_title(log: &Embedded, name: impl Into<Name>, title: &str) -> Result<Receipt> {
+    Ok(log.control(&name.into(), &Control::Title(Some(title)))?.receipt)
+}
+
+fn change_tags(log: &Embedded, name: impl Into<Name>, remove: &[&str], add: &[&str]) -> Result<Vec<String>> {
+    Ok(log.control(&name.into(), &Control::Tags { remove, add })?.tags)
+}
+
+fn summarize(log: &Embedded, name: impl Into<Name>, through: u64, text: &str) -> Result<Receipt> {
+    Ok(log.control(&name.into(), &Control::Summarize { through, text })?.receipt)
 }

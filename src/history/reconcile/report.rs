@@ -4,6 +4,7 @@ use super::super::group::StoredMessage;
 
 /// What was done to a conversation on the way out, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ReportLine {
     /// What was done.
     pub rule: Rule,

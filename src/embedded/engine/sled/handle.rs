@@ -1,5 +1,6 @@
 //! The one way to sled: its panics stay here, and its errors become ours.
 
+use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -9,12 +10,18 @@ use super::watch::Watch;
 use crate::error::{Error, Result};
 
 /// sled, open. It panics where it meets damage, or a disk that fails.
-#[derive(Debug)]
 pub(super) struct Handle {
     /// Dropped first: its thread has the store open too. Absent only while it is dropped.
     watch: Option<Watch>,
     /// Absent only while it is dropped.
     db: Option<sled::Db>,
+}
+
+/// Without what is stored: sled would print all of it.
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").field("watch", &self.watch).finish_non_exhaustive()
+    }
 }
 
 impl Handle {

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 use super::super::model::{Conversation, Kept, What, hidden};
+use super::super::{change_tags, load, rewind, set_title, summarize};
 use super::{World, name};
 use crate::error::Error;
 
@@ -17,7 +18,7 @@ impl World {
 
     pub(super) fn rewind(&mut self, at: usize, to: u64) -> Result<(), TestCaseError> {
         let to = self.counted_back(at, to);
-        let result = self.log().core().rewind(&name(at), to);
+        let result = rewind(self.log(), name(at), to);
         self.settle(at);
         let visible = |conversation: &Conversation| {
             to < conversation.next_message() && !hidden(&conversation.lines).contains(&to)
@@ -40,7 +41,7 @@ impl World {
     pub(super) fn summarize(&mut self, at: usize, through: u64) -> Result<(), TestCaseError> {
         let through = self.counted_back(at, through);
         let summary = format!("summary {}", self.records);
-        let result = self.log().core().summarize(&name(at), through, &summary);
+        let result = summarize(self.log(), name(at), through, &summary);
         self.settle(at);
         let visible = |conversation: &Conversation| {
             through < conversation.next_message() && !hidden(&conversation.lines).contains(&through)
@@ -54,6 +55,12 @@ impl World {
             prop_assert!(matches!(result, Err(Error::BeingWritten { .. })), "{result:?}");
             return self.check(at);
         }
+        // Whether it parts a call from its result is the history's matter; that the log asks, and writes nothing then, is its own.
+        let loaded = load(self.log(), name(at)).unwrap();
+        if crate::history::Conversation::from_grouped(loaded).parted_call(through).is_some() {
+            prop_assert!(matches!(result, Err(Error::InvalidInput(_))), "{result:?}");
+            return self.check(at);
+        }
         let (first_seq, last_seq) = self.add(at, vec![(None, What::Summary { through, summary })]);
         self.publish();
         let receipt = result.unwrap();
@@ -62,7 +69,7 @@ impl World {
     }
 
     pub(super) fn title(&mut self, at: usize) -> Result<(), TestCaseError> {
-        let result = self.log().core().set_title(&name(at), Some("a title"));
+        let result = set_title(self.log(), name(at), "a title");
         self.settle(at);
         if self.conversations[at].is_none() {
             prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
@@ -78,7 +85,7 @@ impl World {
     pub(super) fn tag(&mut self, at: usize, tag: u8, remove: bool) -> Result<(), TestCaseError> {
         let tag = format!("tag {tag}");
         let (gone, new) = if remove { (vec![tag.as_str()], vec![]) } else { (vec![], vec![tag.as_str()]) };
-        let result = self.log().core().change_tags(&name(at), &gone, &new);
+        let result = change_tags(self.log(), name(at), &gone, &new);
         self.settle(at);
         let Some(known) = &mut self.conversations[at] else {
             prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
@@ -112,7 +119,7 @@ impl World {
             return self.check(at);
         }
         let lines = self.conversations[at].as_ref().map_or(&[][..], |conversation| &conversation.lines);
-        let found: BTreeSet<usize> =
+        let mut found: BTreeSet<usize> =
             lines.iter().filter(|line| line.is_of(message, chunk)).map(|line| line.record).collect();
         let Some(last) = lines.iter().rposition(|line| found.contains(&line.record)) else {
             prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
@@ -120,6 +127,12 @@ impl World {
         };
         // The appends are known by their keys alone now, to the conversation that they were made to.
         let owner = self.owner(at, last + 1);
+        // A fork may share the beginning of the message only: the rest goes with it.
+        for (other, conversation) in self.conversations.iter().enumerate() {
+            let lines = conversation.iter().flat_map(|conversation| conversation.lines.iter().enumerate());
+            let of_it = lines.filter(|(at, line)| line.is_of(message, chunk) && self.owner(other, at + 1) == owner);
+            found.extend(of_it.map(|(_, line)| line.record));
+        }
         if let Some(owner) = &mut self.conversations[owner] {
             let lines = &owner.lines;
             let seqs = |kept: &Kept| kept.first_seq as usize - 1..kept.last_seq as usize;

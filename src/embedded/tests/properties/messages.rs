@@ -98,7 +98,7 @@ impl World {
     }
 
     pub(super) fn begin(&mut self, at: usize, role: Role) -> Result<(), TestCaseError> {
-        let result = self.log().core().begin(&name(at), role, Metadata::default());
+        let result = self.log().core().begin(&name(at), role, Metadata::default(), &AppendOptions::new());
         if self.conversations[at].is_none() && self.reserved.contains_key(&at) {
             prop_assert!(matches!(result, Err(Error::SharedByForks { .. })), "{result:?}");
             return Ok(());
@@ -110,7 +110,7 @@ impl World {
         prop_assert_eq!((receipt.first_seq, receipt.last_seq), (first_seq, last_seq));
         prop_assert_eq!(receipt.message_indexes, [message]);
         let writer = Writer { conversation: at, message, closed: false, pending: Vec::new(), begun: BTreeSet::new() };
-        self.writers.push((handle, writer));
+        self.writers.push((handle.unwrap(), writer));
         self.check(at)
     }
 

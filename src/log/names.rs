@@ -1,19 +1,12 @@
 //! Title and tags, replayed entry by entry: what a head says of them, for any point of the log.
 
-use std::ops::ControlFlow;
-
-use super::core::Core;
-use super::read::Item;
-use super::segments::Segment;
-use crate::embedded::engine::Order;
+use super::title::{is_redacted, title_of_chunk};
 use crate::error::Result;
-use crate::log::title::{is_redacted, title_of_chunk};
-use crate::model::ConversationId;
 use crate::record::{Head, Line, Record, TitleSource};
 
 /// Title and tags as they are read from entries, in order of seq.
 #[derive(Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     title: Option<(TitleSource, String)>,
     tags: Vec<String>,
     /// The titles that messages give, each with the message's index: those that are not hidden.
@@ -24,7 +17,7 @@ pub(super) struct Names {
 
 impl Names {
     /// Takes a record; entries above `last` do not belong to the conversation.
-    pub(super) fn read(&mut self, record: &Record<'_>, last: u64) {
+    pub(crate) fn read(&mut self, record: &Record<'_>, last: u64) {
         for (_, line) in record.lines().filter_map(Result::ok).filter(|(seq, _)| *seq <= last) {
             match &line {
                 Line::Chunk(chunk) => {
@@ -71,11 +64,11 @@ impl Names {
     }
 
     /// The title that the messages give.
-    pub(super) fn first_said(self) -> Option<(u64, String)> {
+    pub(crate) fn first_said(self) -> Option<(u64, String)> {
         self.said.into_iter().find(|(_, title)| !is_redacted(title))
     }
 
-    pub(super) fn give(self, head: &mut Head) {
+    pub(crate) fn give(self, head: &mut Head) {
         head.tags = self.tags;
         // A redaction in another conversation that shares the message leaves no entry here.
         let title = self.title.filter(|(source, title)| *source == TitleSource::Caller || !is_redacted(title));
@@ -83,19 +76,5 @@ impl Names {
             Some((source, title)) => (source, Some(title)),
             None => (TitleSource::Pending, None),
         };
-    }
-}
-
-impl Core {
-    /// Title and tags as the entries of these segments give them, as far as they can be read.
-    pub(super) fn names(&self, id: ConversationId, segments: &[Segment], last: u64) -> Result<Names> {
-        let mut names = Names::default();
-        self.read(id, segments, 1..=last, Order::Ascending, &mut |item| {
-            if let Item::Record { record, last, .. } = item {
-                names.read(record, last);
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(names)
     }
 }

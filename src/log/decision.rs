@@ -1,0 +1,212 @@
+//! What a control entry may do, decided once for every log.
+//!
+//! A log keeps the conversation still, or writes only if its head is the one that was decided on; nothing else of a control
+//! entry is its matter.
+
+use std::ops::RangeInclusive;
+
+use super::control::Control;
+use super::limits::{check_key, check_metadata, check_name, check_tags};
+use super::options::NewConversation;
+use super::reading;
+use super::seam::Log;
+use super::view::View;
+use crate::error::{Error, Result};
+use crate::history::Conversation;
+use crate::model::{Json, Name};
+use crate::record::{Body, Head, Meta, Remove, Rewind, Summary, TitleSource};
+
+/// A control entry that may be written.
+pub(crate) struct Decision {
+    pub(crate) body: Body,
+    /// The writers of the messages from this one on end with it.
+    pub(crate) closes: Option<u64>,
+    pub(crate) change: Change,
+}
+
+/// What a control entry does to the head, beside moving it.
+#[derive(Default)]
+pub(crate) struct Change {
+    title: Option<(Option<String>, TitleSource)>,
+    tags: Option<Vec<String>>,
+    /// Messages that give no title any more.
+    untitled: Option<RangeInclusive<u64>>,
+    /// Messages that are hidden whole.
+    hidden: Option<RangeInclusive<u64>>,
+    /// The seq of the entry, if it changes what is known of the conversation.
+    last_meta: Option<u64>,
+    /// The seq of the entry, if it hides something.
+    last_hide: Option<u64>,
+}
+
+impl Decision {
+    fn new(body: Body, change: Change) -> Self {
+        Self { body, closes: None, change }
+    }
+}
+
+impl Change {
+    /// Changes the head that it was decided on.
+    pub(crate) fn apply(self, head: &mut Head) {
+        let Self { title, tags, untitled, hidden, last_meta, last_hide } = self;
+        if let Some((title, source)) = title {
+            (head.title, head.title_source) = (title, source);
+        }
+        if let Some(tags) = tags {
+            head.tags = tags;
+        }
+        if let Some(hidden) = hidden {
+            head.forget_unfinished(hidden);
+        }
+        if let TitleSource::Message(index) = head.title_source
+            && untitled.is_some_and(|messages| messages.contains(&index))
+        {
+            (head.title, head.title_source) = (None, TitleSource::Pending);
+        }
+        head.last_meta = last_meta.unwrap_or(head.last_meta);
+        head.last_hide = last_hide.unwrap_or(head.last_hide);
+    }
+
+    /// The conversation's tags after it.
+    pub(crate) fn tags(&self, head: &Head) -> Vec<String> {
+        self.tags.as_ref().unwrap_or(&head.tags).clone()
+    }
+}
+
+/// What a control entry does to a conversation as it stands. `None`: it would change nothing.
+pub(crate) fn decide(log: &dyn Log, name: &Name, view: &View, control: &Control<'_>) -> Result<Option<Decision>> {
+    match *control {
+        Control::Title(title) => set_title(log, view, title).map(Some),
+        Control::Tags { remove, add } => change_tags(&view.head, remove, add),
+        Control::Metadata(metadata) => set_metadata(&view.head, metadata).map(Some),
+        Control::Rewind { to } => rewind(log, name, view, to).map(Some),
+        Control::Remove { message, chunk } => remove(log, name, view, message, chunk).map(Some),
+        Control::Summarize { through, text } => summarize(log, name, view, through, text).map(Some),
+    }
+}
+
+/// The first entry of a conversation that is made without messages.
+pub(crate) fn create(name: &Name, new: &NewConversation) -> Result<Decision> {
+    check_key(name)?;
+    new.title.as_deref().map_or(Ok(()), |title| check_name("a title", title))?;
+    new.metadata.as_ref().map_or(Ok(()), check_metadata)?;
+    let tags = added(Vec::new(), new.tags.iter().map(String::as_str))?;
+    let body = Body::meta(&Meta {
+        title: new.title.as_deref().map(Some),
+        tags: (!tags.is_empty()).then(|| tags.iter().map(String::as_str).collect()),
+        metadata: new.metadata.as_ref().map(Json::as_str),
+        previous: 0,
+    })?;
+    let title = new.title.clone().map(|title| (Some(title), TitleSource::Caller));
+    Ok(Decision::new(body, Change { title, tags: Some(tags), last_meta: Some(1), ..Change::default() }))
+}
+
+fn set_title(log: &dyn Log, view: &View, title: Option<&str>) -> Result<Decision> {
+    let head = &view.head;
+    let body = Body::meta(&Meta { title: Some(title), tags: None, metadata: None, previous: head.last_meta })?;
+    let said = if title.is_none() { reading::title(log, view)? } else { None };
+    let title = match (title, said) {
+        (Some(title), _) => (Some(title.to_owned()), TitleSource::Caller),
+        (None, Some((index, title))) => (Some(title), TitleSource::Message(index)),
+        (None, None) => (None, TitleSource::Pending),
+    };
+    Ok(Decision::new(body, Change { title: Some(title), last_meta: Some(head.next_seq), ..Change::default() }))
+}
+
+fn change_tags(head: &Head, remove: &[&str], add: &[&str]) -> Result<Option<Decision>> {
+    let mut kept = head.tags.clone();
+    kept.retain(|tag| !remove.contains(&tag.as_str()));
+    let tags = added(kept, add.iter().copied())?;
+    if tags == head.tags {
+        return Ok(None);
+    }
+    let body = Body::meta(&Meta {
+        title: None,
+        tags: Some(tags.iter().map(String::as_str).collect()),
+        metadata: None,
+        previous: head.last_meta,
+    })?;
+    let change = Change { tags: Some(tags), last_meta: Some(head.next_seq), ..Change::default() };
+    Ok(Some(Decision::new(body, change)))
+}
+
+/// The tags, and others behind them that are not among them.
+fn added<'a>(mut tags: Vec<String>, others: impl Iterator<Item = &'a str>) -> Result<Vec<String>> {
+    for tag in others {
+        if !tags.iter().any(|known| known == tag) {
+            tags.push(tag.to_owned());
+        }
+    }
+    check_tags(&tags)?;
+    Ok(tags)
+}
+
+fn set_metadata(head: &Head, metadata: &Json) -> Result<Decision> {
+    let meta = Meta { title: None, tags: None, metadata: Some(metadata.as_str()), previous: head.last_meta };
+    Ok(Decision::new(Body::meta(&meta)?, Change { last_meta: Some(head.next_seq), ..Change::default() }))
+}
+
+fn rewind(log: &dyn Log, name: &Name, view: &View, to: u64) -> Result<Decision> {
+    let head = &view.head;
+    check_visible(log, name, view, to)?;
+    let body = Body::rewind(Rewind { to, end: head.next_message_index, previous: head.last_hide })?;
+    let hidden = Some(to..=u64::MAX);
+    let change = Change { untitled: hidden.clone(), hidden, last_hide: Some(head.next_seq), ..Change::default() };
+    Ok(Decision { closes: Some(to), ..Decision::new(body, change) })
+}
+
+fn remove(log: &dyn Log, name: &Name, view: &View, message: u64, chunk: Option<u32>) -> Result<Decision> {
+    let head = &view.head;
+    let grouped = reading::group(log, view)?;
+    let stored = grouped.messages.iter().find(|stored| stored.index == message);
+    let is_there = stored.is_some_and(|stored| chunk.is_none_or(|chunk| stored.chunk_indexes.contains(&chunk)));
+    if !is_there {
+        let what = chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
+        return Err(Error::NotFound { what: format!("{what}a visible message {message} in conversation {name}") });
+    }
+    let whole = chunk.is_none().then_some(message..=message);
+    if let Some(messages) = whole.clone() {
+        check_written(name, view, messages)?;
+    }
+    let body = Body::removal(Remove { message, chunk, previous: head.last_hide })?;
+    let change = Change {
+        untitled: Some(message..=message),
+        hidden: whole,
+        last_hide: Some(head.next_seq),
+        ..Change::default()
+    };
+    Ok(Decision::new(body, change))
+}
+
+fn summarize(log: &dyn Log, name: &Name, view: &View, through: u64, text: &str) -> Result<Decision> {
+    check_visible(log, name, view, through)?;
+    check_written(name, view, 0..=through)?;
+    if let Some(message) = Conversation::from_grouped(reading::group(log, view)?).parted_call(through) {
+        let detail = format!(
+            "message {message} calls a tool whose result comes after message {through}, or is still to come: cover the \
+             result too, or end before the call"
+        );
+        return Err(Error::InvalidInput(detail));
+    }
+    Ok(Decision::new(Body::summary(&Summary { through, text, tokens: None })?, Change::default()))
+}
+
+fn check_visible(log: &dyn Log, name: &Name, view: &View, message: u64) -> Result<()> {
+    if reading::is_visible(log, view, message)? {
+        return Ok(());
+    }
+    let what = match view.head.next_message_index.checked_sub(1) {
+        Some(last) if message <= last => format!("a visible message {message} in conversation {name}"),
+        Some(last) => format!("message {message} in conversation {name}, whose last is {last},"),
+        None => format!("message {message} in conversation {name}, which has no messages,"),
+    };
+    Err(Error::NotFound { what })
+}
+
+/// Fails while one of these messages is being written.
+fn check_written(name: &Name, view: &View, messages: RangeInclusive<u64>) -> Result<()> {
+    match view.live.iter().filter(|index| messages.contains(index)).min() {
+        Some(index) => Err(Error::BeingWritten { conversation: name.clone(), message_index: *index }),
+        None => Ok(()),
+    }
+}
