@@ -22,6 +22,7 @@ struct Verdict {
     targets: Vec<String>,
     hard: BTreeSet<(String, String)>,
     soft: BTreeSet<(String, String)>,
+    unknown: BTreeSet<(String, String)>,
 }
 
 /// Rules whose place `check` gives more exactly than the oracle: which of the place's elements are compared, and why.
@@ -70,7 +71,7 @@ const OTHERS: &[(&str, Level, &str, &str)] = &[
         "openai-chat",
         r#"[{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"refusal","refusal":"b"}]}]"#,
     ),
-    ("MI-07", Level::Hard, "openai-chat/mistral", r#"[{"role":"assistant","content":"a"},{"role":"system"}]"#),
+    ("MI-07", Level::Reported, "openai-chat/mistral", r#"[{"role":"assistant","content":"a"},{"role":"system"}]"#),
 ];
 
 #[test]
@@ -129,13 +130,15 @@ fn check_agrees_with_the_oracle() {
     for file in std::fs::read_dir("tests/fixtures/oracle").unwrap() {
         for line in std::fs::read_to_string(file.unwrap().path()).unwrap().lines() {
             let Line { case, request, verdicts } = serde_json::from_str(line).unwrap();
-            for Verdict { targets, hard, soft } in verdicts {
+            for Verdict { targets, hard, soft, unknown } in verdicts {
                 for target in targets {
                     judged += 1;
                     unjudged.remove(&target);
                     let found = check(target.parse().unwrap(), request.get()).unwrap();
-                    for (level, wanted) in [(Level::Hard, &hard), (Level::Soft, &soft)] {
-                        let got = found.iter().filter(|finding| finding.level == level);
+                    for (level, wanted) in [(Level::Hard, &hard), (Level::Soft, &soft), (Level::Unknown, &unknown)] {
+                        // The oracle counts as hard what is reported.
+                        let is_of = |found: Level| found == level || (level == Level::Hard && found.is_refused());
+                        let got = found.iter().filter(|finding| is_of(finding.level));
                         let got = got.map(|finding| (finding.rule, finding.place.as_str()));
                         let got = comparable(got, &target, &case);
                         let wanted = wanted.iter().map(|(rule, place)| (rule.as_str(), place.as_str()));

@@ -103,7 +103,7 @@ fn a_conversation_that_is_in_order_comes_back_as_it_is() {
         r#"{"role":"user","parts":[{"text":"d"}]}],"tools":[{"codeExecution":{}}]}"#
     );
     let repaired = repair(TARGET, TARGET, request, &PromptOptions::new()).unwrap();
-    assert_eq!(repaired.request.get(), request.replace(r#""args":{"n" : 1.0}"#, r#""args":{"n":1.0}"#));
+    assert_eq!(repaired.request.get(), request);
     assert_eq!(repaired.report, []);
 }
 

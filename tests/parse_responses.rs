@@ -94,7 +94,8 @@ fn a_refused_request_is_repaired() {
     let text = repaired.request.get();
     assert!(text.starts_with(r#"{"model":"gpt-5","instructions":"Be kind.","input":[{"#), "{text}");
     assert!(text.ends_with(r#"],"store":false}"#), "{text}");
-    assert!(!text.contains("rs_1") && !text.contains("fc_1"), "{text}");
+    // The call keeps its id: nothing says that it is refused.
+    assert!(!text.contains("rs_1") && text.contains("fc_1"), "{text}");
     let rules: Vec<Rule> = repaired.report.iter().map(|line| line.rule).collect();
     assert_eq!(rules, [Rule::OutcomeUnknown, Rule::ThinkingLeftOut]);
 }

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use conversation_store::provider::{self, Finding, Level};
+use conversation_store::provider::{self, Finding};
 
 use super::failure::{Exit, Outcome};
 use super::output::{self, ERROR, Output, WARNING};
@@ -15,7 +15,9 @@ Examples:
   convo check --for openai-chat --dialect deepseek request.json --json | jq -r .place
 
 The request is a whole one, or just the array of its messages. Each finding has its place, the rule, the problem and
-the cure. Exit code 1 if the provider would refuse it: a finding of level hard.";
+the cure, and a level: hard (documented or recorded as refused), hard? (reported as refused), soft (accepted with a
+loss), unknown (a field, type or value that the rules do not know). Exit code 1 if the provider would refuse the
+request: a finding of level hard or hard?.";
 
 /// Is this request valid? Says where it is not, why, and what to do
 #[derive(Debug, clap::Args)]
@@ -36,7 +38,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
     for finding in &findings {
         output.result(finding, || text(finding))?;
     }
-    let hard = findings.iter().filter(|finding| finding.level == Level::Hard).count();
+    let hard = findings.iter().filter(|finding| finding.level.is_refused()).count();
     output.flush()?;
     if !output.is_json() {
         let verdict = match (findings.len(), hard) {
@@ -50,7 +52,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
 }
 
 fn text(finding: &Finding) -> String {
-    let style = if finding.level == Level::Hard { ERROR } else { WARNING };
+    let style = if finding.level.is_refused() { ERROR } else { WARNING };
     let (first, cure) = (finding.to_string(), finding.cure);
     let first = first.lines().next().unwrap_or_default();
     format!("{style}{}{style:#}\n  cure: {cure}", text::printable(first))

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use conversation_store::Error;
 use conversation_store::provider::{self, Target};
+use serde_json::value::RawValue;
 
 use super::failure::{Failure, Outcome};
 use super::output::Output;
@@ -19,8 +20,8 @@ Calls without results, results without calls, broken arguments, empty messages, 
 wrong, and what was done about it, stands in the report, on stderr; with --json in one object with the request:
 {\"request\", \"report\"}, or \"error\" in place of \"request\" where there is nothing to send.
 
-On one wire the other fields of the request (model, tools, temperature) stay as they are, but for what the target
-refuses. From one wire to another only the tools go along; --tools names others.";
+On one wire the repair is the smallest edit: what no rule objects to stays byte for byte, and a request that is accepted
+comes out as it is. From one wire to another only the tools go along; --tools names others.";
 
 /// Repair a request that a provider refuses: prints one that it accepts, and what was wrong
 #[derive(Debug, clap::Args)]
@@ -40,11 +41,22 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
     let Renderer { target, options } = args.rendering.prepare()?;
     let Request { name, json } = request::read(&args.file)?;
     let (request, error, report) = match provider::repair(args.from.unwrap_or(target), target, &json, &options) {
-        Ok(prompt) => (Some(prompt.request), None, prompt.report),
+        Ok(prompt) => {
+            let request = if output.is_json() { on_one_line(prompt.request) } else { prompt.request };
+            (Some(request), None, prompt.report)
+        }
         Err(error @ (Error::NothingToSend(_) | Error::TooLarge(_))) => {
             (None, Some(Failure::from(error).at(&name)), Vec::new())
         }
         Err(error) => return Err(Failure::from(error).at(&name)),
     };
     Shown { conversation: None, key: None, request, error, report }.print(output)
+}
+
+/// The envelope is one line. In JSON, line breaks stand between tokens only.
+fn on_one_line(request: Box<RawValue>) -> Box<RawValue> {
+    if !request.get().contains(['\n', '\r']) {
+        return request;
+    }
+    RawValue::from_string(request.get().replace(['\n', '\r'], " ")).unwrap_or(request)
 }

@@ -34,7 +34,10 @@ pub use check::finding::{Finding, Level};
 pub use check::judge::check;
 pub use check::not_json::NotJson;
 pub use check::rule::ProtocolRule;
-pub use dialect::{bedrock, databricks, deepseek, gemini3, groq, mistral, moonshot, vertex, vllm};
+pub use dialect::{
+    azure, bedrock, cerebras, compatible, databricks, deepseek, gemini3, groq, mistral, moonshot, ollama, openrouter,
+    vertex, vllm, xai,
+};
 pub use names::UnknownTarget;
 pub use prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
 pub use prompt::render::{Prompt, render};
@@ -57,6 +60,12 @@ pub static DIALECTS: &[Dialect] = &[
     moonshot::DIALECT,
     vllm::DIALECT,
     databricks::DIALECT,
+    openrouter::DIALECT,
+    xai::DIALECT,
+    azure::DIALECT,
+    ollama::DIALECT,
+    cerebras::DIALECT,
+    compatible::DIALECT,
     bedrock::DIALECT,
     vertex::DIALECT,
     gemini3::DIALECT,

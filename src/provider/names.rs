@@ -90,7 +90,8 @@ mod tests {
     #[test]
     fn unknown_names_are_told_what_is_known() {
         let wires = "openai-chat, openai-responses, anthropic, gemini";
-        let dialects = "deepseek, mistral, groq, moonshot, vllm, databricks";
+        let dialects = "deepseek, mistral, groq, moonshot, vllm, databricks, openrouter, xai, azure, \
+                        ollama, cerebras, compatible";
         let table = [
             ("chat", format!("unknown wire `chat`; known are {wires}")),
             ("", format!("unknown wire ``; known are {wires}")),

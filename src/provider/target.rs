@@ -61,6 +61,8 @@ pub struct Dialect {
     pub wire: &'static str,
     /// Its own rules; those of the wire hold as well.
     pub rules: &'static [&'static ProtocolRule],
+    /// Fields of its requests that the wire's inventor does not have.
+    pub(super) parameters: &'static [&'static str],
     /// Judges a request, its messages under their key, by those rules. It runs after the wire's own and sees its findings: it
     /// may add, may raise a level, and may put its own rule in the place of the wire's.
     pub(super) check: fn(&Value, &mut Vec<Finding>),

@@ -3,7 +3,7 @@
 
 Each line:
 
-    {"case", "request", "verdicts": [{"targets", "hard": [[rule, place]...], "soft": [[rule, place]...]}...]}
+    {"case", "request", "verdicts": [{"targets", "hard": [[rule, place]...], "soft": [...], "unknown": [...]}...]}
 
 A target is the crate's name of a wire, with a dialect where the oracle judged by a profile; targets of one verdict stand
 together. Where the oracle itself stops at a broken request, having found enough, there is no verdict.
@@ -25,7 +25,8 @@ import test_oracle
 # wire: the profiles that the crate has a dialect for; the cases to make variants of
 WIRES = {
     "openai_chat": (
-        ["deepseek", "mistral", "groq", "moonshot", "vllm", "databricks"],
+        ["deepseek", "mistral", "groq", "moonshot", "vllm", "databricks", "openrouter", "xai", "azure", "ollama", "cerebras",
+         "compatible"],
         {"two parallel calls", "tool parts text", "custom call", "refusal only", "image data url", "image http",
          "full body"},
     ),
@@ -159,7 +160,7 @@ def verdict(wire, request, profiles):
         oracle._CHECKS[wire](context, request)
     except (TypeError, AttributeError, KeyError, IndexError, ValueError):
         return None
-    places = {"hard": set(), "soft": set()}
+    places = {"hard": set(), "soft": set(), "unknown": set()}
     for v in context.out:
         places[v["level"]].add((v["rule"], place(v)))
     return {level: sorted(pairs) for level, pairs in places.items()}
@@ -178,7 +179,7 @@ def verdicts(wire, request, dialects):
     rows = []
     for target, profiles in targets.items():
         found = verdict(wire, request, profiles)
-        same = next((row for row in rows if found == {level: row[level] for level in ("hard", "soft")}), None)
+        same = next((row for row in rows if found == {level: row[level] for level in ("hard", "soft", "unknown")}), None)
         if same:
             same["targets"].append(target)
         elif found:

@@ -9,22 +9,24 @@ rules! {
         "send at least one message"
         "sdk:anthropic MessageCreateParams; read: the tests of a third party's mock of the API"
     AN_02 "AN-02" Hard
-        "No unknown top-level keys."
+        "`tools` is an array. A parameter that the rules do not know is unknown."
         "leave the key out"
-        "read: the tests of a third party's mock of the API"
+        "sdk:anthropic MessageCreateParams; read: the tests of a third party's mock of the API"
     AN_03 "AN-03" Hard
         "A message is an object of the role user or assistant; of the role system where AN-04 allows it."
         "give the message one of these roles; a tool's result is a tool_result block in a user message"
         "sdk:anthropic MessageParam"
     AN_04 "AN-04" Hard
         "A message of the role system holds text only, is not first, follows a user message, and is last or before an \
-         assistant message. Models from Opus 4.8 on take it; soft when the model is not known."
+         assistant message; several in a row count as one. Models from Opus 4.8 on take it; soft when the model is not known."
         "move the text into `system`, or into a user message"
-        "platform.claude.com mid-conversation-system-messages; gh:simonw/llm-anthropic#73"
-    AN_05 "AN-05" Hard
+        "platform.claude.com mid-conversation-system-messages; gh:simonw/llm-anthropic#73; recorded: pydantic-ai \
+         test_two_mid_conversation_system_prompts_keep_their_order, test_mid_conversation_system_prompt_on_bedrock"
+    AN_05 "AN-05" Soft
         "The first message is a user message."
         "begin at a user message"
-        "thin: older API text; gh:NousResearch/hermes-agent#63983 (Bedrock)"
+        "older API text; gh:NousResearch/hermes-agent#63983 (Bedrock); accepted, recorded: pydantic-ai \
+         test_anthropic_model_empty_message_on_history"
     AN_06 "AN-06" Hard
         "Content is a string or an array, and not empty except in an assistant message at the end."
         "leave the message out, or give it text"
@@ -64,9 +66,10 @@ rules! {
         "keep one tool_result for the call and leave the others out"
         "gh:sipeed/picoclaw#1793"
     AN_15 "AN-15" Hard
-        "The ids of tool_use blocks are unique: certainly within a turn, very likely over the conversation."
+        "The ids of tool_use blocks are unique within a turn; over the conversation: soft."
         "give each tool_use an id of its own, and the same to its tool_result"
-        "gh:anthropics/claude-code#21083; gh:anthropics/claude-code#28515; gh:trycua/cua#524"
+        "gh:anthropics/claude-code#21083; gh:anthropics/claude-code#28515; gh:trycua/cua#524; accepted over turns, recorded: \
+         pydantic-ai test_cross_provider_capability_replay"
     AN_16 "AN-16" Hard
         "tool_use.id and tool_use_id are one or more of `a-z A-Z 0-9 _ -`."
         "map the id, in the tool_use and in its tool_result alike"
@@ -141,8 +144,9 @@ rules! {
         "With more than 20 images, none has a side above 2,000 pixels."
         "scale the image down, or leave older ones out"
         "gh:anthropics/claude-code#16173; 20: from memory of the documentation"
-    AN_33 "AN-33" Hard
-        "No unknown keys in messages and blocks. On a message of the role system clear_at is soft: it needs a beta header."
+    AN_33 "AN-33" Unknown
+        "No keys in messages and blocks that the official type does not have. On a message of the role system clear_at is soft: \
+         it needs a beta header."
         "leave the key out"
         "read: the tests of a third party's mock of the API"
     AN_34 "AN-34" Hard
@@ -170,13 +174,14 @@ rules! {
         "No lone surrogates in any string."
         "replace the half character by U+FFFD"
         "gh:anthropics/claude-code#60394; gh:anthropics/claude-code#1939"
-    AN_40 "AN-40" Hard
+    AN_40 "AN-40" Reported
         "With is_error true, the content of a tool_result is text only; without any content it is soft."
         "say in text what went wrong"
         "thin: gh:aws-samples/sample-multi-agent-orchestration-chat-on-agentcore#15 (Bedrock, empty); text only: from \
          memory"
     AN_41 "AN-41" Hard
-        "The message fits the official type: required keys, types, literals."
+        "The message fits the official type: required keys and types. Other values than its literals, and blocks of other \
+         types, are unknown."
         "give the field a value of that type"
         "sdk:anthropic MessageParam"
     AN_42 "AN-42" Hard
@@ -188,8 +193,12 @@ rules! {
          block dropped. It cannot be judged from the text."
         "send earlier messages unchanged, or leave the thinking of changed turns out"
         "platform.claude.com preserved-thinking"
-    AN_44 "AN-44" Hard
+    AN_44 "AN-44" Reported
         "base64 data is raw: no line breaks, no data: prefix."
         "encode the bytes again, or leave the block out"
         "thin: sdk:anthropic Base64ImageSourceParam"
+    AN_45 "AN-45" Hard
+        "A whole request, one with `model` or `anthropic_version`, has `max_tokens`."
+        "add max_tokens: how many tokens the answer may have"
+        "sdk:anthropic MessageCreateParams"
 }

@@ -29,21 +29,43 @@ impl Finding {
     }
 }
 
-/// What a broken rule leads to. Hard comes before soft.
+/// What a broken rule leads to. The worst comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// The provider answers 400 or 422.
+    /// The target answers 400 or 422: its documents say so, or a recording shows it.
     Hard,
+    /// People report that the target refuses it. Written `hard?`.
+    #[serde(rename = "hard?")]
+    Reported,
     /// Accepted, but with a loss, deprecated, or refused by some deployments only.
     Soft,
+    /// A field, a type or a value that the rules do not know. Providers add some every month: it may well be accepted.
+    Unknown,
+}
+
+impl Level {
+    /// Whether it counts as refused: `hard` and `hard?` do.
+    ///
+    /// ```
+    /// use conversation_store::provider::Level;
+    ///
+    /// assert!(Level::Hard.is_refused() && Level::Reported.is_refused());
+    /// assert!(!Level::Soft.is_refused() && !Level::Unknown.is_refused());
+    /// ```
+    #[must_use]
+    pub const fn is_refused(self) -> bool {
+        matches!(self, Self::Hard | Self::Reported)
+    }
 }
 
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Hard => "hard",
+            Self::Reported => "hard?",
             Self::Soft => "soft",
+            Self::Unknown => "unknown",
         })
     }
 }
@@ -80,6 +102,9 @@ mod tests {
     fn programs_read_five_keys() -> Result<(), serde_json::Error> {
         let wanted = r#"{"rule":"OC-01","level":"hard","place":"","problem":"","cure":"send an object"}"#;
         assert_eq!(serde_json::to_string(&FINDING)?, wanted);
+        for level in [Level::Hard, Level::Reported, Level::Soft, Level::Unknown] {
+            assert_eq!(serde_json::to_string(&level)?, format!("\"{level}\""));
+        }
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use crate::provider::target::Target;
 /// Judges a request by the rules of its wire and dialect, without asking the provider.
 ///
 /// `json` is a whole request, or just the array of its messages. The findings come hard ones first, else in the order
-/// in which the request is read; an accepted request has no hard ones. What cannot be known from the text (does the
+/// in which the request is read; an accepted request has none that is hard or `hard?`. What cannot be known from the text (does the
 /// image exist, is the context too long, is a signature genuine) is not judged. Lone surrogate escapes, which no Rust
 /// string can hold, are findings, not errors.
 ///
@@ -42,6 +42,10 @@ pub fn check(target: Target, json: &str) -> Result<Vec<Finding>, NotJson> {
         find_marked(&request, "", mark, wire.surrogates, &mut findings);
     }
     if let Some(dialect) = target.dialect() {
+        let is_known = |finding: &Finding| {
+            finding.rule == wire.parameters.id && dialect.parameters.contains(&finding.place.as_str())
+        };
+        findings.retain(|finding| !is_known(finding));
         (dialect.check)(&request, &mut findings);
     }
     findings.sort_by_key(|finding| finding.level);

@@ -1,6 +1,7 @@
 //! When a request is refused: one rule, and the tables of them.
 
 use super::finding::{Finding, Level};
+use super::shape::Misfit;
 
 /// A condition that a request must meet, what it costs to break it, and who says so.
 ///
@@ -27,6 +28,16 @@ impl ProtocolRule {
     pub(crate) fn at(&self, place: impl Into<String>, problem: impl Into<String>) -> Finding {
         Finding { rule: self.id, level: self.level, place: place.into(), problem: problem.into(), cure: self.cure }
     }
+
+    /// This rule, broken by a field or value that the rules do not know.
+    pub(crate) fn unknown(&self, place: impl Into<String>, problem: impl Into<String>) -> Finding {
+        self.at(place, problem).with_level(Level::Unknown)
+    }
+
+    /// This rule, broken by a value that does not fit its shape.
+    pub(crate) fn of(&self, misfit: Misfit) -> Finding {
+        self.at(misfit.place, misfit.problem).with_level(misfit.fault.level(self.level))
+    }
 }
 
 /// Declares the rules of a wire or dialect: a constant for each, and the table `RULES` of them all, which shows them in
@@ -51,10 +62,10 @@ macro_rules! rules {
 }
 pub(crate) use rules;
 
-/// Makes findings of the wire's rules hard.
-pub(crate) fn raise(rules: &[&ProtocolRule], out: &mut [Finding]) {
+/// Gives findings of the wire's rules another level: what a server takes more or less seriously than the wire's inventor.
+pub(crate) fn set_level(level: Level, rules: &[&ProtocolRule], out: &mut [Finding]) {
     for finding in out.iter_mut().filter(|finding| rules.iter().any(|rule| rule.id == finding.rule)) {
-        finding.level = Level::Hard;
+        finding.level = level;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::finding::Level;
 use crate::provider::text::is_spelling_of;
 
 /// What a value may be.
@@ -21,7 +22,7 @@ pub(crate) enum Type {
     AnyObject,
 }
 
-/// The fields of an object. There may be no others.
+/// The fields of an object. Others are not known.
 #[derive(Debug)]
 pub(crate) struct Shape(pub(crate) &'static [Field]);
 
@@ -54,10 +55,19 @@ pub(crate) struct Misfit {
 pub(crate) enum Fault {
     /// It is not in the shape.
     Unknown,
+    /// Its value is a string that the shape does not list: another type of object, for example.
+    Value,
     /// It must be there, and is not.
     Missing,
     /// It is of another type.
     Wrong,
+}
+
+impl Fault {
+    /// The level of a misfit, where the rule that it breaks is of `level`.
+    pub(crate) fn level(self, level: Level) -> Level {
+        if matches!(self, Self::Unknown | Self::Value) { Level::Unknown } else { level }
+    }
 }
 
 impl Shape {
@@ -76,6 +86,8 @@ impl Shape {
     fn compare(&'static self, object: &Map<String, Value>, place: &str, out: &mut Vec<Misfit>) {
         for field in self.0 {
             match entry(object, field.name) {
+                // Clients send null for what they leave out (recorded: pydantic-ai test_simple_completion).
+                Some((_, Value::Null)) if !field.required => {}
                 Some((name, value)) => compare(value, field.types, &format!("{place}.{name}"), out),
                 None if field.required => {
                     let place = format!("{place}.{}", field.name);
@@ -93,6 +105,11 @@ impl Shape {
     /// Is there a field of this name?
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.0.iter().any(|field| is_spelling_of(field.name, name))
+    }
+
+    /// Is this the shape of objects of that type?
+    pub(crate) fn is_of_type(&self, name: &str) -> bool {
+        self.0.iter().filter(|field| field.name == "type").any(|field| names(field.types).any(|other| other == name))
     }
 
     /// How many of the object's tags name another shape.
@@ -150,6 +167,13 @@ fn is_stranger(of: &'static [Type], item: &Value) -> bool {
     item.is_object() && tags.peek().is_some() && tags.all(|field| is_another_tag(field, tag))
 }
 
+/// Is the object of a type that none of the shapes has? Nothing can be said of its other fields.
+fn is_untold(types: &'static [Type], object: &Map<String, Value>) -> bool {
+    let mut tags = shapes(types).flat_map(|shape| shape.0).filter(|field| field.name == "type").peekable();
+    let tag = object.get("type").filter(|tag| tag.is_string());
+    tags.peek().is_some() && tag.is_some_and(|tag| tags.all(|field| is_another_tag(field, tag)))
+}
+
 fn names(types: &'static [Type]) -> impl Iterator<Item = &'static str> {
     types.iter().flat_map(|kind| if let Type::OneOf(names) = kind { *names } else { &[] }).copied()
 }
@@ -179,6 +203,11 @@ fn compare(value: &Value, types: &'static [Type], place: &str, out: &mut Vec<Mis
             }
             elements.is_some() || one_is(|_| false)
         }
+        Value::Object(object) if is_untold(types, object) => {
+            let place = format!("{place}.type");
+            let problem = format!("the type {} is not known", kind(object.get("type").unwrap_or(&Value::Null)));
+            return out.push(Misfit { place, fault: Fault::Value, problem });
+        }
         Value::Object(object) => {
             let nearest = nearest(shapes(types), object);
             if let Some(shape) = nearest {
@@ -189,7 +218,8 @@ fn compare(value: &Value, types: &'static [Type], place: &str, out: &mut Vec<Mis
     };
     if !fits {
         let problem = format!("expected {}, got {}", expected(types), kind(value));
-        out.push(Misfit { place: place.to_owned(), fault: Fault::Wrong, problem });
+        let fault = if value.is_string() && names(types).next().is_some() { Fault::Value } else { Fault::Wrong };
+        out.push(Misfit { place: place.to_owned(), fault, problem });
     }
 }
 
@@ -271,7 +301,8 @@ mod tests {
             (json!({"content": [1]}), "m.content[0]: expected an object, got a number"),
             (json!({"content": [{"type": "text", "url": "a"}]}), "m.content[0].text: required field is missing"),
             (json!({"content": [{"url": "a"}]}), "m.content[0].type: required field is missing"),
-            (json!({"content": [{"type": "x", "text": ""}]}), "m.content[0].type: expected \"text\", got \"x\""),
+            (json!({"content": [{"type": "x", "texts": ""}]}), "m.content[0].type: the type \"x\" is not known"),
+            (json!({"content": null}), "m.content: expected a string or an array, got null"),
             (json!({"content": "a", "name": true}), "m.name: expected a string or null, got a boolean"),
             (json!({"content": "a", "id": 1}), "m.id: field is not in the type of the official SDK"),
         ];

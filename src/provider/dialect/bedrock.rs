@@ -6,16 +6,19 @@ use crate::provider::anthropic::check::block::blocks;
 use crate::provider::anthropic::check::request::{messages, tool_names};
 use crate::provider::anthropic::check::turns::role;
 use crate::provider::anthropic::manner::{Manner, PROVIDERS};
-use crate::provider::anthropic::rules::{AN_04, AN_05, AN_11, AN_35, AN_38, AN_40};
+use crate::provider::anthropic::rules::{AN_05, AN_11, AN_35, AN_38, AN_40};
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::rule::{raise, repeat, rules};
+use crate::provider::check::rule::{repeat, rules, set_level};
 use crate::provider::check::shape::is_filled;
 use crate::provider::prompt::tool_id::NameRule;
 use crate::provider::target::Dialect;
 use crate::provider::text::{is_word, is_word_with};
 
 pub(crate) const DIALECT: Dialect =
-    Dialect { name: "bedrock", wire: "anthropic", rules: RULES, check, manner: &MANNER };
+    Dialect { name: "bedrock", wire: "anthropic", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+
+/// Its own fields of a request.
+const PARAMETERS: &[&str] = &["anthropic_beta"];
 
 /// BR-02, BR-04; an image is its bytes (docs.aws.amazon.com, ImageSource).
 static MANNER: Manner = Manner {
@@ -59,10 +62,9 @@ const CHARACTERS: usize = 64;
 
 fn check(request: &Value, out: &mut Vec<Finding>) {
     let (Some(object), Some(messages)) = (request.as_object(), messages(request)) else { return };
-    repeat(&[(&AN_05, Level::Hard), (&AN_38, Level::Soft)], &BR_03, out);
+    repeat(&[(&AN_05, Level::Soft), (&AN_38, Level::Soft)], &BR_03, out);
     repeat(&[(&AN_11, Level::Soft)], &BR_05, out);
-    raise(&[&AN_11, &AN_40], out);
-    check_system(&messages, out);
+    set_level(Level::Hard, &[&AN_11, &AN_40], out);
     check_names(object, out);
     let mut any = false;
     for (i, message) in messages.iter().enumerate() {
@@ -77,14 +79,6 @@ fn check(request: &Value, out: &mut Vec<Finding>) {
     out.retain(|finding| finding.rule != AN_35.id);
     if any && !object.get("tools").is_some_and(is_filled) {
         out.push(BR_04.at("tools", "calls in the history, but no tools in the request"));
-    }
-}
-
-/// No model takes the role here, so that which one it is does not matter.
-fn check_system(messages: &[&Map<String, Value>], out: &mut Vec<Finding>) {
-    out.retain(|finding| finding.rule != AN_04.id || finding.level == Level::Hard);
-    for (i, _) in messages.iter().enumerate().filter(|(_, message)| role(message) == "system") {
-        out.push(AN_04.at(format!("messages[{i}]"), "Bedrock does not take the role system"));
     }
 }
 

@@ -17,7 +17,10 @@ use crate::provider::target::Dialect;
 use crate::provider::text::{is_blank, is_word};
 
 pub(crate) const DIALECT: Dialect =
-    Dialect { name: "databricks", wire: "openai-chat", rules: RULES, check, manner: &MANNER };
+    Dialect { name: "databricks", wire: "openai-chat", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+
+/// Its own fields of a request.
+const PARAMETERS: &[&str] = &["databricks_options", "thinking", "top_k", "usage_context"];
 
 /// DB-01, DB-03, DB-04, DB-06. Neighbours of one role are one message, as Bedrock wants them (BR-03). Claude's endpoints
 /// refuse images at an address (gh:maximhq/bifrost#6958). The length of ids is OpenAI's (OC-13).

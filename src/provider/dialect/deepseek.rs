@@ -11,7 +11,10 @@ use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI};
 use crate::provider::target::Dialect;
 
 pub(crate) const DIALECT: Dialect =
-    Dialect { name: "deepseek", wire: "openai-chat", rules: RULES, check, manner: &MANNER };
+    Dialect { name: "deepseek", wire: "openai-chat", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+
+/// Its own fields of a request.
+const PARAMETERS: &[&str] = &["thinking"];
 
 /// DS-01, DS-02, DS-03: `reasoning_content` goes with every message that has calls, so that no later message changes an
 /// earlier one.
@@ -41,7 +44,7 @@ rules! {
         when the request, the model's name or another message shows it."
         "send back the `reasoning_content` that came with the calls, or an empty string"
         "gh:earendil-works/pi#3636; gh:abhigyanpatwari/GitNexus#43"
-    DS_04 "DS-04" Hard
+    DS_04 "DS-04" Reported
         "There is no role `developer`."
         "use the role `system`"
         "thin: from memory of the server's error; same family as gh:browser-use/web-ui#99"

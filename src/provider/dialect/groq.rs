@@ -1,4 +1,4 @@
-//! Groq and Cerebras, on OpenAI's chat wire.
+//! Groq, on OpenAI's chat wire.
 
 use serde_json::Value;
 
@@ -7,13 +7,27 @@ use crate::provider::check::rule::rules;
 use crate::provider::openai_chat::manner::{Manner, OPENAI, UserContent};
 use crate::provider::target::Dialect;
 
-pub(crate) const DIALECT: Dialect = Dialect { name: "groq", wire: "openai-chat", rules: RULES, check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect =
+    Dialect { name: "groq", wire: "openai-chat", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+
+/// Its own fields of a request.
+const PARAMETERS: &[&str] = &[
+    "citation_options",
+    "compound_custom",
+    "disable_tool_validation",
+    "documents",
+    "exclude_domains",
+    "include_domains",
+    "include_reasoning",
+    "reasoning_format",
+    "search_settings",
+];
 
 /// GQ-01; it has no field for refusals (sdk:groq ChatCompletionAssistantMessageParam). An array where a string will do is
 /// refused (gh:OpenHands/OpenHands#4643, gh:livekit/agents#1790). Of media it knows images only (sdk:groq
 /// ChatCompletionContentPartParam).
 static MANNER: Manner = Manner {
-    providers: &["groq", "cerebras"],
+    providers: &["groq"],
     arrays: false,
     user: UserContent::Joined,
     audio: false,
@@ -23,8 +37,8 @@ static MANNER: Manner = Manner {
 };
 
 rules! {
-    /// Groq's and Cerebras's rules.
-    GQ_01 "GQ-01" Hard
+    /// Groq's rules.
+    GQ_01 "GQ-01" Reported
         "No message fields that the official type does not have, in particular reasoning_content. In a tool call \
          `index` passes."
         "leave the field out"

@@ -13,7 +13,10 @@ use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI, Texts, U
 use crate::provider::target::Dialect;
 
 pub(crate) const DIALECT: Dialect =
-    Dialect { name: "moonshot", wire: "openai-chat", rules: RULES, check, manner: &MANNER };
+    Dialect { name: "moonshot", wire: "openai-chat", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+
+/// Its own fields of a request.
+const PARAMETERS: &[&str] = &["enable_thinking", "thinking"];
 
 /// MS-01, MS-02: `reasoning_content` goes with every message that has calls, so that no later message changes an earlier
 /// one. Images are sent as data, and there are no parts for sound and documents (platform.moonshot.ai use-kimi-vision-model).
@@ -37,7 +40,7 @@ rules! {
          passes. It is on when the request, the model's name or another message shows it."
         "send back the `reasoning_content` that came with the calls, or a single space"
         "gh:earendil-works/pi#4178; gh:continuedev/continue#11806"
-    MS_02 "MS-02" Hard
+    MS_02 "MS-02" Reported
         "The content of a message is not empty, except beside `tool_calls`."
         "leave the message out, or give it text"
         "gh:MoonshotAI/kimi-code#1985; gh:lobehub/lobehub#8419"

@@ -3,12 +3,13 @@
 use serde_json::Value;
 
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::rule::{raise, repeat, rules};
+use crate::provider::check::rule::{repeat, rules, set_level};
 use crate::provider::gemini::manner::Manner;
 use crate::provider::gemini::rules::{GM_03, GM_06};
 use crate::provider::target::Dialect;
 
-pub(crate) const DIALECT: Dialect = Dialect { name: "vertex", wire: "gemini", rules: RULES, check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect =
+    Dialect { name: "vertex", wire: "gemini", rules: RULES, parameters: &[], check, manner: &MANNER };
 
 /// Vertex signs thinking for itself.
 static MANNER: Manner = Manner { providers: &["vertex", "vertex_ai"], signs: false };
@@ -26,7 +27,7 @@ rules! {
 }
 
 fn check(_: &Value, out: &mut Vec<Finding>) {
-    raise(&[&GM_06], out);
+    set_level(Level::Hard, &[&GM_06], out);
     // Soft, where there is no role at all.
     repeat(&[(&GM_03, Level::Soft)], &VX_01, out);
 }

@@ -11,7 +11,52 @@ use crate::provider::openai_chat::check::sequence::role;
 use crate::provider::openai_chat::manner::{Manner, OPENAI, Order, System, UserContent};
 use crate::provider::target::Dialect;
 
-pub(crate) const DIALECT: Dialect = Dialect { name: "vllm", wire: "openai-chat", rules: RULES, check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect =
+    Dialect { name: "vllm", wire: "openai-chat", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+
+/// Its own fields of a request.
+const PARAMETERS: &[&str] = &[
+    "add_generation_prompt",
+    "add_special_tokens",
+    "allowed_token_ids",
+    "bad_words",
+    "cache_prompt",
+    "chat_template",
+    "chat_template_kwargs",
+    "continue_final_message",
+    "documents",
+    "echo",
+    "enable_thinking",
+    "grammar",
+    "guided_choice",
+    "guided_decoding_backend",
+    "guided_grammar",
+    "guided_json",
+    "guided_regex",
+    "ignore_eos",
+    "include_reasoning",
+    "include_stop_str_in_output",
+    "json_schema",
+    "length_penalty",
+    "min_p",
+    "min_tokens",
+    "mirostat",
+    "mm_processor_kwargs",
+    "n_predict",
+    "priority",
+    "prompt_logprobs",
+    "repeat_penalty",
+    "repetition_penalty",
+    "return_tokens_as_token_ids",
+    "skip_special_tokens",
+    "spaces_between_special_tokens",
+    "stop_token_ids",
+    "structured_outputs",
+    "top_k",
+    "truncate_prompt_tokens",
+    "ttl",
+    "use_beam_search",
+];
 
 /// VL-01, VL-02, VL-04. There is sound (gh:vllm-project/vllm#11027), but no documents (gh:langchain-ai/openwiki#63).
 static MANNER: Manner = Manner {

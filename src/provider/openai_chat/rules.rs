@@ -1,4 +1,4 @@
-//! The rules of the wire. None was tried against the live API: they are documentation, the official types, and reports.
+//! The rules of the wire: documentation, the official types, reports, and recordings of what servers took.
 
 use crate::provider::check::rule::rules;
 
@@ -8,8 +8,9 @@ rules! {
         "The request is an object with a non-empty `messages` array."
         "send an object whose `messages` holds at least one message"
         "gh:CopilotKit/CopilotKit#529"
-    OC_02 "OC-02" Hard
-        "No unknown top-level parameters; those of known servers, such as `thinking`, are soft."
+    OC_02 "OC-02" Reported
+        "No `extra_body`, and `tools` is an array. Parameters of known servers, such as `thinking`, are soft; others that \
+         the rules do not know are unknown."
         "leave the parameter out, or send it only to the server that knows it"
         "gh:spring-projects/spring-ai#5197"
     OC_03 "OC-03" Hard
@@ -25,7 +26,7 @@ rules! {
         "Assistant content may be null or absent only beside tool_calls, function_call, audio or a refusal."
         "leave the message out, or give it text"
         "sdk:openai (Required unless tool_calls or function_call); gh:vercel/ai#13744"
-    OC_06 "OC-06" Hard
+    OC_06 "OC-06" Reported
         "A content array is not empty."
         "leave the message out, or give it a part"
         "thin: by analogy with gh:openai/openai-node#1341"
@@ -56,7 +57,7 @@ rules! {
         "leave `tool_calls` out of a message without calls, and send at most 128 in one"
         "gh:openai/openai-node#1341; gh:openai/openai-python#2061; 128: from memory, gh:home-assistant/core#118577"
     OC_13 "OC-13" Hard
-        "The id of a call is a non-empty string of at most 40 characters, and so is tool_call_id."
+        "The id of a call is a non-empty string of at most 40 characters, and so is tool_call_id. A longer one is `hard?`."
         "map the id to a shorter one, in the call and in its tool message alike"
         "gh:vercel/ai#8132 (by 2026-07 longer ids passed there); gh:microsoft/autogen#6377; gh:BerriAI/litellm#17343"
     OC_14 "OC-14" Hard
@@ -86,7 +87,8 @@ rules! {
         "gh:OpenHands/OpenHands#7700; gh:openai/openai-node#1030; gh:openai/openai-openapi#523 (the newest models take \
          them, but cannot see them)"
     OC_20 "OC-20" Hard
-        "Types of parts by role: user text, image_url, input_audio, file; assistant text, refusal; others text."
+        "Types of parts by role: user text, image_url, input_audio, file; assistant text, refusal; others text. Other types \
+         are unknown."
         "change the part to one of these types, or leave it out"
         "sdk:openai ChatCompletionContentPartParam; gh:QwenLM/qwen-code#1888"
     OC_21 "OC-21" Hard
@@ -94,7 +96,7 @@ rules! {
          image/webp."
         "send {url: http(s) or data:image/png;base64,...}; convert other formats first"
         "gh:langgenius/dify#11527; gh:vercel/ai#1544; gh:openclaw/openclaw#102354"
-    OC_22 "OC-22" Hard
+    OC_22 "OC-22" Reported
         "The base64 of images and audio decodes: standard alphabet, padded, no line breaks."
         "encode the bytes again, or leave the part out"
         "thin: sdk:openai ImageURL.url; not seen in reports"
@@ -107,7 +109,7 @@ rules! {
         "The `name` of a message is 1 to 64 of `a-z A-Z 0-9 _ -`, the older pattern."
         "replace other characters by `_`; some servers still ask for it"
         "gh:yGuy/chatgpt-mattermost-bot#46; gh:microsoft/autogen#4157"
-    OC_25 "OC-25" Soft
+    OC_25 "OC-25" Unknown
         "No message fields that the official type does not have, such as reasoning_content or id."
         "leave the field out, or send it only to the server that knows it"
         "gh:adamrushy/OpenAISwift#99; gh:vllm-project/vllm#10463"
@@ -133,7 +135,7 @@ rules! {
         "Assistant content holds text parts, or exactly one refusal part."
         "send the refusal in a message of its own"
         "sdk:openai, in words only"
-    OC_31 "OC-31" Hard
+    OC_31 "OC-31" Reported
         "A file part has file_id, or file_data with filename."
         "add the file's id, or its data and its name"
         "thin: sdk:openai FileFile"
@@ -146,7 +148,7 @@ rules! {
         "shorten the text, or begin at a later message"
         "from memory; no report found for 2,048"
     OC_34 "OC-34" Hard
-        "The message fits the official type: required keys, types, literals."
+        "The message fits the official type: required keys and types. Other values than its literals are unknown."
         "give the field a value of that type"
         "sdk:openai ChatCompletionMessageParam"
     OC_35 "OC-35" Soft

@@ -10,12 +10,12 @@ rules! {
         "send at least one item, or name the response that is continued"
         "sdk:openai ResponseCreateParams"
     OR_02 "OR-02" Hard
-        "No unknown top-level parameters."
+        "`tools` is an array. A parameter that the rules do not know is unknown."
         "leave the parameter out"
         "gh:spring-projects/spring-ai#5197"
     OR_03 "OR-03" Hard
-        "An item is an object of a known type, or a message of the role user, assistant, system or developer; a message \
-         may leave its type out. There is no role `tool`."
+        "An item is an object with a type, or a message of the role user, assistant, system or developer; a message may \
+         leave its type out. There is no role `tool`. A type that the rules do not know is unknown."
         "send a tool's result as function_call_output, other things as one of the known items"
         "gh:Chevey339/kelivo#281"
     OR_04 "OR-04" Hard
@@ -27,7 +27,8 @@ rules! {
         "Every output item has an earlier call item of its kind with that call_id, unless previous_response_id, \
          conversation or prompt is given."
         "move the output behind its call, or leave it out"
-        "gh:james-6-23/codex2api#414; gh:continuedev/continue#11785"
+        "gh:james-6-23/codex2api#414; gh:continuedev/continue#11785; a function_call_output may answer a tool_search_call, \
+         recorded: pydantic-ai test_tool_availability_portability_matrix"
     OR_06 "OR-06" Hard
         "The ids of items are unique."
         "leave the id out of all but one of them, or send the item once"
@@ -77,7 +78,7 @@ rules! {
         "gh:mcp-use/mcp-use#90; gh:diegosouzapw/OmniRoute#4317 (128)"
     OR_17 "OR-17" Hard
         "Parts of user, system and developer messages, and of outputs, are input_text, input_image or input_file; those \
-         of assistant messages output_text or refusal."
+         of assistant messages output_text or refusal. Other types are unknown."
         "give the part the type of its side: input_ for what is sent, output_ for what the model said"
         "gh:jeremychone/rust-genai#119; gh:tinyhumansai/openhuman#3624; gh:MervinPraison/PraisonAI#3934"
     OR_18 "OR-18" Hard
@@ -109,8 +110,8 @@ rules! {
         "input_file has file_id, file_url or file_data."
         "add the file's id, its URL, or its data"
         "sdk:openai ResponseInputFileParam"
-    OR_25 "OR-25" Hard
-        "No unknown keys in an item."
+    OR_25 "OR-25" Unknown
+        "No keys in an item that the official type does not have."
         "leave the key out"
         "gh:microsoft/agent-framework#2203"
     OR_26 "OR-26" Hard
@@ -127,7 +128,7 @@ rules! {
         "replace the half character by U+FFFD"
         "gh:anthropics/claude-code#60394 (there on another API; the same failure for every JSON API)"
     OR_29 "OR-29" Hard
-        "The item fits the official type: required keys, types, literals."
+        "The item fits the official type: required keys and types. Other values than its literals are unknown."
         "give the field a value of that type"
         "sdk:openai ResponseInputItemParam"
     OR_30 "OR-30" Soft

@@ -45,13 +45,26 @@ impl<'a> Readable<'a> {
     pub(crate) fn of(request: &'a str) -> Self {
         Self(crate::model::json_text::replace_lone_surrogates(request.trim_start_matches('\u{feff}')))
     }
+
+    pub(crate) fn get(&self) -> &str {
+        &self.0
+    }
+
+    /// The request as a value, without white space around it.
+    pub(crate) fn raw(&self) -> Result<&RawValue> {
+        serde_json::from_str(&self.0).map_err(|error| Error::InvalidInput(NotJson::from(error).to_string()))
+    }
+
+    /// The line for what was replaced.
+    pub(crate) fn note(&self) -> Option<ReportLine> {
+        let detail = "lone surrogate escapes in the request are no characters; U+FFFD stands in their place";
+        matches!(self.0, Cow::Owned(_)).then(|| ReportLine::new(Rule::SurrogateReplaced, detail))
+    }
 }
 
 /// A request, taken apart.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
-    /// The names of its fields, in order.
-    pub(crate) names: Vec<String>,
     pub(crate) parsed: Parsed,
     /// What is no part of the conversation.
     pub(crate) rest: Fields<'a>,
@@ -61,20 +74,17 @@ impl<'a> Request<'a> {
     /// Takes a request apart. An array is that of the messages.
     pub(crate) fn read(target: Target, text: &'a Readable<'_>) -> Result<Self> {
         let wire = target.wire();
-        let request: &RawValue =
-            serde_json::from_str(&text.0).map_err(|error| Error::InvalidInput(NotJson::from(error).to_string()))?;
+        let request = text.raw()?;
         let fields = if request.get().starts_with('[') {
             Some(Fields::one(wire.messages, request))
         } else {
             Fields::of(request)
         };
         let mut rest = fields.ok_or_else(|| no_messages(wire.messages))?;
-        let names = rest.names().map(str::to_owned).collect();
         let mut parsed = (wire.parse)(target, &mut rest)?;
-        if matches!(text.0, Cow::Owned(_)) {
-            let detail = "lone surrogate escapes in the request are no characters; U+FFFD stands in their place";
-            parsed.notes.insert(0, ReportLine::new(Rule::SurrogateReplaced, detail));
+        if let Some(note) = text.note() {
+            parsed.notes.insert(0, note);
         }
-        Ok(Self { names, parsed, rest })
+        Ok(Self { parsed, rest })
     }
 }

@@ -4,16 +4,19 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::kept::Kept;
+use super::edits::Edits;
+use super::guess;
+use super::named::named;
+use super::smallest::edit;
 use super::tools::crossing;
 use super::unknown::{left_out, unknown_fields};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::history::Conversation;
 use crate::history::{MessageState, StoredMessage};
 use crate::history::{ReportLine, Rule};
 use crate::model::Message;
-use crate::model::json_text;
-use crate::provider::prompt::options::PromptOptions;
+use crate::provider::check::judge::check;
+use crate::provider::prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
 use crate::provider::prompt::render::{Prompt, render};
 use crate::provider::read::parse::{Readable, Request};
 use crate::provider::target::Target;
@@ -21,15 +24,19 @@ use crate::provider::target::Target;
 /// Reads a request of one wire, and writes it as a target takes it: the messages in it are reconciled and rendered as if
 /// they came from a store.
 ///
-/// Where both are of the same wire, what else the request holds (model, tools, temperature) stays byte for byte, but for
-/// indentation and what the target would refuse. Between wires only the tools go along, as the target declares them, unless the options
-/// name others: a model's name and its parameters mean nothing elsewhere and are left out, and so are tools that only one
-/// provider has. All of it is in the report, in this order: what could not be read as it stands; what was wrong with the
-/// conversation; what the target does not take; what became of the other fields. Message indexes are positions in the
-/// list of the given request's messages.
+/// Where both are of the same wire, the repair is the smallest edit. A request in which [`check`](crate::provider::check())
+/// finds nothing that is refused comes back as it is, byte for byte. Else only those messages are written anew that a rule
+/// objects to; all others, and all other fields of the request, keep their bytes, and white space stays. What is not known
+/// stays too. Each difference has a line in the report.
 ///
-/// The request need not be refused. One that is in order comes back with the same messages, and the report names the
-/// fields that the target's renderer does not write.
+/// Between wires only the tools go along, as the target declares them, unless the options name others: a model's name and its
+/// parameters mean nothing elsewhere and are left out, and so are tools that only one provider has.
+///
+/// The report holds, in this order: what could not be read as it stands; what was wrong with the conversation; what the
+/// target does not take; what became of the other fields; what is refused still, where that can only be cured by the caller.
+/// Message indexes are positions in the list of messages that [`parse`](crate::provider::parse()) reads.
+///
+/// Costs a parse, a prompt, and a few checks: linear in the length of the request.
 ///
 /// ```
 /// use conversation_store::provider::{PromptOptions, Target, repair};
@@ -40,18 +47,28 @@ use crate::provider::target::Target;
 ///         {"id": "call_1", "type": "function", "function": {"name": "clock", "arguments": "{}"}}]},
 ///     {"role": "user", "content": "Well?"}]}"#;
 /// let repaired = repair(Target::OPENAI_CHAT, Target::OPENAI_CHAT, request, &PromptOptions::new())?;
-/// assert!(repaired.request.get().starts_with(r#"{"model":"gpt-5","messages":[{"role":"user""#));
+/// assert!(repaired.request.get().starts_with(r#"{"model": "gpt-5", "messages": ["#));
 /// assert!(repaired.request.get().contains(r#"{"role":"tool","tool_call_id":"call_1","content":"Interrupted"#));
 /// assert_eq!(repaired.report[0].tool_call_id.as_deref(), Some("call_1"));
 /// # Ok::<(), conversation_store::Error>(())
 /// ```
 ///
 /// # Errors
-/// As [`parse`](crate::provider::parse()) and [`render`](crate::provider::render()).
+/// As [`parse`](crate::provider::parse()) and [`render`](crate::provider::render()). `InvalidInput` also if most of the
+/// request cannot be read as one of `from`, but as one of another wire: the error names it.
 pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptions) -> Result<Prompt> {
     let text = Readable::of(request);
-    let Request { names, parsed, mut rest } = Request::read(from, &text)?;
     let crosses = from.wire().name != target.wire().name;
+    let is_asked = asks_for_more(options);
+    if !crosses
+        && !is_asked
+        && let Some(accepted) = accepted(target, &text)
+    {
+        return Ok(accepted);
+    }
+    let read = Request::read(from, &text).map_err(|error| guess::hinted(error, from, &text))?;
+    guess::refuse_other_wire(from, &text)?;
+    let Request { parsed, mut rest } = read;
     let (options, lost) =
         if crosses { crossing(from, &mut rest, options) } else { (Cow::Borrowed(options), Vec::new()) };
     let messages: Vec<StoredMessage> = (0..).zip(parsed.messages).map(|(at, message)| stored(at, message)).collect();
@@ -59,20 +76,59 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
     let mut report = parsed.notes;
     // What came on a wire was made there, as far as anybody can tell.
     report.extend(prompt.report.into_iter().filter(|line| crosses || line.rule != Rule::OriginAssumed));
-    report.extend(left_out(unknown_fields(&messages), &prompt.request));
     if crosses {
+        report.extend(left_out(unknown_fields(&messages), &prompt.request));
         report.extend(lost);
         report.extend(rest.names().map(|name| {
             ReportLine::new(Rule::LeftOut, format!("`{name}` is of {from}: what {target} takes for it is not known"))
         }));
         return Ok(Prompt { request: prompt.request, report });
     }
-    let mut kept = Kept::new(&names, rest, &prompt.request);
-    let request = kept.accepted(target, &mut report)?;
-    // What is kept may be indented; a prompt is one line.
-    let is_line = !request.get().contains(['\n', '\r']);
-    let line = if is_line { None } else { RawValue::from_string(json_text::compact(request.get())).ok() };
-    Ok(Prompt { request: line.unwrap_or(request), report })
+    let given = text.raw()?;
+    let Some(mut edits) = Edits::new(target, given, &prompt.request) else {
+        return Ok(Prompt { request: prompt.request, report });
+    };
+    if is_asked {
+        edits.make_all(true, "the options ask for it");
+    }
+    let (written, lines) = edit(target, &mut edits);
+    let request = RawValue::from_string(written)
+        .map_err(|error| Error::InvalidInput(format!("it cannot be written: {error}")))?;
+    report.extend(left_out(unknown_fields(&messages), &request));
+    let mut report = named(report, &messages, &edits, target);
+    report.extend(lines);
+    Ok(Prompt { request, report })
+}
+
+/// The request as it is, if the target refuses nothing of it.
+fn accepted(target: Target, text: &Readable<'_>) -> Option<Prompt> {
+    let findings = check(target, text.get()).ok()?;
+    if findings.iter().any(|finding| finding.level.is_refused()) {
+        return None;
+    }
+    let report = text.note().into_iter().collect();
+    Some(Prompt { request: text.raw().ok()?.to_owned(), report })
+}
+
+/// Whether the options ask for another conversation than the one that is there. A model is named, not asked for.
+fn asks_for_more(options: &PromptOptions) -> bool {
+    let PromptOptions {
+        model: _,
+        thinking,
+        images,
+        finished_tools,
+        no_content,
+        last_messages,
+        last_turns,
+        max_tokens,
+        tools,
+    } = options;
+    *thinking != Thinking::default()
+        || *images != Images::default()
+        || *finished_tools != FinishedTools::default()
+        || *no_content != NoContent::default()
+        || last_messages.or(*last_turns).or(*max_tokens).is_some()
+        || !tools.is_empty()
 }
 
 /// A message as if it had come out of a log.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::cache::Marks;
 use super::image::{ImagesSeen, check_document};
-use crate::provider::anthropic::rules::{AN_07, AN_08, AN_16, AN_17, AN_18, AN_19, AN_20, AN_21, AN_22, AN_40};
+use crate::provider::anthropic::rules::{AN_07, AN_08, AN_16, AN_17, AN_18, AN_19, AN_20, AN_21, AN_22, AN_40, AN_41};
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::shape::{is_filled, kind};
 use crate::provider::text::{is_blank, is_word};
@@ -13,6 +13,20 @@ use crate::provider::text::{is_blank, is_word};
 pub(crate) const NAME: usize = 128;
 /// Characters of a tool's name where it is called.
 const NAME_IN_CALL: usize = 200;
+
+/// Types of other wires' parts, which are sent here by mistake.
+const OF_OTHER_WIRES: &[&str] = &[
+    "image_url",
+    "input_audio",
+    "file",
+    "refusal",
+    "input_text",
+    "input_image",
+    "input_file",
+    "output_text",
+    "function_call",
+    "function_call_output",
+];
 
 /// The blocks of message `i` that are objects, and their places.
 pub(crate) fn blocks(message: &Map<String, Value>, i: usize) -> impl Iterator<Item = (String, &Map<String, Value>)> {
@@ -53,6 +67,9 @@ pub(crate) fn check_block<'a>(
         }
         "redacted_thinking" if !is_text(block, "data") => {
             out.push(AN_22.at(format!("{place}.data"), "missing, empty, or not a string"));
+        }
+        _ if OF_OTHER_WIRES.contains(&name) => {
+            out.push(AN_41.at(format!("{place}.type"), format!("{name:?} is a type of another wire")));
         }
         _ => {}
     }

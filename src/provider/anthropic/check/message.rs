@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use super::block::{Seen, check_block, is_thinking};
 use crate::provider::anthropic::rules::{AN_03, AN_04, AN_06, AN_08, AN_18, AN_21, AN_24, AN_25, AN_27, AN_33, AN_41};
 use crate::provider::anthropic::server_tools::is_server_result;
-use crate::provider::anthropic::types::ROLES;
+use crate::provider::anthropic::types::{ROLES, is_known};
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::shape::{Fault, Misfit, Shape, kind};
+use crate::provider::check::shape::{Fault, Shape, kind};
 use crate::provider::text::is_blank;
 
 /// `last`: it is the last of the conversation.
@@ -54,23 +54,24 @@ pub(crate) fn check_message<'a>(
 fn check_fields(shape: &'static Shape, role: &str, message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
     let content = format!("{place}.content");
     let is_content = message.get("content").is_some_and(|content| content.is_string() || content.is_array());
-    for Misfit { place, fault, problem } in shape.misfits(message, place) {
+    for misfit in shape.misfits(message, place) {
+        let (place, fault) = (&misfit.place, misfit.fault);
         let field = place.rsplit('.').next().unwrap_or_default();
         let rule = match (fault, field) {
             // AN-27 and AN-28 judge them.
             (Fault::Unknown, "cache_control") if place.starts_with(&content) => continue,
             (_, "media_type") => continue,
             (Fault::Unknown, "clear_at") if role == "system" => {
-                out.push(AN_33.at(place, problem).with_level(Level::Soft));
+                out.push(AN_33.of(misfit).with_level(Level::Soft));
                 continue;
             }
             (Fault::Unknown, _) => &AN_33,
             (Fault::Wrong, "input") => &AN_18,
             (_, "signature") => &AN_21,
-            (_, "content") if place == content && !is_content => &AN_06,
+            (_, "content") if *place == content && !is_content => &AN_06,
             _ => &AN_41,
         };
-        out.push(rule.at(place, problem));
+        out.push(rule.of(misfit));
     }
 }
 
@@ -82,7 +83,10 @@ fn check_emptiness(role: &str, last: bool, place: &str, out: &mut Vec<Finding>) 
 
 fn check_system(blocks: &[Value], place: &str, out: &mut Vec<Finding>) {
     let blocks = || blocks.iter().enumerate().filter_map(|(i, block)| Some((i, block.as_object()?)));
-    if blocks().any(|(_, block)| block.get("type").is_none_or(|name| name != "text")) {
+    let strange = |block: &Map<String, Value>| {
+        block.get("type").and_then(Value::as_str).is_none_or(|name| name != "text" && is_known(name))
+    };
+    if blocks().any(|(_, block)| strange(block)) {
         out.push(AN_04.at(place, "another block than text"));
     }
     for (i, _) in blocks().filter(|(_, block)| block.get("cache_control").is_some_and(|mark| !mark.is_null())) {

@@ -6,7 +6,7 @@ use super::block::{NAME, Seen, check_text};
 use super::message::check_message;
 use super::sequence::check_turns;
 use crate::model::json_text;
-use crate::provider::anthropic::rules::{AN_01, AN_02, AN_07, AN_17, AN_33, AN_36, AN_42};
+use crate::provider::anthropic::rules::{AN_01, AN_02, AN_07, AN_17, AN_33, AN_36, AN_42, AN_45};
 use crate::provider::anthropic::types::blocks::TEXT;
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::shape::{Fault, kind};
@@ -53,7 +53,12 @@ pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
         return out.push(AN_01.at("", format!("expected an object, got {}", kind(request))));
     };
     for name in object.keys().filter(|name| !PARAMETERS.contains(&name.as_str())) {
-        out.push(AN_02.at(name, "unknown parameter"));
+        out.push(AN_02.unknown(name, "unknown parameter"));
+    }
+    // A part of a request, such as one that was rendered, has neither model nor limit.
+    let is_whole = ["model", "anthropic_version"].iter().any(|name| object.contains_key(*name));
+    if is_whole && object.get("max_tokens").is_none_or(Value::is_null) {
+        out.push(AN_45.at("max_tokens", "required field is missing"));
     }
     let Some(list) = object.get("messages").and_then(Value::as_array).filter(|list| !list.is_empty()) else {
         return out.push(AN_01.at("messages", "missing, not an array, or empty"));
@@ -109,7 +114,7 @@ fn check_system(system: &Value, out: &mut Vec<Finding>) {
         };
         for misfit in TEXT.misfits(block, &place) {
             let rule = if misfit.fault == Fault::Unknown { &AN_33 } else { &AN_36 };
-            out.push(rule.at(misfit.place, misfit.problem));
+            out.push(rule.of(misfit));
         }
         check_text(block, &place, out);
     }

@@ -37,10 +37,12 @@ fn check_system(model: &str, messages: &[&Object], out: &mut Vec<Finding>) {
         }
         match i.checked_sub(1).and_then(|before| messages.get(before)) {
             None => out.push(AN_04.at(&place, "the first message")),
-            Some(before) if role(before) != "user" => out.push(AN_04.at(&place, "does not follow a user message")),
+            Some(before) if !["user", "system"].contains(&role(before)) => {
+                out.push(AN_04.at(&place, "does not follow a user message"));
+            }
             Some(_) => {}
         }
-        if messages.get(i + 1).is_some_and(|next| role(next) != "assistant") {
+        if messages.get(i + 1).is_some_and(|next| !["assistant", "system"].contains(&role(next))) {
             out.push(AN_04.at(place, "neither last nor before an assistant message"));
         }
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::turns::{Block, Side};
 use crate::provider::anthropic::rules::{AN_10, AN_11, AN_12, AN_13, AN_14, AN_15, AN_35, AN_37};
 use crate::provider::anthropic::server_tools::is_server_result;
-use crate::provider::check::finding::Finding;
+use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::shape::is_filled;
 
 pub(crate) fn check_tools(request: &Map<String, Value>, turns: &[Side], out: &mut Vec<Finding>) {
@@ -33,11 +33,17 @@ pub(crate) fn check_tools(request: &Map<String, Value>, turns: &[Side], out: &mu
 
 /// `used` holds the ids of earlier calls.
 fn check_calls<'a>(turn: &Side<'a>, next: Option<&Side>, used: &mut HashSet<&'a str>, out: &mut Vec<Finding>) {
+    let mut here = HashSet::new();
     for call in of(turn, "tool_use") {
-        if let Some(id) = call.field("id").as_str().filter(|id| !used.insert(id)) {
-            out.push(AN_15.at(format!("{}.id", call.place), format!("{id:?} is the id of an earlier tool_use")));
+        let Some(id) = call.field("id").as_str() else { continue };
+        let finding = AN_15.at(format!("{}.id", call.place), format!("{id:?} is the id of an earlier tool_use"));
+        if !here.insert(id) {
+            out.push(finding);
+        } else if used.contains(id) {
+            out.push(finding.with_level(Level::Soft));
         }
     }
+    used.extend(here);
     let answered: HashSet<_> =
         next.into_iter().flat_map(|next| of(next, "tool_result")).map(|result| result.field("tool_use_id")).collect();
     let open = of(turn, "tool_use").map(|call| call.field("id")).filter(|id| !answered.contains(id));

@@ -17,7 +17,7 @@ use crate::provider::anthropic::check::block::Seen;
 use crate::provider::anthropic::check::message::check_message;
 use crate::provider::anthropic::manner::{Manner, NAME};
 use crate::provider::anthropic::server_tools::{CALLED, SENT_RESULTS};
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Finding;
 use crate::provider::prompt::arguments::embedded_object;
 
 /// A block of the provider's own, read.
@@ -220,7 +220,7 @@ impl<'a> Given<'a> {
         let message = json!({"role": role, "content": [self.fields]});
         let mut findings = Vec::new();
         check_message(&message, "", false, &mut Seen::default(), &mut findings);
-        findings.into_iter().find(|finding| finding.level == Level::Hard)
+        findings.into_iter().find(|finding| finding.level.is_refused())
     }
 }
 

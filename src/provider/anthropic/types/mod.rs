@@ -16,6 +16,11 @@ static ASSISTANT: Shape =
 static SYSTEM: Shape =
     Shape(&[required("content", &[String, Array(&[Object(&blocks::TEXT)])]), required("role", &[OneOf(&["system"])])]);
 
+/// Whether a block may be of this type, in a message of any role.
+pub(super) fn is_known(name: &str) -> bool {
+    BLOCKS.iter().any(|of| if let Object(shape) = of { shape.is_of_type(name) } else { false })
+}
+
 const BLOCKS: &[Type] = &[
     Object(&blocks::TEXT),
     Object(&blocks::IMAGE),

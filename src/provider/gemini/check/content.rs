@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::part::check_part;
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::shape::{Fault, Misfit, kind};
+use crate::provider::check::shape::{Fault, kind};
 use crate::provider::gemini::rules::{GM_03, GM_04, GM_15, GM_18, GM_22, GM_28};
 use crate::provider::gemini::types::CONTENT;
 
@@ -41,14 +41,14 @@ pub(crate) fn check_content(content: &Value, place: &str, out: &mut Vec<Finding>
 /// Compares with the official type, but for what other rules say better.
 fn check_fields(content: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
     let parts = format!("{place}.parts");
-    for Misfit { place, fault, problem } in CONTENT.misfits(content, place) {
-        let rule = match (fault, place.rsplit('.').next().unwrap_or_default()) {
+    for misfit in CONTENT.misfits(content, place) {
+        let rule = match (misfit.fault, misfit.place.rsplit('.').next().unwrap_or_default()) {
             (Fault::Unknown, _) => &GM_22,
             (_, "args" | "response") => &GM_15,
             (_, "thoughtSignature" | "thought_signature") => &GM_18,
-            _ if place == parts => &GM_04,
+            _ if misfit.place == parts => &GM_04,
             _ => &GM_28,
         };
-        out.push(rule.at(place, problem));
+        out.push(rule.of(misfit));
     }
 }

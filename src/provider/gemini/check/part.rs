@@ -89,7 +89,7 @@ pub(crate) fn check_part(part: &Map<String, Value>, role: &Value, place: &str, o
     match part.get("text").and_then(Value::as_str) {
         Some("") if !signed => out.push(GM_06.at(format!("{place}.text"), "text is empty")),
         Some(text) if !text.is_empty() && is_blank(text) => {
-            out.push(GM_06.at(format!("{place}.text"), "text is blank").with_level(Level::Soft));
+            out.push(GM_06.at(format!("{place}.text"), "text is blank"));
         }
         _ => {}
     }
@@ -125,8 +125,15 @@ fn check_one(data: &[&str], part: &Map<String, Value>, signed: bool, place: &str
         [] => {
             let only_signature =
                 signed && part.keys().all(|name| beside.iter().any(|known| is_spelling_of(known, name)));
-            let level = if only_signature { Level::Soft } else { Level::Hard };
-            out.push(GM_05.at(place, "carries nothing").with_level(level));
+            let other = part.iter().any(|(name, value)| {
+                !value.is_null() && !beside.iter().chain(DATA).any(|known| is_spelling_of(known, name))
+            });
+            let level = match (only_signature, other) {
+                (true, _) => Level::Soft,
+                (false, true) => Level::Unknown,
+                (false, false) => Level::Hard,
+            };
+            out.push(GM_05.at(place, "carries nothing that is known").with_level(level));
         }
         several => out.push(GM_05.at(place, format!("carries {} at a time", several.join(", ")))),
     }

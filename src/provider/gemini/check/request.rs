@@ -38,7 +38,7 @@ pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
         return out.push(GM_01.at("", format!("expected an object, got {}", kind(request))));
     };
     for name in object.keys().filter(|name| !PARAMETERS.iter().any(|known| is_spelling_of(known, name))) {
-        out.push(GM_02.at(name, "unknown parameter"));
+        out.push(GM_02.unknown(name, "unknown parameter"));
     }
     if let Some((name, system)) = entry(object, "systemInstruction").filter(|(_, system)| !system.is_null()) {
         check_system(system, name, out);
@@ -80,7 +80,11 @@ fn check_system(system: &Value, place: &str, out: &mut Vec<Finding>) {
 fn check_tools(request: &Map<String, Value>, out: &mut Vec<Finding>) {
     let tools = match request.get("tools") {
         None | Some(Value::Null) => return,
-        Some(Value::Array(tools)) => tools,
+        Some(Value::Array(tools)) => tools.as_slice(),
+        Some(tool @ Value::Object(_)) => {
+            out.push(GM_02.at("tools", "one tool, not in an array").with_level(Level::Soft));
+            std::slice::from_ref(tool)
+        }
         Some(other) => return out.push(GM_02.at("tools", format!("expected an array, got {}", kind(other)))),
     };
     for (i, tool) in tools.iter().enumerate() {

@@ -37,14 +37,20 @@ fn turn(content: &Value) -> Option<Spoken<'_>> {
 
 pub(crate) fn check_sequence(model: &str, turns: &[Spoken], out: &mut Vec<Finding>) {
     let mut before: Option<&Spoken> = None;
+    // The calls of the model's contents in a row up to here: they are one turn.
+    let mut calls: Vec<&Object> = Vec::new();
+    let mut by_model_only = true;
     for (i, turn) in turns.iter().enumerate() {
         let place = format!("contents[{i}]");
-        if turn.role == "model" && !turn.calls.is_empty() {
-            if before.is_none_or(|before| before.role == "model") {
-                out.push(GM_07.at(&place, "its functionCall is the first turn, or follows a turn of the model"));
+        if turn.role == "model" {
+            calls.extend(&turn.calls);
+            if by_model_only && !turn.calls.is_empty() {
+                out.push(GM_07.at(&place, "its functionCall is in the first turn"));
             }
             match turns.get(i + 1) {
-                Some(next) => check_responses(turn, next, &format!("contents[{}]", i + 1), out),
+                _ if calls.is_empty() => {}
+                Some(next) if next.role == "model" => {}
+                Some(next) => check_responses(&calls, next, &format!("contents[{}]", i + 1), out),
                 None => {
                     let problem = "the conversation ends with calls that are not answered";
                     out.push(GM_12.at(&place, problem).with_level(Level::Hard));
@@ -52,7 +58,7 @@ pub(crate) fn check_sequence(model: &str, turns: &[Spoken], out: &mut Vec<Findin
             }
         }
         if !turn.responses.is_empty() {
-            if before.is_none_or(|before| before.role != "model" || before.calls.is_empty()) {
+            if calls.is_empty() || turn.role == "model" {
                 out.push(GM_09.at(&place, "no turn with calls right before it"));
             }
             if turn.responses.len() != turn.parts.len() {
@@ -62,17 +68,21 @@ pub(crate) fn check_sequence(model: &str, turns: &[Spoken], out: &mut Vec<Findin
         if let Some(problem) = before.and_then(|before| in_a_row(before, turn)) {
             out.push(GM_14.at(place, problem));
         }
+        if turn.role != "model" {
+            by_model_only = false;
+            calls.clear();
+        }
         before = Some(turn);
     }
     check_ends(model, turns, out);
 }
 
-fn check_responses(turn: &Spoken, next: &Spoken, place: &str, out: &mut Vec<Finding>) {
-    let (calls, responses) = (turn.calls.len(), next.responses.len());
-    if calls != responses {
-        return out.push(GM_08.at(place, format!("{calls} calls before it, but {responses} function responses in it")));
+fn check_responses(calls: &[&Object], next: &Spoken, place: &str, out: &mut Vec<Finding>) {
+    let (count, responses) = (calls.len(), next.responses.len());
+    if count != responses {
+        return out.push(GM_08.at(place, format!("{count} calls before it, but {responses} function responses in it")));
     }
-    for (call, response) in turn.calls.iter().zip(&next.responses) {
+    for (call, response) in calls.iter().zip(&next.responses) {
         let of = |function: &Object, key: &str| function.get(key).cloned().unwrap_or_default();
         let (name, id) = (of(call, "name"), of(call, "id"));
         if of(response, "name") != name {

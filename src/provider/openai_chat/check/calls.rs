@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use crate::model::json_text::is_object;
-use crate::provider::check::finding::Finding;
+use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::rule::ProtocolRule;
 use crate::provider::check::shape::kind;
 use crate::provider::openai_chat::rules::{OC_10, OC_12, OC_13, OC_14, OC_15, OC_16, OC_17};
@@ -56,7 +56,10 @@ pub(crate) fn check_calls(calls: &Value, place: &str, out: &mut Vec<Finding>) {
 pub(crate) fn check_id(id: &Value, absent: &ProtocolRule, place: &str, out: &mut Vec<Finding>) {
     match id.as_str().map(|id| id.chars().count()) {
         None | Some(0) => out.push(absent.at(place, "missing, empty, or not a string")),
-        Some(length) if length > ID => out.push(OC_13.at(place, format!("id of {length} characters, at most {ID}"))),
+        Some(length) if length > ID => {
+            let problem = format!("id of {length} characters, at most {ID}");
+            out.push(OC_13.at(place, problem).with_level(Level::Reported));
+        }
         Some(_) => {}
     }
 }
@@ -69,7 +72,9 @@ fn check_call(call: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
         _ => ("type", None),
     };
     let Some(body) = body else {
-        return out.push(OC_17.at(format!("{place}.{key}"), "call without a known type and its object"));
+        let finding = OC_17.at(format!("{place}.{key}"), "call without a known type and its object");
+        let is_unknown = key == "type" && !type_name.is_empty();
+        return out.push(if is_unknown { finding.with_level(Level::Unknown) } else { finding });
     };
     if type_name == "function" {
         let place = format!("{place}.function.arguments");

@@ -2,15 +2,29 @@
 
 use serde_json::{Map, Value};
 
-use crate::provider::check::finding::Finding;
+use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::shape::{is_filled, kind};
 use crate::provider::openai_chat::rules::{OC_06, OC_19, OC_20, OC_21, OC_22, OC_28, OC_30, OC_31, OC_33};
-use crate::provider::openai_chat::types::Role;
+use crate::provider::openai_chat::types::{ROLES, Role};
 use crate::provider::prompt::media::bytes::{UrlFault, decode_base64, image_url_fault};
 use crate::provider::text::is_blank;
 
 /// Characters in one string (from memory).
 const CHARACTERS: usize = 10_485_760;
+
+/// Types of other wires' parts: they are sent here by mistake, and refused (gh:QwenLM/qwen-code#1888).
+const OF_OTHER_WIRES: &[&str] = &[
+    "image",
+    "document",
+    "thinking",
+    "redacted_thinking",
+    "tool_use",
+    "tool_result",
+    "input_text",
+    "input_image",
+    "input_file",
+    "output_text",
+];
 
 pub(crate) fn check_content(role: &Role, message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
     match message.get("content") {
@@ -50,7 +64,11 @@ fn check_part(role: &Role, part: &Value, place: &str, out: &mut Vec<Finding>) {
     if name_text == "image_url" && role.name != "user" {
         out.push(OC_19.at(place, format!("image in a {} message", role.name)));
     } else if !role.parts.contains(&name_text) {
-        out.push(OC_20.at(format!("{place}.type"), format!("part of type {} in a {} message", kind(name), role.name)));
+        let finding =
+            OC_20.at(format!("{place}.type"), format!("part of type {} in a {} message", kind(name), role.name));
+        let known = ROLES.iter().flat_map(|role| role.parts).chain(OF_OTHER_WIRES);
+        let is_unknown = name.is_string() && !known.into_iter().any(|known| *known == name_text);
+        out.push(if is_unknown { finding.with_level(Level::Unknown) } else { finding });
     }
     match name_text {
         "text" if part.get("text").and_then(Value::as_str).is_some_and(is_blank) => {

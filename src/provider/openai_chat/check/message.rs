@@ -46,9 +46,9 @@ fn check_fields(role: &Role, message: &Map<String, Value>, place: &str, out: &mu
     };
     for misfit in role.message.misfits(message, place) {
         if misfit.fault == Fault::Unknown {
-            out.push(OC_25.at(misfit.place, misfit.problem));
+            out.push(OC_25.of(misfit));
         } else if !judged_elsewhere(&misfit.place) {
-            out.push(OC_34.at(misfit.place, misfit.problem));
+            out.push(OC_34.of(misfit));
         }
     }
 }

@@ -54,6 +54,8 @@ const PARAMETERS: &[&str] = &[
 ];
 /// Parameters of other servers, often sent because they are known there.
 const FOREIGN_PARAMETERS: &[&str] = &["chat_template_kwargs", "enable_thinking", "thinking"];
+/// What client packages call the parameters that they do not know themselves: it is not meant for the wire.
+const OF_CLIENTS: &str = "extra_body";
 
 pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
     let Some(object) = request.as_object() else {
@@ -63,8 +65,11 @@ pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
         return out.push(OC_01.at("messages", "missing, not an array, or empty"));
     };
     for name in object.keys().filter(|name| !PARAMETERS.contains(&name.as_str())) {
-        let foreign = FOREIGN_PARAMETERS.contains(&name.as_str());
-        let level = if foreign { Level::Soft } else { OC_02.level };
+        let level = match name.as_str() {
+            OF_CLIENTS => OC_02.level,
+            name if FOREIGN_PARAMETERS.contains(&name) => Level::Soft,
+            _ => Level::Unknown,
+        };
         out.push(OC_02.at(name, "unknown parameter").with_level(level));
     }
     if list.len() > MESSAGES {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::provider::check::finding::Finding;
+use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::shape::{is_filled, kind};
 use crate::provider::openai_responses::rules::{OR_17, OR_18, OR_23, OR_24, OR_26, OR_30};
 use crate::provider::prompt::media::bytes::image_url_fault;
@@ -10,6 +10,9 @@ use crate::provider::prompt::media::bytes::image_url_fault;
 /// Types of parts, of what is sent to the model and of what it said.
 const INPUT_PARTS: &[&str] = &["input_text", "input_image", "input_file"];
 const OUTPUT_PARTS: &[&str] = &["output_text", "refusal"];
+/// Types of other wires' parts: they are sent here by mistake, and refused (gh:jeremychone/rust-genai#119).
+const OF_OTHER_WIRES: &[&str] =
+    &["text", "image", "image_url", "document", "file", "thinking", "redacted_thinking", "tool_use", "tool_result"];
 /// Characters in one string.
 const CHARACTERS: usize = 10_485_760;
 
@@ -44,7 +47,11 @@ fn check_parts(parts: &[Value], allowed: &[&str], place: &str, out: &mut Vec<Fin
         let name = part.get("type").unwrap_or(&Value::Null);
         if !name.as_str().is_some_and(|name| allowed.contains(&name)) {
             let problem = format!("type is {}, allowed are {}", kind(name), allowed.join(", "));
-            out.push(OR_17.at(format!("{place}.type"), problem));
+            let finding = OR_17.at(format!("{place}.type"), problem);
+            let known = || {
+                name.as_str().is_some_and(|name| [INPUT_PARTS, OUTPUT_PARTS, OF_OTHER_WIRES].concat().contains(&name))
+            };
+            out.push(if name.is_string() && !known() { finding.with_level(Level::Unknown) } else { finding });
         }
         if name == "input_image" {
             check_image(part, &place, out);

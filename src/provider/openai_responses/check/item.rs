@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::content::{check_message, check_output};
 use crate::model::json_text::is_object;
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::shape::{Fault, Misfit, Shape, is_filled, kind};
+use crate::provider::check::shape::{Fault, Shape, is_filled, kind};
 use crate::provider::openai_responses::rules::{
     OR_03, OR_10, OR_11, OR_12, OR_13, OR_14, OR_15, OR_16, OR_19, OR_20, OR_21, OR_22, OR_25, OR_26, OR_27, OR_29,
 };
@@ -38,7 +38,8 @@ pub(crate) fn item_type(item: &Map<String, Value>) -> Option<&'static ItemType> 
 pub(crate) fn check_item(item: &Map<String, Value>, place: &str, stored: bool, out: &mut Vec<Finding>) {
     let Some(of) = item_type(item) else {
         let name = item.get("type").unwrap_or(&Value::Null);
-        return out.push(OR_03.at(format!("{place}.type"), format!("type is {}", kind(name))));
+        let finding = OR_03.at(format!("{place}.type"), format!("type is {}", kind(name)));
+        return out.push(if name.is_string() { finding.with_level(Level::Unknown) } else { finding });
     };
     let role = item.get("role").unwrap_or(&Value::Null);
     if of.name == "message" && !role.as_str().is_some_and(|role| ROLES.contains(&role)) {
@@ -66,7 +67,8 @@ fn check_fields(of: &ItemType, item: &Map<String, Value>, place: &str, out: &mut
         _ => of.fields,
     };
     let content = format!("{place}.content");
-    for Misfit { place, fault, problem } in shape.misfits(item, place) {
+    for misfit in shape.misfits(item, place) {
+        let (place, fault) = (&misfit.place, misfit.fault);
         let message = of.name == "message";
         let field = place.rsplit('.').next().unwrap_or_default();
         let rule = match (fault, field) {
@@ -77,13 +79,13 @@ fn check_fields(of: &ItemType, item: &Map<String, Value>, place: &str, out: &mut
             (Fault::Unknown, _) => &OR_25,
             (Fault::Missing, "summary") => &OR_19,
             // OR-18 and OR-17 judge them.
-            (_, "content") if message && place == content => continue,
+            (_, "content") if message && *place == content => continue,
             (_, "type") if message && place.starts_with(&content) => continue,
             (Fault::Wrong, "arguments" | "input") => &OR_14,
             (_, "output") => &OR_26,
             _ => &OR_29,
         };
-        out.push(rule.at(place, problem));
+        out.push(rule.of(misfit));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The items in their sequence: which calls are answered, and what reasoning belongs to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -34,7 +34,12 @@ fn check_ids(items: &[&Object], out: &mut Vec<Finding>) {
 /// A call and its output have one key: the type of the output and the call_id.
 fn check_pairs(items: &[&Object], continues: bool, out: &mut Vec<Finding>) {
     let (mut calls, mut outputs) = (HashMap::new(), HashMap::new());
+    // Calls that no type of output is known for: any may answer them.
+    let mut others = HashSet::new();
     for (i, item) in items.iter().enumerate() {
+        if item_type(item).is_none_or(|of| of.by_model && of.output.is_empty()) {
+            others.extend(text(item, "call_id"));
+        }
         let (Some(of), Some(id)) = (item_type(item), text(item, "call_id")) else { continue };
         let place = format!("input[{i}].call_id");
         if !of.output.is_empty() {
@@ -47,7 +52,7 @@ fn check_pairs(items: &[&Object], continues: bool, out: &mut Vec<Finding>) {
             if earlier != i {
                 out.push(OR_07.at(&place, format!("input[{earlier}] is an output for {id:?} too")));
             }
-            if !continues && !calls.contains_key(&(of.name, id)) {
+            if !continues && !calls.contains_key(&(of.name, id)) && !others.contains(id) {
                 out.push(OR_05.at(place, format!("no call with call_id {id:?} before it")));
             }
         }

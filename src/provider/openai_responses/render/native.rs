@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::model::json_text;
 use crate::model::{Chunk, Extra, Json};
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Finding;
 use crate::provider::check::shape::is_filled;
 use crate::provider::openai_responses::check::item::check_item;
 use crate::provider::openai_responses::manner::NAME;
@@ -150,7 +150,7 @@ impl<'a> Given<'a> {
     pub(crate) fn refusal(&self) -> Option<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
         check_item(&self.fields, "", true, &mut findings);
-        findings.into_iter().find(|finding| finding.level == Level::Hard)
+        findings.into_iter().find(|finding| finding.level.is_refused())
     }
 
     /// Whether the item is taken without the id that the server gave it.
@@ -167,7 +167,7 @@ impl<'a> Given<'a> {
 fn is_valid(item: &Map<String, Value>) -> bool {
     let mut findings: Vec<Finding> = Vec::new();
     check_item(item, "", true, &mut findings);
-    findings.iter().all(|finding| finding.level != Level::Hard)
+    findings.iter().all(|finding| !finding.level.is_refused())
 }
 
 /// Of JSON text.

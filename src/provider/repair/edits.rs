@@ -1,0 +1,402 @@
+//! A request between what was given and what was rendered: which of the differences are made.
+
+use std::collections::HashMap;
+
+use serde_json::value::RawValue;
+
+use super::align::{Reading, Stretch, align};
+use super::outline::{Outline, Part};
+use crate::provider::check::finding::Finding;
+use crate::provider::read::fields::{Fields, array};
+use crate::provider::target::Target;
+
+/// What was given and what was rendered, difference by difference.
+#[derive(Debug)]
+pub(super) struct Edits<'a> {
+    list_name: &'static str,
+    /// Of the request, which may be just the list.
+    request: Outline<'a>,
+    is_list: bool,
+    fields: Vec<Field<'a>>,
+    list: List<'a>,
+}
+
+/// A field of the request, other than the list of messages.
+#[derive(Debug)]
+struct Field<'a> {
+    name: String,
+    /// Its position in the given request.
+    given: Option<usize>,
+    rendered: Option<&'a RawValue>,
+    state: State,
+    /// Whether what it says was rendered elsewhere, or the other way round.
+    exchanges: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    Given,
+    Rendered,
+    /// Of an array, what is left.
+    Items(String),
+    LeftOut,
+}
+
+/// The messages.
+#[derive(Debug)]
+struct List<'a> {
+    outline: Outline<'a>,
+    readings: Vec<Reading>,
+    rendered: Vec<&'a RawValue>,
+    moved: Vec<Option<usize>>,
+    pieces: Vec<Piece>,
+}
+
+/// A stretch of the messages, and whether it is as it was rendered, and why.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) stretch: Stretch,
+    pub(super) why: Option<String>,
+    /// What moves between two of them moves in both.
+    with: Vec<usize>,
+}
+
+/// A request as it is now, and the piece of each of its messages.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) text: String,
+    owners: Vec<usize>,
+}
+
+impl<'a> Edits<'a> {
+    /// `None` where there is no list of messages to edit.
+    pub(super) fn new(target: Target, given: &'a RawValue, rendered: &'a RawValue) -> Option<Self> {
+        let list_name = target.wire().messages;
+        let request = Outline::of(given)?;
+        let is_list = given.get().starts_with('[');
+        let at = request.members.iter().rposition(|member| member.name == list_name);
+        let given_list = if is_list { given } else { request.members.get(at?)?.value };
+        let rendered = Fields::of(rendered)?;
+        let lists = Outline::of(given_list).filter(|_| given_list.get().starts_with('['));
+        let lists = lists.and_then(|outline| Some((outline, array(rendered.peek(list_name)?)?)));
+        let has_list = lists.is_some();
+
+        let mut fields = Vec::new();
+        for (at, member) in request.members.iter().enumerate().filter(|_| !is_list) {
+            if member.name != list_name || !has_list {
+                let rendered = rendered.peek(&member.name);
+                fields.push(Field::new(target, &member.name, Some((at, member.value)), rendered));
+            }
+        }
+        for (name, value) in rendered.pairs() {
+            if (name != list_name || !has_list) && !fields.iter().any(|field| field.name == name) {
+                fields.push(Field::new(target, &name, None, Some(value)));
+            }
+        }
+        let list = match lists {
+            Some((outline, rendered)) => List::new(target, outline, rendered),
+            None => List::new(target, Outline::of(serde_json::from_str("[]").ok()?)?, Vec::new()),
+        };
+        Some(Self { list_name, request, is_list, fields, list })
+    }
+
+    pub(super) fn pieces(&self) -> &[Piece] {
+        &self.list.pieces
+    }
+
+    pub(super) fn readings(&self) -> &[Reading] {
+        &self.list.readings
+    }
+
+    /// Makes all differences in what is said, not those in spelling; without `deletions` none that only leaves something out.
+    pub(super) fn make_all(&mut self, deletions: bool, why: &str) -> bool {
+        let mut any = false;
+        for at in 0..self.list.pieces.len() {
+            let is_asked = self.list.pieces.get(at).is_some_and(|piece| {
+                !piece.stretch.same
+                    && (deletions || !piece.stretch.rendered.is_empty() || piece.stretch.given.is_empty())
+            });
+            any |= is_asked && self.make(at, why);
+        }
+        any
+    }
+
+    /// Makes the differences in spelling too: of what the target still refuses.
+    pub(super) fn respell(&mut self, why: &str) -> bool {
+        let mut any = false;
+        for at in 0..self.list.pieces.len() {
+            any |= self.make(at, why);
+        }
+        any
+    }
+
+    /// Takes back the differences in spelling alone. Tells where, and why they were made.
+    pub(super) fn unspell(&mut self) -> Vec<(usize, String)> {
+        let same = self.list.pieces.iter_mut().enumerate().filter(|(_, piece)| piece.stretch.same);
+        same.filter_map(|(at, piece)| Some((at, piece.why.take()?))).collect()
+    }
+
+    /// Makes differences again that were taken back.
+    pub(super) fn remake(&mut self, taken: Vec<(usize, String)>) {
+        for (at, why) in taken {
+            self.make(at, &why);
+        }
+    }
+
+    /// Whether a field that holds messages, such as `system`, is another one now.
+    pub(super) fn has_other_fields(&self) -> bool {
+        self.fields.iter().any(|field| field.state == State::Rendered || field.exchanges && field.state != State::Given)
+    }
+
+    /// Makes the difference of a piece, and those that go with it. False if it was made before.
+    fn make(&mut self, at: usize, why: &str) -> bool {
+        let mut next = vec![at];
+        let mut any = false;
+        while let Some(at) = next.pop() {
+            let by_system = self.list.says_system(at);
+            let Some(piece) = self.list.pieces.get_mut(at).filter(|piece| piece.why.is_none()) else { continue };
+            piece.why = Some(why.to_owned());
+            next.extend(&piece.with);
+            any = true;
+            if by_system && !piece.stretch.same {
+                for field in self.fields.iter_mut().filter(|field| field.exchanges) {
+                    field.state = if field.rendered.is_some() { State::Rendered } else { State::LeftOut };
+                }
+            }
+        }
+        any
+    }
+
+    /// Makes a difference for a finding on what is written now. Gives what was done to a field, or an empty text for a
+    /// message; `None` if nothing is left to do.
+    pub(super) fn answer(&mut self, finding: &Finding, written: &Written) -> Option<String> {
+        let why = format!("{}: {}", finding.rule, finding.problem);
+        let (name, item) = place(finding)?;
+        if name != self.list_name || self.fields.iter().any(|field| field.name == name) {
+            return self.answer_field(name, item);
+        }
+        let at = *written.owners.get(item?)?;
+        let piece = self.list.pieces.get(at)?;
+        let changes = !piece.stretch.same || self.list.is_respelled(piece);
+        if piece.why.is_none() && changes && self.make(at, &why) {
+            return Some(String::new());
+        }
+        let neighbour = self.neighbour(at)?;
+        self.make(neighbour, &why).then(String::new)
+    }
+
+    /// Whether a finding is on a message.
+    pub(super) fn is_message(&self, finding: &Finding) -> bool {
+        place(finding).is_some_and(|(name, _)| name == self.list_name)
+    }
+
+    /// Makes the difference in spelling of the message that a finding is on.
+    pub(super) fn respell_at(&mut self, finding: &Finding, written: &Written) {
+        let item = place(finding).filter(|(name, _)| *name == self.list_name).and_then(|(_, item)| item);
+        if let Some(at) = item.and_then(|item| written.owners.get(item)).copied() {
+            self.make(at, &format!("{}: {}", finding.rule, finding.problem));
+        }
+    }
+
+    /// The nearest difference behind a piece that adds or changes something, else the nearest before it.
+    fn neighbour(&self, at: usize) -> Option<usize> {
+        let is_open = |at: &usize| {
+            self.list
+                .pieces
+                .get(*at)
+                .is_some_and(|piece| piece.why.is_none() && !piece.stretch.same && !piece.stretch.rendered.is_empty())
+        };
+        (at + 1..self.list.pieces.len()).take(NEAR).find(is_open).or_else(|| (0..at).rev().take(NEAR).find(is_open))
+    }
+
+    fn answer_field(&mut self, name: &str, item: Option<usize>) -> Option<String> {
+        let field = self.fields.iter_mut().rfind(|field| field.name == name)?;
+        let given = field.given.and_then(|at| self.request.members.get(at)).map(|member| member.value);
+        match (&field.state, field.rendered) {
+            (State::Given, Some(_)) => {
+                field.state = State::Rendered;
+                return Some(format!("`{name}` was written anew"));
+            }
+            (State::LeftOut | State::Rendered, _) => return None,
+            _ => {}
+        }
+        let left = match (&field.state, given) {
+            (State::Items(text), _) => RawValue::from_string(text.clone()).ok(),
+            (_, given) => given.map(RawValue::to_owned),
+        };
+        if let (Some(left), Some(item)) = (left.as_deref().and_then(Outline::of), item)
+            && left.members.len() > 1
+            && item < left.members.len()
+        {
+            let kept = (0..left.members.len()).filter(|at| *at != item).map(Part::Given);
+            field.state = State::Items(left.written(kept));
+            return Some(format!("`{name}[{item}]` was left out"));
+        }
+        field.state = State::LeftOut;
+        Some(format!("`{name}` was left out"))
+    }
+
+    /// The names of the given fields that may be left out.
+    pub(super) fn given_fields(&self) -> Vec<String> {
+        let fields = self.fields.iter().filter(|field| field.given.is_some() && field.state == State::Given);
+        fields.map(|field| field.name.clone()).filter(|name| name != "model").collect()
+    }
+
+    /// The request without one of its fields.
+    pub(super) fn without(&mut self, name: &str) -> Option<Written> {
+        let at = self.fields.iter().rposition(|field| field.name == name)?;
+        let state = std::mem::replace(&mut self.fields.get_mut(at)?.state, State::LeftOut);
+        let written = self.written();
+        self.fields.get_mut(at)?.state = state;
+        Some(written)
+    }
+
+    pub(super) fn leave_out(&mut self, name: &str) {
+        if let Some(field) = self.fields.iter_mut().rfind(|field| field.name == name) {
+            field.state = State::LeftOut;
+        }
+    }
+
+    /// The request as it is now.
+    pub(super) fn written(&self) -> Written {
+        let (list, owners) = self.list.written();
+        let news = self.fields.iter().filter(|field| field.given.is_none() && field.state == State::Rendered);
+        let news: Vec<(&str, &str)> =
+            news.filter_map(|field| Some((field.name.as_str(), field.rendered?.get()))).collect();
+        if self.is_list {
+            if news.is_empty() {
+                return Written { text: list, owners };
+            }
+            let fields = news.iter().map(|(name, value)| format!("{}:{value}", serde_json::Value::from(*name)));
+            let fields: Vec<String> = fields.collect();
+            return Written { text: format!("{{\"{}\":{list},{}}}", self.list_name, fields.join(",")), owners };
+        }
+        let states: HashMap<usize, &Field<'_>> =
+            self.fields.iter().filter_map(|field| Some((field.given?, field))).collect();
+        let parts = (0..self.request.members.len()).filter_map(|at| match states.get(&at) {
+            None => Some(Part::Changed(at, &list)),
+            Some(field) => match &field.state {
+                State::Given => Some(Part::Given(at)),
+                State::Rendered => Some(Part::Changed(at, field.rendered?.get())),
+                State::Items(text) => Some(Part::Changed(at, text)),
+                State::LeftOut => None,
+            },
+        });
+        let parts = parts.chain(news.into_iter().map(|(name, value)| Part::New(Some(name), value)));
+        Written { text: self.request.written(parts), owners }
+    }
+}
+
+/// How far off the difference may be that a finding on a message asks for.
+pub(super) const NEAR: usize = 64;
+
+/// The field that a finding is on, and the item of it.
+pub(super) fn place(finding: &Finding) -> Option<(&str, Option<usize>)> {
+    let end = finding.place.find(['.', '[']).unwrap_or(finding.place.len());
+    let (name, rest) = finding.place.split_at_checked(end)?;
+    let item = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')?.0.parse().ok());
+    (!name.is_empty()).then_some((name, item))
+}
+
+impl<'a> Field<'a> {
+    fn new(target: Target, name: &str, given: Option<(usize, &'a RawValue)>, rendered: Option<&'a RawValue>) -> Self {
+        let key =
+            |value: Option<&RawValue>| value.map(|value| Reading::of_field(target, name, value)).unwrap_or_default();
+        let (before, after) = (key(given.map(|(_, value)| value)), key(rendered));
+        let exchanges = (before.chunks > 0 || after.chunks > 0) && before.key != after.key;
+        Self { name: name.to_owned(), given: given.map(|(at, _)| at), rendered, state: State::Given, exchanges }
+    }
+}
+
+impl<'a> List<'a> {
+    fn new(target: Target, outline: Outline<'a>, rendered: Vec<&'a RawValue>) -> Self {
+        let readings: Vec<Reading> =
+            outline.members.iter().map(|member| Reading::of_item(target, member.value)).collect();
+        let keys: Vec<u64> = readings.iter().map(|reading| reading.key).collect();
+        let others: Vec<u64> = rendered.iter().map(|item| Reading::of_item(target, item).key).collect();
+        let aligned = align(&keys, &others);
+        let mut pieces = Vec::new();
+        for stretch in aligned.stretches {
+            let items = outline.members.get(stretch.given.clone()).unwrap_or_default();
+            let made = rendered.get(stretch.rendered.clone()).unwrap_or_default();
+            let alike = items.len() == made.len()
+                && items.iter().zip(made).all(|(item, made)| kind(item.value) == kind(made))
+                && stretch.rendered.clone().all(|at| aligned.moved.get(at).is_none_or(Option::is_none));
+            if alike {
+                let pairs = stretch.given.zip(stretch.rendered);
+                pieces.extend(pairs.map(|(given, made)| Piece {
+                    stretch: Stretch { given: given..given + 1, rendered: made..made + 1, same: stretch.same },
+                    why: None,
+                    with: Vec::new(),
+                }));
+            } else {
+                pieces.push(Piece { stretch, why: None, with: Vec::new() });
+            }
+        }
+        let mut list = Self { outline, readings, rendered, moved: aligned.moved, pieces };
+        list.tie();
+        list
+    }
+
+    /// Ties the pieces between which something moves.
+    fn tie(&mut self) {
+        let mut from = HashMap::new();
+        for (at, piece) in self.pieces.iter().enumerate() {
+            from.extend(piece.stretch.given.clone().map(|given| (given, at)));
+        }
+        let mut ties = Vec::new();
+        for (to, piece) in self.pieces.iter().enumerate() {
+            let moved = piece.stretch.rendered.clone().filter_map(|made| self.moved.get(made).copied().flatten());
+            ties.extend(moved.filter_map(|given| Some((to, *from.get(&given)?))));
+        }
+        for (to, from) in ties {
+            for (one, other) in [(to, from), (from, to)] {
+                if let Some(piece) = self.pieces.get_mut(one) {
+                    piece.with.push(other);
+                }
+            }
+        }
+    }
+
+    fn says_system(&self, at: usize) -> bool {
+        let given = self.pieces.get(at).map(|piece| piece.stretch.given.clone()).unwrap_or_default();
+        self.readings.get(given).unwrap_or_default().iter().any(|reading| reading.by_system)
+    }
+
+    /// Whether an item that reads the same is spelled otherwise where it was rendered.
+    fn is_respelled(&self, piece: &Piece) -> bool {
+        let given = self.outline.members.get(piece.stretch.given.start).map(|member| member.value.get());
+        given != self.rendered.get(piece.stretch.rendered.start).map(|raw| raw.get())
+    }
+
+    /// The text, and the piece of each item in it.
+    fn written(&self) -> (String, Vec<usize>) {
+        let (mut parts, mut owners) = (Vec::new(), Vec::new());
+        for (at, piece) in self.pieces.iter().enumerate() {
+            let before = parts.len();
+            if piece.why.is_none() {
+                parts.extend(piece.stretch.given.clone().map(Part::Given));
+            } else {
+                let mut places = piece.stretch.given.clone();
+                for made in piece.stretch.rendered.clone() {
+                    let given =
+                        self.moved.get(made).copied().flatten().and_then(|given| self.outline.members.get(given));
+                    let raw = given.map(|member| member.value).or_else(|| self.rendered.get(made).copied());
+                    let Some(raw) = raw else { continue };
+                    parts.push(match places.next() {
+                        Some(place) => Part::Changed(place, raw.get()),
+                        None => Part::New(None, raw.get()),
+                    });
+                }
+            }
+            owners.extend((before..parts.len()).map(|_| at));
+        }
+        (self.outline.written(parts.into_iter()), owners)
+    }
+}
+
+/// The role or type of an item.
+fn kind(item: &RawValue) -> Option<String> {
+    let mut fields = Fields::of(item)?;
+    fields.string("role").or_else(|| fields.string("type"))
+}
