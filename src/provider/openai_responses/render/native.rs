@@ -51,13 +51,18 @@ impl<'a> Given<'a> {
         Some(Self { json, fields: embedded_object(json)? })
     }
 
+    /// The server's id, if the target takes it: other servers of this wire have ids of their own kinds (OR-10).
     pub(crate) fn id(&self) -> Option<&str> {
-        self.fields.get("id").and_then(Value::as_str)
+        self.fields.get("id").and_then(Value::as_str).filter(|_| !self.has_foreign_id())
     }
 
-    /// As it came.
+    /// As it came, but for an id that the target refuses.
     pub(crate) fn whole(&self) -> Box<RawValue> {
-        raw(self.json.as_str())
+        if self.has_foreign_id() { self.without_id() } else { raw(self.json.as_str()) }
+    }
+
+    fn has_foreign_id(&self) -> bool {
+        refusals(&self.fields).any(|finding| finding.place == ID)
     }
 
     /// As it came, but for the server's id.
@@ -146,11 +151,9 @@ impl<'a> Given<'a> {
         !self.kind().is_empty() && !TYPED.contains(&self.kind())
     }
 
-    /// Why the target refuses the item as it is.
+    /// Why the target refuses the item, with or without its id.
     pub(crate) fn refusal(&self) -> Option<Finding> {
-        let mut findings: Vec<Finding> = Vec::new();
-        check_item(&self.fields, "", true, &mut findings);
-        findings.into_iter().find(|finding| finding.level.is_refused())
+        refusals(&self.fields).find(|finding| finding.place != ID)
     }
 
     /// Whether the item is taken without the id that the server gave it.
@@ -164,10 +167,18 @@ impl<'a> Given<'a> {
     }
 }
 
+/// The place of an item's id.
+const ID: &str = ".id";
+
 fn is_valid(item: &Map<String, Value>) -> bool {
+    refusals(item).all(|finding| finding.place == ID)
+}
+
+/// What the target refuses an item for.
+fn refusals(item: &Map<String, Value>) -> impl Iterator<Item = Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     check_item(item, "", true, &mut findings);
-    findings.iter().all(|finding| !finding.level.is_refused())
+    findings.into_iter().filter(|finding| finding.level.is_refused())
 }
 
 /// Of JSON text.
