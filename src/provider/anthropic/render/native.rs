@@ -169,7 +169,13 @@ impl<'a> Given<'a> {
             "document" => (is_document(&self.fields, manner), OwnKind::Other),
             "search_result" => (is_search_result(&self.fields), OwnKind::Other),
             "" => (false, OwnKind::Other),
-            kind => (!TYPED.contains(&kind) && self.answers().is_none() && self.asks().is_none(), OwnKind::Other),
+            kind => (
+                !TYPED.contains(&kind)
+                    && !ASSISTANTS.contains(&kind)
+                    && self.answers().is_none()
+                    && self.asks().is_none(),
+                OwnKind::Other,
+            ),
         };
         (fits && self.refusal("user").is_none()).then_some(kind)
     }
@@ -236,6 +242,8 @@ const TYPED: &[&str] = &[
     "message",
     "content_block",
 ];
+/// Blocks that only the assistant says.
+const ASSISTANTS: &[&str] = &["compaction", "fallback"];
 /// The tools whose results can tell that there is none. Source: `ContentBlockParam` of the official Python SDK (anthropic
 /// 2.11.0).
 const HOSTED_TOOLS: &[&str] = &[

@@ -9,6 +9,7 @@ use crate::provider::check::finding::Finding;
 use crate::provider::check::shape::is_filled;
 use crate::provider::openai_responses::check::item::check_item;
 use crate::provider::openai_responses::manner::NAME;
+use crate::provider::openai_responses::rules::OR_10;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::turns::Call;
 
@@ -62,7 +63,7 @@ impl<'a> Given<'a> {
     }
 
     fn has_foreign_id(&self) -> bool {
-        refusals(&self.fields).any(|finding| finding.place == ID)
+        self.may_lose_id() && refusals(&self.fields).any(|finding| is_foreign_id(&finding))
     }
 
     /// As it came, but for the server's id.
@@ -153,7 +154,7 @@ impl<'a> Given<'a> {
 
     /// Why the target refuses the item, with or without its id.
     pub(crate) fn refusal(&self) -> Option<Finding> {
-        refusals(&self.fields).find(|finding| finding.place != ID)
+        refusals(&self.fields).find(|finding| !(self.may_lose_id() && is_foreign_id(finding)))
     }
 
     /// Whether the item is taken without the id that the server gave it.
@@ -167,11 +168,13 @@ impl<'a> Given<'a> {
     }
 }
 
-/// The place of an item's id.
-const ID: &str = ".id";
+/// Whether a finding is about an id that is of another server's kind.
+fn is_foreign_id(finding: &Finding) -> bool {
+    finding.rule == OR_10.id
+}
 
 fn is_valid(item: &Map<String, Value>) -> bool {
-    refusals(item).all(|finding| finding.place == ID)
+    refusals(item).all(|finding| is_foreign_id(&finding))
 }
 
 /// What the target refuses an item for.
