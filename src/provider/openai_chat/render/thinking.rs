@@ -53,8 +53,9 @@ impl<'a> Renderer<'a> {
         says_more: bool,
     ) -> Option<String> {
         let otherwise = self.manner.reasoning_content.filter(|_| !turn.calls.is_empty());
-        let own =
-            otherwise.is_some() && self.options.thinking == Thinking::Native && turn.is_by(self.manner.providers, None);
+        let own = otherwise.is_some()
+            && self.options.thinking == Thinking::Native
+            && turn.is_by(self.manner.providers, self.options.model.as_deref());
         let comes_back = self.options.thinking == Thinking::Native && turn.is_by(self.manner.providers, None);
         let is_all = parts.is_empty() && turn.calls.is_empty() && !says_more;
         let tags = self.options.thinking.tags(is_all);

@@ -9,7 +9,9 @@ use crate::provider::check::finding::Finding;
 use crate::provider::check::shape::is_filled;
 use crate::provider::openai_responses::check::item::check_item;
 use crate::provider::openai_responses::manner::NAME;
+use crate::provider::openai_responses::read::said::is_part;
 use crate::provider::openai_responses::rules::OR_10;
+use crate::provider::openai_responses::types::ITEMS;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::turns::Call;
 
@@ -149,7 +151,12 @@ impl<'a> Given<'a> {
 
     /// Whether this is an item of its own: of any type, known or not, but those that are other chunks.
     pub(crate) fn is_item(&self) -> bool {
-        !self.kind().is_empty() && !TYPED.contains(&self.kind())
+        !self.kind().is_empty() && !TYPED.contains(&self.kind()) && !is_part(self.kind())
+    }
+
+    /// Whether the model may have said it, so that reasoning may stand before it (OR-08).
+    pub(crate) fn is_by_model(&self) -> bool {
+        ITEMS.iter().find(|item| item.name == self.kind()).is_none_or(|item| item.by_model)
     }
 
     /// Why the target refuses the item, with or without its id.
@@ -164,7 +171,7 @@ impl<'a> Given<'a> {
 
     /// Is this a part that a message of this role may hold?
     pub(crate) fn is_part_for(&self, role: &str) -> bool {
-        self.is_valid_part(role)
+        is_part(self.kind()) && self.is_valid_part(role)
     }
 }
 
