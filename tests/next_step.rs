@@ -1,7 +1,7 @@
 //! What an agent loop must do now: a table of histories, pending, answered, cut off, truncated, crashed.
 
-use conversation_store::model::{Body, Chunk, FinishReason, Message, Metadata, Role};
-use conversation_store::{Conversation, NextStep, Store, next_step};
+use conversation_store::model::{Body, Chunk, FinishReason, Json, Message, Metadata, Native, Role};
+use conversation_store::{Conversation, NextStep, Store, ToolKind, next_step};
 
 /// What happens in a history.
 enum Event {
@@ -40,6 +40,19 @@ fn cut_off(id: &str) -> Chunk {
 fn server_call(id: &str) -> Chunk {
     let (name, arguments) = ("web_search".to_owned(), "{}".to_owned());
     Body::ToolCall { id: id.to_owned(), name, arguments, signature: None, server: true }.into()
+}
+
+fn item(kind: &str, id: &str) -> Chunk {
+    let json = format!(
+        r#"{{"type":"{kind}","id":"{id}","call_id":"{id}","approval_request_id":"{id}","action":{{"commands":["ls"]}}}}"#
+    );
+    Body::Opaque { provider: "openai".to_owned(), kind: kind.to_owned(), json: Json::new(json).unwrap() }.into()
+}
+
+fn given(kind: &str, id: &str) -> Event {
+    let mut message = Message::user("");
+    message.chunks = vec![item(kind, id)];
+    Said(Box::new(message))
 }
 
 fn text() -> Chunk {
@@ -146,6 +159,39 @@ fn table() -> Vec<(&'static str, Vec<Event>, &'static str)> {
             "run_tools 2",
         ),
         ("crashed, and asked again", vec![user("a"), Crashed(vec![text()]), user("b")], "call_model"),
+        // What is no function's.
+        ("a shell", vec![user("a"), answer(ToolCalls, [item("shell_call", "s")])], "run_tools s"),
+        (
+            "a shell that was answered",
+            vec![user("a"), answer(ToolCalls, [item("shell_call", "s")]), given("shell_call_output", "s")],
+            "call_model",
+        ),
+        (
+            "one of two answered, of two kinds",
+            vec![
+                user("a"),
+                answer(ToolCalls, [item("apply_patch_call", "p"), item("local_shell_call", "l")]),
+                given("local_shell_call_output", "l"),
+            ],
+            "run_tools p",
+        ),
+        (
+            "a screen beside a function",
+            vec![user("a"), answer(ToolCalls, [call("1"), item("computer_call", "c")])],
+            "run_tools 1 c",
+        ),
+        (
+            "leave to call a server",
+            vec![user("a"), answer(ToolCalls, [item("mcp_approval_request", "m")])],
+            "run_tools m",
+        ),
+        ("somebody went on", vec![user("a"), answer(ToolCalls, [item("shell_call", "s")]), user("b")], "call_model"),
+        (
+            "a search that the provider ran",
+            vec![user("a"), answer(Stop, [item("tool_search_call", "t")])],
+            "await_user",
+        ),
+        ("a pause", vec![user("a"), answer(FinishReason::from("pause_turn"), [text()])], "continue_turn"),
         // Being written.
         ("begun, and nothing there yet", vec![user("a"), Streaming(vec![])], "await_model"),
         (
@@ -200,6 +246,24 @@ fn every_history_has_its_step() {
 #[test]
 fn without_messages_it_is_the_users_turn() {
     assert_eq!(next_step(&Conversation::new(Vec::new())), NextStep::AwaitUser);
+}
+
+#[test]
+fn what_is_no_function_comes_with_its_kind_and_its_item() {
+    let store = Store::open("memory:").unwrap();
+    let custom = r#"{"type":"custom_tool_call","call_id":"p","name":"patch","input":"*** Begin"}"#;
+    let native = Some(Native { wire: "openai-responses".to_owned(), json: Json::new(custom).unwrap() });
+    let custom_call = Chunk { native, ..Chunk::tool_call("p", "patch", "*** Begin") };
+    store.append("chat", &[Message::user("a"), Message::assistant([item("shell_call", "s"), custom_call])]).unwrap();
+    let NextStep::RunTools(calls) = next_step(&store.load("chat").unwrap()) else { unreachable!("calls are pending") };
+    let [shell, patch] = calls.as_slice() else { unreachable!("there are two") };
+    assert_eq!(
+        (shell.kind, shell.name.as_str(), shell.arguments.as_str()),
+        (ToolKind::Shell, "shell", r#"{"commands":["ls"]}"#)
+    );
+    assert!(shell.raw.as_ref().unwrap().as_str().contains("shell_call"));
+    assert_eq!((patch.kind, patch.arguments.as_str()), (ToolKind::Custom, "*** Begin"));
+    assert_eq!(patch.raw.as_ref().unwrap().as_str(), custom);
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn a_refused_request_is_repaired() {
     assert!(text.contains(r#"{"functionResponse":{"name":"g","response":{"result":"[\"x\"]"}}}"#), "{text}");
     assert!(text.ends_with(r#""generationConfig":{"temperature":0.20}}"#), "{text}");
     let rules: Vec<Rule> = repaired.report.iter().map(|line| line.rule).collect();
-    assert_eq!(rules, [Rule::PendingAnswered, Rule::SignatureMade]);
+    assert_eq!(rules, [Rule::PendingAnswered]);
 }
 
 #[test]

@@ -84,11 +84,8 @@ fn conversation(case: &Case, count: usize) -> Vec<Message> {
 }
 
 fn stored(messages: Vec<Message>) -> Vec<StoredMessage> {
-    let stored = (0_u64..).zip(messages).map(|(index, message)| {
-        let (first_seq, last_seq) = (index + 1, index + 1);
-        let chunk_indexes = (0..).take(message.chunks.len()).collect();
-        StoredMessage { index, state: MessageState::Complete, first_seq, last_seq, chunk_indexes, message }
-    });
+    let stored =
+        (0_u64..).zip(messages).map(|(index, message)| StoredMessage::new(index, MessageState::Complete, message));
     stored.collect()
 }
 

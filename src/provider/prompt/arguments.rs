@@ -12,7 +12,8 @@ use crate::model::json_text;
 const MALFORMED: &str = "malformed_arguments";
 
 /// The arguments as they are, if they are the JSON text of an object. Nothing, `null` and an empty array become an empty
-/// object; anything else is told as text within one, so that the model sees what it wrote.
+/// object; an object that was encoded twice, or has line breaks within its strings, is read for what it is; anything else is
+/// told as text within an object, so that the model sees what it wrote.
 pub(crate) fn object(arguments: &str) -> Cow<'_, str> {
     if json_text::is_object(arguments) && json_text::depth(arguments) < Json::MAX_DEPTH {
         return Cow::Borrowed(arguments);
@@ -21,7 +22,40 @@ pub(crate) fn object(arguments: &str) -> Cow<'_, str> {
     if ["", "null", "[]", "\"\""].contains(&without_space.as_str()) {
         return Cow::Borrowed("{}");
     }
-    Cow::Owned(malformed(arguments))
+    let is_object = |text: &String| json_text::is_object(text) && json_text::depth(text) < Json::MAX_DEPTH;
+    let decoded = serde_json::from_str::<String>(arguments).ok().filter(is_object);
+    let object = decoded.or_else(|| Some(with_escapes(arguments)).filter(is_object));
+    Cow::Owned(object.unwrap_or_else(|| malformed(arguments)))
+}
+
+/// The text with the control characters within its strings escaped.
+fn with_escapes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut quoted, mut escaped) = (false, false);
+    for character in text.chars() {
+        match character {
+            '"' if !escaped => quoted = !quoted,
+            '\n' if quoted => {
+                out.push_str("\\n");
+                escaped = false;
+                continue;
+            }
+            '\r' if quoted => {
+                out.push_str("\\r");
+                escaped = false;
+                continue;
+            }
+            '\t' if quoted => {
+                out.push_str("\\t");
+                escaped = false;
+                continue;
+            }
+            _ => {}
+        }
+        escaped = quoted && character == '\\' && !escaped;
+        out.push(character);
+    }
+    out
 }
 
 /// Arguments that are no object, told as text within one.
@@ -89,6 +123,8 @@ mod tests {
             ("[1]", r#"{"malformed_arguments":"[1]"}"#),
             (r#"{"query": "rust ser"#, r#"{"malformed_arguments":"{\"query\": \"rust ser"}"#),
             (r#"{"a":1}{"b":2}"#, r#"{"malformed_arguments":"{\"a\":1}{\"b\":2}"}"#),
+            (r#""{\"x\": 1}""#, r#"{"x": 1}"#),
+            ("{\"a\":\"b\nc\"}", r#"{"a":"b\nc"}"#),
             ("{\"a\":NaN}", r#"{"malformed_arguments":"{\"a\":NaN}"}"#),
         ];
         for (given, wanted) in table {

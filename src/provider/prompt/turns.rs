@@ -10,6 +10,7 @@ use super::origin::Whose;
 use super::tool_id::{IdRule, Ids, NameRule};
 use crate::history::{Calls, NOT_RUN, OUTCOME_UNKNOWN, ReportLine, Rule, Site, is_cut_off};
 use crate::history::{MessageState, StoredMessage};
+use crate::model::json_text::replace_lone_surrogates;
 use crate::model::{Body, Chunk, Output, Role, was_mended};
 
 /// A message to be said, and the answers to its calls that have to follow it.
@@ -122,12 +123,16 @@ pub(crate) fn signed_turns<'a>(
                 continue;
             }
             let site = Site { message: position, chunk };
+            if let Some(detail) = unanswered(messages, &paired, site, content) {
+                report.push(ReportLine::chunk(Rule::LeftOut, stored, chunk, detail).with_tool_call_id(id));
+                continue;
+            }
             let answer = answer(messages, &paired, site, report);
             let call = Call {
                 chunk,
                 id: ids.next(id),
                 name: names.fit(name),
-                arguments: arguments::object(arguments),
+                arguments: whole(arguments, stored, chunk, report),
                 signature: signature.as_deref(),
                 answer,
             };
@@ -152,6 +157,14 @@ pub(crate) fn signed_turns<'a>(
     turns
 }
 
+/// Why a call is left out that the provider ran itself: nobody else can answer it.
+fn unanswered(messages: &[StoredMessage], paired: &Calls, call: Site, content: &Chunk) -> Option<&'static str> {
+    let Body::ToolCall { server: true, .. } = content.body else { return None };
+    let result = paired.result(call).and_then(|site| messages.get(site.message));
+    let is_real = result.is_some_and(|stored| stored.state != MessageState::Synthetic);
+    (!is_real).then_some("the provider ran the call itself, and its result was not recorded")
+}
+
 fn answer<'a>(messages: &'a [StoredMessage], paired: &Calls, call: Site, report: &mut Vec<ReportLine>) -> Reply<'a> {
     let result = paired.result(call).and_then(|site| Some((messages.get(site.message)?, site.chunk)));
     if let Some((stored, chunk)) = result
@@ -174,6 +187,19 @@ fn call_id(stored: &StoredMessage, chunk: usize) -> &str {
     }
 }
 
+/// The arguments as the JSON text of an object, without half characters.
+fn whole<'a>(arguments: &'a str, stored: &StoredMessage, chunk: usize, report: &mut Vec<ReportLine>) -> Cow<'a, str> {
+    let object = arguments::object(arguments);
+    match replace_lone_surrogates(&object) {
+        Cow::Owned(mended) => {
+            let detail = "a lone surrogate escape in the arguments is no character; U+FFFD stands in its place";
+            report.push(ReportLine::chunk(Rule::SurrogateReplaced, stored, chunk, detail));
+            Cow::Owned(mended)
+        }
+        Cow::Borrowed(_) => object,
+    }
+}
+
 fn note_changes(
     call: &Call<'_>,
     stored: &StoredMessage,
@@ -186,7 +212,7 @@ fn note_changes(
         let detail = format!("the target does not take the tool name {name:?}; it is {:?} in this prompt", call.name);
         report.push(ReportLine::chunk(Rule::NameChanged, stored, call.chunk, detail).with_tool_call_id(id));
     }
-    if call.arguments != arguments {
+    if arguments::object(arguments) != arguments {
         let detail = format!("the arguments are no JSON object; they are {} in this prompt", call.arguments);
         report.push(ReportLine::chunk(Rule::ArgumentsRepaired, stored, call.chunk, detail).with_tool_call_id(id));
     }

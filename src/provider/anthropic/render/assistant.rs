@@ -39,6 +39,9 @@ impl<'a> Renderer<'a> {
             }
         }
         self.say(Speaker::Assistant, blocks);
+        if !self.paused {
+            self.close(!calls.is_empty());
+        }
         let mut results = self.results(calls);
         results.extend(plan.media);
         self.say(Speaker::User, results);

@@ -25,7 +25,7 @@ use serde_json::value::RawValue;
 use crate::error::{Error, Result};
 use crate::history::StoredMessage;
 use crate::history::{ReportLine, Rule};
-use crate::model::Role;
+use crate::model::{Body, Role};
 use crate::provider::anthropic::manner::Manner;
 use crate::provider::anthropic::models::refuses_prefill;
 use crate::provider::prompt::options::PromptOptions;
@@ -35,6 +35,7 @@ use crate::provider::prompt::turns::{BRIDGE, Turn, turns};
 use crate::provider::prompt::written::{nothing_to_send, written};
 use crate::provider::target::Target;
 use crate::provider::text::without_end;
+use native::Given;
 use renderer::Renderer;
 use request::{Block, Origin, Request, Speaker};
 
@@ -102,10 +103,15 @@ impl<'a> Renderer<'a> {
         Ok((request, self.report))
     }
 
-    /// Whether the provider itself paused the turn, to go on with it when it is sent back.
+    /// Whether the provider itself paused the turn, to go on with it when it is sent back: it ends with a tool that the
+    /// provider runs.
     fn is_paused(&self, turn: &Turn<'_>) -> bool {
-        let paused = turn.stored.message.finish_reason.as_ref().is_some_and(|reason| reason.as_str() == "pause_turn");
-        paused && turn.is_by(self.manner.providers, None)
+        let Some(Body::Opaque { provider, json, .. }) = turn.stored.message.chunks.last().map(|chunk| &chunk.body)
+        else {
+            return false;
+        };
+        let runs = Given::read(json).is_some_and(|given| given.asks().is_some() || given.answers().is_some());
+        runs && self.manner.providers.contains(&provider.as_str()) && turn.is_by(self.manner.providers, None)
     }
 
     /// The assistant's words are continued where the model is known to do so, and answered elsewhere.

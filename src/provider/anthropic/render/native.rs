@@ -17,7 +17,7 @@ use crate::provider::anthropic::check::block::Seen;
 use crate::provider::anthropic::check::message::check_message;
 use crate::provider::anthropic::manner::{Manner, NAME};
 use crate::provider::anthropic::server_tools::{CALLED, SENT_RESULTS};
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Finding;
 use crate::provider::prompt::arguments::embedded_object;
 
 /// A block of the provider's own, read.
@@ -169,7 +169,13 @@ impl<'a> Given<'a> {
             "document" => (is_document(&self.fields, manner), OwnKind::Other),
             "search_result" => (is_search_result(&self.fields), OwnKind::Other),
             "" => (false, OwnKind::Other),
-            kind => (!TYPED.contains(&kind) && self.answers().is_none() && self.asks().is_none(), OwnKind::Other),
+            kind => (
+                !TYPED.contains(&kind)
+                    && !ASSISTANTS.contains(&kind)
+                    && self.answers().is_none()
+                    && self.asks().is_none(),
+                OwnKind::Other,
+            ),
         };
         (fits && self.refusal("user").is_none()).then_some(kind)
     }
@@ -220,7 +226,7 @@ impl<'a> Given<'a> {
         let message = json!({"role": role, "content": [self.fields]});
         let mut findings = Vec::new();
         check_message(&message, "", false, &mut Seen::default(), &mut findings);
-        findings.into_iter().find(|finding| finding.level == Level::Hard)
+        findings.into_iter().find(|finding| finding.level.is_refused())
     }
 }
 
@@ -236,6 +242,8 @@ const TYPED: &[&str] = &[
     "message",
     "content_block",
 ];
+/// Blocks that only the assistant says.
+const ASSISTANTS: &[&str] = &["compaction", "fallback"];
 /// The tools whose results can tell that there is none. Source: `ContentBlockParam` of the official Python SDK (anthropic
 /// 2.11.0).
 const HOSTED_TOOLS: &[&str] = &[

@@ -53,9 +53,12 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// The user goes on: calls that the provider ran, and did not end, are told to have failed, unless they wait for the
+    /// The turn ends: calls that the provider ran, and did not end, are told to have failed, unless they wait for the
     /// results of tools.
-    fn close(&mut self, waits: bool) {
+    pub(super) fn close(&mut self, waits: bool) {
+        if self.messages.last().is_none_or(|last| last.role == Speaker::User) {
+            return;
+        }
         let open = mem::take(&mut self.open);
         for (_, result, origin) in open.into_iter().filter(|_| !waits) {
             if let (Some(last), Some(json)) =

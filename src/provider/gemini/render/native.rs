@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 
 use crate::model::json_text;
 use crate::model::{Chunk, Json};
-use crate::provider::check::finding::Level;
 use crate::provider::check::shape::field;
 use crate::provider::gemini::check::content::check_content;
 use crate::provider::gemini::manner::NAME;
@@ -67,7 +66,7 @@ impl<'a> Given<'a> {
         let mut findings = Vec::new();
         check_content(&json!({"role": "model", "parts": [self.fields]}), "", &mut findings);
         let blank = self.text().is_some_and(|text| !text.is_empty() && is_blank(text));
-        !blank && findings.iter().all(|finding| finding.level != Level::Hard)
+        !blank && findings.iter().all(|finding| !finding.level.is_refused())
     }
 
     /// Is this the text?
@@ -121,7 +120,7 @@ impl<'a> Given<'a> {
     pub(crate) fn refusal(&self) -> Option<String> {
         let mut findings = Vec::new();
         check_content(&json!({"role": "model", "parts": [self.fields]}), "", &mut findings);
-        let refusal = findings.into_iter().find(|finding| finding.level == Level::Hard);
+        let refusal = findings.into_iter().find(|finding| finding.level.is_refused());
         let refusal = refusal.map(|finding| format!("the target refuses it by {}: {}", finding.rule, finding.problem));
         refusal.or_else(|| (!self.is_valid()).then(|| "its text is blank (GM-06)".to_owned()))
     }

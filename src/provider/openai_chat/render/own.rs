@@ -10,7 +10,6 @@ use super::request::{AnyCall, Function, Part, ToolCall};
 use super::said::Said;
 use crate::history::{Rule, StoredMessage};
 use crate::model::{Body, Chunk, Json, Native, Role, json_text};
-use crate::provider::check::finding::Level;
 use crate::provider::check::judge::check;
 use crate::provider::openai_chat::manner::NAME;
 use crate::provider::prompt::arguments::embedded_object;
@@ -86,7 +85,7 @@ impl<'a> Renderer<'a> {
         let place = format!("messages[1].{field}");
         let findings = check(self.target, &request).unwrap_or_default();
         let refusal =
-            findings.into_iter().find(|finding| finding.level == Level::Hard && finding.place.starts_with(&place));
+            findings.into_iter().find(|finding| finding.level.is_refused() && finding.place.starts_with(&place));
         refusal.map(|finding| format!("the target refuses it by {}: {}", finding.rule, finding.problem))
     }
 

@@ -42,7 +42,9 @@ impl<'a> Renderer<'a> {
                 }
                 Body::Text { text, annotations } => {
                     let is_free = said.own.iter().all(|(name, _)| name != "annotations");
-                    let own = annotations.as_ref().filter(|_| is_free && self.takes_annotations(turn));
+                    let own = annotations
+                        .as_ref()
+                        .filter(|own| own.as_str().contains('{') && is_free && self.takes_annotations(turn));
                     if let Some(own) = own {
                         let raw = RawValue::from_string(own.as_str().to_owned()).unwrap_or_default();
                         said.own.push(("annotations".to_owned(), raw));

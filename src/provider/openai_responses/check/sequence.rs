@@ -92,7 +92,10 @@ fn is_reasoning(item: &Object) -> bool {
 }
 
 fn is_by_model(item: &Object) -> bool {
-    item_type(item).is_some_and(|of| of.by_model || (of.name == "message" && text(item, "role") == Some("assistant")))
+    // A type that is not known may be the model's.
+    item_type(item).map_or(text(item, "type").is_some(), |of| {
+        of.by_model || (of.name == "message" && text(item, "role") == Some("assistant"))
+    })
 }
 
 fn bears_server_id(item: &Object) -> bool {

@@ -24,7 +24,7 @@ const OF_A_MESSAGE: &[&str] = &["type", "role", "content"];
 const OF_REASONING: &[&str] = &["type", "summary", "content", "encrypted_content"];
 const OF_A_PART: &[&str] = &["type", "text", "refusal"];
 /// What an answer's items have and need not keep: ids of what is stored elsewhere, and that they are whole.
-const OF_AN_ANSWER: &[&str] = &["id", "status", "logprobs"];
+const OF_AN_ANSWER: &[&str] = &["id", "status"];
 
 /// The item as chunks; it is kept as it came where they would not give it back. What is not known becomes an opaque one.
 pub(crate) fn said(raw: &RawValue, origin: Origin) -> Vec<Chunk> {

@@ -97,7 +97,7 @@ impl<'a> Renderer<'a> {
                 !is_part(kind)
                     && turn.is_by(&[PROVIDER], None)
                     && (self.pairs.calls.contains_key(&(self.at, at))
-                        || Given::read(json).is_some_and(|given| given.is_item() && !given.is_part_for("user")))
+                        || Given::read(json).is_some_and(|given| given.is_item()))
             }
             _ => false,
         }

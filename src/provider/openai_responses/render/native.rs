@@ -5,10 +5,13 @@ use serde_json::{Map, Value, json};
 
 use crate::model::json_text;
 use crate::model::{Chunk, Extra, Json};
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Finding;
 use crate::provider::check::shape::is_filled;
 use crate::provider::openai_responses::check::item::check_item;
 use crate::provider::openai_responses::manner::NAME;
+use crate::provider::openai_responses::read::said::is_part;
+use crate::provider::openai_responses::rules::OR_10;
+use crate::provider::openai_responses::types::ITEMS;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::turns::Call;
 
@@ -51,13 +54,18 @@ impl<'a> Given<'a> {
         Some(Self { json, fields: embedded_object(json)? })
     }
 
+    /// The server's id, if the target takes it: other servers of this wire have ids of their own kinds (OR-10).
     pub(crate) fn id(&self) -> Option<&str> {
-        self.fields.get("id").and_then(Value::as_str)
+        self.fields.get("id").and_then(Value::as_str).filter(|_| !self.has_foreign_id())
     }
 
-    /// As it came.
+    /// As it came, but for an id that the target refuses.
     pub(crate) fn whole(&self) -> Box<RawValue> {
-        raw(self.json.as_str())
+        if self.has_foreign_id() { self.without_id() } else { raw(self.json.as_str()) }
+    }
+
+    fn has_foreign_id(&self) -> bool {
+        self.may_lose_id() && refusals(&self.fields).any(|finding| is_foreign_id(&finding))
     }
 
     /// As it came, but for the server's id.
@@ -143,14 +151,17 @@ impl<'a> Given<'a> {
 
     /// Whether this is an item of its own: of any type, known or not, but those that are other chunks.
     pub(crate) fn is_item(&self) -> bool {
-        !self.kind().is_empty() && !TYPED.contains(&self.kind())
+        !self.kind().is_empty() && !TYPED.contains(&self.kind()) && !is_part(self.kind())
     }
 
-    /// Why the target refuses the item as it is.
+    /// Whether the model may have said it, so that reasoning may stand before it (OR-08).
+    pub(crate) fn is_by_model(&self) -> bool {
+        ITEMS.iter().find(|item| item.name == self.kind()).is_none_or(|item| item.by_model)
+    }
+
+    /// Why the target refuses the item, with or without its id.
     pub(crate) fn refusal(&self) -> Option<Finding> {
-        let mut findings: Vec<Finding> = Vec::new();
-        check_item(&self.fields, "", true, &mut findings);
-        findings.into_iter().find(|finding| finding.level == Level::Hard)
+        refusals(&self.fields).find(|finding| !(self.may_lose_id() && is_foreign_id(finding)))
     }
 
     /// Whether the item is taken without the id that the server gave it.
@@ -160,14 +171,24 @@ impl<'a> Given<'a> {
 
     /// Is this a part that a message of this role may hold?
     pub(crate) fn is_part_for(&self, role: &str) -> bool {
-        self.is_valid_part(role)
+        is_part(self.kind()) && self.is_valid_part(role)
     }
 }
 
+/// Whether a finding is about an id that is of another server's kind.
+fn is_foreign_id(finding: &Finding) -> bool {
+    finding.rule == OR_10.id
+}
+
 fn is_valid(item: &Map<String, Value>) -> bool {
+    refusals(item).all(|finding| is_foreign_id(&finding))
+}
+
+/// What the target refuses an item for.
+fn refusals(item: &Map<String, Value>) -> impl Iterator<Item = Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     check_item(item, "", true, &mut findings);
-    findings.iter().all(|finding| !finding.level.is_refused())
+    findings.into_iter().filter(|finding| finding.level.is_refused())
 }
 
 /// Of JSON text.

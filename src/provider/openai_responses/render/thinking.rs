@@ -108,6 +108,7 @@ fn keep_followed(slots: &mut [Slot<'_>]) -> bool {
                 }
                 all &= thought.item.is_some();
             }
+            Place::Own(own) => followed = own.given.is_by_model(),
             _ => followed = true,
         }
     }
