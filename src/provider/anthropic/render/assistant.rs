@@ -39,7 +39,7 @@ impl<'a> Renderer<'a> {
             }
         }
         self.say(Speaker::Assistant, blocks);
-        if !self.paused {
+        if !self.is_paused() {
             self.close(!calls.is_empty());
         }
         let mut results = self.results(calls);

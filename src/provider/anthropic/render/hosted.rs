@@ -94,7 +94,11 @@ impl<'a> Renderer<'a> {
         };
         match found {
             Ok(given) => {
-                let kind = if given.answers().is_some() { OwnKind::ServerResult } else { OwnKind::Other };
+                let kind = match (given.asks(), given.answers()) {
+                    (Some(_), _) => OwnKind::ServerCall,
+                    (None, Some(_)) => OwnKind::ServerResult,
+                    (None, None) => OwnKind::Other,
+                };
                 if let Some(id) = given.asks() {
                     self.server_calls.insert(id.to_owned());
                     self.open.push((id.to_owned(), given.made_result(), Origin { stored: turn.stored, chunk: at }));
@@ -116,6 +120,7 @@ impl<'a> Renderer<'a> {
         let is_open = |id: &str| self.open.iter().any(|(open, ..)| open == id);
         let is_used = |id: &str| self.server_calls.contains(id);
         match (given.asks(), given.answers()) {
+            (None, _) if given.kind().ends_with("tool_use") => return Some("it has no id".to_owned()),
             (Some(id), _) if is_used(id) => return Some("its id was used before".to_owned()),
             (Some(id), _) if given.kind() == "server_tool_use" && !is_server_id(id) => {
                 return Some("its id is none of the provider's".to_owned());

@@ -25,17 +25,16 @@ use serde_json::value::RawValue;
 use crate::error::{Error, Result};
 use crate::history::StoredMessage;
 use crate::history::{ReportLine, Rule};
-use crate::model::{Body, Role};
+use crate::model::Role;
 use crate::provider::anthropic::manner::Manner;
 use crate::provider::anthropic::models::refuses_prefill;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::tool_id::IdRule;
 use crate::provider::prompt::tools::declared;
-use crate::provider::prompt::turns::{BRIDGE, Turn, turns};
+use crate::provider::prompt::turns::{BRIDGE, turns};
 use crate::provider::prompt::written::{nothing_to_send, written};
 use crate::provider::target::Target;
 use crate::provider::text::without_end;
-use native::Given;
 use renderer::Renderer;
 use request::{Block, Origin, Request, Speaker};
 
@@ -66,15 +65,11 @@ pub(crate) fn render(
         called: BTreeSet::new(),
         server_calls: HashSet::new(),
         open: Vec::new(),
-        paused: false,
         last_text: None,
     };
     for turn in turns {
         match turn.role {
-            Role::Assistant => {
-                renderer.paused = renderer.is_paused(&turn);
-                renderer.assistant(turn);
-            }
+            Role::Assistant => renderer.assistant(turn),
             Role::System | Role::User | Role::Tool => renderer.user(&turn),
         }
     }
@@ -103,20 +98,9 @@ impl<'a> Renderer<'a> {
         Ok((request, self.report))
     }
 
-    /// Whether the provider itself paused the turn, to go on with it when it is sent back: it ends with a tool that the
-    /// provider runs.
-    fn is_paused(&self, turn: &Turn<'_>) -> bool {
-        let Some(Body::Opaque { provider, json, .. }) = turn.stored.message.chunks.last().map(|chunk| &chunk.body)
-        else {
-            return false;
-        };
-        let runs = Given::read(json).is_some_and(|given| given.asks().is_some() || given.answers().is_some());
-        runs && self.manner.providers.contains(&provider.as_str()) && turn.is_by(self.manner.providers, None)
-    }
-
     /// The assistant's words are continued where the model is known to do so, and answered elsewhere.
     fn end(&mut self) {
-        let takes_prefill = self.paused || self.options.model.as_deref().and_then(refuses_prefill) == Some(false);
+        let takes_prefill = self.is_paused() || self.options.model.as_deref().and_then(refuses_prefill) == Some(false);
         let Some(last) = self.messages.last_mut().filter(|last| last.role == Speaker::Assistant) else { return };
         if let Some(Block::Text { text }) = last.content.last_mut().filter(|_| takes_prefill) {
             let trimmed = without_end(text);

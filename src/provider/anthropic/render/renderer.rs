@@ -27,8 +27,6 @@ pub(super) struct Renderer<'a> {
     /// The calls that the provider ran itself, of the turn that goes on, whose results have not come; and what stands for the
     /// result where none comes.
     pub(super) open: Vec<(String, Option<Value>, Origin<'a>)>,
-    /// Whether the provider paused the turn that was said last: it goes on with it.
-    pub(super) paused: bool,
     /// Whose text was said last.
     pub(super) last_text: Option<Origin<'a>>,
 }
@@ -51,6 +49,12 @@ impl<'a> Renderer<'a> {
             Some(last) => last.content.append(&mut blocks),
             None => self.messages.push(Message { role: speaker, content: blocks }),
         }
+    }
+
+    /// Whether the provider paused the turn, to go on with it when it is sent back: it ends with a call that the provider runs.
+    pub(super) fn is_paused(&self) -> bool {
+        let last = self.messages.last().filter(|last| last.role == Speaker::Assistant);
+        matches!(last.and_then(|last| last.content.last()), Some(Block::Own(own)) if own.kind == OwnKind::ServerCall)
     }
 
     /// The turn ends: calls that the provider ran, and did not end, are told to have failed, unless they wait for the

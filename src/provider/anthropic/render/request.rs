@@ -97,6 +97,8 @@ pub(crate) struct Own<'a> {
 pub(crate) enum OwnKind {
     /// The result of a tool that the provider ran: the model may think again behind it.
     ServerResult,
+    /// A call of a tool that the provider runs.
+    ServerCall,
     /// It counts among the images.
     Image,
     Other,

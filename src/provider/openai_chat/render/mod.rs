@@ -66,7 +66,7 @@ fn called<'a>(messages: &[Message<'a>]) -> BTreeSet<Cow<'a, str>> {
     });
     let name = |call: &AnyCall<'a>| match call {
         AnyCall::Made(call) => call.function.name.clone(),
-        AnyCall::Given { name, .. } => name.clone(),
+        AnyCall::Given(call) => call.name.clone(),
     };
     calls.map(name).collect()
 }

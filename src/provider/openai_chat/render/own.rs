@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::renderer::Renderer;
-use super::request::{AnyCall, Function, Part, ToolCall};
+use super::request::{AnyCall, Function, GivenCall, Part, ToolCall};
 use super::said::Said;
 use crate::history::{Rule, StoredMessage};
 use crate::model::{Body, Chunk, Json, Native, Role, json_text};
@@ -82,7 +82,9 @@ impl<'a> Renderer<'a> {
         let content = if field == "content" { "" } else { r#""content":"x","# };
         let said = r#"{"role":"user","content":"x"}"#;
         let request = format!(r#"{{"messages":[{said},{{"role":"{role}",{content}{name}:{value}}},{said}]}}"#);
-        let place = format!("messages[1].{field}");
+        // Nothing answers the calls here.
+        let item = if field == "tool_calls" { "[0]" } else { "" };
+        let place = format!("messages[1].{field}{item}");
         let findings = check(self.target, &request).unwrap_or_default();
         let refusal =
             findings.into_iter().find(|finding| finding.level.is_refused() && finding.place.starts_with(&place));
@@ -105,7 +107,7 @@ impl<'a> Renderer<'a> {
                 Some(_) => self.refused("assistant", "tool_calls", &format!("[{json}]")),
             };
             match why {
-                None => return AnyCall::Given { name, json: raw(json) },
+                None => return AnyCall::Given(GivenCall { name, json: raw(json) }),
                 Some(why) => {
                     let detail = format!("fields of the call that are the provider's own were left out: {why}");
                     self.note(Rule::Altered, turn.stored, call.chunk, detail);

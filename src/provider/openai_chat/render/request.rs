@@ -137,7 +137,16 @@ pub(crate) struct Held {
 #[serde(untagged)]
 pub(crate) enum AnyCall<'a> {
     Made(ToolCall<'a>),
-    Given { name: Cow<'a, str>, json: Box<RawValue> },
+    Given(GivenCall<'a>),
+}
+
+/// A call as the server wrote it, and the tool's name in it.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub(crate) struct GivenCall<'a> {
+    #[serde(skip)]
+    pub(crate) name: Cow<'a, str>,
+    pub(crate) json: Box<RawValue>,
 }
 
 #[derive(Debug, Serialize)]

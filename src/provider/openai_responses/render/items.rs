@@ -12,6 +12,9 @@ use crate::provider::openai_responses::manner::PROVIDER;
 use crate::provider::openai_responses::read::said::is_part;
 use crate::provider::prompt::turns::Turn;
 
+/// Items that the caller gives.
+const CALLERS: &[&str] = &["item_reference", "additional_tools", "compaction_trigger", "mcp_approval_response"];
+
 impl Item<'_> {
     /// As it goes back.
     pub(crate) fn json(&self) -> Box<RawValue> {
@@ -25,6 +28,9 @@ impl<'a> Renderer<'a> {
         let Body::Opaque { kind, json, .. } = &chunk.body else { return None };
         let found = match Given::read(json).filter(Given::is_item) {
             None => Err("it is no item as the target takes one".to_owned()),
+            Some(given) if turn.role == Role::Assistant && CALLERS.contains(&given.kind()) => {
+                Err("the caller gives it, not the model".to_owned())
+            }
             Some(given) => match given.refusal() {
                 Some(finding) => Err(format!("the target refuses it by {}: {}", finding.rule, finding.problem)),
                 None if given.is_answer() && !self.pairs.calls.contains_key(&(self.at, at)) => {
