@@ -66,6 +66,7 @@ impl Core {
     pub(super) fn admit(&self, name: &Name, terms: &Terms<'_>) -> Result<Admission<'_>> {
         let id = name.id();
         let mut state = self.writable(id, terms.durability)?;
+        state.slot(id).check_owner(name)?;
         if let Some(Key { key, digest, content_digest }) = &terms.key {
             let (receipt, locked) = self.find_receipt(id, digest, terms.durability, state)?;
             state = locked;
@@ -77,6 +78,7 @@ impl Core {
             }
         }
         let slot = state.slot(id);
+        // Another owner may have made one while the engine was read.
         slot.check_owner(name)?;
         slot.check_free(name)?;
         check_expected(name, terms.expected, slot.queued.as_deref())?;

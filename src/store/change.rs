@@ -87,7 +87,7 @@ impl Store {
     /// Cost: reading the conversation, and one durable append.
     ///
     /// # Errors
-    /// `NotFound` if there is no such conversation, or no such visible message or chunk; `InvalidInput` while the message is
+    /// `NotFound` if there is no such conversation, or no such visible message or chunk; `BeingWritten` while the message is
     /// being written; `Poisoned`.
     pub fn remove(&self, name: impl Into<Name>, message_index: u64, chunk_index: Option<u32>) -> Result<Receipt> {
         self.log.remove(&name.into(), message_index, chunk_index)
@@ -116,9 +116,9 @@ impl Store {
     /// Cost: reading the conversation.
     ///
     /// # Errors
-    /// `NotFound` if there is no such conversation, or no visible message `through`; `InvalidInput` for a blank summary,
-    /// while a message that it would cover is being written, and if it would part a tool call from its result, or cover
-    /// one that is still to be answered; `LimitExceeded`; `Poisoned`.
+    /// `NotFound` if there is no such conversation, or no visible message `through`; `BeingWritten` while a
+    /// message that it would cover is being written; `InvalidInput` for a blank summary, and if it would part a tool call
+    /// from its result, or cover one that is still to be answered; `LimitExceeded`; `Poisoned`.
     pub fn summarize(&self, name: impl Into<Name>, through: u64, summary: &str) -> Result<Receipt> {
         let name = name.into();
         if let Some(message) = self.load(&name)?.parted_call(through) {
@@ -145,7 +145,7 @@ impl Store {
     /// As [`Store::fork`], under a name of the caller's.
     ///
     /// # Errors
-    /// As [`Store::fork`]; `Conflict` if there is a conversation of that name.
+    /// As [`Store::fork`]; `NameTaken` if there is a conversation of that name; `SharedByForks`.
     pub fn fork_to(&self, name: impl Into<Name>, at_seq: Option<u64>, child: impl Into<Name>) -> Result<()> {
         self.log.fork(&name.into(), at_seq, &child.into())
     }
@@ -169,7 +169,7 @@ impl Store {
     /// Cost: reading the conversation, and writing the message's records again.
     ///
     /// # Errors
-    /// `NotFound`; `InvalidInput` while the message is being written; `Poisoned`.
+    /// `NotFound`; `BeingWritten` while the message is being written; `Poisoned`.
     pub fn redact(&self, name: impl Into<Name>, message_index: u64, chunk_index: Option<u32>) -> Result<Redaction> {
         self.log.redact(&name.into(), message_index, chunk_index)
     }
