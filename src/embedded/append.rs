@@ -37,6 +37,7 @@ impl Core {
     pub(super) fn admit(&self, name: &Name, terms: &Terms<'_>) -> Result<Admission<'_>> {
         let id = name.id();
         let mut state = self.writable(id, terms.durability)?;
+        state.slot(id).check_owner(name)?;
         if let Some(key) = &terms.key {
             let (receipt, locked) = self.find_receipt(id, &key.digest, terms.durability, state)?;
             state = locked;
@@ -46,6 +47,7 @@ impl Core {
             }
         }
         let slot = state.slot(id);
+        // Another owner may have made one while the engine was read.
         slot.check_owner(name)?;
         slot.check_free(name)?;
         terms.check_expected(name, slot.queued.as_deref())?;

@@ -112,6 +112,10 @@ impl Conversation {
         if news.reaches_back || !news.damage.is_empty() {
             return false;
         }
+        // A call that is settled may be the one that such a result answers a second time.
+        if Calls::pair(&news.messages).has_early_result() {
+            return false;
+        }
         let summary = news.summary.clone();
         let news = Self::from_grouped(news);
         // Whether there was a call in what is settled is not known here.

@@ -43,7 +43,8 @@ impl Names {
                     }
                 }
                 Line::Rewind(rewind) => self.hide(|index| index >= rewind.to),
-                Line::Remove(remove) if remove.chunk.is_none() => self.hide(|index| index == remove.message),
+                // A removed chunk may be the one that gave it.
+                Line::Remove(remove) => self.hide(|index| index == remove.message),
                 Line::Redact(redact) => self.hide(|index| index == redact.message),
                 _ => {}
             }

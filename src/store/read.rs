@@ -60,7 +60,10 @@ impl Store {
     ///
     /// Cost: reading and reconciling what is new, and what was not settled before it: messages that were open, and those
     /// from the first call on that had no result. It is read whole if a rewind, removal or redaction reaches back, if it is
-    /// damaged, or if a result waits for its call.
+    /// damaged, or if a result comes before its call.
+    ///
+    /// A redaction that was made in another conversation, a fork or what this one was forked from, leaves no entry here: load
+    /// it anew to be rid of what was redacted there.
     ///
     /// ```
     /// # use conversation_store::{Store, model::Message};

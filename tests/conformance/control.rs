@@ -1,6 +1,6 @@
 //! Rewinds, removals, redactions and deletion.
 
-use conversation_store::model::{Chunk, Metadata, Role};
+use conversation_store::model::{Chunk, Message, Metadata, Role};
 use conversation_store::{Error, ListQuery};
 
 use crate::place::Place;
@@ -8,6 +8,9 @@ use crate::said::{five_seqs, load, user};
 
 crate::tests![
     a_rewind_hides_and_keeps,
+    a_removal_hides_a_message_or_a_chunk_and_keeps,
+    a_message_that_is_written_cannot_be_removed_but_a_chunk_of_it_can,
+    a_title_goes_with_what_it_came_from,
     a_parents_rewind_does_not_touch_its_fork,
     a_message_that_is_rewound_is_closed_to_its_writer,
     a_deleted_name_begins_anew,
@@ -76,5 +79,64 @@ fn a_deleted_name_begins_anew(place: &Place) {
     let receipt = store.append("chat", &[user("a")]).unwrap();
     assert_eq!((receipt.first_seq, receipt.message_indexes), (1, vec![0]));
     assert_eq!(load(&store, "chat"), ["a"]);
+    assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
+}
+
+fn a_removal_hides_a_message_or_a_chunk_and_keeps(place: &Place) {
+    let store = five_seqs(place);
+    store.fork_to("chat", None, "fork").unwrap();
+    store.remove("chat", 0, Some(1)).unwrap();
+    assert_eq!(load(&store, "chat"), ["a", "c", "d", "e"]);
+    assert_eq!(store.load_raw("chat").unwrap()[0].chunk_indexes, [0]);
+    store.remove("chat", 1, None).unwrap();
+    assert_eq!(load(&store, "chat"), ["a", "e"]);
+    // What is hidden cannot be hidden again; what never was, neither.
+    for (message, chunk) in [(0, Some(1)), (0, Some(7)), (1, None), (1, Some(0)), (3, None)] {
+        let result = store.remove("chat", message, chunk);
+        assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
+    }
+    assert!(matches!(store.rewind("chat", 1), Err(Error::NotFound { .. })));
+    // The log shows all of it, and the fork is as it was; one that is made now has the removals.
+    assert_eq!(store.entries("chat", .., usize::MAX).unwrap().len(), 7);
+    assert_eq!(load(&store, "fork"), ["a", "b", "c", "d", "e"]);
+    store.fork_to("chat", Some(6), "between").unwrap();
+    assert_eq!(load(&store, "between"), ["a", "c", "d", "e"]);
+    // Every chunk of a message can go one by one.
+    store.remove("chat", 0, Some(0)).unwrap();
+    assert_eq!(load(&store, "chat"), ["e"]);
+    assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
+}
+
+fn a_message_that_is_written_cannot_be_removed_but_a_chunk_of_it_can(place: &Place) {
+    let store = place.store();
+    let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    writer.push(0, Chunk::text("a")).unwrap();
+    writer.push(1, Chunk::text("b")).unwrap();
+    store.sync().unwrap();
+    assert!(matches!(store.remove("chat", 0, None), Err(Error::BeingWritten { .. })));
+    store.remove("chat", 0, Some(0)).unwrap();
+    writer.push(0, Chunk::text("more")).unwrap();
+    writer.finish(None, None).unwrap();
+    assert_eq!(load(&store, "chat"), ["b"]);
+    store.remove("chat", 0, None).unwrap();
+    assert_eq!(load(&store, "chat"), [""; 0]);
+    assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
+}
+
+fn a_title_goes_with_what_it_came_from(place: &Place) {
+    let store = place.store();
+    let title = |name: &str| store.describe(name).unwrap().title;
+    store.append("chat", &[Message::new(Role::User, [Chunk::text("first"), Chunk::text("second")])]).unwrap();
+    assert_eq!(title("chat").as_deref(), Some("first"));
+    store.remove("chat", 0, Some(0)).unwrap();
+    assert_ne!(title("chat").as_deref(), Some("first"));
+    store.append("chat", &[user("later")]).unwrap();
+    assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
+    let before = title("chat");
+    store.append("chat", &[user("last")]).unwrap();
+    store.fork_to("chat", Some(4), "fork").unwrap();
+    assert_eq!(title("fork"), before);
+    store.set_title("chat", None).unwrap();
+    assert_ne!(title("chat").as_deref(), Some("first"));
     assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
 }

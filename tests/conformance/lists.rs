@@ -9,7 +9,11 @@ use conversation_store::{ListCursor, ListQuery, StoreOptions};
 use crate::place::Place;
 use crate::said::user;
 
-crate::tests![the_list_is_by_activity_and_in_pages, a_title_is_the_first_user_text_or_the_callers,];
+crate::tests![
+    the_list_is_exact_within_a_second,
+    the_list_is_by_activity_and_in_pages,
+    a_title_is_the_first_user_text_or_the_callers,
+];
 
 fn the_list_is_by_activity_and_in_pages(place: &Place) {
     const MINUTE: i64 = 60_000_000;
@@ -69,4 +73,25 @@ fn a_title_is_the_first_user_text_or_the_callers(place: &Place) {
     assert_eq!(title("chat"), None);
     store.append("chat", &[user(&"é".repeat(200))]).unwrap();
     assert_eq!(title("chat"), Some(format!("{}…", "é".repeat(80))));
+}
+
+fn the_list_is_exact_within_a_second(place: &Place) {
+    let clock = Arc::new(AtomicI64::new(0));
+    let time = Arc::clone(&clock);
+    let options = StoreOptions::new().with_clock(move || Timestamp::from_micros(time.load(Ordering::Relaxed)));
+    let store = place.store_with(&options);
+    for (micros, name) in [(3_000_500, "a"), (3_000_002, "b"), (3_999_999, "c"), (3_000_501, "d"), (4_000_000, "e")] {
+        clock.store(micros, Ordering::Relaxed);
+        store.append(name, &[user(name)]).unwrap();
+    }
+    let keys = |query: &ListQuery| -> Vec<String> {
+        store.list(query).unwrap().items.into_iter().map(|item| item.key.unwrap()).collect()
+    };
+    assert_eq!(keys(&ListQuery::new()), ["e", "c", "d", "a", "b"]);
+    let first = store.list(&ListQuery::new().with_limit(3)).unwrap();
+    assert_eq!(keys(&ListQuery::new().with_after(first.next.unwrap())), ["a", "b"]);
+    // A conversation moves within its second.
+    clock.store(3_000_700, Ordering::Relaxed);
+    store.append("b", &[user("again")]).unwrap();
+    assert_eq!(keys(&ListQuery::new()), ["e", "c", "b", "d", "a"]);
 }

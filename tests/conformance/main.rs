@@ -11,7 +11,10 @@ mod forks;
 mod incident;
 mod items;
 mod lists;
+mod model;
+mod owners;
 mod place;
+mod reading;
 mod said;
 mod streams;
 mod summaries;
@@ -50,6 +53,9 @@ const THEMES: &[Theme] = &[
     ("incident", incident::TESTS),
     ("items", items::TESTS),
     ("lists", lists::TESTS),
+    ("model", model::TESTS),
+    ("owners", owners::TESTS),
+    ("reading", reading::TESTS),
     ("streams", streams::TESTS),
     ("summaries", summaries::TESTS),
     ("threads", threads::TESTS),

@@ -4,12 +4,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use conversation_store::model::{Chunk, FinishReason, Json, Message, Metadata, Role};
-use conversation_store::{Entry, EntryKind, Error, MessageState, Store};
+use conversation_store::{Entry, EntryKind, Error, Interruption, MessageState, Store};
 
 use crate::place::Place;
 use crate::said::{load, states, user};
 
 crate::tests![
+    a_dropped_writer_leaves_an_entry,
+    opening_says_which_messages_were_interrupted,
     a_thousand_deltas_give_one_chunk,
     a_live_stream_has_the_same_seqs_on_replay,
     what_the_provider_says_is_stored_with_the_end,
@@ -182,4 +184,72 @@ fn a_tail_wakes_for_its_conversation_and_for_its_end(place: &Place) {
     writing.join().unwrap();
     store.delete("chat").unwrap();
     assert!(matches!(tail.next(Duration::from_secs(60)), Err(Error::NotFound { .. })));
+}
+
+/// The causes of the interruptions that a conversation's log names, with the messages.
+fn interruptions(store: &Store, name: &str) -> Vec<(Option<u64>, Interruption)> {
+    let entries = store.entries(name, .., usize::MAX).unwrap();
+    let interruptions = entries.into_iter().filter_map(|entry| match entry.kind {
+        EntryKind::Interrupt { cause } => Some((entry.message_index, cause)),
+        _ => None,
+    });
+    interruptions.collect()
+}
+
+fn a_dropped_writer_leaves_an_entry(place: &Place) {
+    let store = place.store();
+    store.append("chat", &[user("a")]).unwrap();
+    let mut tail = store.tail("chat", 1).unwrap();
+    let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    writer.push(0, Chunk::text("b")).unwrap();
+    drop(writer);
+    store.sync().unwrap();
+    assert_eq!(interruptions(&store, "chat"), [(Some(1), Interruption::Dropped)]);
+    assert_eq!(load(&store, "chat"), ["a", "b"]);
+    // Followers see it too.
+    let mut followed = Vec::new();
+    while followed.len() < 3 {
+        let entries = tail.next(Duration::from_secs(20)).unwrap();
+        assert!(!entries.is_empty(), "the end does not come");
+        followed.extend(entries.into_iter().map(|entry| entry.kind.name()));
+    }
+    assert_eq!(followed, ["begin", "chunk", "interrupt"]);
+    // A writer that finished, and one whose message was rewound, leave none.
+    store.begin("chat", Role::Assistant, Metadata::default()).unwrap().finish(None, None).unwrap();
+    let rewound = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    store.rewind("chat", 3).unwrap();
+    drop(rewound);
+    store.sync().unwrap();
+    assert_eq!(interruptions(&store, "chat").len(), 1);
+}
+
+fn opening_says_which_messages_were_interrupted(place: &Place) {
+    if !place.survives() {
+        return;
+    }
+    let url = place.url();
+    let store = Store::open(&url).unwrap();
+    let begin = |name: &str| store.begin(name, Role::Assistant, Metadata::default()).unwrap();
+    let writers = [begin("one"), begin("two"), begin("two")];
+    begin("done").finish(None, None).unwrap();
+    store.close().unwrap();
+    drop((writers, store));
+    let store = Store::open(&url).unwrap();
+    assert_eq!(interruptions(&store, "one"), [(Some(0), Interruption::Reopened)]);
+    let both = [(Some(0), Interruption::Reopened), (Some(1), Interruption::Reopened)];
+    assert_eq!(interruptions(&store, "two"), both);
+    assert_eq!(interruptions(&store, "done"), []);
+    // A later message follows the first of the two.
+    let mut unfinished: Vec<_> = store.unfinished().unwrap();
+    unfinished.sort_by_key(|found| found.message_index);
+    let unfinished = unfinished.into_iter().map(|found| (found.key.unwrap(), found.message_index, found.state));
+    let expected = [("one", 0), ("two", 1)].map(|(key, index)| (key.to_owned(), index, MessageState::Interrupted));
+    assert_eq!(unfinished.collect::<Vec<_>>(), expected);
+    // Once is enough.
+    store.close().unwrap();
+    drop(store);
+    let store = Store::open(&url).unwrap();
+    assert_eq!(interruptions(&store, "two"), both);
+    store.append("two", &[user("go on")]).unwrap();
+    assert_eq!(store.unfinished().unwrap().len(), 1);
 }

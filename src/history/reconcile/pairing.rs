@@ -96,6 +96,11 @@ impl Calls {
         self.answers.get(&call).copied()
     }
 
+    /// Whether a result stands before the call that it answers.
+    pub(crate) fn has_early_result(&self) -> bool {
+        self.answers.iter().any(|(call, result)| result < call)
+    }
+
     /// The calls that results answer, by the results.
     pub(crate) fn into_calls(self) -> HashMap<Site, Site> {
         self.answers.into_iter().map(|(call, result)| (result, call)).collect()
