@@ -197,7 +197,7 @@ impl Conversation {
         let hidden = rewound(&self.lines);
         let summaries = (1..).zip(&self.lines).filter_map(|(seq, line)| match &line.what {
             What::Summary { through, summary } if !hidden.contains(through) => {
-                Some(Summary { seq, through: *through, text: summary.clone() })
+                Some(Summary::new(seq, *through, summary.clone()))
             }
             _ => None,
         });
@@ -363,14 +363,10 @@ impl Building {
         self.chunks.retain(|chunk, _| !removed.contains(chunk));
         let (chunk_indexes, chunks) = self.chunks.into_iter().unzip();
         let message = Message { chunks, ..self.message };
-        StoredMessage {
-            index,
-            state: self.state,
-            first_seq: self.seqs.0,
-            last_seq: self.seqs.1,
-            chunk_indexes,
-            message,
-        }
+        let mut stored = StoredMessage::new(index, self.state, message);
+        (stored.first_seq, stored.last_seq) = self.seqs;
+        stored.chunk_indexes = chunk_indexes;
+        stored
     }
 }
 
