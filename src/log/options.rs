@@ -83,8 +83,9 @@ impl AppendOptions {
 ///
 /// ```
 /// use conversation_store::NewConversation;
+/// use conversation_store::model::Json;
 ///
-/// let new = NewConversation::new().with_title("Plans").with_tag("work").with_metadata("{\"project\":7}".parse()?);
+/// let new = NewConversation::new().with_title("Plans").with_tag("work").with_metadata(Json::new("{\"project\":7}")?);
 /// # let _ = new;
 /// # Ok::<(), conversation_store::model::JsonError>(())
 /// ```

@@ -62,7 +62,7 @@ fn next_says_what_an_agent_must_do() {
         (
             CALL,
             json!({"step": "run_tools", "calls": [
-                {"message_index": 2, "tool_call_id": "call_1", "name": "ls", "arguments": "{}"},
+                {"kind": "function", "message_index": 2, "tool_call_id": "call_1", "name": "ls", "arguments": "{}"},
             ]}),
         ),
     ];

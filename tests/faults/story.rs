@@ -10,6 +10,7 @@ use crate::common::program::Dice;
 use crate::damage::{Pair, Raw};
 use crate::{id, text_of, url};
 
+const REDACTED: &str = "[redacted]";
 const NAMES: u64 = 14;
 const STEPS: u64 = 90;
 /// How often a text is made longer that does not fit into one value.
@@ -119,7 +120,7 @@ impl Story {
     /// Whether a text may be read in a conversation, as the message of this index.
     pub(crate) fn is_known(&self, name: &str, index: u64, text: &str) -> bool {
         let texts = self.ever.get(name).and_then(|messages| messages.get(&index));
-        texts.is_some_and(|texts| texts.contains(text))
+        texts.is_some_and(|texts| text == REDACTED || texts.contains(text))
     }
 
     /// A conversation of this name is gone: what comes next is another one.
