@@ -141,16 +141,16 @@ fn text(dice: &mut Dice) -> String {
 
 /// Whether an error is what two threads that meet at one conversation may expect.
 fn is_of_meeting(error: &Error) -> bool {
-    match error {
+    matches!(
+        error,
         Error::NotFound { .. }
-        | Error::MessageClosed { .. }
-        | Error::StaleHead { .. }
-        | Error::NameTaken { .. }
-        | Error::SharedByForks { .. }
-        | Error::CursorOutOfRange { .. }
-        | Error::BeingWritten { .. } => true,
-        _ => false,
-    }
+            | Error::MessageClosed { .. }
+            | Error::StaleHead { .. }
+            | Error::NameTaken { .. }
+            | Error::SharedByForks { .. }
+            | Error::CursorOutOfRange { .. }
+            | Error::BeingWritten { .. }
+    )
 }
 
 impl Stress<'_> {

@@ -1,7 +1,7 @@
 //! What followers cost: `cargo bench --bench followers`. 10,000 of them on 100 conversations of one store in memory, woken
 //! by a single thread, without a runtime: how many threads the process has, the memory for each follower, and how long after
 //! an append is durable the last of those who follow its conversation has read it.
-#![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -35,7 +35,7 @@ pub struct MessageWriter {
     message: Box<dyn OpenMessage>,
     receipt: Receipt,
     /// What the provider said of the message as a whole.
-    said: Metadata,
+    said: Box<Metadata>,
 }
 
 /// Without what is known of the message.
@@ -57,7 +57,7 @@ pub enum Begun {
 
 impl MessageWriter {
     pub(crate) fn new(message: Box<dyn OpenMessage>, receipt: Receipt) -> Self {
-        Self { message, receipt, said: Metadata::default() }
+        Self { message, receipt, said: Box::default() }
     }
 
     /// The message's conversation.
@@ -125,7 +125,7 @@ impl MessageWriter {
         let mut receipt = None;
         for event in events {
             match event {
-                Event::Begin(metadata) => self.said = metadata,
+                Event::Begin(metadata) => *self.said = metadata,
                 Event::Delta { chunk_index, chunk } => self.push(chunk_index, chunk)?,
                 Event::Finish { reason, usage } => {
                     receipt = Some(self.end(reason, usage)?);
@@ -144,6 +144,6 @@ impl MessageWriter {
     }
 
     fn end(&mut self, reason: Option<FinishReason>, usage: Option<Json>) -> Result<Receipt> {
-        self.message.finish(reason, usage, std::mem::take(&mut self.said))
+        self.message.finish(reason, usage, std::mem::take(&mut *self.said))
     }
 }

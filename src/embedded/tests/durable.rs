@@ -27,7 +27,7 @@ fn append(log: &Embedded, text: &str, durability: Durability) -> Result<crate::R
 
 /// The messages that readers see.
 fn seen(log: &Embedded) -> usize {
-    super::load(&log, chat()).map_or(0, |grouped| grouped.messages.len())
+    super::load(log, chat()).map_or(0, |grouped| grouped.messages.len())
 }
 
 #[test]

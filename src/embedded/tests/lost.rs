@@ -138,7 +138,7 @@ fn a_head_that_is_lost_is_derived_and_backed_up() {
 
 /// Title and tags of a conversation.
 fn named(log: &Embedded, name: &str) -> (Option<String>, Vec<String>) {
-    let item = super::describe(&log, name);
+    let item = super::describe(log, name);
     (item.title, item.tags)
 }
 

@@ -84,7 +84,7 @@ fn eventful(kind: u8, event: impl FnOnce(&Core) + Send + 'static) -> (Arc<Eventf
 
 /// What is loaded, which is whole.
 fn said(log: &Embedded) -> Vec<Vec<Chunk>> {
-    let grouped = super::load(&log, chat()).unwrap();
+    let grouped = super::load(log, chat()).unwrap();
     assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
     grouped.messages.into_iter().map(|stored| stored.message.chunks).collect()
 }

@@ -175,7 +175,7 @@ fn what_is_accepted_before_a_close_is_durable_after_it() {
         let tail = spawn(&log, move |log| {
             let (mut seen, stopped) = (0, AtomicBool::new(false));
             loop {
-                match super::wait_for(&log, "followed", incarnation, seen, NEVER, &stopped) {
+                match super::wait_for(log, "followed", incarnation, seen, NEVER, &stopped) {
                     Ok(news) => {
                         assert!(news);
                         let head = log.core().published_head(Name::from("followed").id()).unwrap().unwrap();
@@ -373,7 +373,7 @@ fn the_window_holds_under_load() {
             let start = now();
             spawn(&log, move |log| {
                 let stopped = AtomicBool::new(false);
-                super::wait_for(&log, name, incarnation, seq, NEVER, &stopped).unwrap();
+                super::wait_for(log, name, incarnation, seq, NEVER, &stopped).unwrap();
                 now() - start
             })
         };
