@@ -1,5 +1,7 @@
 //! What an agent loop must do now: a table of histories, pending, answered, cut off, truncated, crashed.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use conversation_store::model::{Body, Chunk, FinishReason, Json, Message, Metadata, Native, Role};
 use conversation_store::{Conversation, NextStep, Store, ToolKind, next_step};
 

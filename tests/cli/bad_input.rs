@@ -141,10 +141,8 @@ fn conflicts_and_reused_keys() {
         &["append", "c", "--key", "k"],
         ANSWER,
         1,
-        &format!(
-            "stdin:1: idempotency key \"k\" of conversation c was used before with other content\
-             \n  hint: a repeated append needs the same content; give new content a new key"
-        ),
+        "stdin:1: idempotency key \"k\" of conversation c was used before with other content\
+             \n  hint: a repeated append needs the same content; give new content a new key",
     );
     place.ok(&["fork", "c", "--as", INCIDENT]);
     let run = place.run(&["fork", "c", "--as", INCIDENT]);

@@ -23,7 +23,7 @@ fn delta(chunk: u32, text: String) -> Chunk {
 /// What becomes of a write.
 enum Fate {
     Taken,
-    Repeated(Kept),
+    Repeated(Box<Kept>),
     KeyReused,
     Shared,
     Unexpected(u64),
@@ -52,7 +52,9 @@ impl World<'_> {
             Expect::Wrong => false,
         };
         match key.and_then(|key| known?.keys.get(&key)) {
-            Some(kept) if kept.content.as_ref().is_none_or(|known| known == content) => Fate::Repeated(kept.clone()),
+            Some(kept) if kept.content.as_ref().is_none_or(|known| known == content) => {
+                Fate::Repeated(Box::new(kept.clone()))
+            }
             Some(_) => Fate::KeyReused,
             None if known.is_none() && self.reserved.contains_key(&at) => Fate::Shared,
             None if !fits => Fate::Unexpected(self.last_seq(at)),
