@@ -310,6 +310,28 @@ fn opaque_blocks_stand_where_they_may() {
     );
 }
 
+/// A turn that the provider paused ends with its call: nothing is added, and the next message goes on with it.
+#[test]
+fn a_paused_turn_is_sent_back_as_it_is() {
+    let opaque = |json: &str| {
+        let (provider, kind) = ("anthropic".to_owned(), "block".to_owned());
+        Chunk::from(Body::Opaque { provider, kind, json: Json::new(json).unwrap() })
+    };
+    let begun = [Message::user("search"), Message::assistant([opaque(ASKED)])];
+    let [user, paused] = begun.clone();
+    let prompt = rendered(Target::ANTHROPIC, &begun, &PromptOptions::new());
+    assert_eq!(rules(&prompt), []);
+    let paused_shape = ["user", "  \"search\"", "assistant", "  server_tool_use"];
+    assert_eq!(shape(prompt.request.get()), paused_shape);
+    let ended =
+        [user.clone(), paused.clone(), Message::assistant([opaque(FOUND), Chunk::text("done")]), Message::user("so?")];
+    let wanted = ["  web_search_tool_result", "  \"done\"", "user", "  \"so?\""];
+    assert_eq!(shown(&ended), [paused_shape, wanted].concat());
+    let left = [user, paused, Message::user("so?")];
+    let wanted = ["  web_search_tool_result", "user", "  \"so?\""];
+    assert_eq!(shown(&left), [&paused_shape[..], &wanted].concat());
+}
+
 /// All of a message's thinking goes back as it came, or none of it.
 #[test]
 fn thinking_is_whole_or_not_there() {

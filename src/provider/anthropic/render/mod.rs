@@ -98,9 +98,13 @@ impl<'a> Renderer<'a> {
         Ok((request, self.report))
     }
 
-    /// The assistant's words are continued where the model is known to do so, and answered elsewhere.
+    /// The assistant's words are continued where the model is known to do so, and answered elsewhere. A paused turn is sent
+    /// back as it is: the provider goes on with it.
     fn end(&mut self) {
-        let takes_prefill = self.is_paused() || self.options.model.as_deref().and_then(refuses_prefill) == Some(false);
+        if self.is_paused() {
+            return;
+        }
+        let takes_prefill = self.options.model.as_deref().and_then(refuses_prefill) == Some(false);
         let Some(last) = self.messages.last_mut().filter(|last| last.role == Speaker::Assistant) else { return };
         if let Some(Block::Text { text }) = last.content.last_mut().filter(|_| takes_prefill) {
             let trimmed = without_end(text);
