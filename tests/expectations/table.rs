@@ -38,7 +38,7 @@ pub(crate) const TABLE: &[(&str, &[Shown])] = &[
             Elsewhere("prompts.rs hostile_logs_are_accepted_and_conserved"),
         ],
     ),
-    ("dify-18827-regenerate-uses-latest-branch", &[Elsewhere("semantics.rs a_rewind_hides_and_keeps")]),
+    ("dify-18827-regenerate-uses-latest-branch", &[Elsewhere("conformance/control.rs a_rewind_hides_and_keeps")]),
     (
         "dario-1066-cache-on-empty-tail",
         &[Lacks(&["\"text\":\"\""]), Lacks(&["cache_control"]), Lacks(&["cache_control"])],
@@ -75,7 +75,7 @@ pub(crate) const TABLE: &[(&str, &[Shown])] = &[
         "blade-7-message-id-reuse",
         &[
             InOrder(&["\"call_00\"", "\"call_00\"", "\"one\"", "\"call_01\"", "\"call_01\"", "\"two\""]),
-            Elsewhere("threads.rs with_writers_side_by_side"),
+            Elsewhere("conformance/threads.rs with_writers_side_by_side"),
             InOrder(&["do two steps", "\"one\"", "\"two\"", "both done"]),
         ],
     ),

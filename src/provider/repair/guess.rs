@@ -5,14 +5,16 @@ use serde_json::value::RawValue;
 use super::align::Reading;
 use crate::error::{Error, Result};
 use crate::provider::WIRES;
+use crate::provider::check::judge::check;
 use crate::provider::read::fields::{Fields, array};
 use crate::provider::read::parse::Readable;
 use crate::provider::target::{Target, Wire};
 
-/// Refuses a request of which most cannot be read as one of `from`, where another wire reads more of it.
+/// Refuses a request of which most cannot be read as one of `from`, where another wire leaves at most half as many messages
+/// unread. A request that `from` accepts is one of `from`, whatever it holds that the package does not know.
 pub(super) fn refuse_other_wire(from: Target, text: &Readable<'_>) -> Result<()> {
     let Some((strange, all)) = strange(from, text) else { return Ok(()) };
-    if strange * 2 <= all {
+    if strange * 2 <= all || is_accepted(from, text) {
         return Ok(());
     }
     match likely(from, text).filter(|(_, less)| *less * 2 <= strange) {
@@ -22,6 +24,11 @@ pub(super) fn refuse_other_wire(from: Target, text: &Readable<'_>) -> Result<()>
         ))),
         None => Ok(()),
     }
+}
+
+/// Whether `from` refuses nothing of the request.
+fn is_accepted(from: Target, text: &Readable<'_>) -> bool {
+    check(from, text.get()).is_ok_and(|findings| !findings.iter().any(|finding| finding.level.is_refused()))
 }
 
 /// The error of a request that cannot be read, with the wire that it looks like.

@@ -28,6 +28,19 @@ pub fn holds(data: &[u8]) {
             match repair(from, target, &text, &options) {
                 Ok(repaired) => prompts::assert_accepted(target, &repaired),
                 Err(Error::NothingToSend(_) | Error::TooLarge { .. }) => {}
+                // It is of another wire, which the error names: that one takes it.
+                Err(Error::InvalidInput(problem)) => {
+                    let named = WIRES
+                        .iter()
+                        .find(|wire| problem.ends_with(&format!("request of {}: say so with --from", wire.name)));
+                    let named: Target =
+                        named.unwrap_or_else(|| panic!("{from} to {target}: {problem}")).name.parse().unwrap();
+                    let taken = repair(named, target, &text, &options);
+                    assert!(
+                        named.wire().name != from.wire().name && !matches!(taken, Err(Error::InvalidInput(_))),
+                        "{from} to {target}: {problem}"
+                    );
+                }
                 Err(error) => panic!("{from} to {target}: {error}"),
             }
             let Some(prompt) = prompts::prompt(target, &log, &options) else { continue };

@@ -61,7 +61,6 @@ fn call(mut call: Fields<'_>) -> Option<(Body, bool)> {
     let input = call.take("input");
     let all = input.is_some_and(|input| input.get().starts_with('{'));
     let arguments = input.map(|input| string(input).unwrap_or_else(|| input.get().to_owned())).unwrap_or_default();
-    let arguments = crate::model::json_text::compact(&arguments);
     let server = call.peek("type").is_some_and(|kind| kind.get() == "\"server_tool_use\"");
     let is_known = call.names().next().is_none();
     Some((Body::ToolCall { id, name, arguments, signature: None, server }, all && is_known))

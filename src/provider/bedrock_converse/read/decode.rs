@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::block::block;
 use super::growing::Blocks;
+use crate::model::json_text::compact;
 use crate::model::{Body, Metadata};
 use crate::provider::bedrock_converse::manner::PROVIDER;
 use crate::provider::read::answer::Answer;
@@ -72,7 +73,13 @@ impl Response {
         message.take("role");
         let content = message.array("content").unwrap_or_default();
         answer.begin(Metadata { extra: message.extra(Owner::Message), ..Metadata::default() });
-        content.into_iter().filter_map(block).for_each(|chunk| answer.chunk(chunk));
+        for mut chunk in content.into_iter().filter_map(block) {
+            if let Body::ToolCall { arguments, .. } = &mut chunk.body {
+                // Answers may be indented: what is kept of them is not.
+                *arguments = compact(arguments);
+            }
+            answer.chunk(chunk);
+        }
         output.rest().for_each(|(name, raw)| answer.keep(&name, raw));
         end(fields, answer);
         answer.complete();
