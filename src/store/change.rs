@@ -93,7 +93,7 @@ impl Store {
     }
 
     /// Lets prompts use a summary in place of all messages up to `through`; system messages stay beside it. Durable. The
-    /// messages stay too: [`Store::load`] gives them, and the summary as [`Conversation::summary`].
+    /// messages stay too: [`Store::load`] gives them, and the summary as [`crate::Conversation::summary`].
     ///
     /// The newest summary counts. A rewind into what it covers undoes it, and the one before counts again. Where the
     /// summary comes from is the caller's matter; this crate calls no model.

@@ -63,7 +63,7 @@ impl Store {
     }
 
     /// Where a provider's item id stands in a conversation: the id of a chunk ([`crate::model::Chunk::id`]) or of a message
-    /// ([`Metadata::id`]). Of several the first that no rewind hides. A fork knows what it shares with its parent.
+    /// ([`crate::model::Metadata::id`]). Of several the first that no rewind hides. A fork knows what it shares with its parent.
     ///
     /// ```
     /// use conversation_store::Store;

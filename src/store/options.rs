@@ -79,7 +79,7 @@ impl StoreOptions {
         self
     }
 
-    /// Goes on writing a store that lost acknowledged data ([`Error::WentBack`]): what is there is made consistent.
+    /// Goes on writing a store that lost acknowledged data ([`crate::Error::WentBack`]): what is there is made consistent.
     #[must_use]
     pub const fn with_accept_loss(mut self, accept_loss: bool) -> Self {
         self.opening.accept_loss = accept_loss;

@@ -78,6 +78,7 @@ pub(crate) type Visit<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
 pub(crate) type VisitKeys<'a> = &'a mut dyn FnMut(&[u8], usize) -> ControlFlow<()>;
 
 /// Keys that begin with this byte are the engine's own: no key of the log does, and no scan shows them.
+#[cfg_attr(not(feature = "sled"), allow(dead_code, reason = "fjall takes values of any size as they are"))]
 pub(crate) const RESERVED: u8 = 0xff;
 
 /// A value of more bytes is large: [`Engine::rewrite`] replaces and removes it.
