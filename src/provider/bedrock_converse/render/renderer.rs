@@ -11,7 +11,7 @@ use crate::history::{ReportLine, Rule, StoredMessage};
 use crate::model::{Body, Chunk, Role};
 use crate::provider::bedrock_converse::manner::{NAME, PROVIDERS};
 use crate::provider::prompt::media::attachment::Attachment;
-use crate::provider::prompt::options::PromptOptions;
+use crate::provider::prompt::options::{PromptOptions, Thinking};
 use crate::provider::prompt::turns::{BEGINNING, Turn};
 use crate::provider::text::is_blank;
 
@@ -82,7 +82,11 @@ impl<'a> Renderer<'a> {
                 Some(block)
             }
             Body::Opaque { provider, json, .. } if own && PROVIDERS.contains(&provider.as_str()) => {
-                let given = Given::read(json).filter(|given| !given.is("toolUse") && !given.is("toolResult"));
+                // Thinking that came in a block of the provider's stays or goes as the options ask.
+                let is_asked = self.options.thinking == Thinking::Native;
+                let given = Given::read(json).filter(|given| {
+                    !given.is("toolUse") && !given.is("toolResult") && (is_asked || !given.is("reasoningContent"))
+                });
                 let block = given.and_then(|given| self.given(given, chunk, turn, at, role));
                 if block.is_none() {
                     self.note_none(turn, at, chunk);
