@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::group::{Grouped, MessageState, StoredMessage, Summary};
 use super::reconcile::{self, Calls, ReportLine, Rule, Site, first_pending, is_cut_off};
-use crate::model::{Body, Chunk, ConversationId, Role};
+use crate::model::{Body, ConversationId, Role};
 
 /// Messages in the order of their index, reconciled, the summary that prompts use in place of the first of them, and the
 /// report of what was done to the messages.
@@ -75,7 +75,9 @@ impl Conversation {
         let start = self.messages.partition_point(|stored| stored.index < source.settled);
         let later = self.messages.get(start..).unwrap_or_default();
         let open = source.open.map(|(index, _)| index);
-        let Some(first) = open.into_iter().chain(first_unanswered(later)).min() else {
+        let asked = asked(later);
+        let unanswered = asked.iter().filter(|(_, answer)| answer.is_none()).map(|(call, _)| *call);
+        let Some(first) = open.into_iter().chain(unanswered).min() else {
             return Some((source.next_message, source.seq + 1));
         };
         // A result that stands before it, and came after it, takes its call along.
@@ -91,16 +93,17 @@ impl Conversation {
         // From each message on, the lowest index.
         let mut lowest: Vec<u64> = lowest.collect();
         lowest.reverse();
-        let (mut at, mut from) = (first, 0);
-        loop {
-            let before = highest.partition_point(|highest| *highest < at);
-            let Some(lowest) = lowest.get(before) else { break };
-            from = before;
-            if *lowest >= at {
-                break;
-            }
-            at = *lowest;
-        }
+        let mut at = first;
+        let from = loop {
+            // So does one that stands after it: what comes later may change which call it answers.
+            let crosses =
+                |(call, answer): &&(u64, Option<u64>)| *call < at && answer.is_some_and(|answer| answer >= at);
+            let parted = asked.iter().filter(crosses).map(|(call, _)| *call).min();
+            let from = highest.partition_point(|highest| *highest < at);
+            let moved = lowest.get(from).copied().filter(|lowest| *lowest < at);
+            let Some(lower) = moved.into_iter().chain(parted).min() else { break from };
+            at = lower;
+        };
         let listed = later.iter().skip(from).filter(|stored| stored.index >= at).map(|stored| stored.first_seq);
         let seq = listed.chain(source.open.map(|(_, seq)| seq)).min().unwrap_or(source.seq + 1);
         Some((at, seq))
@@ -118,8 +121,8 @@ impl Conversation {
         }
         let summary = news.summary.clone();
         let news = Self::from_grouped(news);
-        // Whether there was a call in what is settled is not known here.
-        if news.report.iter().any(|line| line.rule == Rule::OrphanResultRemoved) {
+        // What has to be repaired may concern what is settled.
+        if !news.report.is_empty() {
             return false;
         }
         self.messages.truncate(self.messages.partition_point(|stored| stored.index < source.settled));
@@ -197,19 +200,18 @@ impl Conversation {
     }
 }
 
-/// The first message with a call that has no real result.
-fn first_unanswered(messages: &[StoredMessage]) -> Option<u64> {
+/// The messages that call tools, once for each call, each with the message of its real result.
+fn asked(messages: &[StoredMessage]) -> Vec<(u64, Option<u64>)> {
     let calls = Calls::pair(messages);
-    let is_answered = |message: usize, chunk: usize| {
+    let answer = |message: usize, chunk: usize| {
         let result = calls.result(Site { message, chunk }).and_then(|result| messages.get(result.message));
-        result.is_some_and(|result| result.state != MessageState::Synthetic)
+        result.filter(|result| result.state != MessageState::Synthetic).map(|result| result.index)
     };
-    let asks = messages.iter().enumerate().filter(|(message, stored)| {
-        let mut chunks = stored.message.chunks.iter().enumerate();
-        let is_open = |(chunk, content): (usize, &Chunk)| {
-            matches!(content.body, Body::ToolCall { .. }) && !is_answered(*message, chunk)
-        };
-        stored.message.role == Role::Assistant && chunks.any(is_open)
+    let asking = messages.iter().enumerate().filter(|(_, stored)| stored.message.role == Role::Assistant);
+    let asked = asking.flat_map(|(message, stored)| {
+        let chunks = stored.message.chunks.iter().enumerate();
+        let calls = chunks.filter(|(_, chunk)| matches!(chunk.body, Body::ToolCall { .. }));
+        calls.map(move |(chunk, _)| (stored.index, message, chunk))
     });
-    asks.map(|(_, stored)| stored.index).min()
+    asked.map(|(call, message, chunk)| (call, answer(message, chunk))).collect()
 }
