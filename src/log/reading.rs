@@ -430,10 +430,11 @@ pub(crate) fn find_item(log: &dyn Log, view: &View, item: &str) -> Result<Option
         let entry = at(log, view, seq, "an entry", |record, line| Entry::read(record, seq, line).map(Some))?;
         let Some(message_index) = entry.message_index.filter(|_| bears(&entry, item)) else { continue };
         let chunk_index = entry.chunk_index.filter(|_| is_chunks(&entry, item));
-        let is_hidden = |hide: &Hide| {
-            hide.hides(message_index) || chunk_index.is_some_and(|chunk| hide.hides_chunk(message_index, chunk))
-        };
-        if !hides.iter().any(is_hidden) {
+        // The message itself may bear the id of a chunk that is hidden.
+        let is_removed = |chunk: &u32| hides.iter().any(|hide| hide.hides_chunk(message_index, *chunk));
+        let is_left = chunk_index.is_none_or(|chunk| !is_removed(&chunk)) || bears_itself(&entry, item);
+        let chunk_index = chunk_index.filter(|chunk| !is_removed(chunk));
+        if is_left && !hides.iter().any(|hide| hide.hides(message_index)) {
             let key = view.head.key.clone();
             return Ok(Some(Item { conversation: view.id, key, message_index, chunk_index, seq }));
         }
@@ -464,10 +465,15 @@ fn is_chunks(entry: &Entry, item: &str) -> bool {
 
 /// Whether an entry has the id itself, not only its digest.
 fn bears(entry: &Entry, item: &str) -> bool {
+    is_chunks(entry, item) || bears_itself(entry, item)
+}
+
+/// Whether it is the id of an entry's message.
+fn bears_itself(entry: &Entry, item: &str) -> bool {
     let header = match &entry.kind {
         EntryKind::Chunk { header, .. } => header.as_deref(),
         EntryKind::Begin { header } | EntryKind::Finish { header } => Some(&**header),
         _ => None,
     };
-    is_chunks(entry, item) || header.is_some_and(|header| header.metadata.id.as_deref() == Some(item))
+    header.is_some_and(|header| header.metadata.id.as_deref() == Some(item))
 }
