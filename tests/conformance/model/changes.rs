@@ -170,7 +170,7 @@ impl World<'_> {
             prop_assert!(matches!(result, Err(Error::BeingWritten { .. })), "{result:?}");
             return self.check(at);
         }
-        let found: BTreeSet<usize> =
+        let mut found: BTreeSet<usize> =
             lines.iter().filter(|line| line.is_of(message, chunk)).map(|line| line.record).collect();
         let Some(last) = lines.iter().rposition(|line| found.contains(&line.record)) else {
             prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
@@ -178,6 +178,12 @@ impl World<'_> {
         };
         // The appends are known by their keys alone now, to the conversation that they were made to.
         let owner = self.owner(at, last + 1);
+        // A fork may share the beginning of the message only: the rest goes with it.
+        for (other, conversation) in self.conversations.iter().enumerate() {
+            let lines = conversation.iter().flat_map(|conversation| conversation.lines.iter().enumerate());
+            let of_it = lines.filter(|(at, line)| line.is_of(message, chunk) && self.owner(other, at + 1) == owner);
+            found.extend(of_it.map(|(_, line)| line.record));
+        }
         if let Some(owner) = &mut self.conversations[owner] {
             let lines = &owner.lines;
             let seqs = |kept: &Kept| kept.first_seq as usize - 1..kept.last_seq as usize;
