@@ -13,7 +13,7 @@ Examples:
   convo list --owner ada
   convo list --json | jq -r .conversation
 
-The conversations of --owner, else those that have no owner. Newest activity first. Where there are more, the cursor for --after is told on stderr; in JSON it is the last line:
+The conversations of --owner, else those that have no owner. Newest activity first. Where there are more, the cursor for --after is printed on stderr; in JSON it is the last line:
 {\"next\": CURSOR}.";
 
 /// List the conversations, newest activity first

@@ -54,7 +54,7 @@ impl Core {
         Ok(Admission::New(state))
     }
 
-    /// What a repeated append is told, once it is as durable as it wants to be.
+    /// The receipt of a repeated append, once it is as durable as it wants to be.
     fn repeat(
         &self,
         id: ConversationId,

@@ -322,7 +322,7 @@ fn sync_parent(path: &Path) -> Result<()> {
     sync.map_err(Error::io(format!("sync {}", parent.display())))
 }
 
-/// Reads a backup from end to end, so that a damaged one is told before anything is made of it. `progress` is called with
+/// Reads a backup from end to end, so that damage is reported before anything is restored. `progress` is called with
 /// bytes read, and of the file.
 pub(crate) fn check(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
     let (input, size) = open(path)?;

@@ -28,7 +28,7 @@ impl Core {
         if !state.led && state.due > 0 {
             state.led = true;
             drop(state);
-            // Those who wait are told.
+            // Those who wait get the error.
             let _ = self.lead(None);
         }
     }

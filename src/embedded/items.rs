@@ -58,7 +58,7 @@ impl Core {
         Ok(keys)
     }
 
-    /// The keys that the index has of a conversation behind `last`.
+    /// The keys that the index has of a conversation after `last`.
     pub(super) fn items_behind(&self, id: ConversationId, last: u64) -> Result<Vec<Vec<u8>>> {
         let kept = self.item_keys(id, last)?;
         Ok(self.item_keys(id, u64::MAX)?.difference(&kept).cloned().collect())
