@@ -193,8 +193,10 @@ fn first_seq_of(log: &dyn Log, view: &View, message: u64) -> Result<u64> {
         let mut probe = None;
         log.read(view, middle..=middle, Order::Ascending, &mut |reading| {
             match reading {
-                Reading::Record { record, .. } => {
-                    probe = Some((record.first_seq, record.len(), record.header.next_message_index));
+                Reading::Record { record, last, .. } => {
+                    // A fork reads no more of its parent's record than up to the fork point: its own records follow there.
+                    let end = (record.first_seq + record.len()).min(last.saturating_add(1));
+                    probe = Some((record.first_seq, end, record.header.next_message_index));
                 }
                 Reading::Stray(_) => return ControlFlow::Continue(()),
                 Reading::Damaged(_) => {}
@@ -202,12 +204,12 @@ fn first_seq_of(log: &dyn Log, view: &View, message: u64) -> Result<u64> {
             ControlFlow::Break(())
         })?;
         // Around what cannot be read, all is read.
-        let Some((first, length, next)) = probe else { return Ok(1) };
+        let Some((first, end, next)) = probe else { return Ok(1) };
         if next > message {
             found = first;
             high = first.saturating_sub(1);
         } else {
-            low = (first + length).max(middle + 1);
+            low = end.max(middle + 1);
         }
     }
     Ok(found)

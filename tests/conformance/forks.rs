@@ -1,6 +1,6 @@
 //! Forks: a prefix, whatever becomes of the parent.
 
-use conversation_store::model::{Chunk, ConversationId, FinishReason, Metadata, Name, Role};
+use conversation_store::model::{Chunk, ConversationId, FinishReason, Message, Metadata, Name, Role};
 use conversation_store::{Error, MessageState, Store};
 
 use crate::place::Place;
@@ -9,6 +9,7 @@ use crate::said::{five_seqs, load, states, texts, user};
 crate::tests![
     a_fork_is_a_prefix_at_every_seq,
     a_fork_in_the_middle_of_a_message_interrupts_it,
+    a_fork_in_the_middle_of_an_append_is_read_in_parts,
     a_fork_without_entries_is_forked_from_its_grandparent,
     a_fork_needs_a_free_name,
     a_chunk_behind_a_fork_point_is_not_the_forks_to_redact,
@@ -31,6 +32,22 @@ fn a_fork_is_a_prefix_at_every_seq(place: &Place) {
     }
     assert!(matches!(store.fork("chat", Some(6)), Err(Error::NotFound { .. })));
     assert_eq!(load(&store, "chat"), said);
+}
+
+fn a_fork_in_the_middle_of_an_append_is_read_in_parts(place: &Place) {
+    let store = place.store();
+    // The fork point lies within one append, of which the fork reads the first entries only.
+    let long = || Message::new(Role::User, (0..4).map(|_| Chunk::text("x")).collect::<Vec<_>>());
+    store.append("chat", &[long(), user("b"), long(), user("c")]).unwrap();
+    for at_seq in 1..=10 {
+        let fork = store.fork("chat", Some(at_seq)).unwrap();
+        let own = ["d", "e", "f"].map(|said| store.append(fork, &[user(said)]).unwrap().message_indexes[0]);
+        let all = store.load_raw(fork).unwrap();
+        for (at, stored) in all.iter().enumerate() {
+            assert_eq!(store.messages(fork, stored.index, usize::MAX).unwrap(), all[at..]);
+        }
+        assert_eq!(store.newest_messages(fork, 3).unwrap().iter().map(|m| m.index).collect::<Vec<_>>(), own);
+    }
 }
 
 fn a_fork_in_the_middle_of_a_message_interrupts_it(place: &Place) {
