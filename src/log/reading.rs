@@ -73,6 +73,7 @@ fn source(view: &View, messages: &[StoredMessage], settled: u64) -> Source {
         id: view.id,
         incarnation: view.head.incarnation,
         seq: view.last_seq(),
+        commit: view.commit,
         next_message: view.head.next_message_index,
         open: open.map(|stored| (stored.index, stored.first_seq)),
         settled,
@@ -86,7 +87,10 @@ pub(crate) fn refresh(log: &dyn Log, conversation: &mut Conversation) -> Result<
     };
     let name = Name::from(before.id);
     let view = view(log, &name)?;
-    let is_same = view.head.incarnation == before.incarnation && view.last_seq() >= before.seq;
+    let is_same = view.head.incarnation == before.incarnation
+        && view.last_seq() >= before.seq
+        // A redaction through a fork, or what this one was forked from, leaves no entry here.
+        && !log.is_redacted_since(&view, before.commit)?;
     if is_same && view.last_seq() == before.seq && before.open.is_none() {
         return Ok(());
     }
