@@ -155,8 +155,8 @@ impl Store {
 
     /// Erases the content of a message, or of one chunk of it, for good: texts, arguments, results, images, native data,
     /// unknown fields, a title that came from it. Role, indices, call ids and tool names stay. Durable. All forks that
-    /// share the message are affected, and a conversation that somebody keeps is when it is
-    /// [refreshed](Store::refresh); those who follow another one than this get no entry. Backups, and bytes that the engine freed and has not reused, are not.
+    /// share the message are affected; a conversation that somebody keeps, when it is [refreshed](Store::refresh). Those who
+    /// follow one of the forks get no entry. Backups, and bytes that the engine freed and has not reused, are not affected.
     ///
     /// Cost: reading the conversation, and writing the message's records again.
     ///
