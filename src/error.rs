@@ -108,7 +108,7 @@ pub enum Error {
     UnsupportedVersion {
         /// What has the version.
         what: String,
-        /// The version found.
+        /// The version found; the next one, where what is found is of no version that is known.
         found: u32,
         /// The newest version that is understood.
         supported: u32,

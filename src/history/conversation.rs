@@ -25,6 +25,8 @@ pub(crate) struct Source {
     pub(crate) incarnation: u64,
     /// The last seq that was read.
     pub(crate) seq: u64,
+    /// The last commit when it was read.
+    pub(crate) commit: u64,
     /// The index of the message that comes next.
     pub(crate) next_message: u64,
     /// Index and first seq of the first message that is still open: what comes later may change it.

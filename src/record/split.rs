@@ -3,7 +3,7 @@
 use bincode::{Decode, Encode};
 
 use super::encode::Body;
-use super::envelope::{CONFIG, check_version, checksum, corrupt, decode, short};
+use super::envelope::{CONFIG, check_version, checksum, corrupt, decode, newer, short};
 use super::head::Parent;
 use super::v1::{self, Begin, ChunkLine, Finish, Interrupt, Meta, Redact, Remove, Rewind, Summary};
 use super::{MAX_NUMBER, VERSION, check_number, key};
@@ -15,6 +15,8 @@ pub(super) const HEADER_BYTES: usize = 38;
 const FLAG_ORIGIN: u8 = 1;
 const FLAG_CUT: u8 = 2;
 const FLAG_DELETED: u8 = 4;
+/// Who does not know one of these flags does not know what the record says; any other is a hint.
+const FLAGS_NEEDED: u8 = 0b1110_0000;
 const LENGTH_BYTES: usize = 4;
 
 /// What all entries of a record share.
@@ -109,7 +111,7 @@ pub(crate) enum Line<'a> {
     Redact(Redact),
     Interrupt(Interrupt),
     Remove(Remove),
-    /// A kind that this version does not know: it has a seq, and nothing else is known.
+    /// A kind that this version does not know, and may pass over: it has a seq, and nothing else is known.
     Unknown(u8),
 }
 
@@ -126,6 +128,9 @@ impl<'a> Record<'a> {
         let [_, flags, c0, c1, c2, c3, fields @ ..] = header;
         if u32::from_be_bytes([*c0, *c1, *c2, *c3]) != record_checksum(&key::record(conversation, first_seq), bytes) {
             return Err(corrupt(format!("{WHAT}: the checksum does not match")));
+        }
+        if flags & FLAGS_NEEDED != 0 {
+            return Err(newer(format!("{WHAT} with the flags {flags:#010b}")));
         }
         let number = |at: usize| {
             let bytes = fields.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
@@ -224,6 +229,7 @@ impl<'a> Line<'a> {
             v1::REDACT => Self::Redact(decode("a redact entry", body)?),
             v1::INTERRUPT => Self::Interrupt(decode("an interrupt entry", body)?),
             v1::REMOVE => Self::Remove(decode("a remove entry", body)?),
+            kind if kind >= v1::NEEDED => return Err(newer(format!("an entry of kind {kind}"))),
             kind => Self::Unknown(kind),
         })
     }
