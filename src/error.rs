@@ -96,7 +96,7 @@ pub enum Error {
     /// Stored bytes are damaged. What else is stored can be read; `verify` shows the extent.
     #[error("damaged data in {}{}: {detail}", place(.conversation), seq_place(.seq))]
     Corrupt {
-        /// The conversation, where the damage can be told to belong to one.
+        /// The conversation, where the damage is known to belong to one.
         conversation: Option<ConversationId>,
         /// The seq at which reading failed.
         seq: Option<u64>,

@@ -96,6 +96,8 @@ pub mod documentation {
     pub mod coming_from {}
     #[doc = include_str!("docs/servers.md")]
     pub mod servers {}
+    #[doc = include_str!("docs/targets.md")]
+    pub mod targets {}
     #[doc = include_str!("docs/format.md")]
     pub mod format {}
     #[doc = include_str!("docs/design.md")]

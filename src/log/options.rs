@@ -2,7 +2,7 @@
 
 use crate::model::Json;
 
-/// What [`crate::Store::append_with`] may be told.
+/// Options of [`crate::Store::append_with`].
 ///
 /// ```
 /// use conversation_store::{AppendOptions, Durability, ExpectedHead};

@@ -20,7 +20,7 @@ pub(crate) fn view(log: &dyn Log, name: &Name) -> Result<View> {
     log.view(name)?.ok_or_else(|| Error::no_conversation(name))
 }
 
-/// Reads as long as a conversation is taken away while it is read, and made anew perhaps: what is missing then is no damage.
+/// Reads again while a conversation is deleted, and perhaps made again, during the read: what is missing then is not damage.
 fn settled<T>(log: &dyn Log, name: &Name, read: impl Fn(&View) -> Result<(T, bool)>) -> Result<T> {
     loop {
         let view = view(log, name)?;

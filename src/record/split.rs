@@ -28,7 +28,7 @@ pub(crate) struct Header {
     pub(crate) base: u64,
     /// The index of the next message after this append.
     pub(crate) next_message_index: u64,
-    /// The number of the commit that wrote it first. Of two records of one place it tells which is meant.
+    /// The number of the commit that wrote it first. Of two records of one place it decides which is meant.
     pub(crate) commit: u64,
     /// Whether entries after the last one were erased that belonged to its message.
     pub(crate) cut: bool,
@@ -141,13 +141,13 @@ impl<'a> Record<'a> {
         [first_seq, base, next_message_index, commit].into_iter().try_for_each(|number| check_number(WHAT, number))?;
         let mut origin: Option<Origin> = None;
         if flags & FLAG_ORIGIN != 0 {
-            let (encoded, behind) = length_prefixed(rest).ok_or_else(|| short(WHAT))?;
+            let (encoded, after) = length_prefixed(rest).ok_or_else(|| short(WHAT))?;
             origin = Some(decode(WHAT, encoded)?);
-            rest = behind;
+            rest = after;
         }
         let parent = origin.as_ref().and_then(|origin| origin.parent);
         if first_seq == 0 || parent.is_some_and(|parent| parent.at_seq >= first_seq) {
-            return Err(corrupt(format!("{WHAT}: its first seq {first_seq} lies before its conversation's")));
+            return Err(corrupt(format!("{WHAT}: its first seq {first_seq} is before its conversation's")));
         }
         Ok(Self {
             first_seq,
@@ -164,18 +164,18 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// The entries with their seqs, in order. Ends behind the first one that cannot be decoded.
+    /// The entries with their seqs, in order. Ends after the first one that cannot be decoded.
     pub(crate) fn lines(&self) -> impl Iterator<Item = Result<(u64, Line<'a>)>> + use<'a> {
         let (mut rest, mut seq) = (self.entries, self.first_seq);
         std::iter::from_fn(move || {
             if rest.is_empty() {
                 return None;
             }
-            let Some((entry, behind)) = length_prefixed(rest) else {
+            let Some((entry, after)) = length_prefixed(rest) else {
                 rest = &[];
                 return Some(Err(short("an entry")));
             };
-            rest = behind;
+            rest = after;
             let line = Line::decode(entry).map(|line| (seq, line));
             if line.is_err() {
                 rest = &[];
@@ -189,8 +189,8 @@ impl<'a> Record<'a> {
     pub(crate) fn raw_entries(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
         let (mut rest, first_seq) = (self.entries, self.first_seq);
         let entries = std::iter::from_fn(move || {
-            let (entry, behind) = length_prefixed(rest)?;
-            rest = behind;
+            let (entry, after) = length_prefixed(rest)?;
+            rest = after;
             Some(entry)
         });
         (first_seq..).zip(entries)
@@ -204,8 +204,8 @@ impl<'a> Record<'a> {
     /// The number of entries.
     pub(crate) fn len(&self) -> u64 {
         let (mut rest, mut count) = (self.entries, 0);
-        while let Some((_, behind)) = length_prefixed(rest) {
-            (rest, count) = (behind, count + 1);
+        while let Some((_, after)) = length_prefixed(rest) {
+            (rest, count) = (after, count + 1);
         }
         count
     }

@@ -181,7 +181,7 @@ pub(crate) struct Interrupt {
 pub(crate) enum InterruptCause {
     /// Its writer was dropped.
     Dropped,
-    /// The store was opened anew: the program that wrote the message had ended without finishing it.
+    /// The store was opened again: the program that wrote the message had ended without finishing it.
     Reopened,
 }
 

@@ -141,10 +141,10 @@ impl Store {
         self.log.fork(&name.into(), at_seq, &child.into())
     }
 
-    /// Erases a conversation. Durable. Its id may then be used anew, from seq 1 on. The engine may keep the freed bytes
+    /// Erases a conversation. Durable. Its id may then be used again, from seq 1 on. The engine may keep the freed bytes
     /// until it reuses them.
     ///
-    /// Of a conversation that has forks, what lies behind the highest fork point is erased at once, and the rest with the
+    /// Of a conversation that has forks, what comes after the highest fork point is erased at once, and the rest with the
     /// last fork: until then its id is not free.
     ///
     /// # Errors
