@@ -1,6 +1,6 @@
 //! What is read of a log: entries, messages, metadata. The same for every log.
 
-use std::ops::{ControlFlow, RangeInclusive};
+use std::ops::{ControlFlow, Range, RangeInclusive};
 
 use super::names::Names;
 use super::results::{Item, Unfinished};
@@ -337,12 +337,17 @@ impl Hide {
         }
     }
 
+    /// The messages that it hides whole.
+    fn messages(self) -> Option<Range<u64>> {
+        match self {
+            Self::Rewind(rewind) => Some(rewind.to..rewind.end),
+            Self::Remove(remove) => remove.chunk.is_none().then(|| remove.message..remove.message.saturating_add(1)),
+        }
+    }
+
     /// Whether it hides a message.
     pub(crate) fn hides(&self, message: u64) -> bool {
-        match self {
-            Self::Rewind(rewind) => (rewind.to..rewind.end).contains(&message),
-            Self::Remove(remove) => remove.message == message && remove.chunk.is_none(),
-        }
+        self.messages().is_some_and(|messages| messages.contains(&message))
     }
 
     /// Whether it hides one chunk of a message.
@@ -360,6 +365,19 @@ pub(crate) fn hides(log: &dyn Log, view: &View) -> Result<Vec<Hide>> {
         hides.push(hide);
     }
     Ok(hides)
+}
+
+/// How many messages of a view are hidden. Cost: a read for each rewind and removal.
+pub(crate) fn hidden(log: &dyn Log, view: &View) -> Result<u64> {
+    let hides = hides(log, view)?;
+    let mut ranges: Vec<_> = hides.into_iter().filter_map(Hide::messages).collect();
+    ranges.sort_unstable_by_key(|range| range.start);
+    let (mut hidden, mut counted_to) = (0, 0);
+    for range in ranges {
+        hidden += range.end.saturating_sub(range.start.max(counted_to));
+        counted_to = counted_to.max(range.end);
+    }
+    Ok(hidden)
 }
 
 fn hide_at(log: &dyn Log, view: &View, seq: u64) -> Result<Hide> {
