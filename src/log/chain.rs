@@ -1,7 +1,7 @@
 //! Entries that name the one before them: what hides messages, and what is known about a conversation as a whole.
 
 use std::fmt;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use super::view::{Reading, Visit};
 use crate::error::{Error, Result};
@@ -24,12 +24,17 @@ impl Hide {
         }
     }
 
+    /// The messages that it hides whole.
+    pub(crate) fn messages(self) -> Option<Range<u64>> {
+        match self {
+            Self::Rewind(rewind) => Some(rewind.to..rewind.end),
+            Self::Remove(remove) => remove.chunk.is_none().then(|| remove.message..remove.message.saturating_add(1)),
+        }
+    }
+
     /// Whether it hides a message.
     pub(crate) fn hides(&self, message: u64) -> bool {
-        match self {
-            Self::Rewind(rewind) => (rewind.to..rewind.end).contains(&message),
-            Self::Remove(remove) => remove.message == message && remove.chunk.is_none(),
-        }
+        self.messages().is_some_and(|messages| messages.contains(&message))
     }
 
     /// Whether it hides one chunk of a message.

@@ -307,6 +307,19 @@ pub(crate) fn hides(log: &dyn Log, view: &View) -> Result<Vec<Hide>> {
     Ok(hides)
 }
 
+/// How many messages of a view are hidden. Cost: a read for each rewind and removal.
+pub(crate) fn hidden(log: &dyn Log, view: &View) -> Result<u64> {
+    let hides = hides(log, view)?;
+    let mut ranges: Vec<_> = hides.into_iter().filter_map(Hide::messages).collect();
+    ranges.sort_unstable_by_key(|range| range.start);
+    let (mut hidden, mut counted_to) = (0, 0);
+    for range in ranges {
+        hidden += range.end.saturating_sub(range.start.max(counted_to));
+        counted_to = counted_to.max(range.end);
+    }
+    Ok(hidden)
+}
+
 /// Whether a message is there, and neither rewound nor removed. Reads what hid something since it began.
 pub(crate) fn is_visible(log: &dyn Log, view: &View, message: u64) -> Result<bool> {
     let mut seq = view.head.last_hide;
