@@ -7,7 +7,7 @@ use conversation_store::ReportLine;
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::text;
+use super::{report, text};
 
 pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
@@ -87,15 +87,12 @@ impl Output {
         Err(failure)
     }
 
-    /// What was done to a conversation on the way out: text on stderr, with `--json` a line of JSON each.
+    /// What was done to a conversation on the way out: text on stderr, the worst first, with `--json` a line of JSON each.
     pub(super) fn report(&self, of: Option<&str>, report: &[ReportLine]) {
-        for line in report {
-            if self.json {
-                note(&serde_json::to_string(line).unwrap_or_default());
-            } else {
-                let of = of.map_or_else(String::new, |name| format!("{name}: "));
-                note(&format!("{WARNING}report:{WARNING:#} {}", text::printable(&format!("{of}{line}"))));
-            }
+        if self.json {
+            report.iter().for_each(|line| note(&serde_json::to_string(line).unwrap_or_default()));
+        } else if !report.is_empty() {
+            note(report::text(of, report).trim_end());
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::failure::{Exit, Failure, Outcome};
 use super::output::Output;
-use super::{Location, tools};
+use super::{Location, report, tools};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,10 +20,11 @@ Examples:
   convo prompt chat-42 --for openai-chat/deepseek --model deepseek-v4 --thinking tagged
   convo prompt chat-42 --for gemini --tools tools.json --finished-tools flatten
   convo prompt chat-42 --for anthropic --max-tokens 150000   the newest part of a long conversation
+  convo prompt chat-42 --for openai-chat --report            what was left out or altered, and why
   convo prompt chat-42 --for openai-chat --json | jq .report
 
 The request holds the conversation, and the tools of --tools: model, limits and the like are yours to add. What was
-left out or altered stands in the report, on stderr; with --json in one object with the request:
+left out or altered is in the report, on stderr, the worst first; with --json in one object with the request:
 {\"conversation\", \"key\"?, \"request\", \"report\"}, or \"error\" in place of \"request\" where there is nothing to send.";
 
 /// Print a conversation as a request that the provider accepts
@@ -32,6 +33,9 @@ left out or altered stands in the report, on stderr; with --json in one object w
 pub(super) struct Args {
     /// The conversation
     conversation: String,
+    /// Print the report in place of the request: what was left out or altered, why, and what to do about it
+    #[arg(long)]
+    report: bool,
     #[command(flatten)]
     rendering: Rendering,
 }
@@ -102,7 +106,7 @@ pub(super) struct Shown {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let renderer = args.rendering.prepare()?;
-    renderer.render(&location.read()?, &location.name(&args.conversation))?.print(output)
+    renderer.render(&location.read()?, &location.name(&args.conversation))?.print(args.report, output)
 }
 
 fn known_wires() -> String {
@@ -206,8 +210,15 @@ impl Shown {
         self.key.as_deref().or(self.conversation.as_deref()).unwrap_or_default()
     }
 
-    /// The request alone, and what was done on stderr; with `--json` all in one.
-    pub(super) fn print(self, output: &mut Output) -> Outcome {
+    /// The request alone, and what was done on stderr; with `--json` all in one; with `--report` what was done alone.
+    pub(super) fn print(self, report_only: bool, output: &mut Output) -> Outcome {
+        if report_only {
+            output.result(&self.report, || match self.report.as_slice() {
+                [] => "report: nothing was left out or altered".to_owned(),
+                report => report::text(None, report),
+            })?;
+            return self.error.map_or(Ok(Exit::Done), Err);
+        }
         if output.is_json() {
             output.json(&self)?;
             return Ok(self.exit());

@@ -13,11 +13,13 @@ const EXAMPLES: &str = "\
 Examples:
   convo repair refused.json --for openai-chat > accepted.json
   convo repair refused.json --for openai-chat/mistral
+  convo repair refused.json --for openai-chat --report       what was wrong, and what was done about it
   convo repair request.json --from openai-chat --for anthropic --model claude-opus-4-5
   curl ... | convo repair --for anthropic --json | jq .report
 
 Calls without results, results without calls, broken arguments, empty messages, results in the wrong place: what was
-wrong, and what was done about it, stands in the report, on stderr; with --json in one object with the request:
+wrong, and what was done about it, is in the report, on stderr, the worst first; with --json in one object with the
+request:
 {\"request\", \"report\"}, or \"error\" in place of \"request\" where there is nothing to send.
 
 On one wire the repair is the smallest edit: what no rule objects to stays byte for byte, and a request that is accepted
@@ -33,6 +35,9 @@ pub(super) struct Args {
     /// The wire in whose words the request is, if it is not that of --for
     #[arg(long, value_name = "WIRE")]
     from: Option<Target>,
+    /// Print the report in place of the request: what was wrong, and what was done about it
+    #[arg(long)]
+    report: bool,
     #[command(flatten)]
     rendering: Rendering,
 }
@@ -50,7 +55,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
         }
         Err(error) => return Err(Failure::from(error).at(&name)),
     };
-    Shown { conversation: None, key: None, request, error, report }.print(output)
+    Shown { conversation: None, key: None, request, error, report }.print(args.report, output)
 }
 
 /// The envelope is one line. In JSON, line breaks stand between tokens only.
