@@ -96,7 +96,7 @@ pub enum Error {
     /// Stored bytes are damaged. What else is stored can be read; `verify` shows the extent.
     #[error("damaged data in {}{}: {detail}", place(.conversation), seq_place(.seq))]
     Corrupt {
-        /// The conversation, where the damage can be told to belong to one.
+        /// The conversation, where the damage is known to belong to one.
         conversation: Option<ConversationId>,
         /// The seq at which reading failed.
         seq: Option<u64>,
@@ -108,7 +108,7 @@ pub enum Error {
     UnsupportedVersion {
         /// What has the version.
         what: String,
-        /// The version found.
+        /// The version found; the next one, where what is found is of no version that is known.
         found: u32,
         /// The newest version that is understood.
         supported: u32,

@@ -204,7 +204,7 @@ impl ListItem {
     }
 }
 
-/// Collects a page, and one item more, which tells that there is a next one.
+/// Collects a page, and one item more: if there is one, there is a next page.
 pub(crate) struct Pager<'a> {
     query: &'a ListQuery,
     title: Option<String>,
@@ -228,7 +228,7 @@ impl<'a> Pager<'a> {
         self.items.len() > self.query.limit
     }
 
-    /// Adds the conversations whose last activity lies in one second.
+    /// Adds the conversations whose last activity is in one second.
     pub(crate) fn add(&mut self, second: u64, found: &mut Vec<ListItem>) {
         found.retain(|item| self.is_wanted(second, item));
         found.sort_unstable_by_key(|item| std::cmp::Reverse(item.place()));

@@ -19,7 +19,7 @@ pub(crate) fn view(log: &dyn Log, name: &Name) -> Result<View> {
     log.view(name)?.ok_or_else(|| Error::no_conversation(name))
 }
 
-/// Reads as long as a conversation is taken away while it is read, and made anew perhaps: what is missing then is no damage.
+/// Reads again while a conversation is deleted, and perhaps made again, during the read: what is missing then is not damage.
 fn settled<T>(log: &dyn Log, name: &Name, read: impl Fn(&View) -> Result<(T, bool)>) -> Result<T> {
     loop {
         let view = view(log, name)?;
@@ -73,6 +73,7 @@ fn source(view: &View, messages: &[StoredMessage], settled: u64) -> Source {
         id: view.id,
         incarnation: view.head.incarnation,
         seq: view.last_seq(),
+        commit: view.commit,
         next_message: view.head.next_message_index,
         open: open.map(|stored| (stored.index, stored.first_seq)),
         settled,
@@ -86,7 +87,10 @@ pub(crate) fn refresh(log: &dyn Log, conversation: &mut Conversation) -> Result<
     };
     let name = Name::from(before.id);
     let view = view(log, &name)?;
-    let is_same = view.head.incarnation == before.incarnation && view.last_seq() >= before.seq;
+    let is_same = view.head.incarnation == before.incarnation
+        && view.last_seq() >= before.seq
+        // A redaction through a fork, or what this one was forked from, leaves no entry here.
+        && !log.is_redacted_since(&view, before.commit)?;
     if is_same && view.last_seq() == before.seq && before.open.is_none() {
         return Ok(());
     }
@@ -193,8 +197,10 @@ fn first_seq_of(log: &dyn Log, view: &View, message: u64) -> Result<u64> {
         let mut probe = None;
         log.read(view, middle..=middle, Order::Ascending, &mut |reading| {
             match reading {
-                Reading::Record { record, .. } => {
-                    probe = Some((record.first_seq, record.len(), record.header.next_message_index));
+                Reading::Record { record, last, .. } => {
+                    // A fork reads no more of its parent's record than up to the fork point: its own records follow there.
+                    let end = (record.first_seq + record.len()).min(last.saturating_add(1));
+                    probe = Some((record.first_seq, end, record.header.next_message_index));
                 }
                 Reading::Stray(_) => return ControlFlow::Continue(()),
                 Reading::Damaged(_) => {}
@@ -202,12 +208,12 @@ fn first_seq_of(log: &dyn Log, view: &View, message: u64) -> Result<u64> {
             ControlFlow::Break(())
         })?;
         // Around what cannot be read, all is read.
-        let Some((first, length, next)) = probe else { return Ok(1) };
+        let Some((first, end, next)) = probe else { return Ok(1) };
         if next > message {
             found = first;
             high = first.saturating_sub(1);
         } else {
-            low = (first + length).max(middle + 1);
+            low = end.max(middle + 1);
         }
     }
     Ok(found)

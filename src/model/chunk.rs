@@ -46,7 +46,7 @@ pub enum Body {
         name: String,
         /// The arguments as the model wrote them: JSON text, or what should have become it.
         arguments: String,
-        /// Opaque proof of the thinking behind the call (Gemini).
+        /// Opaque proof of the thinking that led to the call (Gemini).
         signature: Option<String>,
         /// Whether the provider runs the tool itself.
         server: bool,

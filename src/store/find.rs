@@ -6,7 +6,7 @@ use crate::log::{Item, ListItem, ListPage, ListQuery, Unfinished, reading};
 use crate::model::{Json, Name};
 
 impl Store {
-    /// What the list says of one conversation: title, key, times, last seq, parent.
+    /// What the list has of one conversation: title, key, times, last seq, parent.
     ///
     /// # Errors
     /// `NotFound`; `Corrupt`; `Io`.
@@ -36,7 +36,7 @@ impl Store {
     /// The messages that were begun and are not finished: those that are being written, and those that were interrupted and
     /// that no later message follows. By conversation id.
     ///
-    /// After a crash this tells which answers were cut off. Cost: one read for each conversation that has such messages.
+    /// After a crash these are the answers that were cut off. Cost: one read for each conversation that has such messages.
     ///
     /// ```
     /// use conversation_store::{MessageState, Store};
@@ -62,7 +62,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Where a provider's item id stands in a conversation: the id of a chunk ([`crate::model::Chunk::id`]) or of a message
+    /// The place of a provider's item id in a conversation: the id of a chunk ([`crate::model::Chunk::id`]) or of a message
     /// ([`crate::model::Metadata::id`]). Of several the first that no rewind hides. A fork knows what it shares with its parent.
     ///
     /// ```
@@ -86,7 +86,7 @@ impl Store {
         reading::find_item(&*self.log, &view, item_id)
     }
 
-    /// Where a provider's item id stands in all conversations, by their ids. Cost: a look into the index for each
+    /// The places of a provider's item id in all conversations, by their ids. Cost: a look into the index for each
     /// conversation. Conversations that are damaged are left out; [`Store::verify`] reports them.
     ///
     /// # Errors

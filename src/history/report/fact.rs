@@ -138,6 +138,7 @@ pub(crate) enum Fact<'a> {
         from: u64,
         to: u64,
     },
+    ResultOutsideWindow,
     WindowExceeded {
         held: u64,
         limit: u64,
@@ -235,7 +236,8 @@ impl Fact<'_> {
             Self::OutsideWindow { .. } => Rule::OutsideWindow,
             Self::WindowExceeded { .. } => Rule::WindowExceeded,
             Self::StillRefused { .. } => Rule::StillRefused,
-            Self::TextEmpty
+            Self::ResultOutsideWindow
+            | Self::TextEmpty
             | Self::TextBlank
             | Self::AnnotationsRemoved(_)
             | Self::CallNotAssistants { .. }
@@ -291,6 +293,7 @@ impl Fact<'_> {
             | Self::AttachmentRemoved { .. }
             | Self::ImageOmitted
             | Self::OutsideWindow { .. }
+            | Self::ResultOutsideWindow
             | Self::FieldUnknown { .. }
             | Self::FieldForeign { .. }
             | Self::ToolUndeclared { .. }

@@ -208,6 +208,7 @@ impl<'a> Words<'a> {
                 format!("messages {from} to {to} removed"),
                 "the window that was asked for begins at this message",
             ),
+            Fact::ResultOutsideWindow => because("removed", "its call is before the window that was asked for"),
             Fact::WindowExceeded { held, limit, unit } => because(
                 format!("the prompt has {held} {unit}, more than the {limit} asked for"),
                 "the last turn, which begins at this message, is kept whole",

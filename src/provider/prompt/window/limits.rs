@@ -77,8 +77,13 @@ impl Window<'_> {
         let begin = self.turns.get(self.first).map_or(0, |turn| turn.start);
         let Some(first) = self.messages.get(begin) else { return begin };
         let before = self.messages.get(..begin).unwrap_or_default().iter().filter(|stored| !is_kept(stored));
-        // What stands before the window and is of a later index was moved, and has its line.
+        // What stands before the window and is of a later index are results, beside their calls.
         let indexes = || before.clone().map(|stored| stored.index).filter(|index| *index < first.index);
+        for stored in before.clone().filter(|stored| stored.index >= first.index) {
+            let lines = (0..stored.message.chunks.len())
+                .map(|chunk| ReportLine::chunk(Fact::ResultOutsideWindow, stored, chunk));
+            self.report.extend(lines);
+        }
         if let (Some(from), Some(to)) = (indexes().min(), indexes().max()) {
             self.report.push(ReportLine::message(Fact::OutsideWindow { from, to }, first));
         }
