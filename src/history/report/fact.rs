@@ -99,7 +99,10 @@ pub(crate) enum Fact<'a> {
     ThinkingTagged {
         asked: bool,
     },
-    ThinkingRemoved(Thought),
+    ThinkingRemoved {
+        why: Thought,
+        text: &'a str,
+    },
 
     // Attachments.
     AttachmentRemoved {
@@ -227,7 +230,7 @@ impl Fact<'_> {
             Self::RoundRemoved => Rule::FinishedToolDropped,
             Self::OriginAssumed => Rule::OriginAssumed,
             Self::ThinkingTagged { .. } => Rule::ThinkingTagged,
-            Self::ThinkingRemoved(_) => Rule::ThinkingLeftOut,
+            Self::ThinkingRemoved { .. } => Rule::ThinkingLeftOut,
             Self::MediaMoved(_) => Rule::MediaMoved,
             Self::SaidByUser(_) | Self::StringAsMessage { .. } | Self::RoleTaken { .. } => Rule::RoleChanged,
             Self::TurnAdded { .. } => Rule::TurnMade,
@@ -279,7 +282,7 @@ impl Fact<'_> {
     /// What it means for the reader.
     pub(crate) const fn severity(&self) -> Severity {
         match self {
-            Self::ThinkingRemoved(Thought::Empty) => Severity::Note,
+            Self::ThinkingRemoved { why: Thought::Empty, .. } => Severity::Note,
             Self::RecordDamaged { .. }
             | Self::ErrorRemoved
             | Self::ResultRepeated
@@ -289,7 +292,7 @@ impl Fact<'_> {
             | Self::CallUnended
             | Self::RoundRemoved
             | Self::Removed { .. }
-            | Self::ThinkingRemoved(_)
+            | Self::ThinkingRemoved { .. }
             | Self::AttachmentRemoved { .. }
             | Self::ImageOmitted
             | Self::OutsideWindow { .. }

@@ -35,11 +35,11 @@ pub enum Rule {
     ThinkingTagged,
     /// A chunk was rendered in another form.
     Altered,
-    /// A signature, or a provider's own item, was sent as the target's own, though nobody states who made it.
+    /// A signature, or a provider's own item, was sent as the target's own, though it is not stated who made it.
     OriginAssumed,
     /// A call or an answer of a round that is over was written as text.
     FinishedToolFlattened,
-    /// A call or an answer of a round that is over was left out.
+    /// A call or a result of a tool round that is over was left out.
     FinishedToolDropped,
     /// A summary takes the place of the messages up to this one; or, of a chunk: it answers a call among them.
     Summarized,
@@ -47,7 +47,7 @@ pub enum Rule {
     OutsideWindow,
     /// The last turn, with what is always sent, is more than the window may hold, and was kept whole.
     WindowExceeded,
-    /// Arguments that are no JSON object were made one.
+    /// Arguments that are not a JSON object were made one.
     ArgumentsRepaired,
     /// The documented substitute for a signature was added: the target requires one.
     SignatureMade,
@@ -57,9 +57,9 @@ pub enum Rule {
     MediaMoved,
     /// A chunk was rendered under another role.
     RoleChanged,
-    /// A message was made that nobody said: the target wants one in that place.
+    /// A message was added that nobody said: the target wants one in that place.
     TurnMade,
-    /// A last user message was made, only because the list ends there: a prompt that goes on does not hold it.
+    /// A last user message was added, only because the list ends there: a longer prompt does not have it.
     BridgeAdded,
     /// The target still refuses this place of a repaired request: only the caller can cure it.
     StillRefused,

@@ -62,10 +62,7 @@ impl<'a> Words<'a> {
                     Surrogates::Block => "the original block",
                     Surrogates::Arguments => "the arguments",
                 };
-                because(
-                    format!("U+FFFD put in place of a lone surrogate in {of}"),
-                    "half a character is not valid JSON",
-                )
+                because(format!("U+FFFD put in place of a lone surrogate in {of}"), "half a character is not text")
             }
 
             Fact::CallNotAssistants { role } => {
@@ -111,12 +108,12 @@ impl<'a> Words<'a> {
                 "the target wants a text, and the result has none",
             ),
             Fact::PartAsJson { kind } => {
-                because(format!("part of the result sent as its JSON: its type is {kind:?}"), "the type is not known")
+                because(format!("part of type {kind:?} sent as its JSON"), "the type is not known")
             }
             Fact::RoundAsText => {
-                because("sent as text in a user message", "the user spoke after this tool round, as asked for")
+                because("tool round sent as text in a user message", "the user spoke after it, as asked for")
             }
-            Fact::RoundRemoved => because("removed", "the user spoke after this tool round, as asked for"),
+            Fact::RoundRemoved => because("tool round removed", "the user spoke after it, as asked for"),
 
             Fact::Rebuilt { what } => {
                 because("rebuilt from its content", format!("the original {what} is not accepted here"))
@@ -146,11 +143,13 @@ impl<'a> Words<'a> {
                 "thinking sent as text in <think> tags",
                 "the target does not take it as thinking, and the message has nothing else",
             ),
-            Fact::ThinkingRemoved(why) => {
+            Fact::ThinkingRemoved { why, text } => {
                 let words = because("thinking removed", thought(*why));
                 match why {
                     Thought::Unstated => words.cured(STATE_ORIGIN),
-                    Thought::Foreign | Thought::Encrypted | Thought::Unsigned | Thought::NotForModel => {
+                    Thought::Foreign | Thought::Encrypted | Thought::Unsigned | Thought::NotForModel
+                        if !text.trim().is_empty() =>
+                    {
                         words.cured(THINKING_AS_TEXT)
                     }
                     _ => words,
@@ -158,24 +157,26 @@ impl<'a> Words<'a> {
             }
 
             Fact::AttachmentRemoved { what, why } => {
-                because(format!("{what} removed; a line of text stands in its place"), why.to_string())
+                because(format!("{what} removed; a line of text takes its place"), why.to_string())
             }
             Fact::AttachmentMended { what, how } => mended(what, how),
             Fact::ImageOmitted => {
-                because("image removed; a line of text stands in its place", "the model takes no images, as asked for")
+                because("image removed; a line of text takes its place", "the model takes no images, as asked for")
             }
             Fact::TranscriptSent => {
                 because("the audio's transcript sent in its place", "the target does not take the audio")
             }
             Fact::MediaMoved(Moved::Role(role)) => {
-                because("moved to the next user message", format!("{role} messages hold text only"))
+                because("attachment moved to the next user message", format!("{role} messages hold text only"))
             }
-            Fact::MediaMoved(Moved::Result) => {
-                because("moved to the user's words after the tool results", "tool results cannot hold it here")
-            }
-            Fact::MediaMoved(Moved::Failure) => {
-                because("moved to the user's words after the tool results", "a result that failed holds text only")
-            }
+            Fact::MediaMoved(Moved::Result) => because(
+                "attachment moved to the user message after the tool results",
+                "tool results cannot hold it here",
+            ),
+            Fact::MediaMoved(Moved::Failure) => because(
+                "attachment moved to the user message after the tool results",
+                "a result that failed holds text only",
+            ),
             Fact::DocumentRenamed { to } => {
                 because(format!("document name sent as {to:?}"), "the target does not take the name, or another has it")
             }
@@ -184,10 +185,10 @@ impl<'a> Words<'a> {
             }
 
             Fact::SaidByUser(Taken::ToolMessage) => {
-                because("sent as the user's", "tool messages hold tool results only")
+                because("sent in a user message", "tool messages hold tool results only")
             }
             Fact::SaidByUser(Taken::LaterSystem) => {
-                because("sent as the user's", "the target takes no system message in this place")
+                because("sent in a user message", "the target takes no system message in this place")
             }
             Fact::TurnAdded { role: Role::User, text } => {
                 because(format!("user message added: {text:?}"), "the first message must be the user's")
@@ -208,7 +209,9 @@ impl<'a> Words<'a> {
                 format!("messages {from} to {to} removed"),
                 "the window that was asked for begins at this message",
             ),
-            Fact::ResultOutsideWindow => because("removed", "its call is before the window that was asked for"),
+            Fact::ResultOutsideWindow => {
+                because("tool result removed", "its call is before the window that was asked for")
+            }
             Fact::WindowExceeded { held, limit, unit } => because(
                 format!("the prompt has {held} {unit}, more than the {limit} asked for"),
                 "the last turn, which begins at this message, is kept whole",
@@ -381,6 +384,9 @@ fn mended<'a>(what: &str, how: &Mended) -> Words<'a> {
         Mended::Canonical => because(format!("base64 of the {what} rewritten"), "it is not in its canonical form"),
         Mended::Bare(shown) => {
             because(format!("{what} sent as a data URL of {shown}"), "its address is base64 without a label")
+        }
+        Mended::Labelled(label, shown) if label.is_empty() => {
+            because(format!("{what} sent as {shown}"), "its bytes show that, and it has no label")
         }
         Mended::Labelled(label, shown) => {
             because(format!("{what} sent as {shown}"), format!("its bytes show that, and its label says {label:?}"))

@@ -77,8 +77,12 @@ impl Rounds {
                         record(asked, output, is_error.unwrap_or_default()).into_iter().for_each(keep);
                     }
                 }
-                Body::Thinking { .. } if has_calls && self.with_thinking => {
-                    report.push(ReportLine::chunk(Fact::ThinkingRemoved(Thought::WithCalls), stored, chunk));
+                Body::Thinking { text, .. } if has_calls && self.with_thinking => {
+                    report.push(ReportLine::chunk(
+                        Fact::ThinkingRemoved { why: Thought::WithCalls, text },
+                        stored,
+                        chunk,
+                    ));
                 }
                 _ => keep(content.clone()),
             }

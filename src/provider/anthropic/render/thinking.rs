@@ -68,7 +68,7 @@ impl<'a> Renderer<'a> {
             (Use::Own | Use::Tagged, _) if thought.text.is_empty() && !thought.is_opaque => Why::Empty,
             (Use::Own | Use::Tagged, _) => Why::NoText,
         };
-        self.note(Fact::ThinkingRemoved(why), stored, thought.chunk);
+        self.note(Fact::ThinkingRemoved { why, text: thought.text }, stored, thought.chunk);
         None
     }
 }

@@ -156,7 +156,7 @@ impl<'a> Renderer<'a> {
                         _ if opaque => Why::Unsigned,
                         _ => Why::NotForModel,
                     };
-                    self.note(Fact::ThinkingRemoved(why), turn.stored, chunk);
+                    self.note(Fact::ThinkingRemoved { why, text }, turn.stored, chunk);
                 }
             }
         }

@@ -54,7 +54,7 @@ impl<'a> Renderer<'a> {
                     _ if is_all => Why::NoText,
                     _ => Why::Unsigned,
                 };
-                self.note(Fact::ThinkingRemoved(why), turn.stored, chunk);
+                self.note(Fact::ThinkingRemoved { why, text: thought.text }, turn.stored, chunk);
             }
         }
         parts

@@ -88,7 +88,11 @@ impl<'a> Renderer<'a> {
                 parts.insert((thought.before + tagged).min(parts.len()), Part::Text { text });
                 tagged += 1;
             } else {
-                self.note(Fact::ThinkingRemoved(self.why_left_out(&thought)), turn.stored, thought.chunk);
+                self.note(
+                    Fact::ThinkingRemoved { why: self.why_left_out(&thought), text: thought.text },
+                    turn.stored,
+                    thought.chunk,
+                );
             }
         }
         let text = |(name, text): (String, String)| (name, to_raw_value(&text).unwrap_or_default());

@@ -42,7 +42,7 @@ impl<'a> Renderer<'a> {
                 _ if *opaque => Why::NothingFollows,
                 _ => Why::Unsigned,
             };
-            self.note(Fact::ThinkingRemoved(why), turn.stored, slot.chunk);
+            self.note(Fact::ThinkingRemoved { why, text }, turn.stored, slot.chunk);
             false
         });
     }
