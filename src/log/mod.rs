@@ -7,6 +7,7 @@
 //! What every log does alike is here, once: limits, the order of the list, titles, what control entries do, and reading
 //! ([`reading`]): entries, messages, what is hidden.
 
+pub(crate) mod chain;
 pub(crate) mod control;
 pub(crate) mod decision;
 pub(crate) mod health;

@@ -227,6 +227,10 @@ impl From<Body> for Chunk {
 }
 
 impl Body {
+    /// The names of all kinds that are known.
+    pub const KINDS: &'static [&'static str] =
+        &["text", "thinking", "refusal", "tool_call", "tool_result", "image", "audio", "file", "error", "opaque"];
+
     /// The kind's name in the transcript format: `text`, `tool_call` ...
     #[must_use]
     pub fn kind(&self) -> &str {

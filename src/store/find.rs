@@ -6,13 +6,15 @@ use crate::log::{Item, ListItem, ListPage, ListQuery, Unfinished, reading};
 use crate::model::{Json, Name};
 
 impl Store {
-    /// What the list has of one conversation: title, key, times, last seq, parent.
+    /// What the list has of one conversation: title, key, times, last seq, parent. Cost: as in [`Store::list`].
     ///
     /// # Errors
     /// `NotFound`; `Corrupt`; `Io`.
     pub fn describe(&self, name: impl Into<Name>) -> Result<ListItem> {
         let view = reading::view(&*self.log, &name.into())?;
-        Ok(ListItem::new(view.id, &view.head))
+        let mut item = ListItem::new(view.id, &view.head);
+        self.count(&mut item)?;
+        Ok(item)
     }
 
     /// A conversation's metadata, if some was set. A fork begins with that of its parent. Cost: one read for each change of
@@ -24,13 +26,26 @@ impl Store {
         reading::metadata(&*self.log, &name.into())
     }
 
-    /// A page of the list of conversations, newest activity first. Cost: one read an item; see
-    /// [`ListQuery`] for filters.
+    /// A page of the list of conversations, newest activity first. Cost: one read an item, and one for each rewind and
+    /// removal of it; see [`ListQuery`] for filters.
     ///
     /// # Errors
     /// `Corrupt`; `Io`.
     pub fn list(&self, query: &ListQuery) -> Result<ListPage> {
-        self.log.list(query)
+        let mut page = self.log.list(query)?;
+        page.items.iter_mut().try_for_each(|item| self.count(item))?;
+        Ok(page)
+    }
+
+    /// Counts what is hidden. Where damage keeps that from being read, nothing is.
+    fn count(&self, item: &mut ListItem) -> Result<()> {
+        if item.is_uncounted
+            && let Some(view) = readable(self.log.view(&item.id.into()))?.flatten()
+            && let Some(hidden) = readable(reading::hidden(&*self.log, &view))?
+        {
+            item.hide(hidden);
+        }
+        Ok(())
     }
 
     /// The messages that were begun and are not finished: those that are being written, and those that were interrupted and
