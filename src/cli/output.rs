@@ -149,12 +149,12 @@ impl Output {
 
     /// What was done to a conversation on the way out: text on stderr, the worst first, with `--json` a line of JSON each.
     pub(super) fn report(&self, of: Option<&str>, report: &[ReportLine]) {
-        if self.form.quiet {
+        if self.form.quiet || report.is_empty() {
             return;
         }
         if self.form.json {
             report.iter().for_each(|line| print(&serde_json::to_string(line).unwrap_or_default()));
-        } else if !report.is_empty() {
+        } else {
             print(report::text(of, report).trim_end());
         }
     }

@@ -110,7 +110,8 @@ pub(super) struct Shown {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let renderer = args.rendering.prepare()?;
-    renderer.render(&location.read()?, &location.name(&args.conversation))?.print(args.report, output)
+    let shown = renderer.render(&location.read()?, &location.name(&args.conversation))?;
+    if args.report { shown.print_report(output) } else { shown.print(output) }
 }
 
 fn known_wires() -> String {
@@ -197,15 +198,8 @@ impl Shown {
         self.key.as_deref().or(self.conversation.as_deref()).unwrap_or_default()
     }
 
-    /// The request alone, and what was done on stderr; with `--json` all in one; with `--report` what was done alone.
-    pub(super) fn print(self, report_only: bool, output: &mut Output) -> Outcome {
-        if report_only {
-            output.result(&self.report, || match self.report.as_slice() {
-                [] => "report: nothing was left out or altered".to_owned(),
-                report => report::text(None, report),
-            })?;
-            return self.error.map_or(Ok(Exit::Done), Err);
-        }
+    /// The request alone, and what was done on stderr; with `--json` all in one.
+    pub(super) fn print(self, output: &mut Output) -> Outcome {
         if output.is_json() {
             output.json(&self)?;
             return Ok(self.exit());
@@ -219,6 +213,18 @@ impl Shown {
             }
             (request, None) => output.json(request).map(|()| Exit::Done),
         }
+    }
+
+    /// The report alone: as JSON an object a line.
+    pub(super) fn print_report(self, output: &mut Output) -> Outcome {
+        if output.is_text() && !self.report.is_empty() {
+            output.text(&report::text(None, &self.report))?;
+        } else if output.is_text() && self.error.is_none() {
+            output.text("nothing was left out or altered")?;
+        } else {
+            self.report.iter().try_for_each(|line| output.json(line))?;
+        }
+        self.error.map_or(Ok(Exit::Done), Err)
     }
 
     pub(super) const fn exit(&self) -> Exit {

@@ -23,7 +23,7 @@ accepted comes out as it is. From one wire to another only the messages and the 
 others.
 
 The report on stderr names what was wrong, and what was done about it. With --json both come as one object on stdout:
-  {\"request\": {...}, \"report\": [{\"severity\": \"lost\", \"rule\": \"orphan_result_removed\", ...}]}
+  {\"request\": {...}, \"report\": [{\"severity\": \"lost\", \"place\": \"messages[3]\", ...}]}
 Where there is nothing to send, it has \"error\": {\"kind\", \"message\", \"hint\"} in place of \"request\".";
 
 /// Repair a request that a provider refuses: prints one that it accepts, and what was wrong
@@ -56,7 +56,8 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
         }
         Err(error) => return Err(Failure::from(error).at(&name)),
     };
-    Shown { conversation: None, key: None, request, error, report }.print(args.report, output)
+    let shown = Shown { conversation: None, key: None, request, error, report };
+    if args.report { shown.print_report(output) } else { shown.print(output) }
 }
 
 /// The envelope is one line. In JSON, line breaks stand between tokens only.
