@@ -5,16 +5,10 @@ use std::collections::HashSet;
 use super::super::group::{MessageState, StoredMessage};
 use super::empty_messages::is_content;
 use super::pairing::Calls;
+use super::placeholder::{NOT_RUN, OUTCOME_UNKNOWN};
 use super::site::Site;
 use super::{ReportLine, Rule};
 use crate::model::{Body, Chunk, Message, Output, Role};
-
-/// What a call without a result is answered. The same whether it is still pending or not: prompts that were sent stay
-/// prefixes of later ones.
-pub(crate) const OUTCOME_UNKNOWN: &str =
-    "Interrupted: no result was recorded. The outcome is unknown; the tool may have taken effect.";
-/// What a call that was cut off is answered.
-pub(crate) const NOT_RUN: &str = "Not run: the call was cut off before its arguments were complete.";
 
 /// Pairs results with calls and puts them behind them.
 pub(super) fn place_results(mut messages: Vec<StoredMessage>, report: &mut Vec<ReportLine>) -> Vec<StoredMessage> {
@@ -74,7 +68,7 @@ impl<'a> Placement<'a> {
     ) -> Self {
         let mut taken = HashSet::new();
         let outs = [
-            (&calls.duplicates, Rule::DuplicateResultRemoved, "the call has a result already; the first one counts"),
+            (&calls.duplicates, Rule::DuplicateResultRemoved, "the call has another result; the first real one counts"),
             (&calls.orphans, Rule::OrphanResultRemoved, "no call of this id stands in the conversation"),
         ];
         for (sites, rule, detail) in outs {

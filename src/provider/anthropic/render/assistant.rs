@@ -1,5 +1,6 @@
 //! What the assistant says, and the results of its calls.
 
+use std::borrow::Cow;
 use std::iter::Peekable;
 use std::mem;
 use std::vec::IntoIter;
@@ -23,7 +24,9 @@ impl<'a> Renderer<'a> {
         let plan = self.plan(&turn, calls);
         let thinking = self.use_of_thinking(&turn, &plan);
         let (mut blocks, mut calls) = (Vec::new(), Vec::new());
-        for step in plan.steps {
+        let mut open = plan.open.into_iter().peekable();
+        for (at, step) in plan.steps.into_iter().enumerate() {
+            self.open.extend(open.next_if(|(asks, _)| *asks == at).map(|(_, open)| open));
             match step {
                 Step::Say(block) => blocks.push(block),
                 Step::Think(thought) => blocks.extend(self.thought(thought, turn.stored, thinking)),
@@ -92,7 +95,11 @@ impl<'a> Renderer<'a> {
             }
             Body::ToolResult { .. } => {
                 plan.change();
-                plan.steps.push(Step::Answer);
+                // The caller's results end the turn: nothing goes on with what the provider had not ended.
+                if plan.answer() {
+                    self.open.clear();
+                    plan.open.clear();
+                }
             }
             Body::Thinking { .. } => plan.steps.extend(Thought::of(chunk, at).map(Step::Think)),
             Body::Text { text, annotations } => {
@@ -140,7 +147,9 @@ impl<'a> Renderer<'a> {
             block => {
                 let detail = "assistant messages hold none: it stands in a user message behind";
                 self.note(Rule::MediaMoved, stored, at, detail);
-                plan.media.push(block);
+                let text = |text| Block::Text { text: Cow::Borrowed(text) };
+                plan.steps.push(Step::Say(text(attachment.moved())));
+                plan.media.extend([text(attachment.by_assistant()), block]);
             }
         }
     }

@@ -7,7 +7,7 @@ use std::ptr;
 
 use super::fields::is_server_id;
 use super::native::Given;
-use super::plan::{Plan, Step};
+use super::plan::{Open, Plan, Step};
 use super::renderer::Renderer;
 use super::request::{Block, Origin, OwnKind};
 use crate::history::Rule;
@@ -90,7 +90,7 @@ impl<'a> Renderer<'a> {
         }
         let found = match Given::read(json).filter(Given::is_block) {
             None => Err("it is no block as the target takes one".to_owned()),
-            Some(given) => self.why_not(turn, &given).map_or(Ok(given), Err),
+            Some(given) => self.why_not(turn, plan, &given).map_or(Ok(given), Err),
         };
         match found {
             Ok(given) => {
@@ -101,10 +101,13 @@ impl<'a> Renderer<'a> {
                 };
                 if let Some(id) = given.asks() {
                     self.server_calls.insert(id.to_owned());
-                    self.open.push((id.to_owned(), given.made_result(), Origin { stored: turn.stored, chunk: at }));
+                    let origin = Origin { stored: turn.stored, chunk: at };
+                    let open = Open { id: id.to_owned(), made: given.made_result(), origin };
+                    plan.open.push((plan.steps.len(), open));
                 }
                 if let Some(id) = given.answers() {
-                    self.open.retain(|(open, ..)| open != id);
+                    self.open.retain(|open| open.id != id);
+                    plan.open.retain(|(_, open)| open.id != id);
                 }
                 plan.steps.push(Step::Say(given.block(kind, None)));
             }
@@ -116,8 +119,9 @@ impl<'a> Renderer<'a> {
     }
 
     /// Why a block does not go back.
-    fn why_not(&self, turn: &Turn<'_>, given: &Given<'_>) -> Option<String> {
-        let is_open = |id: &str| self.open.iter().any(|(open, ..)| open == id);
+    fn why_not(&self, turn: &Turn<'_>, plan: &Plan<'_>, given: &Given<'_>) -> Option<String> {
+        let mut open = self.open.iter().chain(plan.open.iter().map(|(_, open)| open));
+        let mut is_open = |id: &str| open.any(|open| open.id == id);
         let is_used = |id: &str| self.server_calls.contains(id);
         match (given.asks(), given.answers()) {
             (None, _) if given.kind().ends_with("tool_use") => return Some("it has no id".to_owned()),

@@ -1,6 +1,8 @@
 //! What a message of the assistant is going to say, before any of it is said.
 
-use super::request::Block;
+use serde_json::Value;
+
+use super::request::{Block, Origin};
 use super::thought::Thought;
 use crate::provider::prompt::turns::Call;
 
@@ -13,6 +15,16 @@ pub(crate) struct Plan<'a> {
     pub(crate) changed: Option<usize>,
     /// What only a user message may hold.
     pub(crate) media: Vec<Block<'a>>,
+    /// The calls that the provider ran itself whose results do not stand in the message, by the step that asks.
+    pub(crate) open: Vec<(usize, Open<'a>)>,
+}
+
+/// A call that the provider ran itself, and that has no result.
+pub(crate) struct Open<'a> {
+    pub(crate) id: String,
+    /// What stands for the result where none comes.
+    pub(crate) made: Option<Value>,
+    pub(crate) origin: Origin<'a>,
 }
 
 pub(crate) enum Step<'a> {
@@ -30,6 +42,14 @@ impl<'a> Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
+    /// The results of the calls since the last ones stand here. Gives whether there are any.
+    pub(super) fn answer(&mut self) -> bool {
+        let mut last = self.steps.iter().rev().take_while(|step| !matches!(step, Step::Answer));
+        let answers = last.any(|step| matches!(step, Step::Call(_)));
+        self.steps.push(Step::Answer);
+        answers
+    }
+
     /// A block, or the gap where it was left out.
     pub(super) fn extend(&mut self, block: Option<Block<'a>>) {
         match block {

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::mem;
 
-use serde_json::Value;
 use serde_json::value::to_raw_value;
 
+use super::plan::Open;
 use super::request::{Block, Message, Origin, Own, OwnKind, Speaker};
 use crate::history::StoredMessage;
 use crate::history::{ReportLine, Rule};
@@ -24,9 +24,8 @@ pub(super) struct Renderer<'a> {
     pub(super) called: BTreeSet<String>,
     /// The ids of the calls that the provider ran itself.
     pub(super) server_calls: HashSet<String>,
-    /// The calls that the provider ran itself, of the turn that goes on, whose results have not come; and what stands for the
-    /// result where none comes.
-    pub(super) open: Vec<(String, Option<Value>, Origin<'a>)>,
+    /// The calls that the provider ran itself, of the turn that goes on, whose results have not come.
+    pub(super) open: Vec<Open<'a>>,
     /// Whose text was said last.
     pub(super) last_text: Option<Origin<'a>>,
 }
@@ -64,9 +63,8 @@ impl<'a> Renderer<'a> {
             return;
         }
         let open = mem::take(&mut self.open);
-        for (_, result, origin) in open.into_iter().filter(|_| !waits) {
-            if let (Some(last), Some(json)) =
-                (self.messages.last_mut(), result.and_then(|result| to_raw_value(&result).ok()))
+        for Open { made, origin, .. } in open.into_iter().filter(|_| !waits) {
+            if let (Some(last), Some(json)) = (self.messages.last_mut(), made.and_then(|made| to_raw_value(&made).ok()))
             {
                 last.content.push(Block::Own(Own { json, kind: OwnKind::ServerResult, origin: None }));
                 let detail =

@@ -11,6 +11,7 @@ use crate::history::Rule;
 use crate::model::{Body, Chunk};
 use crate::provider::bedrock_converse::models::is_claude;
 use crate::provider::prompt::arguments::{Mended, embedded};
+use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;
 use crate::provider::prompt::thinking::{AS_ASKED, IN_TAGS};
 use crate::provider::prompt::turns::{Call, Reply, Turn};
@@ -58,8 +59,14 @@ impl<'a> Renderer<'a> {
                     Some(block @ (Block::Image(_) | Block::Document(_) | Block::Video(_))) => {
                         let detail = "assistant messages hold none: it stands in a user message behind";
                         self.note(Rule::MediaMoved, turn.stored, at, detail);
+                        let text = |text| Block::Text(Cow::Borrowed(text));
+                        let attachment = Attachment::of(&chunk.body);
+                        media.extend(attachment.map(|attachment| text(attachment.by_assistant())));
                         media.push(block);
-                        continue;
+                        match attachment {
+                            Some(attachment) => Ok(text(attachment.moved())),
+                            None => continue,
+                        }
                     }
                     Some(block) => Ok(block),
                     None => continue,

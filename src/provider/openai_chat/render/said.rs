@@ -102,6 +102,11 @@ impl<'a> Renderer<'a> {
             Ok(part) => {
                 let detail = format!("{} messages hold none: it stands in a user message behind", turn.role);
                 self.note(Rule::MediaMoved, turn.stored, at, detail);
+                if turn.role == Role::Assistant {
+                    let text = |text| Part::Text { text: Cow::Borrowed(text) };
+                    said.parts.push(text(attachment.moved()));
+                    said.media.push(text(attachment.by_assistant()));
+                }
                 said.media.push(part);
             }
         }

@@ -10,6 +10,7 @@ use crate::history::Rule;
 use crate::model::{Body, Chunk};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
 use crate::provider::openai_responses::read::said::is_part;
+use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;
 use crate::provider::prompt::own::told;
 use crate::provider::prompt::turns::{Call, Turn};
@@ -66,7 +67,7 @@ pub(crate) enum Reasoning<'a> {
 enum Said<'a> {
     Place(Place<'a>),
     /// It has to follow in a user message.
-    Media(Content<'a>),
+    Media(Attachment<'a>, Content<'a>),
 }
 
 /// A call, whose answer follows behind the message.
@@ -177,10 +178,11 @@ impl<'a> Renderer<'a> {
                 }
                 _ => match self.said(turn, at, chunk, given) {
                     Some(Said::Place(place)) => place,
-                    Some(Said::Media(part)) => {
+                    Some(Said::Media(attachment, part)) => {
                         self.note_moved(turn, at);
+                        media.push(Part::InputText { text: Cow::Borrowed(attachment.by_assistant()) }.into());
                         media.push(part);
-                        continue;
+                        Place::Part(Part::OutputText { text: Cow::Borrowed(attachment.moved()) }.into())
                     }
                     None => continue,
                 },
@@ -196,17 +198,17 @@ impl<'a> Renderer<'a> {
             Body::Text { text, .. } => ("text", text),
             Body::Refusal { text } => ("refusal", text),
             Body::Opaque { .. } => return self.opaque(turn, at, chunk).map(Said::Place),
-            Body::Image(_) | Body::Audio(_) | Body::File(_) => {
+            body => {
+                let Some(attachment) = Attachment::of(body) else {
+                    self.note_none(turn, at, chunk);
+                    return None;
+                };
                 return Some(match self.part(turn, at, chunk)? {
                     Content::Part(Part::InputText { text }) => {
                         Said::Place(Place::Part(Part::OutputText { text }.into()))
                     }
-                    part => Said::Media(part),
+                    part => Said::Media(attachment, part),
                 });
-            }
-            _ => {
-                self.note_none(turn, at, chunk);
-                return None;
             }
         };
         let place = match given {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::bytes::{DataUrl, IMAGE_TYPES, decode_base64, is_web_address, normalize_base64, sniff};
+use super::bytes::{DataUrl, IMAGE_TYPES, decode_base64, is_web_address, may_begin, normalize_base64, sniff};
 use crate::model::Image;
 
 /// Where an image is.
@@ -36,13 +36,17 @@ impl<'a> Picture<'a> {
         }
         let base64 = normalize_base64(data.payload).ok_or("its data is not base64")?;
         let shown = shown(&base64);
-        let label = [data.media_type, image.mime_type.as_deref().unwrap_or_default()];
-        let labelled = label.into_iter().find(|label| IMAGE_TYPES.contains(label));
-        let media_type = match (shown, labelled) {
-            (Some(shown), _) if IMAGE_TYPES.contains(&shown) => shown,
-            (Some(shown), _) => return Err(format!("it is {shown}; png, jpeg, gif and webp are taken")),
-            (None, Some(label)) => label,
-            (None, None) => return Err(format!("its type {:?} is not png, jpeg, gif or webp", data.media_type)),
+        let media_type = match shown {
+            Some(shown) if IMAGE_TYPES.contains(&shown) => shown,
+            Some(shown) => return Err(format!("it is {shown}; png, jpeg, gif and webp are taken")),
+            None => {
+                let labels = [data.media_type, image.mime_type.as_deref().unwrap_or_default()];
+                let bytes = decode_base64(&base64).unwrap_or_default();
+                let is_begun = |label: &&str| IMAGE_TYPES.contains(label) && may_begin(&bytes, label);
+                labels.into_iter().find(is_begun).ok_or_else(|| {
+                    format!("its bytes, labelled {:?}, are not those of a png, jpeg, gif or webp", data.media_type)
+                })?
+            }
         };
         let mended = match (media_type == data.media_type, matches!(base64, Cow::Borrowed(_))) {
             (true, true) => None,
@@ -100,6 +104,8 @@ mod tests {
             ("data:image/png;base64,/9j/4AAQ", Ok(("image/jpeg /9j/4AAQ", true))),
             ("data:image/jpg;base64,/9j/4AAQ", Ok(("image/jpeg /9j/4AAQ", true))),
             ("data:image/png;base64,JVBERi0x", Err(())),
+            // Bytes that are no image, whatever they are labelled.
+            ("data:image/png;base64,aGVsbG8gd29ybGQ=", Err(())),
             ("data:image/svg+xml,<svg/>", Err(())),
             ("data:image/png;base64,", Err(())),
             ("data:image/png;base64,%%%", Err(())),
