@@ -31,7 +31,9 @@ struct Id<'a> {
     open: Vec<Waiting<'a>>,
     /// Results that came before any call.
     early: Waiting<'a>,
-    /// The calls of the last message that has some, whose result states that there is none, in the order of the results.
+    /// The last message with calls.
+    last: usize,
+    /// Its calls whose result states that there is none, in the order of the results.
     unknown: VecDeque<Site>,
 }
 
@@ -52,7 +54,8 @@ impl Calls {
                     Body::ToolCall { id, name, .. } if stored.message.role == Role::Assistant => {
                         let known = ids.entry(id).or_default();
                         known.called = true;
-                        if known.unknown.front().is_some_and(|call| call.message != message) {
+                        if known.last != message {
+                            known.last = message;
                             known.unknown.clear();
                         }
                         match known.early.find(Some(name), messages, |result| used.contains(&result)) {
@@ -84,7 +87,8 @@ impl Calls {
                         match call {
                             Some(call) => {
                                 calls.answers.insert(call, site);
-                                if stored.state != MessageState::Synthetic && is_placeholder(content) {
+                                let may_change = call.message == known.last && stored.state != MessageState::Synthetic;
+                                if may_change && is_placeholder(content) {
                                     known.unknown.push_back(call);
                                 }
                             }

@@ -80,6 +80,9 @@ impl<'a> Renderer<'a> {
     pub(crate) fn assistant(&mut self, mut turn: Turn<'a>) -> Result<()> {
         let (mut slots, media) = self.slots(&mut turn);
         let whole = self.place_thinking(&turn, &mut slots);
+        if self.manner.calls_last {
+            self.put_calls_last(&turn, &mut slots);
+        }
         let keeps_ids = whole && self.take_ids(&slots);
         let item = |given: &Given<'_>| if keeps_ids { given.whole() } else { given.without_id() };
         let (mut content, mut asked) = (Vec::new(), Vec::new());
@@ -134,14 +137,26 @@ impl<'a> Renderer<'a> {
         Ok(())
     }
 
+    /// What stands behind a call is said before it.
+    fn put_calls_last(&mut self, turn: &Turn<'a>, slots: &mut [Slot<'a>]) {
+        let is_call = |slot: &Slot<'_>| matches!(slot.place, Place::Call { .. });
+        for slot in slots.iter().skip_while(|slot| !is_call(slot)).filter(|slot| !is_call(slot)) {
+            let detail = "it stands before the calls of its message: none may stand between them and their outputs";
+            self.note(Rule::Altered, turn.stored, slot.chunk, detail);
+        }
+        slots.sort_by_key(is_call);
+    }
+
     /// The chunks in their order; and media, which the model cannot have said.
     fn slots(&mut self, turn: &mut Turn<'a>) -> (Vec<Slot<'a>>, Vec<Content<'a>>) {
         let mut calls = std::mem::take(&mut turn.calls).into_iter().peekable();
-        let whose = turn.whose(&[PROVIDER], self.options.model.as_deref());
-        let is_providers = turn.is_by(&[PROVIDER], None);
+        let whose = turn.whose(self.manner.providers, self.options.model.as_deref());
+        let is_providers = turn.is_by(self.manner.providers, None);
         let (mut slots, mut media) = (Vec::new(), Vec::new());
         for (at, chunk) in turn.stored.message.chunks.iter().enumerate() {
-            let given = Given::of(chunk).filter(|_| is_providers);
+            let given = Given::of(chunk)
+                .filter(|_| is_providers)
+                .map(|given| given.taken_by(self.manner, self.options.model.as_deref()));
             let place = match &chunk.body {
                 Body::ToolCall { arguments, .. } => match calls.next_if(|call| call.chunk == at) {
                     Some(call) => {
@@ -161,7 +176,7 @@ impl<'a> Renderer<'a> {
                 Body::ToolResult { .. } => continue,
                 Body::Thinking { text, signature, redacted } => {
                     let opaque = signature.is_some() || redacted.is_some();
-                    let given = given.filter(|given| whose.is_own() && given.is_reasoning());
+                    let given = given.filter(|given| whose.is_own() && given.is_reasoning(text));
                     let came_here = given.is_some();
                     let item = given.map(Reasoning::Given).or_else(|| {
                         let encrypted_content = match (signature, redacted) {
@@ -241,7 +256,7 @@ impl<'a> Renderer<'a> {
     /// The provider's own item or part goes back as it came; another's tells what it tells in words.
     fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Place<'a>> {
         let Body::Opaque { provider, kind, json } = &chunk.body else { return None };
-        if provider == PROVIDER && turn.is_by(&[PROVIDER], None) {
+        if provider == PROVIDER && turn.is_by(self.manner.providers, None) {
             let given = Given::read(json);
             return match given.filter(|given| is_part(kind) && given.is_part_for("assistant")) {
                 Some(part) => Some(Place::Part(Content::Given(part.whole()))),

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::history::StoredMessage;
 use crate::history::{ReportLine, Rule};
 use crate::model::{Body, Chunk, Role};
-use crate::provider::openai_responses::manner::PROVIDER;
+use crate::provider::openai_responses::manner::{Manner, PROVIDER};
 use crate::provider::prompt::media::attachment::{Attachment, Piece, pieces};
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::turns::{FAILED_WITHOUT_OUTPUT, PUT_INTO_WORDS, Reply, Turn};
@@ -20,6 +20,7 @@ use crate::provider::prompt::turns::{FAILED_WITHOUT_OUTPUT, PUT_INTO_WORDS, Repl
 const OUTPUT: usize = 10_485_760;
 
 pub(super) struct Renderer<'a> {
+    pub(super) manner: &'static Manner,
     pub(super) options: &'a PromptOptions,
     pub(super) report: Vec<ReportLine>,
     pub(super) input: Vec<Entry<'a>>,
