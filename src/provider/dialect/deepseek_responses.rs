@@ -11,7 +11,7 @@ use crate::provider::openai_responses::manner::{Manner, NAME};
 use crate::provider::target::Dialect;
 
 pub(crate) const DIALECT: Dialect =
-    Dialect { name: "deepseek", wire: NAME, rules: RULES, parameters: &[], check, manner: &MANNER };
+    Dialect { name: "deepseek", about: "DeepSeek", wire: NAME, rules: RULES, parameters: &[], check, manner: &MANNER };
 
 /// Reasoning is plain text under `content`, with ids of any kind, and goes back so (recorded: pydantic-ai
 /// test_deepseek_responses\[function_tool\], test_deepseek_responses_replay_own_reasoning_history).

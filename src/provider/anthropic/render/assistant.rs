@@ -24,11 +24,13 @@ impl<'a> Renderer<'a> {
         let plan = self.plan(&turn, calls);
         let thinking = self.use_of_thinking(&turn, &plan);
         let (mut blocks, mut calls) = (Vec::new(), Vec::new());
-        let mut open = plan.open.into_iter().peekable();
-        for (at, step) in plan.steps.into_iter().enumerate() {
-            self.open.extend(open.next_if(|(asks, _)| *asks == at).map(|(_, open)| open));
+        for step in plan.steps {
             match step {
                 Step::Say(block) => blocks.push(block),
+                Step::Ask(block, asked) => {
+                    blocks.push(block);
+                    self.asked.push(asked);
+                }
                 Step::Think(thought) => blocks.extend(self.thought(thought, turn.stored, thinking)),
                 Step::Call(call) => {
                     blocks.push(self.call(&call, turn.stored));
@@ -97,8 +99,7 @@ impl<'a> Renderer<'a> {
                 plan.change();
                 // The caller's results end the turn: nothing goes on with what the provider had not ended.
                 if plan.answer() {
-                    self.open.clear();
-                    plan.open.clear();
+                    self.unanswered.clear();
                 }
             }
             Body::Thinking { .. } => plan.steps.extend(Thought::of(chunk, at).map(Step::Think)),

@@ -1,8 +1,7 @@
 //! What a message of the assistant is going to say, before any of it is said.
 
-use serde_json::Value;
-
-use super::request::{Block, Origin};
+use super::renderer::Asked;
+use super::request::Block;
 use super::thought::Thought;
 use crate::provider::prompt::turns::Call;
 
@@ -15,20 +14,12 @@ pub(crate) struct Plan<'a> {
     pub(crate) changed: Option<usize>,
     /// What only a user message may hold.
     pub(crate) media: Vec<Block<'a>>,
-    /// The calls that the provider ran itself whose results do not stand in the message, by the step that asks.
-    pub(crate) open: Vec<(usize, Open<'a>)>,
-}
-
-/// A call that the provider ran itself, and that has no result.
-pub(crate) struct Open<'a> {
-    pub(crate) id: String,
-    /// What stands for the result where none comes.
-    pub(crate) made: Option<Value>,
-    pub(crate) origin: Origin<'a>,
 }
 
 pub(crate) enum Step<'a> {
     Say(Block<'a>),
+    /// A call of a tool that the provider runs.
+    Ask(Block<'a>, Asked<'a>),
     Think(Thought<'a>),
     Call(Call<'a>),
     /// The results of the calls before this stand here: what follows was said after them.
