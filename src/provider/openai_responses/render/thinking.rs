@@ -84,7 +84,7 @@ impl<'a> Renderer<'a> {
             [before, behind] => matches!(before.place, Place::Thought(_)) && !has_id(behind),
             _ => false,
         };
-        if slots.windows(2).any(parted) {
+        if self.manner.openais_items && slots.windows(2).any(parted) {
             return false;
         }
         for slot in slots {
