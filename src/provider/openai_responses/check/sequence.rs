@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::item::item_type;
 use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::shape::is_filled;
 use crate::provider::openai_responses::rules::{OR_04, OR_05, OR_06, OR_07, OR_08, OR_09};
 use crate::provider::openai_responses::types::ITEMS;
 
@@ -78,7 +79,7 @@ fn check_reasoning(items: &[&Object], stored: bool, out: &mut Vec<Finding>) {
                 Some(next) if !is_by_model(next) => {
                     out.push(OR_08.at(place, "what follows the reasoning is not of the model").with_level(level));
                 }
-                Some(next) if text(next, "role").is_some() && text(next, "id").is_none_or(str::is_empty) => {
+                Some(next) if next.contains_key("role") && !next.get("id").is_some_and(is_filled) => {
                     let level = if stored { level } else { Level::Soft };
                     out.push(OR_08.at(place, "the message behind the reasoning has no id").with_level(level));
                 }
