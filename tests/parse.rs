@@ -6,7 +6,7 @@ mod common;
 
 use common::parsed::{VALUES, assert_repaired, parsed};
 use common::{cases, config, hostile, prompts, stored};
-use conversation_store::model::{Body, Chunk, Json, Message, Role};
+use conversation_store::model::{Body, Chunk, Json, Message, Native, Role};
 use conversation_store::provider::{Parsed, PromptOptions, Target, Thinking, parse, repair};
 use conversation_store::{Conversation, Rule, StoredMessage};
 use proptest::test_runner::{TestError, TestRunner};
@@ -61,6 +61,32 @@ fn thinking_in_a_message_behind_the_providers_tools_parses_to_itself() {
         Message::assistant([Chunk::from(thinking), Chunk::text("So it is.")]),
     ];
     assert_parses_to_itself(&stored::log(log));
+}
+
+/// Behind the caller's result stood a call that the provider runs: that it has no result was forgotten where the caller's
+/// was told, and no result was made for it.
+#[test]
+fn a_call_of_the_providers_behind_the_callers_result_is_ended() {
+    let native = |json: &str| Some(Native { wire: "anthropic".to_owned(), json: Json::new(json).unwrap() });
+    let own = |json: &str| {
+        let (provider, kind) = ("anthropic".to_owned(), "block".to_owned());
+        Chunk::from(Body::Opaque { provider, kind, json: Json::new(json).unwrap() })
+    };
+    let (id, name, arguments) = ("call_0".to_owned(), "web_search".to_owned(), "{}".to_owned());
+    let call = Body::ToolCall { id, name, arguments, signature: None, server: true };
+    // Its id is none of the provider's: it is told as the caller's.
+    let block = r#"{"type":"server_tool_use","id":"call_0","name":"web_search","input":{}}"#;
+    let asked = Chunk { native: native(block), ..Chunk::from(call) };
+    let found = Chunk { native: native(block), ..Chunk::tool_result("call_0", "found") };
+    let open = r#"{"type":"server_tool_use","id":"srvtoolu_1","name":"code_execution","input":{}}"#;
+    let ended = r#"{"type":"code_execution_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"code_execution_tool_result_error","error_code":"unavailable"}}"#;
+    for chunks in [
+        vec![asked.clone(), found.clone(), own(open)],
+        vec![own(open), asked.clone(), found.clone(), own(ended)],
+        vec![own(open), asked, own(ended), found],
+    ] {
+        assert_parses_to_itself(&stored::log([Message::assistant(chunks), Message::user("And?")]));
+    }
 }
 
 #[test]

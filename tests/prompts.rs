@@ -47,8 +47,9 @@ fn options() -> Vec<PromptOptions> {
     let flattened = PromptOptions::new().with_finished_tools(FinishedTools::Flatten).with_tools(tools);
     let dropped = PromptOptions::new().with_finished_tools(FinishedTools::Drop).with_thinking(Thinking::Tagged);
     let empty = PromptOptions::new().with_no_content(NoContent::Empty).with_images(Images::Omit);
+    let shortened = PromptOptions::new().with_max_result_bytes(4);
     let thinking = thinking.map(|thinking| PromptOptions::new().with_thinking(thinking));
-    thinking.into_iter().chain([prefill, flattened, dropped, empty]).collect()
+    thinking.into_iter().chain([prefill, flattened, dropped, empty, shortened]).collect()
 }
 
 #[test]

@@ -192,6 +192,41 @@ fn a_result_that_comes_later_is_found() {
     assert!(conversation.report().iter().all(|line| line.rule == Rule::ResultMoved));
 }
 
+/// What says of itself that there is no result was told in place of the real one, which came later.
+#[test]
+fn a_real_result_beats_what_stands_for_one() {
+    let unknown = "Interrupted: no result was recorded. The outcome is unknown; the tool may have taken effect.";
+    let others =
+        "[openclaw] missing tool result in session history; inserted synthetic error result for transcript repair.";
+    for placeholder in [unknown, others] {
+        let conversation = load(&[
+            Message::user("a"),
+            Message::assistant([call("1"), call("2")]),
+            Message::tool("1", placeholder),
+            Message::tool("2", placeholder),
+            Message::user("b"),
+            Message::assistant([Chunk::text("c")]),
+            Message::tool("1", "x"),
+            Message::tool("1", "y"),
+        ]);
+        let complete = MessageState::Complete;
+        assert_eq!(results(&conversation), [("1", "x", complete), ("2", placeholder, complete)]);
+        let removed = conversation.report().iter().filter(|line| line.rule == Rule::DuplicateResultRemoved);
+        assert_eq!(removed.map(|line| line.message_index).collect::<Vec<_>>(), [Some(2), Some(7)]);
+    }
+    // The id is used anew: what answers that call does not answer the older one.
+    let conversation = load(&[
+        Message::user("a"),
+        Message::assistant([call("1")]),
+        Message::tool("1", unknown),
+        Message::assistant([call("1")]),
+        Message::tool("1", "x"),
+        Message::tool("1", "y"),
+    ]);
+    let complete = MessageState::Complete;
+    assert_eq!(results(&conversation), [("1", unknown, complete), ("1", "x", complete)]);
+}
+
 /// A repair took a pending call for damage.
 #[test]
 fn a_pending_call_is_no_damage() {

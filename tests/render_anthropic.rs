@@ -153,6 +153,7 @@ fn results_stay_together_and_come_first() {
             "user",
             "  \"shots\"",
             "assistant",
+            "  \"[image: it stands in the next user message]\"",
             "  calls a shot {}",
             "  calls b shot {}",
             "user",
@@ -160,10 +161,24 @@ fn results_stay_together_and_come_first() {
             "  result b: image https://x.test/b.png",
             "  \"Output of the tool call a:\"",
             "  image image/png",
+            "  \"Image by the assistant:\"",
             "  image image/png",
             "  \"and now?\"",
         ]
     );
+}
+
+/// Models answer with a blank text before they think (recorded: pydantic-ai
+/// test_anthropic_opus_46_features\[adaptive-thinking\]). It is left out, and the thinking stays.
+#[test]
+fn a_blank_text_does_not_take_thinking_with_it() {
+    let chunks = [Chunk::text("\n\n"), signed("hm", "c2ln"), Chunk::text("So.")];
+    let answer = made_by(Message::assistant(chunks), "anthropic", "claude-opus-4-6");
+    let log = common::stored::log([Message::user("go"), answer, Message::user("and?")]);
+    let prompt = prompts::prompt(Target::ANTHROPIC, &log, &PromptOptions::new()).unwrap();
+    let thinking = r#"{"type":"thinking","thinking":"hm","signature":"c2ln"}"#;
+    assert!(prompt.request.get().contains(thinking), "{}", prompt.request);
+    assert_eq!(prompt.report.iter().map(|line| line.rule).collect::<Vec<_>>(), [Rule::LeftOut]);
 }
 
 #[test]

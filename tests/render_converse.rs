@@ -92,4 +92,12 @@ fn reasoning_goes_back_to_who_takes_it() {
     let models = [None, Some("us.deepseek.r1-v1:0"), Some("us.anthropic.claude-sonnet-4-6")];
     assert_eq!(models.map(|model| goes(&unsigned, model)), [false, true, false]);
     assert_eq!(models.map(|model| goes(&signed, model)), [true; 3]);
+    // Of whom it is is one rule of all wires: what is not stated counts as the target's own, and the report states that.
+    let [asked, mut answer, last] = signed;
+    answer.metadata.provider = None;
+    let (request, report) = prompt(&[asked.clone(), answer.clone(), last.clone()], None);
+    assert!(request["messages"][1]["content"][0].get("reasoningContent").is_some());
+    assert_eq!(report, [Rule::OriginAssumed]);
+    answer.metadata.provider = Some("anthropic".to_owned());
+    assert_eq!(prompt(&[asked, answer, last], None).1, [Rule::ThinkingLeftOut]);
 }

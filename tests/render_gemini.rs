@@ -369,7 +369,13 @@ fn a_picture_of_the_model_stays_with_its_signature_only() {
     assert_eq!(shape[1], "model [so:] [inline image/png (signature c2ln)]");
     assert_eq!(report, [Rule::BridgeAdded]);
     let (shape, report) = rendered(&messages(picture));
-    assert_eq!(shape[1..], ["model [so:]", "user [inline image/png]"]);
+    assert_eq!(
+        shape[1..],
+        [
+            "model [so:] [[image: it stands in the next user message]]",
+            "user [Image by the assistant:] [inline image/png]"
+        ]
+    );
     assert_eq!(report, [Rule::MediaMoved]);
 }
 

@@ -5,7 +5,7 @@
 mod common;
 
 use common::chat::rendered;
-use common::prompts;
+use common::{prompts, stored};
 use conversation_store::model::{Body, Chunk, Image, Json, Message, Output, PartBody, Role};
 use conversation_store::provider::{
     FinishedTools, Images, NoContent, PromptOptions, Target, Thinking, Tool, check, render,
@@ -64,6 +64,109 @@ fn images_are_left_out_on_request() {
         let sites: Vec<_> = left_out.map(|line| (line.message_index, line.chunk_index)).collect();
         assert_eq!(sites, [(Some(0), Some(1)), (Some(1), Some(0)), (Some(2), Some(0))], "{target}");
     }
+}
+
+/// An assistant's picture: where only the user may have one, both state whose it is.
+#[test]
+fn pictures_by_the_assistant_are_told_as_its_own() {
+    let image = Image { url: "data:image/png;base64,iVBORw0KGgo=".to_owned(), mime_type: None };
+    let messages = [Message::user("draw"), Message::assistant([Body::Image(image).into()]), Message::user("and?")];
+    for target in prompts::targets() {
+        let prompt = prompts::prompt(target, &stored::log(messages.clone()), &PromptOptions::new()).unwrap();
+        prompts::assert_accepted(target, &prompt);
+        let request = prompt.request.get();
+        if !request.contains("iVBORw0KGgo") {
+            assert!(request.contains("[image left out: "), "{target} {request}");
+            continue;
+        }
+        let places = ["draw", "assistant", "[image: it stands", "Image by the assistant:", "iVBORw0KGgo", "and?"];
+        let places = places.map(|text| {
+            text.replace(
+                "assistant",
+                if target.wire().name == "gemini" && text.len() < 10 { "model" } else { "assistant" },
+            )
+        });
+        let found: Vec<_> = places.iter().map(|text| request.find(text.as_str())).collect();
+        assert!(found.iter().all(Option::is_some) && found.is_sorted(), "{target} {found:?} {request}");
+    }
+}
+
+/// One image cannot be read: it alone is words.
+#[test]
+fn bytes_that_are_no_image_are_words_and_the_other_images_stay() {
+    let image = |data: &str| {
+        let image = Image { url: format!("data:image/png;base64,{data}"), mime_type: None };
+        Chunk::from(Body::Image(image))
+    };
+    let messages =
+        [Message::new(Role::User, [image("iVBORw0KGgo="), image("aGVsbG8gd29ybGQ="), image("iVBORw0KGgoA")])];
+    for target in prompts::targets() {
+        let prompt = prompts::prompt(target, &stored::log(messages.clone()), &PromptOptions::new()).unwrap();
+        let request = prompt.request.get();
+        let all = request.matches("image left out").count();
+        if request.contains("iVBORw0KGgo=") {
+            assert!(all == 1 && request.contains("iVBORw0KGgoA"), "{target} {request}");
+        } else {
+            assert_eq!(all, 3, "{target} {request}");
+        }
+        assert!(!request.contains("aGVsbG8gd29ybGQ="), "{target} {request}");
+        assert!(prompt.report.iter().any(|line| (line.rule, line.chunk_index) == (Rule::LeftOut, Some(1))));
+    }
+}
+
+#[test]
+fn long_results_are_shortened() {
+    let options = PromptOptions::new().with_max_result_bytes(5);
+    let messages = [
+        Message::user("look"),
+        Message::assistant([Chunk::tool_call("1", "list", "{}"), Chunk::tool_call("2", "list", "{}")]),
+        Message::new(Role::Tool, [Chunk::tool_result("1", "a.png b.png"), Chunk::tool_result("2", "a.png")]),
+    ];
+    for target in prompts::targets() {
+        let prompt = prompts::prompt(target, &stored::log(messages.clone()), &options).unwrap();
+        prompts::assert_accepted(target, &prompt);
+        let request = prompt.request.get();
+        assert!(request.contains(r"a.png\n[6 more bytes left out]"), "{target} {request}");
+        assert!(!request.contains("b.png"), "{target} {request}");
+        let lines: Vec<_> = prompt.report.iter().filter(|line| line.rule == Rule::Altered).collect();
+        assert!(
+            matches!(lines[..], [line] if (line.message_index, line.chunk_index) == (Some(2), Some(0))),
+            "{lines:?}"
+        );
+    }
+}
+
+/// Of the last two turns at least, in steps of two, on each wire that takes thinking back.
+#[test]
+fn thinking_is_sent_of_the_last_turns() {
+    let turn = |turn: usize| {
+        let thinking = Body::Thinking { text: format!("thought {turn}"), signature: None, redacted: None };
+        let call = Chunk::tool_call(format!("call_{turn}"), "list", "{}");
+        [
+            Message::user(format!("ask {turn}")),
+            Message::assistant([thinking.into(), call]),
+            Message::tool(format!("call_{turn}"), "x"),
+            Message::assistant([Chunk::text(format!("answer {turn}"))]),
+        ]
+    };
+    let sent = |turns: usize, options: &PromptOptions| {
+        let target: Target = "openai-chat/deepseek".parse().unwrap();
+        let log: Vec<Message> = (0..turns).flat_map(turn).collect();
+        let prompt = prompts::prompt(target, &stored::log(log), options).unwrap();
+        prompts::assert_accepted(target, &prompt);
+        let lines = prompt.report.iter().filter(|line| line.rule == Rule::ThinkingLeftOut).count();
+        let sent: Vec<usize> =
+            (0..turns).filter(|turn| prompt.request.get().contains(&format!("thought {turn}\""))).collect();
+        assert_eq!(sent.len() + lines, turns, "{:?}", prompt.report);
+        sent
+    };
+    let two = PromptOptions::new().with_thinking_turns(2);
+    let table: [&[usize]; 7] = [&[], &[0], &[0, 1], &[0, 1, 2], &[2, 3], &[2, 3, 4], &[4, 5]];
+    for (turns, wanted) in table.iter().enumerate().skip(1) {
+        assert_eq!(sent(turns, &two), *wanted, "{turns}");
+    }
+    assert_eq!(sent(3, &PromptOptions::new().with_thinking_turns(0)), [0; 0]);
+    assert_eq!(sent(3, &PromptOptions::new().with_thinking_turns(1)), [2]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod common;
 
 use common::reported;
 use conversation_store::model::{Audio, Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
-use conversation_store::provider::{PromptOptions, Target, Thinking, render};
+use conversation_store::provider::{PromptOptions, Target, Thinking, decode, render};
 use conversation_store::{Error, Rule, Store};
 use serde_json::Value;
 
@@ -268,13 +268,46 @@ fn attachments_stand_where_the_wire_has_a_place() {
     let wanted = [
         "user [input_file] [input_file] [in: hi]",
         "call call_1 run {}",
+        "assistant [out: [image: it stands in the next user message]]",
         "output call_1: [in: see] [image https://x.test/a.png]",
-        "user [image https://x.test/a.png]",
+        "user [in: Image by the assistant:] [image https://x.test/a.png]",
     ];
     assert_eq!(shape(&request), wanted);
     let files = r#"{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0="},{"type":"input_file","file_url":"https://x.test/a.pdf"}"#;
     assert!(request.contains(files), "{request}");
     assert_eq!(report, [Rule::Altered, Rule::MediaMoved]);
+}
+
+/// DeepSeek's reasoning is plain text, and goes back to it as it came; OpenAI takes none of it. What stands behind a call is
+/// said before the calls.
+#[test]
+fn reasoning_that_is_not_encrypted_goes_back_to_who_takes_it() {
+    let answer = r#"{"object":"response","model":"deepseek-v4-flash","status":"completed","output":[
+        {"content":[{"text":"hm","type":"reasoning_text"}],"id":"84cf774d","summary":[],"type":"reasoning"},
+        {"arguments":"{}","call_id":"call-a","name":"f","type":"function_call"},
+        {"content":[{"text":"so","type":"output_text"}],"role":"assistant","type":"message"},
+        {"arguments":"{}","call_id":"call-b","name":"f","type":"function_call"}]}"#;
+    let reasoning =
+        r#"{"content":[{"text":"hm","type":"reasoning_text"}],"id":"84cf774d","summary":[],"type":"reasoning"}"#;
+    let deepseek = Target::OPENAI_RESPONSES.with_dialect("deepseek").unwrap();
+    let message = decode(deepseek, answer.as_bytes()).unwrap();
+    assert_eq!(message.metadata.provider.as_deref(), Some("deepseek"));
+    let log =
+        common::stored::log([Message::user("go"), message, Message::tool("call-a", "1"), Message::tool("call-b", "2")]);
+    let prompt = |target, model: &str| {
+        let options = PromptOptions::new().with_model(model);
+        let prompt = common::prompts::prompt(target, &log, &options).unwrap();
+        common::prompts::assert_accepted(target, &prompt);
+        (prompt.request.get().to_owned(), prompt.report.iter().map(|line| line.rule).collect::<Vec<_>>())
+    };
+    let (request, report) = prompt(deepseek, "deepseek-v4-flash");
+    assert!(request.contains(reasoning), "{request}");
+    let kinds = ["reasoning", "output_text", "call-a", "call-b", "\"1\"", "\"2\""].map(|text| request.find(text));
+    assert!(kinds.iter().all(Option::is_some) && kinds.is_sorted(), "{request}");
+    assert_eq!(report, [Rule::Altered]);
+    let (request, report) = prompt(Target::OPENAI_RESPONSES, "gpt-5");
+    assert!(!request.contains("reasoning"), "{request}");
+    assert_eq!(report, [Rule::ThinkingLeftOut]);
 }
 
 #[test]

@@ -28,6 +28,9 @@ fn options() -> Vec<PromptOptions> {
         options().with_max_tokens(2000).with_last_messages(9).with_last_turns(3),
         options().with_max_tokens(300).with_finished_tools(FinishedTools::Drop),
         options().with_last_messages(6).with_finished_tools(FinishedTools::Flatten),
+        options().with_thinking_turns(1),
+        options().with_thinking_turns(3).with_last_turns(8),
+        options().with_thinking_turns(0).with_max_result_bytes(3),
     ]
 }
 

@@ -57,6 +57,12 @@ pub(super) struct Rendering {
     /// What becomes of thinking: the target's own form, text in `<think>` tags, or nothing
     #[arg(long, default_value = "native", value_parser = thinking())]
     thinking: Thinking,
+    /// Thinking of the last turns of the user only: of N at least, older thinking leaves in steps of N turns; 0 for none
+    #[arg(long, value_name = "N")]
+    thinking_turns: Option<u64>,
+    /// At most so many bytes of text in a tool's result: of a longer one the beginning, and a line that states the rest
+    #[arg(long, value_name = "N")]
+    max_result_bytes: Option<u64>,
     /// What becomes of images: sent where the target takes them, or words in their place, for models that refuse them
     #[arg(long, default_value = "send", value_parser = images())]
     images: Images,
@@ -159,6 +165,7 @@ impl Rendering {
         let mut options = PromptOptions::new().with_thinking(self.thinking).with_finished_tools(self.finished_tools);
         (options.images, options.no_content) = (self.images, self.no_content);
         (options.last_messages, options.last_turns) = (self.last, self.last_turns);
+        (options.thinking_turns, options.max_result_bytes) = (self.thinking_turns, self.max_result_bytes);
         options.max_tokens = self.window_tokens;
         if let Some(model) = &self.model {
             options = options.with_model(model);

@@ -36,8 +36,8 @@ pub use check::judge::check;
 pub use check::not_json::NotJson;
 pub use check::rule::ProtocolRule;
 pub use dialect::{
-    azure, bedrock, cerebras, compatible, databricks, deepseek, gemini3, groq, mistral, moonshot, ollama, openrouter,
-    vertex, vllm, xai,
+    azure, azure_responses, bedrock, cerebras, compatible, databricks, deepseek, deepseek_responses, gemini3, groq,
+    mistral, moonshot, ollama, openrouter, vertex, vllm, xai,
 };
 pub use names::UnknownTarget;
 pub use prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
@@ -68,6 +68,8 @@ pub static DIALECTS: &[Dialect] = &[
     ollama::DIALECT,
     cerebras::DIALECT,
     compatible::DIALECT,
+    deepseek_responses::DIALECT,
+    azure_responses::DIALECT,
     bedrock::DIALECT,
     vertex::DIALECT,
     gemini3::DIALECT,

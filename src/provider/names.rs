@@ -40,7 +40,9 @@ impl Target {
     /// [`UnknownTarget`] if there is no such dialect, or if it belongs to another wire.
     pub fn with_dialect(self, name: &str) -> Result<Self, UnknownTarget> {
         let wire = self.wire().name;
-        match DIALECTS.iter().find(|dialect| dialect.name == name) {
+        let mut named = DIALECTS.iter().filter(|dialect| dialect.name == name);
+        let elsewhere = named.clone().next();
+        match named.find(|dialect| dialect.wire == wire).or(elsewhere) {
             None => Err(UnknownTarget::Dialect { name: name.to_owned(), wire }),
             Some(dialect) if dialect.wire != wire => {
                 Err(UnknownTarget::OtherWire { dialect: dialect.name, its_wire: dialect.wire, wire })

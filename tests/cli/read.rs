@@ -109,6 +109,8 @@ fn prompt_takes_targets_dialects_and_thinking() {
     let (plain, report) = prompt(&["--for", "openai-chat"]);
     assert!(!plain.contains("hm") && report.contains("(thinking_left_out)"));
     assert!(prompt(&["--for", "openai-chat", "--thinking", "tagged"]).0.contains("<think>"));
+    let none = prompt(&["--for", "openai-chat", "--thinking", "tagged", "--thinking-turns", "0"]);
+    assert!(!none.0.contains("<think>") && none.1.contains("(thinking_left_out)"));
     let deepseek = prompt(&["--for", "openai-chat/deepseek", "--model", "m"]);
     assert!(deepseek.0.contains(r#""content":"Hi!""#), "{}", deepseek.0);
     let (lines, nothing) = prompt(&["--for", "openai-chat", "--report"]);
@@ -126,6 +128,7 @@ fn prompt_declares_tools_and_tells_finished_rounds_as_it_is_told() {
     let prompt = |args: &[&str]| place.run(&[&["prompt", "c", "--for", "openai-chat"], args].concat()).stdout;
     assert!(prompt(&["--finished-tools", "flatten"]).contains("The tool ls was called with {} and gave:"));
     assert!(!prompt(&["--finished-tools", "drop"]).contains("a.txt"));
+    assert!(prompt(&["--max-result-bytes", "1"]).contains("a\\n[4 more bytes left out]"));
     let plain = r#"[{"name": "ls", "input_schema": {"type": "object"}}]"#;
     let wrapped = r#"[{"type": "function", "function": {"name": "ls", "parameters": {"type": "object"}}}]"#;
     for tools in [plain, wrapped] {

@@ -128,6 +128,14 @@ fn over_limit(prompt: &Prompt) -> usize {
     prompt.report.iter().filter(is_over).count()
 }
 
+/// The last thinking that was left out because its turn is older than those whose thinking is sent.
+fn forgotten(prompt: &Prompt) -> Option<(Option<u64>, Option<u32>)> {
+    let is_older = |line: &&ReportLine| {
+        line.rule == Rule::ThinkingLeftOut && line.why.as_deref().is_some_and(|why| why.contains("of an older turn"))
+    };
+    prompt.report.iter().filter(is_older).map(|line| (line.message_index, line.chunk_index)).max()
+}
+
 /// The index of the last message that a summary tells.
 pub(crate) fn summarized(prompt: &Prompt) -> Option<u64> {
     let lines = prompt.report.iter().filter(|line| line.chunk_index.is_none());
@@ -197,7 +205,8 @@ pub(crate) fn assert_prefixes(id: &str, target: Target, messages: &[StoredMessag
             assert!(limits.iter().any(Option::is_some), "{id} {target} at {at}: nothing to send");
             continue;
         };
-        if window(&first) == window(&second) && over_limit(&first) == over_limit(&second) {
+        let steps = |prompt: &Prompt| (window(prompt), over_limit(prompt), forgotten(prompt));
+        if steps(&first) == steps(&second) {
             let (prefix, list) = (prefix(&first), list(&second));
             assert!(list.starts_with(&prefix), "{id} {target} at {at} {options:?}:\n{prefix}\n{list}");
         }

@@ -214,7 +214,7 @@ fn what_is_verified_goes_back_as_it_came() {
     }
     assert_eq!(
         by_wire.keys().copied().collect::<Vec<_>>(),
-        ["anthropic", "bedrock-converse", "gemini", "openai-responses"]
+        ["anthropic", "bedrock-converse", "gemini", "openai-chat", "openai-responses"]
     );
 }
 

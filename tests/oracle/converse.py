@@ -66,7 +66,7 @@ def misfits(c, value, kind, place):
             misfits(c, value[name], of, f"{place}.{name}")
     for name in value:
         if name not in kind:
-            c.add("BC-25", f"{place}.{name}", "not in the type")
+            c.add("BC-25", f"{place}.{name}", "not in the type", "unknown")
 
 
 class Request:
@@ -116,13 +116,13 @@ class Request:
             return c.add("BC-24", place, "not an object")
         kinds = sorted(name for name in KINDS if name in block)
         if not kinds:
-            return c.add("BC-25", place, f"unknown block {sorted(block)}")
+            return c.add("BC-25", place, f"unknown block {sorted(block)}", "unknown")
         if len(kinds) > 1:
             return c.add("BC-24", place, f"several kinds of content: {kinds}")
         kind, value = kinds[0], block[kinds[0]]
         for name in block:
             if name != kind:
-                c.add("BC-25", f"{place}.{name}", "not in the type")
+                c.add("BC-25", f"{place}.{name}", "not in the type", "unknown")
         place = f"{place}.{kind}"
         misfits(c, value, KINDS[kind], place)
         hosted = kind == "toolResult" and isinstance(value, dict) and value.get("type") is not None
@@ -241,7 +241,7 @@ def check(c, req, check_surrogates):
         return c.add("BC-01", "", "request is not an object")
     for name in req:
         if name not in PARAMETERS:
-            c.add("BC-02", name, "not a parameter")
+            c.add("BC-02", name, "not a parameter", "unknown")
     check_surrogates(c, req, "BC-20")
     r, system = Request(c, req.get("modelId")), req.get("system")
     if isinstance(system, list):

@@ -1,5 +1,5 @@
 """Requests of Bedrock Converse, good and bad, for test_oracle.py and export.py: as its CASES."""
-H, S, BC = "hard", "soft", "bedrock_converse"
+H, S, N, BC = "hard", "soft", "unknown", "bedrock_converse"
 PNG = "iVBORw0KGgo="
 
 
@@ -35,7 +35,7 @@ _CASES = [
     ("sound", [u({"audio": {"format": "mp3", "source": {"bytes": "SUQz"}}}, t())], []),
     ("no messages", [], [("BC-01", H)]),
     ("no object", "a", [("BC-01", H)]),
-    ("parameter", {"messages": [u()], "model": "m"}, [("BC-02", S)]),
+    ("parameter", {"messages": [u()], "model": "m"}, [("BC-02", N)]),
     ("role tool", [u(), {"role": "tool", "content": [t()]}], [("BC-03", H)]),
     ("role system", [u(), {"role": "system", "content": [t()]}], [("BC-03", S)]),
     ("no role", [{"content": [t()]}], [("BC-03", H)]),
@@ -76,8 +76,8 @@ _CASES = [
     ("system string", {"system": "s", "messages": [u()]}, [("BC-24", H)]),
     ("no input", [u(), a({"toolUse": {"toolUseId": "c1", "name": "f"}}), u(res())], [("BC-24", H)]),
     ("blank description", {"messages": [u()], "toolConfig": {"tools": [{"toolSpec": {"name": "f", "description": ""}}]}}, [("BC-24", H)]),
-    ("unknown block", [u({"hologram": {}}, t())], [("BC-25", S)]),
-    ("unknown field", [u({"text": "a", "type": "text"})], [("BC-25", S)]),
+    ("unknown block", [u({"hologram": {}}, t())], [("BC-25", N)]),
+    ("unknown field", [u({"text": "a", "type": "text"})], [("BC-25", N)]),
     ("bytes", [u(img(source={"bytes": "%%%"}))], [("BC-26", H)]),
     ("image format", [u(img(format="tiff"))], [("BC-26", H)]),
     ("late in the message", [u(), a(call()), u(t(), res())], [("BC-27", S)]),

@@ -31,7 +31,7 @@ WIRES = {
          "full body"},
     ),
     "openai_responses": (
-        [],
+        ["deepseek", "azure"],
         {"easy messages", "parallel pairs", "reasoning+call", "reasoning+message", "image", "output with image",
          "custom pair", "reasoning without id, encrypted", "output continues a stored response"},
     ),

@@ -6,6 +6,7 @@
 mod empty_messages;
 mod error_chunks;
 mod pairing;
+mod placeholder;
 mod placement;
 mod site;
 mod steps;
@@ -16,7 +17,8 @@ use super::report::ReportLine;
 
 pub(crate) use empty_messages::is_content;
 pub(crate) use pairing::Calls;
-pub(crate) use placement::{NOT_RUN, OUTCOME_UNKNOWN, first_pending, is_cut_off};
+pub(crate) use placeholder::{NOT_RUN, OUTCOME_UNKNOWN};
+pub(crate) use placement::{first_pending, is_cut_off};
 pub(crate) use site::Site;
 pub(crate) use steps::parted;
 

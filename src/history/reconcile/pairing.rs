@@ -4,9 +4,10 @@
 //! across turns, and a global map from id to result would mix the turns up. Its cost is linear in the number of calls and
 //! results, also where all of them have one id.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::super::group::{MessageState, StoredMessage};
+use super::placeholder::is_placeholder;
 use super::site::Site;
 use super::waiting::Waiting;
 use crate::model::{Body, Role};
@@ -15,7 +16,7 @@ use crate::model::{Body, Role};
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     answers: HashMap<Site, Site>,
-    /// Results for calls that were answered before.
+    /// Results for calls that have another: a later one, or one that states that there is none where another came.
     pub(crate) duplicates: Vec<Site>,
     /// Results without a call.
     pub(crate) orphans: Vec<Site>,
@@ -30,6 +31,10 @@ struct Id<'a> {
     open: Vec<Waiting<'a>>,
     /// Results that came before any call.
     early: Waiting<'a>,
+    /// The last message with calls.
+    last: usize,
+    /// Its calls whose result states that there is none, in the order of the results.
+    unknown: VecDeque<Site>,
 }
 
 /// Calls by what a made answer knows of them: their id, the index of their message, and theirs in it.
@@ -49,6 +54,10 @@ impl Calls {
                     Body::ToolCall { id, name, .. } if stored.message.role == Role::Assistant => {
                         let known = ids.entry(id).or_default();
                         known.called = true;
+                        if known.last != message {
+                            known.last = message;
+                            known.unknown.clear();
+                        }
                         match known.early.find(Some(name), messages, |result| used.contains(&result)) {
                             Some(result) => {
                                 used.insert(result);
@@ -76,8 +85,18 @@ impl Calls {
                             _ => known.answered(message, name.as_deref(), messages, is_answered),
                         };
                         match call {
-                            Some(call) => _ = calls.answers.insert(call, site),
-                            None if known.called => calls.duplicates.push(site),
+                            Some(call) => {
+                                calls.answers.insert(call, site);
+                                let may_change = call.message == known.last && stored.state != MessageState::Synthetic;
+                                if may_change && is_placeholder(content) {
+                                    known.unknown.push_back(call);
+                                }
+                            }
+                            None if known.called => {
+                                let unknown = if is_placeholder(content) { None } else { known.unknown.pop_front() };
+                                let before = unknown.and_then(|call| calls.answers.insert(call, site));
+                                calls.duplicates.push(before.unwrap_or(site));
+                            }
                             None => known.early.push(site, messages),
                         }
                     }
@@ -88,6 +107,7 @@ impl Calls {
         let early = ids.into_values().flat_map(|id| id.early.into_sites());
         calls.orphans = early.filter(|result| !used.contains(result)).collect();
         calls.orphans.sort_unstable();
+        calls.duplicates.sort_unstable();
         calls
     }
 

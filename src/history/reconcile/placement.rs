@@ -6,15 +6,9 @@ use super::super::group::{MessageState, StoredMessage};
 use super::super::report::{Fact, ReportLine, Rule};
 use super::empty_messages::is_content;
 use super::pairing::Calls;
+use super::placeholder::{NOT_RUN, OUTCOME_UNKNOWN};
 use super::site::Site;
 use crate::model::{Body, Chunk, Message, Output, Role};
-
-/// What a call without a result is answered. The same whether it is still pending or not: prompts that were sent stay
-/// prefixes of later ones.
-pub(crate) const OUTCOME_UNKNOWN: &str =
-    "Interrupted: no result was recorded. The outcome is unknown; the tool may have taken effect.";
-/// What a call that was cut off is answered.
-pub(crate) const NOT_RUN: &str = "Not run: the call was cut off before its arguments were complete.";
 
 /// Pairs results with calls, and puts each result after its call.
 pub(super) fn place_results(mut messages: Vec<StoredMessage>, report: &mut Vec<ReportLine>) -> Vec<StoredMessage> {

@@ -21,6 +21,12 @@ pub(crate) enum Fact<'a> {
     ResultMoved,
     ResultRepeated,
     ResultUnpaired,
+    ResultShortened {
+        bytes: usize,
+        most: usize,
+    },
+    /// What came between calls and their outputs comes before the calls.
+    OutputsJoined,
     /// No result is stored: this one was made. The rule tells why.
     ResultMade {
         rule: Rule,
@@ -262,6 +268,8 @@ impl Fact<'_> {
             | Self::FailureWorded { .. }
             | Self::OutputWorded { .. }
             | Self::PartAsJson { .. }
+            | Self::ResultShortened { .. }
+            | Self::OutputsJoined
             | Self::Rebuilt { .. }
             | Self::ToldAsText { .. }
             | Self::IdRemoved { .. }
@@ -314,6 +322,7 @@ impl Fact<'_> {
             | Self::DeclarationRenamed { .. }
             | Self::ErrorFlagRemoved
             | Self::PartAsJson { .. }
+            | Self::ResultShortened { .. }
             | Self::RoundAsText
             | Self::Rebuilt { .. }
             | Self::ToldAsText { .. }
@@ -334,7 +343,7 @@ impl Fact<'_> {
             | Self::RoleTaken { .. }
             | Self::FieldRebuilt { .. }
             | Self::ItemsRebuilt { .. } => Severity::Changed,
-            Self::ResultMoved | Self::MediaMoved(_) => Severity::Moved,
+            Self::ResultMoved | Self::OutputsJoined | Self::MediaMoved(_) => Severity::Moved,
             Self::ResultMade { .. }
             | Self::ItemAnswered { .. }
             | Self::CallClosed

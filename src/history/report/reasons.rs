@@ -65,6 +65,8 @@ pub(crate) enum Thought {
     Unsigned,
     NotForModel,
     OutOfPlace,
+    /// Of a turn before those whose thinking was asked for.
+    OlderTurn,
     NothingFollows,
     NoPlace,
     /// It is encrypted, and has no words.
@@ -150,6 +152,8 @@ pub(crate) enum Unfit {
     /// How its type is called, and what it is not.
     Type(String, &'static str),
     TypeUnknown,
+    /// Its bytes are those of no image that is taken; how it is labelled.
+    NoImage(String),
     /// Bytes as base64, and how many are taken.
     Long(usize, usize),
     /// Pixels of its longer side, and how many are taken.

@@ -32,7 +32,16 @@ impl<'a> Words<'a> {
             Fact::ResultMoved => {
                 because("tool result moved directly after its call", "results follow their calls, in the same order")
             }
-            Fact::ResultRepeated => because("tool result removed", "its call has another result, which is sent"),
+            Fact::ResultRepeated => {
+                because("tool result removed", "its call has another result: the first real one is sent")
+            }
+            Fact::ResultShortened { bytes, most } => because(
+                format!("tool result shortened: the first {most} of {bytes} bytes are sent"),
+                "a result of this length at most, as asked for",
+            ),
+            Fact::OutputsJoined => {
+                because("moved before the calls of its message", "nothing may come between calls and their outputs")
+            }
             Fact::ResultUnpaired => because("tool result removed", "no matching tool call"),
             Fact::ResultMade { rule: Rule::NotRun, text } => because(
                 format!("tool result added: {text:?}"),
@@ -315,6 +324,7 @@ const fn thought(why: Thought) -> &'static str {
         Thought::OutOfPlace => {
             "the target takes thinking only where the model had it: first, or after the results of its own tools, unchanged"
         }
+        Thought::OlderTurn => "it is of an older turn, and only the last turns' thinking was asked for",
         Thought::NothingFollows => "no item of the message follows it",
         Thought::NoPlace => "this target has no place for thinking",
         Thought::NoText => "it has no text that could be sent",
@@ -368,6 +378,9 @@ impl fmt::Display for Unfit {
             Self::Blank => f.write_str("its text is blank"),
             Self::Shows(shown, taken) => write!(f, "it is {shown:?}; {taken} are taken"),
             Self::Type(label, not) => write!(f, "its type {label:?} is not {not}"),
+            Self::NoImage(label) => {
+                write!(f, "its bytes, labelled {label:?}, are not those of a png, jpeg, gif or webp")
+            }
             Self::TypeUnknown => f.write_str("neither label nor address show its type"),
             Self::Long(bytes, most) => write!(f, "it has {bytes} bytes as base64, at most {most} are taken"),
             Self::Wide(side, most) => write!(f, "its longer side has {side} pixels, at most {most} are taken"),

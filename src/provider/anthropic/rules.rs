@@ -151,9 +151,10 @@ rules! {
         "read: the tests of a third party's mock of the API"
     AN_34 "AN-34" Hard
         "From Claude 4.6 on (not Haiku 4.5) the last message is not an assistant message; soft when the model is not \
-         known."
+         known. One that ends with a call that the provider runs is a paused turn, which goes on."
         "append the user's next message"
-        "gh:router-for-me/CLIProxyAPI#5320; gh:anthropics/claude-code#52433; sdk:anthropic, in words"
+        "gh:router-for-me/CLIProxyAPI#5320; gh:anthropics/claude-code#52433; sdk:anthropic, in words; of paused turns \
+         platform.claude.com handling-stop-reasons (pause_turn), gh:anthropics/anthropic-sdk-python#1507"
     AN_35 "AN-35" Soft
         "`tools` is there when tool_use or tool_result occurs."
         "declare the tools again, or stubs of them"

@@ -4,11 +4,13 @@
 //! inventor), and its row, which stands in [`DIALECTS`](super::DIALECTS).
 
 pub mod azure;
+pub mod azure_responses;
 pub mod bedrock;
 pub mod cerebras;
 pub mod compatible;
 pub mod databricks;
 pub mod deepseek;
+pub mod deepseek_responses;
 pub mod gemini3;
 pub mod groq;
 pub mod mistral;

@@ -1,6 +1,29 @@
-//! Whose wire this is: no dialect speaks it otherwise yet.
+//! How servers speak this wire.
+
+use crate::provider::target::Target;
 
 /// The wire's name, also where a chunk holds what the provider wrote.
 pub(crate) const NAME: &str = "openai-responses";
-/// The provider whose reasoning and items these are.
+/// The provider whose items these are, as they are kept, whichever server made them.
 pub(crate) const PROVIDER: &str = "openai";
+
+/// What a server does otherwise than OpenAI's.
+#[derive(Debug)]
+pub(crate) struct Manner {
+    /// Whose messages are the server's own; the first is what its answers are stored as.
+    pub(crate) providers: &'static [&'static str],
+    /// Whether its items are as OpenAI makes them: reasoning encrypted, ids of certain kinds.
+    pub(crate) openais_items: bool,
+    /// Whether the calls of a message stand behind all else that it says.
+    pub(crate) calls_last: bool,
+}
+
+/// OpenAI itself.
+pub(crate) const OPENAI: Manner = Manner { providers: &[PROVIDER], openais_items: true, calls_last: false };
+
+impl Manner {
+    pub(crate) fn of(target: Target) -> &'static Self {
+        static PLAIN: Manner = OPENAI;
+        target.manner().unwrap_or(&PLAIN)
+    }
+}

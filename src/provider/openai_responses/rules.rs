@@ -38,10 +38,12 @@ rules! {
         "give each call of the conversation a call_id of its own, and the same to its output"
         "thin: gh:vercel/ai#13307; gh:openclaw/openclaw#40996; seen refused for item ids only"
     OR_08 "OR-08" Hard
-        "A reasoning item with the server's id is directly followed by the item it belongs to: a message or call of the \
-         model, or more reasoning. Without an id it is soft."
+        "A reasoning item with the server's id is directly followed by the item it belongs to: a message of the model with \
+         its id, a call of the model, or more reasoning. Without an id it is soft, and so is a message without one where \
+         store is false."
         "leave the reasoning item out, or put back what the model said after it"
-        "gh:openai/openai-node#1567; gh:continuedev/continue#8933; gh:mastra-ai/mastra#14048"
+        "gh:openai/openai-node#1567; gh:continuedev/continue#8933; gh:mastra-ai/mastra#14048; \
+         recorded: pydantic-ai test_openai_responses_thinking_with_modified_history"
     OR_09 "OR-09" Soft
         "An item of the model that bears its server's id (fc_, msg_) keeps the reasoning item before it. Told where other \
          turns of the input have reasoning."
@@ -90,9 +92,9 @@ rules! {
         "add an empty summary array"
         "sdk:openai ResponseReasoningItemParam; gh:openclaw/openclaw#84904"
     OR_20 "OR-20" Hard
-        "A reasoning item has no `content`, or an empty one."
+        "A reasoning item has no `content`, or an empty one; soft when the model is not known, or another maker's."
         "leave the content out; other servers' reasoning cannot be sent here"
-        "gh:musistudio/claude-code-router#1783; gh:querymt/querymt#976"
+        "gh:musistudio/claude-code-router#1783; gh:querymt/querymt#976; recorded: pydantic-ai test_deepseek_responses"
     OR_21 "OR-21" Hard
         "With store false, a reasoning item has encrypted_content; soft when store is not false."
         "ask for reasoning.encrypted_content when responses are made, or leave the reasoning item out"

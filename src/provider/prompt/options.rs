@@ -22,7 +22,22 @@ pub struct PromptOptions {
     pub model: Option<String>,
     /// What becomes of thinking.
     pub thinking: Thinking,
-    /// What becomes of images.
+    /// Of how many turns of the user, at least, the thinking is sent: the last ones. `None`: of all; 0: of none.
+    ///
+    /// Older thinking is left out in steps of that many turns, for prompt caches: with 3, the thinking of the last 3 to 5
+    /// turns is sent. Within a step a prompt begins with the bytes of the one before; with the turn that ends a step it
+    /// changes from the first thinking on that is left out. Each is one line of the report ([`Rule::ThinkingLeftOut`]).
+    ///
+    /// [`Rule::ThinkingLeftOut`]: crate::Rule::ThinkingLeftOut
+    pub thinking_turns: Option<u64>,
+    /// How many bytes of text a tool's result may have. Of a longer one the beginning is sent, up to the end of a
+    /// character, and a line with the number of bytes that were left out; what is no text stays. The same result is
+    /// always sent the same way, whatever follows it, so a prompt cache holds. Each is one line of the report
+    /// ([`Rule::Altered`]). What a provider's own tool gave goes back to it whole.
+    ///
+    /// [`Rule::Altered`]: crate::Rule::Altered
+    pub max_result_bytes: Option<u64>,
+    /// What becomes of images. One that no target can read, for its bytes are no image, is words in its place anyway.
     pub images: Images,
     /// What becomes of calls and answers that are over.
     pub finished_tools: FinishedTools,
@@ -103,7 +118,8 @@ pub enum NoContent {
 }
 
 impl PromptOptions {
-    /// No model, native thinking, images sent, all tools' rounds kept, no window, no tools declared.
+    /// No model, native thinking of all turns, whole results, images sent, all tools' rounds kept, no window, no tools
+    /// declared.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -120,6 +136,20 @@ impl PromptOptions {
     #[must_use]
     pub fn with_thinking(mut self, thinking: Thinking) -> Self {
         self.thinking = thinking;
+        self
+    }
+
+    /// Sets of how many turns of the user, the last ones, the thinking is sent.
+    #[must_use]
+    pub fn with_thinking_turns(mut self, turns: u64) -> Self {
+        self.thinking_turns = Some(turns);
+        self
+    }
+
+    /// Sets how many bytes of text a tool's result may have.
+    #[must_use]
+    pub fn with_max_result_bytes(mut self, bytes: u64) -> Self {
+        self.max_result_bytes = Some(bytes);
         self
     }
 

@@ -176,13 +176,17 @@ const OF_A_RELEASE: &[&str] = &["latest", "preview", "exp", "experimental", "bet
 /// Whether two names are those of one family of models, whatever the route, the date and the version of a release.
 fn is_same_model(made: &str, wanted: &str) -> bool {
     let (made, wanted) = (words(made), words(wanted));
-    if made == wanted || is_alias(&made, &wanted) || is_alias(&wanted, &made) {
+    if made == wanted || [(&made, &wanted), (&wanted, &made)].iter().any(|(name, alias)| is_alias(name, alias)) {
         return true;
     }
     let is_known = |words: &[String]| words.first().is_some_and(|first| stem(first).is_some());
     // What does not begin as a model's name is one that somebody gave a deployment: the answers name the model.
     is_known(&made) && !is_known(&wanted) && runs(&wanted, &made)
 }
+
+/// Names under which a maker serves whichever of its models is the newest (api-docs.deepseek.com, models; recorded:
+/// pydantic-ai test_deepseek_deferred_capability_with_thinking).
+const NEWEST: &[&[&str]] = &[&["deepseek", "chat"], &["deepseek", "reasoner"]];
 
 /// Whether `alias` names a line of models, of which the other name is the newest or a release: without a version where the
 /// other has one, or without the name of the release.
@@ -194,7 +198,8 @@ fn is_alias(name: &[String], alias: &[String]) -> bool {
         let is_name = |word: &String| word.bytes().all(|b| b.is_ascii_lowercase()) && !KINDS.contains(&word.as_str());
         matches!(rest, [word] if is_name(word)) && name.iter().any(|word| word.contains(|c: char| c.is_ascii_digit()))
     });
-    alias.len() > 1 && is_line || released
+    let is_newest = NEWEST.iter().any(|newest| alias == *newest) && name.first() == alias.first();
+    alias.len() > 1 && is_line || released || is_newest
 }
 
 /// Whether the name that somebody gave a deployment holds the model's, or tells of none.
@@ -290,6 +295,9 @@ mod tests {
             ("gpt-5-2025-08-07", "team-a-deployment", true),
             ("gpt-5-mini-2025-08-07", "prod-gpt-5-mini", true),
             ("ft:gpt-4o-2024-08-06:team::id", "gpt-4o", true),
+            ("deepseek-v4-flash", "deepseek-reasoner", true),
+            ("deepseek-v4-flash", "deepseek-chat", true),
+            ("qwen3-coder", "deepseek-reasoner", false),
             ("gpt-5-2025-08-07", "prod-gpt-4o", false),
             ("gpt-5-mini", "gpt-5", false),
             ("gpt-5-mini-2025-08-07", "gpt-5", false),

@@ -5,9 +5,10 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
+use super::older::Forgotten;
 use super::options::{FinishedTools, Images, PromptOptions};
 use super::window::limits;
-use super::{imageless, rounds, summary};
+use super::{imageless, older, rounds, shortened, summary};
 use crate::error::Result;
 use crate::history::{Conversation, ReportLine, StoredMessage, parted};
 use crate::provider::target::{Target, Wire};
@@ -52,9 +53,17 @@ pub fn render(target: Target, conversation: &Conversation, options: &PromptOptio
         Images::Send => messages,
         Images::Omit => imageless::told(messages, &mut lines),
     };
+    let messages = match options.max_result_bytes {
+        Some(most) => shortened::told(messages, most, &mut lines),
+        None => messages,
+    };
     let told = match options.finished_tools {
         FinishedTools::Keep => Cow::Borrowed(&*messages),
         FinishedTools::Flatten | FinishedTools::Drop => Cow::Owned(rounds::told(&messages, options, &mut lines)),
+    };
+    let (told, forgotten) = match options.thinking_turns {
+        Some(turns) => older::without_thinking(&messages, told, turns, &mut lines),
+        None => (told, Forgotten::new()),
     };
     let begin = limits::begin(target, &messages, &told, options, &mut report);
     if begin > 0 {
@@ -64,6 +73,7 @@ pub fn render(target: Target, conversation: &Conversation, options: &PromptOptio
     report.append(&mut lines);
     let held = limits::held(told, begin);
     let (request, mut lines) = (target.wire().render)(target, &steps(target.wire(), &held), options)?;
+    older::without_lines(&mut lines, &forgotten);
     report.append(&mut lines);
     Ok(Prompt { request, report })
 }

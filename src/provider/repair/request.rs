@@ -135,6 +135,8 @@ fn asks_for_more(options: &PromptOptions) -> bool {
     let PromptOptions {
         model: _,
         thinking,
+        thinking_turns,
+        max_result_bytes,
         images,
         finished_tools,
         no_content,
@@ -147,7 +149,7 @@ fn asks_for_more(options: &PromptOptions) -> bool {
         || *images != Images::default()
         || *finished_tools != FinishedTools::default()
         || *no_content != NoContent::default()
-        || last_messages.or(*last_turns).or(*max_tokens).is_some()
+        || last_messages.or(*last_turns).or(*max_tokens).or(*thinking_turns).or(*max_result_bytes).is_some()
         || !tools.is_empty()
 }
 

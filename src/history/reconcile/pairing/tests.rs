@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 
+use super::super::placeholder::OUTCOME_UNKNOWN;
 use super::*;
 use crate::model::{Chunk, Message, Output};
 
@@ -21,6 +22,10 @@ struct PlainId {
     called: bool,
     open: Vec<Site>,
     early: VecDeque<Site>,
+    /// Calls whose result states that there is none.
+    unknown: Vec<Site>,
+    /// The message of the last call.
+    last: usize,
 }
 
 fn plain(messages: &[StoredMessage]) -> Plain {
@@ -32,7 +37,7 @@ fn plain(messages: &[StoredMessage]) -> Plain {
             match &content.body {
                 Body::ToolCall { id, name, .. } if stored.message.role == Role::Assistant => {
                     let known = ids.entry(id).or_default();
-                    known.called = true;
+                    (known.called, known.last) = (true, message);
                     let named = known.early.iter().position(|result| name_at(messages, *result) == Some(name));
                     match known.early.remove(named.unwrap_or_default()) {
                         Some(result) => found.answers.push((site, result)),
@@ -56,8 +61,23 @@ fn plain(messages: &[StoredMessage]) -> Plain {
                         inline.or_else(|| nearest(open, messages, name.as_deref())).map(|at| open.remove(at))
                     };
                     match call {
-                        Some(call) => found.answers.push((call, site)),
-                        None if known.called => found.duplicates.push(site),
+                        Some(call) => {
+                            found.answers.push((call, site));
+                            if stored.state != MessageState::Synthetic && is_placeholder(content) {
+                                known.unknown.push(call);
+                            }
+                        }
+                        None if known.called => {
+                            let last = known.last;
+                            let unknown = known.unknown.iter().position(|call| call.message == last);
+                            match unknown.filter(|_| !is_placeholder(content)).map(|at| known.unknown.remove(at)) {
+                                Some(call) => {
+                                    let answer = found.answers.iter_mut().find(|answer| answer.0 == call).unwrap();
+                                    found.duplicates.push(std::mem::replace(&mut answer.1, site));
+                                }
+                                None => found.duplicates.push(site),
+                            }
+                        }
                         None => known.early.push_back(site),
                     }
                 }
@@ -68,6 +88,7 @@ fn plain(messages: &[StoredMessage]) -> Plain {
     found.orphans = ids.into_values().flat_map(|id| id.early).collect();
     found.orphans.sort_unstable();
     found.answers.sort_unstable();
+    found.duplicates.sort_unstable();
     found
 }
 
@@ -92,10 +113,11 @@ fn chunk() -> impl Strategy<Value = Chunk> {
         let (id, name, arguments) = (id.to_owned(), name.to_owned(), String::new());
         Body::ToolCall { id, name, arguments, signature: None, server }
     });
-    let result = (word(), prop::option::of(word())).prop_map(|(id, name)| Body::ToolResult {
+    let output = prop::sample::select(vec!["", OUTCOME_UNKNOWN]);
+    let result = (word(), prop::option::of(word()), output).prop_map(|(id, name, output)| Body::ToolResult {
         tool_call_id: id.to_owned(),
         name: name.map(str::to_owned),
-        output: Output::Text(String::new()),
+        output: Output::Text(output.to_owned()),
         is_error: None,
     });
     prop_oneof![4 => call, 4 => result, 1 => Just(Chunk::text("t").body)].prop_map(Chunk::from)

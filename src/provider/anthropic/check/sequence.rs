@@ -53,6 +53,10 @@ fn check_prefill(model: &str, messages: &[&Object], turns: &[Side], out: &mut Ve
     let Some(last) = messages.last().filter(|last| role(last) == "assistant") else { return };
     let Some(turn) = turns.last() else { return };
     let place = format!("messages[{}]", messages.len() - 1);
+    if turn.blocks.last().is_some_and(|block| block.name != "tool_use" && block.name.ends_with("tool_use")) {
+        // A paused turn, which every model goes on with.
+        return;
+    }
     match refuses_prefill(model) {
         Some(true) => out.push(AN_34.at(&place, format!("{model} does not continue an assistant message"))),
         Some(false) => {}

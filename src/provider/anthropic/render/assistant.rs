@@ -1,5 +1,6 @@
 //! What the assistant says, and the results of its calls.
 
+use std::borrow::Cow;
 use std::iter::Peekable;
 use std::mem;
 use std::vec::IntoIter;
@@ -96,12 +97,18 @@ impl<'a> Renderer<'a> {
             }
             Body::ToolResult { .. } => {
                 plan.change();
-                plan.steps.push(Step::Answer);
+                // The caller's results end the turn: nothing goes on with what the provider had not ended.
+                if plan.answer() {
+                    self.unanswered.clear();
+                }
             }
             Body::Thinking { .. } => plan.steps.extend(Thought::of(chunk, at).map(Step::Think)),
             Body::Text { text, annotations } => {
                 let block = self.text(text, stored, at).map(|block| self.cited(block, text, annotations, turn, at));
-                plan.extend(block);
+                // Before all else a blank text says nothing: the thinking behind it comes first.
+                if block.is_some() || !plan.steps.is_empty() {
+                    plan.extend(block);
+                }
             }
             Body::Refusal { text } => {
                 plan.change();
@@ -142,7 +149,9 @@ impl<'a> Renderer<'a> {
             block @ Block::Text { .. } => plan.steps.push(Step::Say(block)),
             block => {
                 self.note(Fact::MediaMoved(Moved::Role(Role::Assistant)), stored, at);
-                plan.media.push(block);
+                let text = |text| Block::Text { text: Cow::Borrowed(text) };
+                plan.steps.push(Step::Say(text(attachment.moved())));
+                plan.media.extend([text(attachment.by_assistant()), block]);
             }
         }
     }

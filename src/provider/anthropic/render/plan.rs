@@ -33,6 +33,14 @@ impl<'a> Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
+    /// The results of the calls since the last ones stand here. Gives whether there are any.
+    pub(super) fn answer(&mut self) -> bool {
+        let mut last = self.steps.iter().rev().take_while(|step| !matches!(step, Step::Answer));
+        let answers = last.any(|step| matches!(step, Step::Call(_)));
+        self.steps.push(Step::Answer);
+        answers
+    }
+
     /// A block, or the gap where it was left out.
     pub(super) fn extend(&mut self, block: Option<Block<'a>>) {
         match block {

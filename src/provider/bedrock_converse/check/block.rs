@@ -28,19 +28,19 @@ pub(crate) fn check_block<'a>(block: &'a Value, role: &str, place: &str, seen: &
     let mut kinds = KINDS.iter().filter(|(name, _)| fields.contains_key(*name));
     let (Some((name, types)), other) = (kinds.next(), kinds.next()) else {
         let names: Vec<_> = fields.keys().map(String::as_str).collect();
-        return out.push(BC_25.at(place, format!("a block of a kind that is not known: {}", names.join(", "))));
+        return out.push(BC_25.unknown(place, format!("a block of a kind that is not known: {}", names.join(", "))));
     };
     if let Some((other, _)) = other {
         return out.push(BC_24.at(place, format!("{name} and {other} in one block")));
     }
     for unknown in fields.keys().filter(|field| field != name) {
-        out.push(BC_25.at(format!("{place}.{unknown}"), "a field that is not known"));
+        out.push(BC_25.unknown(format!("{place}.{unknown}"), "a field that is not known"));
     }
     let value = fields.get(*name).unwrap_or(&Value::Null);
     let place = format!("{place}.{name}");
     for misfit in misfits(value, types, &place) {
         let rule = if misfit.fault == Fault::Unknown { &BC_25 } else { &BC_24 };
-        out.push(rule.at(misfit.place, misfit.problem));
+        out.push(rule.of(misfit));
     }
     // The results of tools that the provider ran stand beside their calls, and name their type.
     let hosted = *name == "toolResult" && value.get("type").is_some_and(|kind| !kind.is_null());

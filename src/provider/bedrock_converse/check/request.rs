@@ -17,7 +17,7 @@ pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
         return out.push(BC_01.at("", format!("expected an object, got {}", kind(request))));
     };
     for name in object.keys().filter(|name| !PARAMETERS.contains(&name.as_str())) {
-        out.push(BC_02.at(name, "a parameter that is not known"));
+        out.push(BC_02.unknown(name, "a parameter that is not known"));
     }
     check_system(object, out);
     let model = object.get("modelId").and_then(Value::as_str).unwrap_or_default();

@@ -9,9 +9,12 @@ use super::renderer::Renderer;
 use super::request::{Block, Reasoning, Speaker, ToolUse};
 use crate::history::report::{Arguments, Fact, Moved, Surrogates, Thought as Why};
 use crate::model::{Body, Chunk};
+use crate::provider::bedrock_converse::manner::NAME;
 use crate::provider::bedrock_converse::models::is_claude;
 use crate::provider::prompt::arguments::{Mended, embedded};
+use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;
+use crate::provider::prompt::origin::is_openais;
 use crate::provider::prompt::turns::{Call, Reply, Turn};
 
 /// A chunk of the model's message: a block, or thinking that has none.
@@ -50,14 +53,20 @@ impl<'a> Renderer<'a> {
                 },
                 Body::Thinking { text, signature, redacted } => {
                     let opaque = signature.is_some() || redacted.is_some();
-                    self.thought(&turn, chunk, text, signature.as_deref(), redacted.as_deref())
+                    self.thought(&turn, at, text, signature.as_deref(), redacted.as_deref())
                         .ok_or(Thought { text, opaque })
                 }
                 _ => match self.said(&turn, at, chunk, "assistant") {
                     Some(block @ (Block::Image(_) | Block::Document(_) | Block::Video(_))) => {
                         self.note(Fact::MediaMoved(Moved::Role(turn.role)), turn.stored, at);
+                        let text = |text| Block::Text(Cow::Borrowed(text));
+                        let attachment = Attachment::of(&chunk.body);
+                        media.extend(attachment.map(|attachment| text(attachment.by_assistant())));
                         media.push(block);
-                        continue;
+                        match attachment {
+                            Some(attachment) => Ok(text(attachment.moved())),
+                            None => continue,
+                        }
                     }
                     Some(block) => Ok(block),
                     None => continue,
@@ -107,31 +116,35 @@ impl<'a> Renderer<'a> {
 
     /// The thought as the model takes it back: its own, with its signature where it signs.
     fn thought(
-        &self,
+        &mut self,
         turn: &Turn<'a>,
-        chunk: &'a Chunk,
+        at: usize,
         text: &'a str,
         signature: Option<&'a str>,
         redacted: Option<&'a str>,
     ) -> Option<Block<'a>> {
-        if self.options.thinking != Thinking::Native || !self.is_own(turn) {
+        let whose = self.whose(turn);
+        if self.options.thinking != Thinking::Native || !whose.is_own() {
             return None;
         }
+        let chunk = turn.stored.message.chunks.get(at)?;
         let unsigned = self.options.model.as_deref().and_then(is_claude) == Some(false);
         if let Some(given) = Given::of(chunk).filter(|given| given.is_thought(text, unsigned)) {
             return Some(given.block(None));
         }
-        // What nobody says to be the provider's is a stranger's.
-        let is_stated = turn.stored.message.metadata.provider.is_some();
-        match (signature, redacted) {
-            (Some(signature), None) if is_stated && !signature.is_empty() && !text.is_empty() => {
-                Some(Block::ReasoningContent(Reasoning::ReasoningText { text, signature }))
-            }
-            (None, Some(data)) if is_stated && !data.is_empty() && text.is_empty() => {
-                Some(Block::ReasoningContent(Reasoning::RedactedContent(data)))
-            }
-            _ => None,
+        // What came from another wire does not fit its signature, and what OpenAI encrypted is its own.
+        if chunk.native.as_ref().is_some_and(|native| native.wire != NAME) || signature.is_some_and(is_openais) {
+            return None;
         }
+        let reasoning = match (signature, redacted) {
+            (Some(signature), None) if !signature.is_empty() && !text.is_empty() => {
+                Reasoning::ReasoningText { text, signature }
+            }
+            (None, Some(data)) if !data.is_empty() && text.is_empty() => Reasoning::RedactedContent(data),
+            _ => return None,
+        };
+        self.report.extend(whose.note(turn.stored, at));
+        Some(Block::ReasoningContent(reasoning))
     }
 
     /// The blocks of the message. Thinking that has none is text in tags, or left out.

@@ -13,6 +13,7 @@ use crate::model::{Body, Chunk, Role};
 use crate::provider::bedrock_converse::manner::{NAME, PROVIDERS};
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::{PromptOptions, Thinking};
+use crate::provider::prompt::origin::Whose;
 use crate::provider::prompt::turns::{BEGINNING, Turn};
 use crate::provider::text::is_blank;
 
@@ -177,7 +178,11 @@ impl<'a> Renderer<'a> {
 
     /// Whether the provider itself made the message, as far as it is known.
     pub(super) fn is_own(&self, turn: &Turn<'_>) -> bool {
-        turn.is_by(PROVIDERS, self.options.model.as_deref())
+        self.whose(turn).is_own()
+    }
+
+    pub(super) fn whose(&self, turn: &Turn<'_>) -> Whose {
+        turn.whose(PROVIDERS, self.options.model.as_deref())
     }
 
     pub(super) fn note(&mut self, fact: Fact<'_>, stored: &StoredMessage, chunk: usize) {

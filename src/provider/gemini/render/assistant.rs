@@ -12,6 +12,7 @@ use crate::history::report::{Fact, Surrogates, Unsent, Unsigned};
 use crate::model::{Body, Chunk};
 use crate::provider::gemini::manner::{NAME, NO_SIGNATURE};
 use crate::provider::gemini::models::wants_signatures;
+use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;
 use crate::provider::prompt::origin::is_openais;
 use crate::provider::prompt::own::told;
@@ -41,8 +42,14 @@ impl<'a> Renderer<'a> {
                     Some((part, true)) => Ok(part),
                     Some((part, false)) => {
                         self.note_moved(&turn, at);
+                        let text = |text| Part::Text { text: Cow::Borrowed(text) };
+                        let attachment = Attachment::of(&chunk.body);
+                        media.extend(attachment.map(|attachment| text(attachment.by_assistant())));
                         media.push(part);
-                        continue;
+                        match attachment {
+                            Some(attachment) => Ok(text(attachment.moved())),
+                            None => continue,
+                        }
                     }
                     None => continue,
                 },

@@ -14,6 +14,7 @@ use std::collections::HashSet;
 use serde_json::value::RawValue;
 
 use super::calls::function;
+use super::details::{self, Details};
 use super::growing::Calls;
 use super::held::{Held, sound};
 use super::part::{part, thinking_part};
@@ -58,6 +59,7 @@ struct Completion {
     refusal: Option<u32>,
     calls: Calls,
     held: Held,
+    details: Details,
 }
 
 pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
@@ -70,6 +72,7 @@ pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
         refusal: None,
         calls: Calls::default(),
         held: Held::default(),
+        details: Details::default(),
     })
 }
 
@@ -100,6 +103,7 @@ impl Decode for Completion {
         answer.begin(std::mem::take(&mut self.metadata));
         self.calls.finish(answer);
         self.held.finish(&mut self.text, answer);
+        self.details.finish(answer);
     }
 }
 
@@ -185,6 +189,11 @@ impl Completion {
         }
         if let Some(call) = function(&mut fields) {
             self.calls.function(call, answer);
+        }
+        if !whole {
+            for raw in fields.array(details::NAME).unwrap_or_default() {
+                self.details.take(raw, answer);
+            }
         }
         fields.rest().for_each(|(name, raw)| answer.keep(&name, raw));
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod decode;
+pub(crate) mod details;
 pub(crate) mod growing;
 pub(crate) mod held;
 pub(crate) mod message;

@@ -102,6 +102,11 @@ impl<'a> Renderer<'a> {
             }
             Ok(part) => {
                 self.note(Fact::MediaMoved(Moved::Role(turn.role)), turn.stored, at);
+                if turn.role == Role::Assistant {
+                    let text = |text| Part::Text { text: Cow::Borrowed(text) };
+                    said.parts.push(text(attachment.moved()));
+                    said.media.push(text(attachment.by_assistant()));
+                }
                 said.media.push(part);
             }
         }

@@ -49,9 +49,9 @@ const PARAMETERS: &[&str] = &[
 ];
 /// In the names of models that other servers serve: a route, or another maker.
 const OTHER_MAKERS: &[&str] = &["/", "deepseek", "grok", "claude", "gemini", "mistral", "qwen", "llama", "kimi", "glm"];
-/// What OpenAI asks of the items that its own server made. Other servers of this wire make theirs otherwise (recorded:
+/// What OpenAI asks of the items that its own server made, and no other server. Other servers of this wire make theirs otherwise (recorded:
 /// pydantic-ai test_deepseek_responses).
-const OF_OPENAI: &[&ProtocolRule] = &[&OR_08, &OR_10, &OR_12, &OR_20, &OR_21];
+pub(crate) const OF_OPENAI: &[&ProtocolRule] = &[&OR_08, &OR_10, &OR_12, &OR_20, &OR_21];
 /// Parameters that bring items from the server.
 const CONTINUES: &[&str] = &["previous_response_id", "conversation", "prompt"];
 
@@ -65,10 +65,17 @@ pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
     let continues = CONTINUES.iter().any(|name| object.get(*name).is_some_and(is_filled));
     check_input(object, continues, out);
     check_tools(object, out);
-    let model = object.get("model").and_then(Value::as_str).unwrap_or_default();
-    if OTHER_MAKERS.iter().any(|maker| model.contains(maker)) {
-        set_level(Level::Soft, OF_OPENAI, out);
+    match object.get("model").and_then(Value::as_str) {
+        Some(model) if is_others(model) => set_level(Level::Soft, OF_OPENAI, out),
+        Some(_) => {}
+        // Whether the model's server takes it is not known.
+        None => set_level(Level::Soft, &[&OR_20], out),
     }
+}
+
+/// Whether a model's name tells that another server than OpenAI's serves it.
+pub(crate) fn is_others(model: &str) -> bool {
+    OTHER_MAKERS.iter().any(|maker| model.contains(maker))
 }
 
 fn check_input(request: &Map<String, Value>, continues: bool, out: &mut Vec<Finding>) {
@@ -93,7 +100,7 @@ fn check_input(request: &Map<String, Value>, continues: bool, out: &mut Vec<Find
         }
     }
     if let Some(items) = items.iter().map(Value::as_object).collect::<Option<Vec<_>>>() {
-        check_sequence(&items, continues, out);
+        check_sequence(&items, continues, stored, out);
     }
 }
 

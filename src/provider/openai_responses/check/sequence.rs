@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::item::item_type;
 use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::shape::is_filled;
 use crate::provider::openai_responses::rules::{OR_04, OR_05, OR_06, OR_07, OR_08, OR_09};
 use crate::provider::openai_responses::types::ITEMS;
 
@@ -14,11 +15,11 @@ type Object = Map<String, Value>;
 /// What the server's own ids begin with.
 const SERVER_IDS: &[&str] = &["fc_", "msg_"];
 
-/// `continues`: earlier items are on the server.
-pub(crate) fn check_sequence(items: &[&Object], continues: bool, out: &mut Vec<Finding>) {
+/// `continues`: earlier items are on the server. `stored`: the server may keep the items of this request.
+pub(crate) fn check_sequence(items: &[&Object], continues: bool, stored: bool, out: &mut Vec<Finding>) {
     check_ids(items, out);
     check_pairs(items, continues, out);
-    check_reasoning(items, out);
+    check_reasoning(items, stored, out);
 }
 
 fn check_ids(items: &[&Object], out: &mut Vec<Finding>) {
@@ -65,7 +66,7 @@ fn check_pairs(items: &[&Object], continues: bool, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_reasoning(items: &[&Object], out: &mut Vec<Finding>) {
+fn check_reasoning(items: &[&Object], stored: bool, out: &mut Vec<Finding>) {
     let any = items.iter().any(|item| is_reasoning(item));
     // Reasoning stands before this item, in the same turn of the model.
     let mut reasoned = false;
@@ -77,6 +78,10 @@ fn check_reasoning(items: &[&Object], out: &mut Vec<Finding>) {
                 None => out.push(OR_08.at(place, "nothing follows the reasoning").with_level(level)),
                 Some(next) if !is_by_model(next) => {
                     out.push(OR_08.at(place, "what follows the reasoning is not of the model").with_level(level));
+                }
+                Some(next) if next.contains_key("role") && !next.get("id").is_some_and(is_filled) => {
+                    let level = if stored { level } else { Level::Soft };
+                    out.push(OR_08.at(place, "the message behind the reasoning has no id").with_level(level));
                 }
                 Some(_) => {}
             }

@@ -8,7 +8,7 @@
 use super::growing::Growing;
 use super::said::{Origin, said};
 use crate::model::{Body, Metadata};
-use crate::provider::openai_responses::manner::PROVIDER;
+use crate::provider::openai_responses::manner::{Manner, PROVIDER};
 use crate::provider::read::answer::Answer;
 use crate::provider::read::decode::Decode;
 use crate::provider::read::fields::{Fields, Owner, string};
@@ -73,19 +73,21 @@ const OF_HOSTED_TOOLS: &[&str] = &[
     "response.computer_call.",
 ];
 
-pub(crate) fn decoder(_: Target) -> Box<dyn Decode> {
-    Box::new(Response::default())
+pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
+    let provider = Manner::of(target).providers.first().copied().unwrap_or(PROVIDER);
+    Box::new(Response { provider, items: Growing::default() })
 }
 
 /// A decoder of responses.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Response {
+    provider: &'static str,
     items: Growing,
 }
 
 impl Decode for Response {
     fn provider(&self) -> &'static str {
-        PROVIDER
+        self.provider
     }
 
     fn take(&mut self, event: &str, fields: &mut Fields<'_>, answer: &mut Answer) -> bool {

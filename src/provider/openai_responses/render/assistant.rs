@@ -10,6 +10,7 @@ use crate::history::report::{Cited, Fact};
 use crate::model::{Body, Chunk};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
 use crate::provider::openai_responses::read::said::is_part;
+use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;
 use crate::provider::prompt::own::told;
 use crate::provider::prompt::turns::{Call, Turn};
@@ -68,7 +69,7 @@ pub(crate) enum Reasoning<'a> {
 enum Said<'a> {
     Place(Place<'a>),
     /// It has to follow in a user message.
-    Media(Content<'a>),
+    Media(Attachment<'a>, Content<'a>),
 }
 
 /// A call, whose answer follows behind the message.
@@ -81,6 +82,9 @@ impl<'a> Renderer<'a> {
     pub(crate) fn assistant(&mut self, mut turn: Turn<'a>) -> Result<()> {
         let (mut slots, media) = self.slots(&mut turn);
         let whole = self.place_thinking(&turn, &mut slots);
+        if self.manner.calls_last {
+            self.put_calls_last(&turn, &mut slots);
+        }
         let keeps_ids = whole && self.take_ids(&slots);
         let item = |given: &Given<'_>| if keeps_ids { given.whole() } else { given.without_id() };
         let (mut content, mut asked) = (Vec::new(), Vec::new());
@@ -135,14 +139,25 @@ impl<'a> Renderer<'a> {
         Ok(())
     }
 
+    /// What comes after a call is said before it.
+    fn put_calls_last(&mut self, turn: &Turn<'a>, slots: &mut [Slot<'a>]) {
+        let is_call = |slot: &Slot<'_>| matches!(slot.place, Place::Call { .. });
+        for slot in slots.iter().skip_while(|slot| !is_call(slot)).filter(|slot| !is_call(slot)) {
+            self.note(Fact::OutputsJoined, turn.stored, slot.chunk);
+        }
+        slots.sort_by_key(is_call);
+    }
+
     /// The chunks in their order; and media, which the model cannot have said.
     fn slots(&mut self, turn: &mut Turn<'a>) -> (Vec<Slot<'a>>, Vec<Content<'a>>) {
         let mut calls = std::mem::take(&mut turn.calls).into_iter().peekable();
-        let whose = turn.whose(&[PROVIDER], self.options.model.as_deref());
-        let is_providers = turn.is_by(&[PROVIDER], None);
+        let whose = turn.whose(self.manner.providers, self.options.model.as_deref());
+        let is_providers = turn.is_by(self.manner.providers, None);
         let (mut slots, mut media) = (Vec::new(), Vec::new());
         for (at, chunk) in turn.stored.message.chunks.iter().enumerate() {
-            let given = Given::of(chunk).filter(|_| is_providers);
+            let given = Given::of(chunk)
+                .filter(|_| is_providers)
+                .map(|given| given.taken_by(self.manner, self.options.model.as_deref()));
             let place = match &chunk.body {
                 Body::ToolCall { arguments, .. } => match calls.next_if(|call| call.chunk == at) {
                     Some(call) => {
@@ -162,7 +177,7 @@ impl<'a> Renderer<'a> {
                 Body::ToolResult { .. } => continue,
                 Body::Thinking { text, signature, redacted } => {
                     let opaque = signature.is_some() || redacted.is_some();
-                    let given = given.filter(|given| whose.is_own() && given.is_reasoning());
+                    let given = given.filter(|given| whose.is_own() && given.is_reasoning(text));
                     let came_here = given.is_some();
                     let item = given.map(Reasoning::Given).or_else(|| {
                         let encrypted_content = match (signature, redacted) {
@@ -179,10 +194,11 @@ impl<'a> Renderer<'a> {
                 }
                 _ => match self.said(turn, at, chunk, given) {
                     Some(Said::Place(place)) => place,
-                    Some(Said::Media(part)) => {
+                    Some(Said::Media(attachment, part)) => {
                         self.note_moved(turn, at);
+                        media.push(Part::InputText { text: Cow::Borrowed(attachment.by_assistant()) }.into());
                         media.push(part);
-                        continue;
+                        Place::Part(Part::OutputText { text: Cow::Borrowed(attachment.moved()) }.into())
                     }
                     None => continue,
                 },
@@ -198,17 +214,17 @@ impl<'a> Renderer<'a> {
             Body::Text { text, .. } => ("text", text),
             Body::Refusal { text } => ("refusal", text),
             Body::Opaque { .. } => return self.opaque(turn, at, chunk).map(Said::Place),
-            Body::Image(_) | Body::Audio(_) | Body::File(_) => {
+            body => {
+                let Some(attachment) = Attachment::of(body) else {
+                    self.note_none(turn, at, chunk);
+                    return None;
+                };
                 return Some(match self.part(turn, at, chunk)? {
                     Content::Part(Part::InputText { text }) => {
                         Said::Place(Place::Part(Part::OutputText { text }.into()))
                     }
-                    part => Said::Media(part),
+                    part => Said::Media(attachment, part),
                 });
-            }
-            _ => {
-                self.note_none(turn, at, chunk);
-                return None;
             }
         };
         let place = match given {
@@ -236,7 +252,7 @@ impl<'a> Renderer<'a> {
     /// The provider's own item or part goes back as it came; another's tells what it tells in words.
     fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Place<'a>> {
         let Body::Opaque { provider, kind, json } = &chunk.body else { return None };
-        if provider == PROVIDER && turn.is_by(&[PROVIDER], None) {
+        if provider == PROVIDER && turn.is_by(self.manner.providers, None) {
             let given = Given::read(json);
             return match given.filter(|given| is_part(kind) && given.is_part_for("assistant")) {
                 Some(part) => Some(Place::Part(Content::Given(part.whole()))),

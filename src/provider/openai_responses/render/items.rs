@@ -101,7 +101,7 @@ impl<'a> Renderer<'a> {
         match &chunk.body {
             Body::Opaque { provider, kind, json } if provider == PROVIDER && turn.role == Role::User => {
                 !is_part(kind)
-                    && turn.is_by(&[PROVIDER], None)
+                    && turn.is_by(self.manner.providers, None)
                     && (self.pairs.calls.contains_key(&(self.at, at))
                         || Given::read(json).is_some_and(|given| given.is_item()))
             }

@@ -20,6 +20,7 @@ use crate::error::Result;
 use crate::history::ReportLine;
 use crate::history::StoredMessage;
 use crate::model::{Body, Role};
+use crate::provider::openai_responses::manner::Manner;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::tool_id::{IdRule, NameRule};
 use crate::provider::prompt::tools::declared;
@@ -41,11 +42,13 @@ pub(crate) fn render(
     messages: &[StoredMessage],
     options: &PromptOptions,
 ) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
+    let manner = Manner::of(target);
     let mut report = Vec::new();
     let turns = turns(messages, IDS, NAMES, &mut report);
     let instructions = turns.first().and_then(instructions);
-    let (pairs, stored) = (Pairs::find(&turns), turns.iter().map(|turn| turn.stored).collect());
+    let (pairs, stored) = (Pairs::find(&turns, manner.providers), turns.iter().map(|turn| turn.stored).collect());
     let mut renderer = Renderer {
+        manner,
         options,
         report,
         input: Vec::new(),

@@ -6,11 +6,13 @@ use serde_json::{Map, Value, json};
 use crate::model::json_text;
 use crate::model::{Chunk, Extra, Json};
 use crate::provider::check::finding::Finding;
+use crate::provider::check::rule::ProtocolRule;
 use crate::provider::check::shape::is_filled;
 use crate::provider::openai_responses::check::item::check_item;
-use crate::provider::openai_responses::manner::NAME;
-use crate::provider::openai_responses::read::said::is_part;
-use crate::provider::openai_responses::rules::OR_10;
+use crate::provider::openai_responses::check::request::{OF_OPENAI, is_others};
+use crate::provider::openai_responses::manner::{Manner, NAME};
+use crate::provider::openai_responses::read::said::{PARAGRAPH, is_part};
+use crate::provider::openai_responses::rules::{OR_10, OR_20};
 use crate::provider::openai_responses::types::ITEMS;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::turns::Call;
@@ -35,11 +37,16 @@ const NEED_IDS: &[&str] = &[
     "item_reference",
 ];
 
+/// What OpenAI asks for where its own models are spoken to.
+const OF_ITS_MODELS: &[&ProtocolRule] = &[&OR_20];
+
 /// An item or a part as the provider wrote it, read.
 #[derive(Debug)]
 pub(crate) struct Given<'a> {
     json: &'a Json,
     fields: Map<String, Value>,
+    /// What OpenAI asks for, and the target does not.
+    waived: &'static [&'static ProtocolRule],
 }
 
 impl<'a> Given<'a> {
@@ -51,7 +58,17 @@ impl<'a> Given<'a> {
 
     /// `None` if it is no object, holds half characters, or is nested too deep.
     pub(crate) fn read(json: &'a Json) -> Option<Self> {
-        Some(Self { json, fields: embedded_object(json)? })
+        Some(Self { json, fields: embedded_object(json)?, waived: &[] })
+    }
+
+    /// The same, for a server of that manner and a model of it.
+    pub(crate) fn taken_by(self, manner: &Manner, model: Option<&str>) -> Self {
+        let waived: &[&ProtocolRule] = match model {
+            _ if !manner.openais_items => OF_OPENAI,
+            Some(model) if is_others(model) => OF_ITS_MODELS,
+            _ => &[],
+        };
+        Self { waived, ..self }
     }
 
     /// The server's id, if the target takes it: other servers of this wire have ids of their own kinds (OR-10).
@@ -65,7 +82,7 @@ impl<'a> Given<'a> {
     }
 
     fn has_foreign_id(&self) -> bool {
-        self.may_lose_id() && refusals(&self.fields).any(|finding| is_foreign_id(&finding))
+        self.may_lose_id() && self.refusals().any(|finding| is_foreign_id(&finding))
     }
 
     /// As it came, but for the server's id.
@@ -95,18 +112,35 @@ impl<'a> Given<'a> {
     }
 
     fn is_valid_item(&self) -> bool {
-        is_valid(&self.fields)
+        self.refusals().all(|finding| is_foreign_id(&finding))
+    }
+
+    /// What the target refuses the item for.
+    fn refusals(&self) -> impl Iterator<Item = Finding> {
+        let waived = self.waived;
+        refusals(&self.fields).filter(move |finding| waived.iter().all(|rule| rule.id != finding.rule))
     }
 
     /// Whether it is a valid part of a message of this role.
     fn is_valid_part(&self, role: &str) -> bool {
         let message = json!({"type": "message", "role": role, "content": [self.fields]});
-        message.as_object().is_some_and(is_valid)
+        message.as_object().is_some_and(|message| refusals(message).all(|finding| is_foreign_id(&finding)))
     }
 
     /// Is this reasoning that can be given back without the server's help (OR-21)?
-    pub(crate) fn is_reasoning(&self) -> bool {
-        self.kind() == "reasoning" && !self.text("encrypted_content").is_empty() && self.is_valid_item()
+    pub(crate) fn is_reasoning(&self, said: &str) -> bool {
+        let says = !self.text("encrypted_content").is_empty() || !self.waived.is_empty() && self.has("content");
+        self.kind() == "reasoning" && says && (!self.has("content") || self.thinks(said)) && self.is_valid_item()
+    }
+
+    /// Whether the reasoning says this.
+    fn thinks(&self, said: &str) -> bool {
+        let texts = |name: &str| {
+            let parts = self.fields.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            let texts: Vec<_> = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+            texts.join(PARAGRAPH)
+        };
+        [texts("summary"), texts("content")].iter().any(|text| text == said)
     }
 
     /// Is this the part that says this, under this name: `text` or `refusal`?
@@ -161,7 +195,7 @@ impl<'a> Given<'a> {
 
     /// Why the target refuses the item, with or without its id.
     pub(crate) fn refusal(&self) -> Option<Finding> {
-        refusals(&self.fields).find(|finding| !(self.may_lose_id() && is_foreign_id(finding)))
+        self.refusals().find(|finding| !(self.may_lose_id() && is_foreign_id(finding)))
     }
 
     /// Whether the item is taken without the id that the server gave it.
@@ -178,10 +212,6 @@ impl<'a> Given<'a> {
 /// Whether a finding is about an id that is of another server's kind.
 fn is_foreign_id(finding: &Finding) -> bool {
     finding.rule == OR_10.id
-}
-
-fn is_valid(item: &Map<String, Value>) -> bool {
-    refusals(item).all(|finding| is_foreign_id(&finding))
 }
 
 /// What the target refuses an item for.

@@ -28,10 +28,10 @@ pub(crate) struct Pairs {
 
 impl Pairs {
     /// In one pass: an answer belongs to the earliest open call of its kind and id.
-    pub(crate) fn find(turns: &[Turn<'_>]) -> Self {
+    pub(crate) fn find(turns: &[Turn<'_>], providers: &[&str]) -> Self {
         let mut open: HashMap<(ToolKind, String), VecDeque<Place>> = HashMap::new();
         let mut pairs = Self::default();
-        for (turn, said) in turns.iter().enumerate().filter(|(_, said)| said.is_by(&[PROVIDER], None)) {
+        for (turn, said) in turns.iter().enumerate().filter(|(_, said)| said.is_by(providers, None)) {
             for (chunk, content) in said.stored.message.chunks.iter().enumerate() {
                 let Body::Opaque { provider, json, .. } = &content.body else { continue };
                 let given = Given::read(json).filter(|given| provider == PROVIDER && given.refusal().is_none());

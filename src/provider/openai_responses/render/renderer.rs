@@ -12,7 +12,7 @@ use crate::history::StoredMessage;
 use crate::history::report::{Cited, Fact, Moved, Unsent};
 use crate::history::{ReportLine, Rule};
 use crate::model::{Body, Chunk, Role};
-use crate::provider::openai_responses::manner::{NAME, PROVIDER};
+use crate::provider::openai_responses::manner::{Manner, NAME, PROVIDER};
 use crate::provider::prompt::media::attachment::{Attachment, Piece, pieces};
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::turns::{FAILED_WITHOUT_OUTPUT, Reply, Turn};
@@ -21,6 +21,7 @@ use crate::provider::prompt::turns::{FAILED_WITHOUT_OUTPUT, Reply, Turn};
 const OUTPUT: usize = 10_485_760;
 
 pub(super) struct Renderer<'a> {
+    pub(super) manner: &'static Manner,
     pub(super) options: &'a PromptOptions,
     pub(super) report: Vec<ReportLine>,
     pub(super) input: Vec<Entry<'a>>,

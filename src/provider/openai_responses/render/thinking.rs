@@ -72,9 +72,22 @@ impl<'a> Renderer<'a> {
         });
     }
 
-    /// Takes the server's ids of a message's items, if its reasoning has one and none of them was used before (OR-06).
+    /// Takes the server's ids of a message's items, if its reasoning has one, what is said behind that has one too (OR-08),
+    /// and none of them was used before (OR-06).
     pub(crate) fn take_ids(&mut self, slots: &[Slot<'a>]) -> bool {
         let (mut reasoned, mut ids) = (false, Vec::new());
+        let has_id = |slot: &Slot<'_>| match &slot.place {
+            Place::Message(given) => given.id().is_some(),
+            Place::Part(_) => false,
+            _ => true,
+        };
+        let parted = |pair: &[Slot<'_>]| match pair {
+            [before, behind] => matches!(before.place, Place::Thought(_)) && !has_id(behind),
+            _ => false,
+        };
+        if self.manner.openais_items && slots.windows(2).any(parted) {
+            return false;
+        }
         for slot in slots {
             let given = match &slot.place {
                 Place::Thought(Thought { item: Some(Reasoning::Given(given)), .. }) => {

@@ -52,6 +52,32 @@ impl<'a> Attachment<'a> {
         }
     }
 
+    const fn kind(self) -> &'static str {
+        match self {
+            Self::Image(_) => "image",
+            Self::Audio(_) => "audio",
+            Self::File(_) => "file",
+        }
+    }
+
+    /// Said by the assistant where it stood, on wires on which only the user may have it.
+    pub(crate) const fn moved(self) -> &'static str {
+        match self {
+            Self::Image(_) => "[image: it stands in the next user message]",
+            Self::Audio(_) => "[audio: it stands in the next user message]",
+            Self::File(_) => "[file: it stands in the next user message]",
+        }
+    }
+
+    /// Said by the user before it, there.
+    pub(crate) const fn by_assistant(self) -> &'static str {
+        match self {
+            Self::Image(_) => "Image by the assistant:",
+            Self::Audio(_) => "Audio by the assistant:",
+            Self::File(_) => "File by the assistant:",
+        }
+    }
+
     /// The part, or the text that stands in its place: what was said in a sound, or why there is none. With a line in the
     /// report unless it is as it was.
     pub(crate) fn place<A: Attach<'a>>(
@@ -61,10 +87,11 @@ impl<'a> Attachment<'a> {
         chunk: usize,
         report: &mut Vec<ReportLine>,
     ) -> Result<A::Part, Cow<'a, str>> {
-        let (what, made) = match self {
-            Self::Image(image) => ("image", attach.image(image)),
-            Self::Audio(audio) => ("audio", attach.audio(audio)),
-            Self::File(file) => ("file", attach.file(file)),
+        let what = self.kind();
+        let made = match self {
+            Self::Image(image) => attach.image(image),
+            Self::Audio(audio) => attach.audio(audio),
+            Self::File(file) => attach.file(file),
         };
         let mut note = |fact: Fact<'_>| report.push(ReportLine::chunk(fact, stored, chunk));
         let why = match made {

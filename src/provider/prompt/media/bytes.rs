@@ -110,6 +110,12 @@ pub(crate) fn sniff(bytes: &[u8]) -> Option<&'static str> {
         .map(|row| row.0)
 }
 
+/// Whether the bytes are the beginning of a file of that type, too few to show it.
+pub(crate) fn may_begin(bytes: &[u8], media_type: &str) -> bool {
+    let begins = |(_, signature): &Signature| signature.first().is_some_and(|(_, magic)| magic.starts_with(bytes));
+    !bytes.is_empty() && SIGNATURES.iter().filter(|(name, _)| *name == media_type).any(begins)
+}
+
 fn holds(bytes: &[u8], at: usize, magic: &[u8]) -> bool {
     bytes.get(at..).is_some_and(|rest| rest.starts_with(magic))
 }

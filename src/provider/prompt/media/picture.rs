@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::bytes::{DataUrl, IMAGE_TYPES, decode_base64, is_web_address, normalize_base64, sniff};
+use super::bytes::{DataUrl, IMAGE_TYPES, decode_base64, is_web_address, may_begin, normalize_base64, sniff};
 use crate::history::report::{Mended, Unfit};
 use crate::model::Image;
 
@@ -37,13 +37,15 @@ impl<'a> Picture<'a> {
         }
         let base64 = normalize_base64(data.payload).ok_or(Unfit::NotBase64)?;
         let shown = shown(&base64);
-        let label = [data.media_type, image.mime_type.as_deref().unwrap_or_default()];
-        let labelled = label.into_iter().find(|label| IMAGE_TYPES.contains(label));
-        let media_type = match (shown, labelled) {
-            (Some(shown), _) if IMAGE_TYPES.contains(&shown) => shown,
-            (Some(shown), _) => return Err(Unfit::Shows(shown.to_owned(), "png, jpeg, gif and webp")),
-            (None, Some(label)) => label,
-            (None, None) => return Err(Unfit::Type(data.media_type.to_owned(), "png, jpeg, gif or webp")),
+        let media_type = match shown {
+            Some(shown) if IMAGE_TYPES.contains(&shown) => shown,
+            Some(shown) => return Err(Unfit::Shows(shown.to_owned(), "png, jpeg, gif and webp")),
+            None => {
+                let labels = [data.media_type, image.mime_type.as_deref().unwrap_or_default()];
+                let bytes = decode_base64(&base64).unwrap_or_default();
+                let is_begun = |label: &&str| IMAGE_TYPES.contains(label) && may_begin(&bytes, label);
+                labels.into_iter().find(is_begun).ok_or_else(|| Unfit::NoImage(data.media_type.to_owned()))?
+            }
         };
         let mended = match (media_type == data.media_type, matches!(base64, Cow::Borrowed(_))) {
             (true, true) => None,
@@ -99,6 +101,8 @@ mod tests {
             ("data:image/png;base64,/9j/4AAQ", Ok(("image/jpeg /9j/4AAQ", true))),
             ("data:image/jpg;base64,/9j/4AAQ", Ok(("image/jpeg /9j/4AAQ", true))),
             ("data:image/png;base64,JVBERi0x", Err(())),
+            // Bytes that are no image, whatever they are labelled.
+            ("data:image/png;base64,aGVsbG8gd29ybGQ=", Err(())),
             ("data:image/svg+xml,<svg/>", Err(())),
             ("data:image/png;base64,", Err(())),
             ("data:image/png;base64,%%%", Err(())),

@@ -3,7 +3,7 @@
 //! `blocks` says where a window may begin, `limits` where it begins for given options; `measure` counts a turn, `tokens` a
 //! text.
 
-mod blocks;
+pub(super) mod blocks;
 pub(super) mod limits;
 mod measure;
 mod tokens;

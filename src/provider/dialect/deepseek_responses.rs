@@ -1,0 +1,47 @@
+//! DeepSeek's API, on OpenAI's Responses wire.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::rule::{rules, set_level};
+use crate::provider::openai_responses::check::request::OF_OPENAI;
+use crate::provider::openai_responses::manner::{Manner, NAME};
+use crate::provider::target::Dialect;
+
+pub(crate) const DIALECT: Dialect =
+    Dialect { name: "deepseek", about: "DeepSeek", wire: NAME, rules: RULES, parameters: &[], check, manner: &MANNER };
+
+/// Reasoning is plain text under `content`, with ids of any kind, and goes back so (recorded: pydantic-ai
+/// test_deepseek_responses\[function_tool\], test_deepseek_responses_replay_own_reasoning_history).
+static MANNER: Manner = Manner { providers: &["deepseek"], openais_items: false, calls_last: true };
+
+rules! {
+    /// DeepSeek's rules on this wire.
+    DR_01 "DR-01" Hard
+        "No message stands between a call and its output."
+        "move the message before the calls, or behind their outputs"
+        "recorded: pydantic-ai test_deepseek_responses_rejects_interleaved_function_calls (400, No tool output found for \
+         tool call)"
+}
+
+fn check(request: &Value, out: &mut Vec<Finding>) {
+    set_level(Level::Soft, OF_OPENAI, out);
+    let items = request.get("input").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let text = |item: &Map<String, Value>, name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
+    // How many messages stand before the call, by its id.
+    let (mut calls, mut messages) = (HashMap::new(), 0_usize);
+    for (i, item) in items.iter().enumerate().filter_map(|(i, item)| Some((i, item.as_object()?))) {
+        match text(item, "type").as_deref() {
+            None | Some("message") => messages += 1,
+            Some("function_call") => _ = calls.insert(text(item, "call_id"), messages),
+            Some("function_call_output") => {
+                if calls.get(&text(item, "call_id")).is_some_and(|before| *before < messages) {
+                    out.push(DR_01.at(format!("input[{i}]"), "a message stands between the call and this output"));
+                }
+            }
+            Some(_) => {}
+        }
+    }
+}
