@@ -117,6 +117,18 @@ fn a_prompt_is_read_in_lines() {
 }
 
 #[test]
+fn findings_are_read_in_lines() {
+    let place = Place::new();
+    place.write(
+        "request.json",
+        r#"[{"role": "user", "content": "hi"}, {"role": "tool", "tool_call_id": "c", "content": ""}]"#,
+    );
+    let screen = place.screen(&["check", "request.json", "--for", "openai-chat"]);
+    assert!(screen.starts_with("messages[1]  hard  OC-08\n    "), "{screen}");
+    assert!(screen.contains("\n    cure: ") && screen.lines().all(|line| line.chars().count() <= 80), "{screen}");
+}
+
+#[test]
 fn colours_are_as_they_are_asked_for() {
     let place = Place::new();
     place.append("c", &[HELLO]);
