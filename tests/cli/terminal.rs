@@ -86,7 +86,7 @@ message 1  tool  synthetic
     assert!(screen.starts_with(wanted), "{screen}");
     let lines: Vec<&str> = screen.lines().filter(|line| line.starts_with("    word")).collect();
     assert!(lines.len() == 30 && lines.iter().all(|line| line.chars().count() <= 80), "{screen}");
-    assert!(screen.contains("\n    … 37 more lines, 2800 characters: --full shows them\n"), "{screen}");
+    assert!(screen.contains("\n    … 37 more lines, 2750 characters: --full shows them\n"), "{screen}");
     assert!(!place.screen(&["show", "c", "--full"]).contains('…'));
     let last = place.screen(&["show", "c", "--last", "1"]);
     assert!(last.contains("\n… 3 messages before: --last leaves them out\n\nmessage 3  assistant"), "{last}");
