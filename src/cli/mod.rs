@@ -200,7 +200,11 @@ fn misused(error: &clap::Error, json: bool) -> Exit {
     let _ = Output::new(Form { json, ..Form::default() });
     match former(error) {
         Some(failure) => output::error(&failure),
-        None if json => output::error(&Failure::usage(error.to_string().trim_start_matches("error: ").trim_end())),
+        None if json => {
+            let text = error.to_string();
+            let problem = text.split("\n\n").next().unwrap_or(&text).trim_start_matches("error: ");
+            output::error(&Failure::usage(problem).with_hint("`convo help COMMAND` has the arguments"));
+        }
         // That nobody reads it is no failure.
         None => _ = error.print(),
     }
