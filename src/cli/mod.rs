@@ -29,6 +29,7 @@ mod redact;
 mod remove;
 mod repair;
 mod replay;
+mod report;
 mod request;
 mod restore;
 mod rewind;

@@ -11,7 +11,7 @@ use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::Output;
 use super::values::conversation;
-use super::{text, tools};
+use super::{report, text, tools};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,17 +20,17 @@ Examples:
   convo prompt chat-42 --for gemini --tools tools.json
   # the newest part of a long conversation
   convo prompt chat-42 --for anthropic --window-tokens 150000
-  # what was left out or altered, and nothing else
+  # what was left out or altered, why, and what to do about it
   convo prompt chat-42 --for anthropic --report
   convo prompt chat-42 --for openai-chat --json | jq .report
 
-The request holds the conversation, and the tools of --tools: model, limits and the like are yours to add. The \
-report on stderr names what was left out or altered.
+The request has the conversation, and the tools of --tools: model, limits and the like are yours to add. The \
+report on stderr names what was left out or altered, the worst first.
 
 With --json both come as one object on stdout:
   {\"conversation\": \"e07db1a4-...\", \"key\": \"chat-42\", \"request\": {\"messages\": [...]},
-   \"report\": [{\"rule\": \"thinking_left_out\", \"message_index\": 1, ...}]}
-Where there is nothing to send, it has \"error\": {\"kind\", \"message\", \"hint\"} in place of \"request\".";
+   \"report\": [{\"severity\": \"lost\", \"rule\": \"thinking_left_out\", \"message_index\": 1, ...}]}
+If there is nothing to send, it has \"error\": {\"kind\", \"message\", \"hint\"} in place of \"request\".";
 
 /// Print a conversation as a request that the provider accepts
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ pub(super) struct Args {
     conversation: String,
     #[command(flatten)]
     rendering: Rendering,
-    /// Print the report in place of the request: what was left out or altered
+    /// Print the report in place of the request: what was left out or altered, why, and what to do about it
     #[arg(long)]
     report: bool,
 }
@@ -215,18 +215,16 @@ impl Shown {
         }
     }
 
-    /// The report alone.
-    fn print_report(self, output: &mut Output) -> Outcome {
-        for line in &self.report {
-            output.result(line, || text::printable(&line.to_string()).into_owned())?;
-        }
-        if let Some(error) = self.error {
-            return Err(error);
-        }
-        if self.report.is_empty() && output.is_text() {
+    /// The report alone: as JSON an object a line.
+    pub(super) fn print_report(self, output: &mut Output) -> Outcome {
+        if output.is_text() && !self.report.is_empty() {
+            output.text(&report::text(None, &self.report))?;
+        } else if output.is_text() && self.error.is_none() {
             output.text("nothing was left out or altered")?;
+        } else {
+            self.report.iter().try_for_each(|line| output.json(line))?;
         }
-        Ok(Exit::Done)
+        self.error.map_or(Ok(Exit::Done), Err)
     }
 
     pub(super) const fn exit(&self) -> Exit {
