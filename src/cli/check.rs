@@ -3,10 +3,12 @@ use std::path::PathBuf;
 use conversation_store::provider::{self, Finding};
 
 use super::failure::{Exit, Outcome};
-use super::output::{self, ERROR, Output, WARNING};
+use super::output::{self, BOLD, DIM, ERROR, Output, WARNING};
 use super::prompt::Aim;
 use super::request::{self, Request};
-use super::text;
+use super::text::{self, Layout};
+
+const INDENT: &str = "    ";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,7 +22,7 @@ loss), unknown (a field, type or value that the rules do not know).
 
 Exit code 1 if the provider would refuse the request: there is a finding of level hard or hard?.";
 
-/// Is this request valid? Says where it is not, why, and what to do
+/// Check a request: where a provider would refuse it, why, and what to do
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -36,8 +38,9 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
     let Request { name, json } = request::read(&args.file)?;
     let findings = provider::check(target, &json)
         .map_err(|error| request::not_json(&name, error.line, error.column, &error.message))?;
+    let layout = Layout::folded("--json has all of it");
     for finding in &findings {
-        output.result(finding, || text(finding))?;
+        output.result(finding, || text(finding, layout))?;
     }
     let hard = findings.iter().filter(|finding| finding.level.is_refused()).count();
     output.flush()?;
@@ -52,9 +55,11 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
     Ok(if hard > 0 { Exit::Findings } else { Exit::Done })
 }
 
-fn text(finding: &Finding) -> String {
-    let style = if finding.level.is_refused() { ERROR } else { WARNING };
-    let (first, cure) = (finding.to_string(), finding.cure);
-    let first = first.lines().next().unwrap_or_default();
-    format!("{style}{}{style:#}\n  cure: {cure}", text::printable(first))
+/// `messages[1]  hard  AN-10`, then the problem and the cure.
+fn text(finding: &Finding, layout: Layout) -> String {
+    let Finding { rule, level, place, problem, cure, .. } = finding;
+    let style = if level.is_refused() { ERROR } else { WARNING };
+    let place = if place.is_empty() { "the request" } else { place };
+    let head = format!("{BOLD}{}{BOLD:#}  {style}{level}{style:#}  {DIM}{rule}{DIM:#}\n", text::printable(place));
+    head + &text::wrap(problem, INDENT, layout) + &text::wrap(&format!("cure: {cure}"), INDENT, layout)
 }

@@ -67,10 +67,19 @@ CONVERSATION is a UUID, or any other text: your own key for a conversation. MESS
 after the word message, CHUNK the one after the word chunk, and SEQ a position in the log, as `show`, `entries` and \
 receipts have it.
 
-Results go to stdout: text on a terminal, JSON elsewhere; --text and --json choose. Reports, notes and errors go to stderr.
-
 The store is the one that --store names, else CONVO_STORE, else ./convo.db where there is one, else your own: \
-$XDG_DATA_HOME/convo/store.db, which is ~/.local/share/convo/store.db unless you set it.
+$XDG_DATA_HOME/convo/store.db, which is ~/.local/share/convo/store.db unless you set it. --store takes sled:DIRECTORY; \
+fjall:DIRECTORY where that is built in; backup:FILE, to read a backup; memory:, to try something out. \
+sled:DIRECTORY?cache_mb=128 sets the cache; ?sync=never is for throw-away stores: a power cut takes them.
+
+A key names another conversation for each --owner. Without --owner it names one that has no owner, and a UUID anybody's.
+
+Results go to stdout: text on a terminal, JSON elsewhere, one line each; --text and --json choose. Reports, notes and errors \
+go to stderr; with --json they are JSON too: {\"error\": {\"kind\", \"message\", \"hint\", \"exit_code\"}}, {\"warning\"}, \
+{\"note\"}, or a line of a report.
+
+On a terminal, long output goes through CONVO_PAGER, else PAGER, else less. Colours are used on a terminal, unless NO_COLOR \
+is set; --color decides otherwise.
 
 Exit code: 0 done; 1 done, and there is something to look at: findings of check, problems of verify, an answer that is an \
 error or was cut off, nothing found; 2 failed or misused.";
@@ -88,31 +97,28 @@ struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 struct Global {
-    /// The store: sled:DIRECTORY, fjall:DIRECTORY where that is built in, backup:FILE to read a backup, memory: to try
-    /// something out. sled:DIRECTORY?cache_mb=128 sets the cache; ?sync=never is for throw-away stores: a power cut takes
-    /// them. `convo help` has what is used without it
+    /// The store, as in sled:DIRECTORY; `convo help` has the other forms, and the default
     #[arg(long, global = true, env = "CONVO_STORE", hide_env_values = true, value_name = "URL", display_order = 100)]
     store: Option<String>,
-    /// Whose conversations are meant: a key names another conversation for each owner. Without it a key names one that has
-    /// no owner, and a UUID anybody's
+    /// Whose conversations are meant; without it, those without an owner, and a UUID's
     #[arg(long, global = true, value_name = "OWNER", display_order = 101)]
     owner: Option<String>,
     /// How long to wait for a store that another process has open
     #[arg(long, global = true, value_name = "SECONDS", default_value = "2", value_parser = seconds, display_order = 102)]
     wait: Duration,
-    /// Print JSON, also on a terminal: one line for each result on stdout; reports, notes and errors as lines on stderr
+    /// Print JSON, also on a terminal, and also on stderr
     #[arg(long, global = true, display_order = 103)]
     json: bool,
     /// Print text for people, also where stdout is no terminal
     #[arg(long, global = true, conflicts_with = "json", display_order = 104)]
     text: bool,
-    /// Print no notes, reports and progress on stderr; warnings and errors stay
+    /// Print no notes, reports and progress; warnings and errors stay
     #[arg(long, short, global = true, display_order = 105)]
     quiet: bool,
-    /// When to use colours; auto: on a terminal, unless NO_COLOR is set
+    /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", display_order = 106)]
     color: Color,
-    /// Print long output at once. Otherwise it goes through CONVO_PAGER, else PAGER, else less, on a terminal
+    /// Print long output at once, not page by page
     #[arg(long, global = true, display_order = 107)]
     no_pager: bool,
 }
@@ -195,7 +201,11 @@ fn misused(error: &clap::Error, json: bool) -> Exit {
     let _ = Output::new(Form { json, ..Form::default() });
     match former(error) {
         Some(failure) => output::error(&failure),
-        None if json => output::error(&Failure::usage(error.to_string().trim_start_matches("error: ").trim_end())),
+        None if json => {
+            let text = error.to_string();
+            let problem = text.split("\n\n").next().unwrap_or(&text).trim_start_matches("error: ");
+            output::error(&Failure::usage(problem).with_hint("`convo help COMMAND` has the arguments"));
+        }
         // That nobody reads it is no failure.
         None => _ = error.print(),
     }

@@ -338,9 +338,10 @@ fn failures_are_json_where_json_is_asked_for() {
     assert_eq!(error(&["append", "c", "--expect", "9"], HELLO)["kind"], "stale_head");
     assert_eq!(error(&["append", "c"], "nonsense")["kind"], "invalid_input");
     assert_eq!(error(&["delete", "c"], "")["kind"], "usage");
-    let usage = error(&["show"], "");
-    assert_eq!(usage["kind"], "usage");
-    assert!(usage["message"].as_str().unwrap().starts_with("the following required arguments"), "{usage}");
+    let usage = error(&["list", "--nope"], "");
+    let wanted = serde_json::json!({"kind": "usage", "message": "unexpected argument '--nope' found",
+        "hint": "`convo help COMMAND` has the arguments", "exit_code": 2});
+    assert_eq!(usage, wanted);
     let run = place.run_with(&["append", "c", "--json"], "");
     assert_eq!(run.stderr, "{\"note\":\"stdin: no messages, nothing was appended\"}\n");
     assert_eq!(place.run_with(&["append", "c", "--quiet"], "").stderr, "");

@@ -86,7 +86,7 @@ message 1  tool  synthetic
     assert!(screen.starts_with(wanted), "{screen}");
     let lines: Vec<&str> = screen.lines().filter(|line| line.starts_with("    word")).collect();
     assert!(lines.len() == 30 && lines.iter().all(|line| line.chars().count() <= 80), "{screen}");
-    assert!(screen.contains("\n    … 37 more lines, 2800 characters: --full shows them\n"), "{screen}");
+    assert!(screen.contains("\n    … 37 more lines, 2750 characters: --full shows them\n"), "{screen}");
     assert!(!place.screen(&["show", "c", "--full"]).contains('…'));
     let last = place.screen(&["show", "c", "--last", "1"]);
     assert!(last.contains("\n… 3 messages before: --last leaves them out\n\nmessage 3  assistant"), "{last}");
@@ -114,6 +114,18 @@ fn a_prompt_is_read_in_lines() {
     place.append("plain", &[HELLO]);
     let report = place.screen(&["prompt", "plain", "--for", "openai-chat", "--report"]);
     assert_eq!(report, "nothing was left out or altered\n");
+}
+
+#[test]
+fn findings_are_read_in_lines() {
+    let place = Place::new();
+    place.write(
+        "request.json",
+        r#"[{"role": "user", "content": "hi"}, {"role": "tool", "tool_call_id": "c", "content": ""}]"#,
+    );
+    let screen = place.screen(&["check", "request.json", "--for", "openai-chat"]);
+    assert!(screen.starts_with("messages[1]  hard  OC-08\n    "), "{screen}");
+    assert!(screen.contains("\n    cure: ") && screen.lines().all(|line| line.chars().count() <= 80), "{screen}");
 }
 
 #[test]

@@ -245,7 +245,7 @@ message 2  tool  seq 5  1970-01-01 00:00:00 UTC
 ";
         assert_eq!(shown, wanted);
         let heading = heading(&Name::from("chat"), &store.describe("chat").unwrap());
-        assert_eq!(plain(&heading), "chat  hi…  3 messages  last seq 5");
+        assert_eq!(plain(&heading), "chat  hi\\u{1b}[2J  3 messages  last seq 5");
     }
 
     #[test]
