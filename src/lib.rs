@@ -25,6 +25,8 @@ mod log;
 pub mod model;
 pub mod provider;
 mod record;
+#[cfg(feature = "server")]
+pub mod server;
 mod store;
 
 pub use error::{Error, Result};

@@ -13,6 +13,8 @@ mod failure;
 mod find;
 mod fork;
 mod ingest;
+#[cfg(feature = "server")]
+mod keys;
 mod lines;
 mod list;
 mod metadata;
@@ -28,6 +30,8 @@ mod replay;
 mod request;
 mod restore;
 mod rewind;
+#[cfg(feature = "server")]
+mod serve;
 mod show;
 mod summarize;
 mod tag;
@@ -118,6 +122,13 @@ enum Command {
     Bench(bench::Args),
     Check(check::Args),
     Repair(repair::Args),
+    #[cfg(feature = "server")]
+    Serve(serve::Args),
+    #[cfg(feature = "server")]
+    Keys(keys::Args),
+    /// Print the OpenAPI document of the server
+    #[cfg(feature = "server")]
+    Openapi,
     /// The name that `summarize` had
     #[command(hide = true, disable_help_flag = true)]
     Compact(Former),
@@ -190,6 +201,12 @@ impl Command {
             Self::Bench(args) => bench::run(&args, location, output),
             Self::Check(args) => check::run(&args, output),
             Self::Repair(args) => repair::run(&args, output),
+            #[cfg(feature = "server")]
+            Self::Serve(args) => serve::run(&args, location, output),
+            #[cfg(feature = "server")]
+            Self::Keys(args) => keys::run(&args, location, output),
+            #[cfg(feature = "server")]
+            Self::Openapi => output.text(&conversation_store::server::openapi()).map(|()| Exit::Done),
         }
     }
 }
