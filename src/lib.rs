@@ -15,6 +15,7 @@
 //! | `history` | entries to messages, by message index; messages to a [`Conversation`] that makes sense, with a report; [`next_step`] |
 //! | [`Store`], [`MessageWriter`], [`Tail`] | what a user opens, streams into, follows |
 //! | [`provider`] | conversations to requests ([`provider::render`]) and back ([`provider::parse`]); answers to chunks ([`provider::Decoder`]); requests judged and repaired ([`provider::check`], [`provider::repair`]) |
+//! | `server` | the store over HTTP (feature `server`): a table of routes for each of two APIs |
 //!
 //! Data flows one way; `provider` and `engine` never meet.
 
@@ -45,6 +46,8 @@ pub use store::{Begun, MessageWriter, StopHandle, Store, StoreOptions, Tail};
 pub mod documentation {
     #[doc = include_str!("docs/servers.md")]
     pub mod servers {}
+    #[doc = include_str!("docs/server.md")]
+    pub mod server {}
     #[doc = include_str!("docs/format.md")]
     pub mod format {}
     #[doc = include_str!("docs/design.md")]

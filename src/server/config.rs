@@ -98,7 +98,8 @@ pub struct Bounds {
     pub streams_per_key: usize,
     /// Requests a second of one key, with as many at once; 0, the default, for no bound. More are refused with 429.
     pub requests_per_second: u32,
-    /// Seconds in which a request's head has to come: 10.
+    /// Seconds in which a request's head has to come, also after the request before it on the same connection: 75, more than
+    /// proxies keep one open.
     pub header_seconds: u64,
     /// Seconds in which the next piece of a body has to come, and a client has to take the next piece of an answer: 30.
     pub idle_seconds: u64,
@@ -167,7 +168,7 @@ impl Default for Bounds {
             streams: 12_288,
             streams_per_key: 12_288,
             requests_per_second: 0,
-            header_seconds: 10,
+            header_seconds: 75,
             idle_seconds: 30,
             ingest_idle_seconds: 600,
             keep_alive_seconds: 15,

@@ -14,10 +14,14 @@ pub(crate) fn text(body: &[u8]) -> Result<&str, Refusal> {
     })
 }
 
-/// A body that is one JSON value. No body counts as `{}`.
+/// A body that is a JSON object. No body counts as `{}`.
 pub(crate) fn json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal> {
     let text = checked(body)?;
     let text = if text.trim().is_empty() { "{}" } else { text };
+    // What is read field by field could be a list of their values, too.
+    if !text.trim_start().starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
+        return Err(Refusal::new(400, "invalid_type", "the body has to be a JSON object"));
+    }
     let refused = |error: serde_json::Error| {
         let code = if error.is_data() { "invalid_value" } else { "invalid_json" };
         Refusal::new(400, code, format!("the body cannot be read: {error}"))
