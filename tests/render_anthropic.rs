@@ -332,6 +332,29 @@ fn a_paused_turn_is_sent_back_as_it_is() {
     assert_eq!(shown(&left), [&paused_shape[..], &wanted].concat());
 }
 
+/// A search whose id a tool result of ours answers, and the same search once more: the second one has not been made yet when
+/// the result of the first is sent.
+#[test]
+fn a_search_is_answered_after_it_and_not_before() {
+    let opaque = |json: &str| {
+        let (provider, kind) = ("anthropic".to_owned(), "block".to_owned());
+        Chunk::from(Body::Opaque { provider, kind, json: Json::new(json).unwrap() })
+    };
+    let chunks = searched();
+    let (asked, found) = (&chunks[1], &chunks[2]);
+    let ours = |json| Chunk { native: with_native(found.body.clone(), json).native, ..found.clone() };
+    let own = ours(r#"{"type":"tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"text","text":"found"}]}"#);
+    let answered = [Message::user("search"), Message::assistant([asked.clone(), own.clone(), opaque(ASKED)])];
+    let begun = ["user", "  \"search\"", "assistant", "  calls srvtoolu_1 web_search {\"n\":1.0,\"query\":\"x\"}"];
+    let result = ["user", "  result srvtoolu_1: \"found\""];
+    let again = ["assistant", "  server_tool_use"];
+    assert_eq!(shown(&answered), [&begun[..], &result, &again].concat());
+    let mut goes_on = answered.to_vec();
+    goes_on.push(Message::user("so?"));
+    let ended = ["  web_search_tool_result", "user", "  \"so?\""];
+    assert_eq!(shown(&goes_on), [&begun[..], &result, &again, &ended].concat());
+}
+
 /// All of a message's thinking goes back as it came, or none of it.
 #[test]
 fn thinking_is_whole_or_not_there() {

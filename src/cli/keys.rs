@@ -6,8 +6,9 @@ use conversation_store::server::{Key, KeyFile, Scope};
 use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
+use super::location::Location;
 use super::output::{Output, note};
-use super::{Location, text};
+use super::text;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -75,7 +76,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
                 Failure::usage("whose key is it?").with_hint("--owner NAME: the conversations that it opens are NAME's")
             })?;
             let (key, secret) = KeyFile::new(keys).create(owner, scopes, *expires)?;
-            output.text(&secret)?;
+            output.verbatim(&format!("{secret}\n"))?;
             note(&format!("{} of {owner}: the secret is shown only now", key.id));
         }
         Action::List { keys } => {

@@ -8,8 +8,8 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use super::Location;
 use super::failure::{Exit, Failure, Outcome};
+use super::location::Location;
 use super::output::{Output, warn};
 
 const EXAMPLES: &str = "\
@@ -61,7 +61,7 @@ struct Listening {
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let config = settings(args)?;
     if args.print_config {
-        output.text(config.to_toml().trim_end())?;
+        output.verbatim(&config.to_toml())?;
         return Ok(Exit::Done);
     }
     config.check()?;

@@ -87,11 +87,22 @@ pub struct ListItem {
     pub last_activity: Timestamp,
     /// Its last seq.
     pub last_seq: u64,
-    /// How many messages were appended, hidden ones too.
+    /// How many messages it shows: those that were appended, without those that a rewind or a removal hides.
     pub messages: u64,
+    /// How many messages a rewind or a removal hides.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub hidden: u64,
+    /// Whether something is hidden, and not counted yet: `messages` has it.
+    #[serde(skip)]
+    pub(crate) is_uncounted: bool,
     /// The conversation that it was forked from, and where.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Fork>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Where a conversation was forked from.
@@ -193,18 +204,26 @@ impl ListItem {
             last_activity: Timestamp::from_micros(head.last_activity),
             last_seq: head.next_seq - 1,
             messages: head.next_message_index,
+            hidden: 0,
+            is_uncounted: head.last_hide > 0,
             parent: head.parent.map(|parent| Fork { conversation: parent.id(), at_seq: parent.at_seq }),
         }
     }
 }
 
 impl ListItem {
+    /// Takes the hidden messages out of those that were appended.
+    pub(crate) fn hide(&mut self, hidden: u64) {
+        (self.messages, self.hidden) = (self.messages.saturating_sub(hidden), hidden);
+        self.is_uncounted = false;
+    }
+
     pub(crate) fn place(&self) -> Place {
         Place { micros: self.last_activity.as_micros(), conversation: self.id }
     }
 }
 
-/// Collects a page, and one item more, which tells that there is a next one.
+/// Collects a page, and one item more: if there is one, there is a next page.
 pub(crate) struct Pager<'a> {
     query: &'a ListQuery,
     title: Option<String>,
@@ -228,7 +247,7 @@ impl<'a> Pager<'a> {
         self.items.len() > self.query.limit
     }
 
-    /// Adds the conversations whose last activity lies in one second.
+    /// Adds the conversations whose last activity is in one second.
     pub(crate) fn add(&mut self, second: u64, found: &mut Vec<ListItem>) {
         found.retain(|item| self.is_wanted(second, item));
         found.sort_unstable_by_key(|item| std::cmp::Reverse(item.place()));

@@ -23,7 +23,7 @@ pub(crate) struct Head {
     pub(crate) created: i64,
     /// Microseconds since 1970; never goes back.
     pub(crate) last_activity: i64,
-    /// The number of the last commit before the conversation was made, then bits of no meaning: it tells this conversation
+    /// The number of the last commit before the conversation was made, then bits of no meaning: it distinguishes this conversation
     /// from one of the same id before or after it, and from older records.
     pub(crate) incarnation: u64,
     pub(crate) owner: String,
@@ -86,7 +86,7 @@ impl Head {
         let first = head.first_seq();
         if head.next_seq < first {
             return Err(envelope::corrupt(format!(
-                "{what}: its next seq {} lies before its first {first}",
+                "{what}: its next seq {} is before its first {first}",
                 head.next_seq
             )));
         }

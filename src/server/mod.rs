@@ -168,7 +168,7 @@ impl Server {
 /// The OpenAPI 3.1 document of both APIs.
 #[must_use]
 pub fn openapi() -> String {
-    format!("{:#}", openapi::document(ROUTES))
+    format!("{:#}\n", openapi::document(ROUTES))
 }
 
 /// Reads the keys again when their file changes.

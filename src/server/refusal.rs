@@ -88,38 +88,32 @@ impl Refusal {
     }
 }
 
-/// The status and the code of each kind of the store's errors. `docs/server.md` has the same table for people.
-const fn row(error: &Error) -> (u16, &'static str) {
+/// The status of each kind of the store's errors; their codes are [`Error::code`]. `docs/server.md` has the table for people.
+const fn status(error: &Error) -> u16 {
     match error {
-        Error::NotFound { .. } => (404, "not_found"),
-        Error::InvalidInput(_) => (400, "invalid_input"),
-        Error::LimitExceeded { .. } => (413, "limit_exceeded"),
-        Error::StaleHead { .. } => (412, "stale_head"),
-        Error::NameTaken { .. } => (409, "name_taken"),
-        Error::SharedByForks { .. } => (409, "shared_by_forks"),
-        Error::KeyReused { .. } => (422, "key_reused"),
-        Error::MessageClosed { .. } => (409, "message_closed"),
-        Error::BeingWritten { .. } => (409, "being_written"),
-        Error::CursorOutOfRange { .. } => (410, "cursor_out_of_range"),
-        Error::StaleCursor { .. } => (410, "stale_cursor"),
-        Error::Busy(_) => (503, "busy"),
-        Error::ReadOnly => (503, "read_only"),
-        Error::Closed => (503, "closed"),
-        Error::Poisoned { .. } => (503, "poisoned"),
-        Error::WentBack { .. } => (503, "went_back"),
-        Error::OutcomeUnknown { .. } => (503, "outcome_unknown"),
-        Error::NothingToSend(_) => (422, "nothing_to_send"),
-        Error::TooLarge(_) => (413, "too_large"),
-        Error::Corrupt { .. } => (500, "corrupt"),
-        Error::UnsupportedVersion { .. } => (500, "unsupported_version"),
-        Error::Io { .. } => (500, "io"),
+        Error::InvalidInput(_) => 400,
+        Error::NotFound { .. } => 404,
+        Error::NameTaken { .. }
+        | Error::SharedByForks { .. }
+        | Error::MessageClosed { .. }
+        | Error::BeingWritten { .. } => 409,
+        Error::CursorOutOfRange { .. } | Error::StaleCursor { .. } => 410,
+        Error::StaleHead { .. } => 412,
+        Error::LimitExceeded { .. } | Error::TooLarge(_) => 413,
+        Error::KeyReused { .. } | Error::NothingToSend(_) => 422,
+        Error::Corrupt { .. } | Error::UnsupportedVersion { .. } | Error::Io { .. } => 500,
+        Error::Busy(_)
+        | Error::ReadOnly
+        | Error::Closed
+        | Error::Poisoned { .. }
+        | Error::WentBack { .. }
+        | Error::OutcomeUnknown { .. } => 503,
     }
 }
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        let (status, code) = row(&error);
-        let refusal = Self::new(status, code, error.to_string());
+        let refusal = Self::new(status(&error), error.code(), error.to_string());
         match error {
             Error::StaleHead { expected, actual, .. } => refusal.detail("expected", expected).detail("actual", actual),
             Error::NameTaken { actual, .. } => refusal.detail("actual", actual),

@@ -133,11 +133,11 @@ fn where_there_is_nothing_to_send_it_says_so() {
     let place = Place::new();
     let orphan = r#"[{"role": "tool", "tool_call_id": "c", "content": "42"}]"#;
     let run = place.run_with(&["repair", "--for", "openai-chat"], orphan);
-    assert_eq!((run.exit, run.stdout.as_str()), (1, ""));
+    assert_eq!((run.exit, run.stdout.as_str()), (2, ""));
     assert!(run.stderr.starts_with("error: stdin: there is nothing to send: "), "{}", run.stderr);
     let run = place.run_with(&["repair", "--for", "openai-chat", "--json"], orphan);
     let [envelope] = run.json().try_into().unwrap();
-    assert_eq!((run.exit, envelope.get("request"), envelope["error"].is_string()), (1, None, true));
+    assert_eq!((run.exit, envelope.get("request"), envelope["error"]["kind"] == "nothing_to_send"), (2, None, true));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use conversation_store::model::{
 use conversation_store::provider::PromptOptions;
 use conversation_store::{MessageState, StoredMessage};
 use proptest::prelude::*;
-use proptest::test_runner::{TestError, TestRunner};
+use proptest::test_runner::{RngSeed, TestError, TestRunner};
 
 use super::stored::stored;
 use super::{blocks, cases, config, items};
@@ -44,9 +44,14 @@ pub(crate) fn for_hostile_logs(
     property: impl Fn(&[StoredMessage], &PromptOptions) + Sync,
 ) {
     let cases = cases("CONVO_HOSTILE_CASES", default_cases).div_ceil(2);
-    let run = || {
+    let run = |thread| {
         let logs = (log(messages), proptest::sample::select(options.clone()));
-        let result = TestRunner::new(config(cases)).run(&logs, |(messages, options)| {
+        let mut config = config(cases);
+        // A fixed seed, PROPTEST_RNG_SEED, is another for each thread.
+        if let RngSeed::Fixed(seed) = &mut config.rng_seed {
+            *seed = seed.wrapping_add(thread);
+        }
+        let result = TestRunner::new(config).run(&logs, |(messages, options)| {
             property(&messages, &options);
             Ok(())
         });
@@ -56,8 +61,8 @@ pub(crate) fn for_hostile_logs(
         }
     };
     std::thread::scope(|threads| {
-        threads.spawn(run);
-        run();
+        threads.spawn(|| run(1));
+        run(0);
     });
 }
 

@@ -23,7 +23,7 @@ fn an_open_address_needs_keys() {
     assert_eq!(exit, Some(0), "{error}");
     let (exit, _, error) =
         run(&["--store", "memory:", "serve", "--listen", "127.0.0.1:0", "--keys", "/none/keys.json"], &[]);
-    assert_eq!(exit, Some(1), "{error}");
+    assert_eq!(exit, Some(2), "{error}");
     assert!(error.contains("/none/keys.json"), "{error}");
 }
 
@@ -95,7 +95,7 @@ fn keys_come_and_go() {
     noticed(&clients[0], 401);
     noticed(&new, 200);
     let (exit, _, error) = run(&["keys", "revoke", &ids[0], "--keys", keys], &[]);
-    assert!(exit == Some(1) && error.contains(&ids[0]), "{error}");
+    assert!(exit == Some(2) && error.contains(&ids[0]), "{error}");
     // A file that is broken takes no key away.
     std::fs::write(keys, "{").unwrap();
     let begun = Instant::now();

@@ -1,6 +1,6 @@
 //! HTTP as little as the tests need: requests on connections of their own, and streams that are read as they come.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 

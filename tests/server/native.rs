@@ -195,7 +195,7 @@ fn prompts_and_next_steps() {
     assert_eq!(prompt["request"]["messages"][2]["role"], "tool", "an open call is answered");
     assert_eq!(prompt["report"].as_array().unwrap().len(), 1, "and reported");
     let tools = json!({ "tools": [{ "name": "ls", "parameters": { "type": "object" } }] });
-    let with = client.post(&format!("{CHAT}/prompt?for=anthropic&max_tokens=1000"), &tools).ok();
+    let with = client.post(&format!("{CHAT}/prompt?for=anthropic&window_tokens=1000"), &tools).ok();
     assert_eq!(with["request"]["tools"][0]["name"], "ls");
     for query in ["", "?for=openai", "?for=anthropic&last=0", "?for=anthropic&thinking=x", "?for=anthropic&lst=1"] {
         client.get(&format!("{CHAT}/prompt{query}")).code(400);

@@ -1,4 +1,4 @@
-//! Results stand directly behind their call's message, in call order; calls that nobody will answer are answered.
+//! Results come directly after their call's message, in call order; calls that nobody will answer are answered.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ pub(crate) const OUTCOME_UNKNOWN: &str =
 /// What a call that was cut off is answered.
 pub(crate) const NOT_RUN: &str = "Not run: the call was cut off before its arguments were complete.";
 
-/// Pairs results with calls and puts them behind them.
+/// Pairs results with calls, and puts each result after its call.
 pub(super) fn place_results(mut messages: Vec<StoredMessage>, report: &mut Vec<ReportLine>) -> Vec<StoredMessage> {
     let known: HashSet<(u64, u32)> = messages
         .iter()
@@ -44,7 +44,7 @@ pub(super) fn place_results(mut messages: Vec<StoredMessage>, report: &mut Vec<R
 
 /// A message of the conversation as it comes out.
 enum Placed {
-    /// As it was, by its position. No message stands in two places.
+    /// As it was, by its position. No message is in two places.
     Whole(usize),
     /// A part of one, or an answer.
     Made(Box<StoredMessage>),
@@ -53,9 +53,9 @@ enum Placed {
 struct Placement<'a> {
     messages: &'a [StoredMessage],
     calls: &'a Calls,
-    /// Chunks that leave their message: moved behind a call, or out.
+    /// Chunks that leave their message: moved after a call, or out.
     taken: HashSet<Site>,
-    /// Messages that were placed whole, behind a call.
+    /// Messages that were placed whole, after a call.
     placed: Vec<bool>,
     /// Calls that were answered by an earlier run: their answer is no news.
     known: HashSet<(u64, u32)>,
@@ -219,7 +219,7 @@ impl<'a> Placement<'a> {
     }
 }
 
-/// What stands behind a message with calls.
+/// What comes after a message with calls.
 enum Group {
     /// Results, by the position of their message and theirs in it.
     Results(usize, Vec<usize>),
@@ -254,7 +254,7 @@ fn speaks(stored: &StoredMessage) -> bool {
     matches!(stored.message.role, Role::Assistant | Role::User) && stored.message.chunks.iter().any(says)
 }
 
-/// The position of the first message behind which nobody went on: from there on, calls may still be running.
+/// The position of the first message after which nobody went on: from there on, calls may still be running.
 pub(crate) fn first_pending(messages: &[StoredMessage]) -> usize {
     messages.iter().rposition(speaks).unwrap_or_default()
 }
@@ -267,7 +267,7 @@ pub(crate) fn is_cut_off(stored: &StoredMessage, chunk: usize) -> bool {
         return false;
     };
     // The next call is looked for, not the last one: all calls of a message are asked about.
-    let behind = stored.message.chunks.get(chunk + 1..).unwrap_or_default();
-    let is_last = || !behind.iter().any(|chunk| matches!(chunk.body, Body::ToolCall { .. }));
+    let after = stored.message.chunks.get(chunk + 1..).unwrap_or_default();
+    let is_last = || !after.iter().any(|chunk| matches!(chunk.body, Body::ToolCall { .. }));
     ended_early && stored.message.role == Role::Assistant && is_last() && !crate::model::json_text::is_object(arguments)
 }

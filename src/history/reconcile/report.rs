@@ -32,7 +32,7 @@ pub enum Rule {
     ErrorChunkRemoved,
     /// A message without any content is not part of the conversation.
     EmptyMessageRemoved,
-    /// A tool result stands directly behind its call's message now.
+    /// A tool result was moved to the place directly after its call's message.
     ResultMoved,
     /// A further result for a call that has one is not part of the conversation.
     DuplicateResultRemoved,
@@ -58,19 +58,19 @@ pub enum Rule {
     Altered,
     /// A signature, or a provider's own item, was sent as the target's own, though nobody states who made it.
     OriginAssumed,
-    /// A call or an answer of a round that is over was told as text.
+    /// A call or an answer of a round that is over was written as text.
     FinishedToolFlattened,
     /// A call or an answer of a round that is over was left out.
     FinishedToolDropped,
-    /// Messages up to this one are told by a summary; or, of a chunk: it answers a call that is.
+    /// A summary takes the place of the messages up to this one; or, of a chunk: it answers a call among them.
     Summarized,
-    /// Messages were left out: the window that was asked for begins behind them, at this one. System messages stay.
+    /// Messages were left out: the window that was asked for begins after them, at this one. System messages stay.
     OutsideWindow,
     /// The last turn, with what is always sent, is more than the window may hold, and was kept whole.
     WindowExceeded,
     /// Arguments that are no JSON object were made one.
     ArgumentsRepaired,
-    /// A stand-in for a signature was added: the target wants one.
+    /// The documented substitute for a signature was added: the target requires one.
     SignatureMade,
     /// A tool's name was changed to what the target takes.
     NameChanged,

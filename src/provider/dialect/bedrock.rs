@@ -14,8 +14,15 @@ use crate::provider::prompt::tool_id::NameRule;
 use crate::provider::target::Dialect;
 use crate::provider::text::{is_word, is_word_with};
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { name: "bedrock", wire: "anthropic", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect = Dialect {
+    name: "bedrock",
+    about: "Amazon Bedrock",
+    wire: "anthropic",
+    rules: RULES,
+    parameters: PARAMETERS,
+    check,
+    manner: &MANNER,
+};
 
 /// Its own fields of a request.
 const PARAMETERS: &[&str] = &["anthropic_beta"];

@@ -16,8 +16,15 @@ use crate::provider::prompt::tool_id::IdRule;
 use crate::provider::target::Dialect;
 use crate::provider::text::{is_blank, is_word};
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { name: "databricks", wire: "openai-chat", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect = Dialect {
+    name: "databricks",
+    about: "Databricks and others who translate to Anthropic",
+    wire: "openai-chat",
+    rules: RULES,
+    parameters: PARAMETERS,
+    check,
+    manner: &MANNER,
+};
 
 /// Its own fields of a request.
 const PARAMETERS: &[&str] = &["databricks_options", "thinking", "top_k", "usage_context"];

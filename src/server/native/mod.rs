@@ -41,7 +41,7 @@ const PROMPT: &[Parameter] = &[
     query("no_content", r#"{"type":"string","enum":["null","empty"]}"#, "What a message of calls only has for content"),
     query("last", r#"{"type":"integer","minimum":1}"#, "Messages at most"),
     query("last_turns", r#"{"type":"integer","minimum":1}"#, "Turns of the user at most"),
-    query("max_tokens", r#"{"type":"integer","minimum":1}"#, "Tokens at most, estimated"),
+    query("window_tokens", r#"{"type":"integer","minimum":1}"#, "Tokens at most, estimated"),
 ];
 
 pub(crate) const ROUTES: &[Route] = &[

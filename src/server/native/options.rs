@@ -43,7 +43,7 @@ pub(super) fn target(call: &Call, name: &str) -> Result<Target, Refusal> {
 
 /// The parameters that [`prompt`] reads.
 pub(super) const PROMPT: &[&str] =
-    &["for", "model", "thinking", "images", "finished_tools", "no_content", "last", "last_turns", "max_tokens"];
+    &["for", "model", "thinking", "images", "finished_tools", "no_content", "last", "last_turns", "window_tokens"];
 
 /// How a conversation is to be rendered.
 pub(super) fn prompt(call: &Call, tools: Vec<Tool>) -> Result<PromptOptions, Refusal> {
@@ -60,7 +60,7 @@ pub(super) fn prompt(call: &Call, tools: Vec<Tool>) -> Result<PromptOptions, Ref
     options.no_content = one_of(call, "no_content", &[("null", NoContent::Null), ("empty", NoContent::Empty)])?;
     options.last_messages = call.query.number("last", 1, u64::MAX)?;
     options.last_turns = call.query.number("last_turns", 1, u64::MAX)?;
-    options.max_tokens = call.query.number("max_tokens", 1, u64::MAX)?;
+    options.max_tokens = call.query.number("window_tokens", 1, u64::MAX)?;
     options.tools = tools;
     Ok(options)
 }

@@ -26,6 +26,10 @@ impl<'a> Renderer<'a> {
         for step in plan.steps {
             match step {
                 Step::Say(block) => blocks.push(block),
+                Step::Ask(block, asked) => {
+                    blocks.push(block);
+                    self.asked.push(asked);
+                }
                 Step::Think(thought) => blocks.extend(self.thought(thought, turn.stored, thinking)),
                 Step::Call(call) => {
                     blocks.push(self.call(&call, turn.stored));

@@ -8,7 +8,7 @@ use std::ptr;
 use super::fields::is_server_id;
 use super::native::Given;
 use super::plan::{Plan, Step};
-use super::renderer::Renderer;
+use super::renderer::{Asked, Renderer};
 use super::request::{Block, Origin, OwnKind};
 use crate::history::Rule;
 use crate::model::{Body, Chunk};
@@ -94,19 +94,21 @@ impl<'a> Renderer<'a> {
         };
         match found {
             Ok(given) => {
-                let kind = match (given.asks(), given.answers()) {
-                    (Some(_), _) => OwnKind::ServerCall,
-                    (None, Some(_)) => OwnKind::ServerResult,
-                    (None, None) => OwnKind::Other,
-                };
-                if let Some(id) = given.asks() {
-                    self.server_calls.insert(id.to_owned());
-                    self.open.push((id.to_owned(), given.made_result(), Origin { stored: turn.stored, chunk: at }));
-                }
                 if let Some(id) = given.answers() {
-                    self.open.retain(|(open, ..)| open != id);
+                    self.unanswered.remove(id);
                 }
-                plan.steps.push(Step::Say(given.block(kind, None)));
+                let step = match (given.asks(), given.answers()) {
+                    (Some(id), _) => {
+                        self.server_calls.insert(id.to_owned());
+                        self.unanswered.insert(id.to_owned());
+                        let origin = Origin { stored: turn.stored, chunk: at };
+                        let asked = Asked { id: id.to_owned(), made_result: given.made_result(), origin };
+                        Step::Ask(given.block(OwnKind::ServerCall, None), asked)
+                    }
+                    (None, Some(_)) => Step::Say(given.block(OwnKind::ServerResult, None)),
+                    (None, None) => Step::Say(given.block(OwnKind::Other, None)),
+                };
+                plan.steps.push(step);
             }
             Err(why) => {
                 plan.change();
@@ -117,7 +119,6 @@ impl<'a> Renderer<'a> {
 
     /// Why a block does not go back.
     fn why_not(&self, turn: &Turn<'_>, given: &Given<'_>) -> Option<String> {
-        let is_open = |id: &str| self.open.iter().any(|(open, ..)| open == id);
         let is_used = |id: &str| self.server_calls.contains(id);
         match (given.asks(), given.answers()) {
             (None, _) if given.kind().ends_with("tool_use") => return Some("it has no id".to_owned()),
@@ -128,7 +129,7 @@ impl<'a> Renderer<'a> {
             (Some(id), _) if given.made_result().is_none() && !ends(turn, id) => {
                 return Some("its result is not in its message".to_owned());
             }
-            (_, Some(id)) if !is_open(id) => {
+            (_, Some(id)) if !self.unanswered.contains(id) => {
                 return Some("the call that it answers is not before it (AN-37)".to_owned());
             }
             _ => {}

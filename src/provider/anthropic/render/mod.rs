@@ -64,7 +64,8 @@ pub(crate) fn render(
         messages: Vec::new(),
         called: BTreeSet::new(),
         server_calls: HashSet::new(),
-        open: Vec::new(),
+        unanswered: HashSet::new(),
+        asked: Vec::new(),
         last_text: None,
     };
     for turn in turns {

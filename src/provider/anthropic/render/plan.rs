@@ -1,5 +1,6 @@
 //! What a message of the assistant is going to say, before any of it is said.
 
+use super::renderer::Asked;
 use super::request::Block;
 use super::thought::Thought;
 use crate::provider::prompt::turns::Call;
@@ -17,6 +18,8 @@ pub(crate) struct Plan<'a> {
 
 pub(crate) enum Step<'a> {
     Say(Block<'a>),
+    /// A call of a tool that the provider runs.
+    Ask(Block<'a>, Asked<'a>),
     Think(Thought<'a>),
     Call(Call<'a>),
     /// The results of the calls before this stand here: what follows was said after them.

@@ -24,11 +24,20 @@ pub(super) struct Renderer<'a> {
     pub(super) called: BTreeSet<String>,
     /// The ids of the calls that the provider ran itself.
     pub(super) server_calls: HashSet<String>,
-    /// The calls that the provider ran itself, of the turn that goes on, whose results have not come; and what stands for the
-    /// result where none comes.
-    pub(super) open: Vec<(String, Option<Value>, Origin<'a>)>,
+    /// Which of them, in blocks of the provider's own, have no result in what is planned so far.
+    pub(super) unanswered: HashSet<String>,
+    /// The calls in the last message that the provider runs itself, in blocks of its own.
+    pub(super) asked: Vec<Asked<'a>>,
     /// Whose text was said last.
     pub(super) last_text: Option<Origin<'a>>,
+}
+
+/// A call of a tool that the provider runs.
+pub(crate) struct Asked<'a> {
+    pub(super) id: String,
+    /// Takes the place of a result that does not come.
+    pub(super) made_result: Option<Value>,
+    pub(super) origin: Origin<'a>,
 }
 
 impl<'a> Renderer<'a> {
@@ -38,7 +47,7 @@ impl<'a> Renderer<'a> {
             return;
         }
         if speaker == Speaker::User && self.messages.last().is_some_and(|last| last.role == Speaker::Assistant) {
-            self.close(matches!(blocks.first(), Some(Block::ToolResult { .. })));
+            self.close(blocks.first().is_some_and(Block::is_tool_result));
         }
         if self.messages.is_empty() && speaker == Speaker::Assistant {
             let detail = "the target wants the user to begin: a first message was made";
@@ -63,10 +72,12 @@ impl<'a> Renderer<'a> {
         if self.messages.last().is_none_or(|last| last.role == Speaker::User) {
             return;
         }
-        let open = mem::take(&mut self.open);
-        for (_, result, origin) in open.into_iter().filter(|_| !waits) {
+        for Asked { id, made_result, origin } in mem::take(&mut self.asked) {
+            if !self.unanswered.remove(&id) || waits {
+                continue;
+            }
             if let (Some(last), Some(json)) =
-                (self.messages.last_mut(), result.and_then(|result| to_raw_value(&result).ok()))
+                (self.messages.last_mut(), made_result.and_then(|result| to_raw_value(&result).ok()))
             {
                 last.content.push(Block::Own(Own { json, kind: OwnKind::ServerResult, origin: None }));
                 let detail =

@@ -80,6 +80,14 @@ impl Block<'_> {
     pub(crate) fn is_server_result(&self) -> bool {
         matches!(self, Self::Own(own) if own.kind == OwnKind::ServerResult)
     }
+
+    /// Whether this is the result of a tool that the caller ran.
+    pub(crate) fn is_tool_result(&self) -> bool {
+        match self {
+            Self::Own(own) => own.kind == OwnKind::ToolResult,
+            _ => matches!(self, Self::ToolResult { .. }),
+        }
+    }
 }
 
 /// A block of the provider's own.
@@ -99,6 +107,8 @@ pub(crate) enum OwnKind {
     ServerResult,
     /// A call of a tool that the provider runs.
     ServerCall,
+    /// The result of a tool that the caller ran.
+    ToolResult,
     /// It counts among the images.
     Image,
     Other,

@@ -33,7 +33,7 @@ impl<'a> Renderer<'a> {
         };
         if let Some(given) = stored.message.chunks.get(chunk).and_then(|chunk| Given::of(chunk.native.as_ref())) {
             if given.is_result(&call.id, self.manner) {
-                return given.block(OwnKind::Other, None);
+                return given.block(OwnKind::ToolResult, None);
             }
             // What the provider itself ran is told as if the caller had run it.
             self.note(Rule::Altered, stored, chunk, "the block that it came as does not fit here; it is told anew");
