@@ -18,8 +18,22 @@ pub(crate) struct Held {
     _room: Option<OwnedSemaphorePermit>,
 }
 
-/// Reads a body to its end. The room for it grows with what has come: a head that promises much holds nothing.
-pub(crate) async fn read(app: &Arc<App>, mut body: Body, promised: Option<u64>) -> Result<Held, Refusal> {
+/// Reads a body to its end, in the time that it has for that.
+pub(crate) async fn read(app: &Arc<App>, body: Body, promised: Option<u64>) -> Result<Held, Refusal> {
+    let patience = app.config.limits.body();
+    timeout(patience, read_all(app, body, promised)).await.unwrap_or_else(|_| {
+        let message = format!("the body did not come within {} seconds", patience.as_secs());
+        Err(slow(app, message))
+    })
+}
+
+fn slow(app: &App, message: String) -> Refusal {
+    app.metrics.refused.get_or_create(&super::metrics::Reason { reason: "slow_body" }).inc();
+    Refusal { retry_after: Some(1), ..Refusal::new(408, "slow_body", message) }
+}
+
+/// The room for it grows with what has come: a head that promises much holds nothing.
+async fn read_all(app: &Arc<App>, mut body: Body, promised: Option<u64>) -> Result<Held, Refusal> {
     let limit = app.config.limits.body_bytes;
     let over = || {
         let message = format!("the body is over the limit of {limit} bytes (limits.body_bytes)");
@@ -56,10 +70,7 @@ pub(crate) async fn next(app: &App, body: &mut Body, patience: std::time::Durati
         let frame = timeout(patience, body.frame()).await;
         match frame {
             Err(_) => {
-                let seconds = patience.as_secs();
-                let message = format!("nothing of the body came for {seconds} seconds");
-                app.metrics.refused.get_or_create(&super::metrics::Reason { reason: "slow_body" }).inc();
-                return Err(Refusal { retry_after: Some(1), ..Refusal::new(408, "slow_body", message) });
+                return Err(slow(app, format!("nothing of the body came for {} seconds", patience.as_secs())));
             }
             Ok(None) => return Ok(None),
             Ok(Some(Err(_))) => return Err(Refusal::new(400, "broken_body", "the body broke off")),

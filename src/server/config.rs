@@ -103,6 +103,8 @@ pub struct Bounds {
     pub header_seconds: u64,
     /// Seconds in which the next piece of a body has to come, and a client has to take the next piece of an answer: 30.
     pub idle_seconds: u64,
+    /// Seconds in which all of a body has to come, but for an ingested answer's: 300.
+    pub body_seconds: u64,
     /// Seconds in which the next piece of an ingested answer has to come: 600.
     pub ingest_idle_seconds: u64,
     /// Seconds between comments that keep a connection of events alive: 15.
@@ -170,6 +172,7 @@ impl Default for Bounds {
             requests_per_second: 0,
             header_seconds: 75,
             idle_seconds: 30,
+            body_seconds: 300,
             ingest_idle_seconds: 600,
             keep_alive_seconds: 15,
         }
@@ -271,6 +274,10 @@ impl Bounds {
 
     pub(crate) const fn idle(&self) -> Duration {
         Duration::from_secs(self.idle_seconds)
+    }
+
+    pub(crate) const fn body(&self) -> Duration {
+        Duration::from_secs(self.body_seconds)
     }
 
     pub(crate) const fn ingest_idle(&self) -> Duration {

@@ -152,22 +152,18 @@ fn limits_of_bodies() {
     assert_eq!(crate::http::read(&mut std::io::BufReader::new(stream)).unwrap().code(413), "body_too_large");
     // Many bodies that never end hold no more than they may together, and others are told to come back.
     let mut held = Vec::new();
-    for _ in 0..10 {
+    for _ in 0..30 {
         let mut stream = server.client.connect().unwrap();
         let head = server.client.head("POST", &path, &[("content-length", "999")]);
         stream.write_all(head.as_bytes()).unwrap();
         stream.write_all(&[b' '; 990]).unwrap();
         held.push(stream);
     }
+    // Ten of them, and the one that asks.
+    in_flight(&server, 11);
+    let answer = server.client.send("POST", &path, &[], item(10).as_bytes());
+    assert_eq!((answer.code(503).as_str(), answer.header("retry-after")), ("busy", Some("1")));
     let begun = Instant::now();
-    loop {
-        let answer = server.client.send("POST", &path, &[], item(10).as_bytes());
-        if answer.status == 503 {
-            assert_eq!((answer.code(503).as_str(), answer.header("retry-after")), ("busy", Some("1")));
-            break;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(30), "the bodies are not counted");
-    }
     drop(held);
     while server.client.send("POST", &path, &[], item(10).as_bytes()).status != 200 {
         assert!(begun.elapsed() < Duration::from_secs(60), "the room does not come back");
@@ -208,16 +204,20 @@ fn too_many_requests() {
     let path = format!("{}/items", conversation(&server.client));
     let mut stream = server.client.connect().unwrap();
     stream.write_all(server.client.head("POST", &path, &[("content-length", "9")]).as_bytes()).unwrap();
-    let begun = Instant::now();
-    loop {
-        let answer = server.client.get("/v1/conversations");
-        if answer.status == 503 {
-            assert_eq!(answer.code(503), "busy");
-            break;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(30));
-    }
+    in_flight(&server, 2);
+    assert_eq!(server.client.get("/v1/conversations").code(503), "busy");
     server.client.get("/livez").ok();
+}
+
+/// Waits until as many requests are being answered, and stay so.
+fn in_flight(server: &Running, count: usize) {
+    let wanted = format!("convo_requests_in_flight {count}\n");
+    let (begun, mut times) = (Instant::now(), 0);
+    while times < 20 {
+        times = if server.client.get("/metrics").text().contains(&wanted) { times + 1 } else { 0 };
+        assert!(begun.elapsed() < Duration::from_secs(30), "{}", server.client.get("/metrics").text());
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn browsers_are_told_only_what_is_allowed() {

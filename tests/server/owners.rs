@@ -60,11 +60,11 @@ impl Route {
 }
 
 /// A conversation with a secret: its ids in both APIs, its key, and an item.
-fn secret(client: &Client) -> ([String; 3], String) {
+fn secret(client: &Client, key: &str) -> ([String; 3], String) {
     let message = json!({ "role": "user", "id": "msg_secret", "chunks": [{ "type": "text", "text": SECRET }] });
-    let receipt = client.post("/api/v1/conversations/secret-key/messages", &message).ok();
+    let receipt = client.post(&format!("/api/v1/conversations/{key}/messages"), &message).ok();
     let native = receipt["conversation"].as_str().unwrap().to_owned();
-    (["conv_".to_owned() + &native.replace('-', ""), native, "secret-key".to_owned()], "msg_secret".to_owned())
+    (["conv_".to_owned() + &native.replace('-', ""), native, key.to_owned()], "msg_secret".to_owned())
 }
 
 /// An answer, without the ids that were asked for.
@@ -83,7 +83,7 @@ fn a_foreign_id_is_as_one_that_is_not_there() {
     let (server, clients) =
         Running::with_keys(&[("ada", "read,append,delete,admin"), ("grace", "read,append,delete,admin")]);
     let [ada, grace] = &clients[..] else { panic!() };
-    let (ids, item) = secret(ada);
+    let (ids, item) = secret(ada, "secret-key");
     let before = ada.get("/api/v1/conversations/secret-key/entries").text();
     let absent = ["conv_00000000000070008000000000000000", "00000000-0000-7000-8000-000000000000"];
     let mut looked = 0;
@@ -124,9 +124,9 @@ fn a_key_may_do_what_its_scopes_say() {
         assert!(begun.elapsed() < std::time::Duration::from_secs(30), "a new key is not noticed");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    for route in routes(&server.client) {
+    for (at, route) in routes(&server.client).into_iter().enumerate() {
         // Each route finds what it may destroy.
-        let (ids, item) = secret(&all);
+        let (ids, item) = secret(&all, &format!("secret-key-{at}"));
         for (scope, client) in scopes.iter().zip(&clients) {
             let place = format!("{} {} by {scope}", route.verb, route.path);
             let is_stream = route.path.ends_with("/events");
@@ -162,7 +162,7 @@ fn a_key_may_do_what_its_scopes_say() {
 fn lists_show_only_the_owners() {
     let (_server, clients) = Running::with_keys(&[("ada", "read,append"), ("grace", "read,append")]);
     let [ada, grace] = &clients[..] else { panic!() };
-    let (ids, _) = secret(ada);
+    let (ids, _) = secret(ada, "secret-key");
     grace.post("/v1/conversations", &json!({})).ok();
     for path in ["/v1/conversations", "/api/v1/conversations", "/api/v1/find?item=msg_secret", "/api/v1/unfinished"] {
         let text = grace.get(path).text();

@@ -148,7 +148,11 @@ impl Ingest {
 
     /// Stores the end. Of bytes that hold no answer nothing is stored.
     fn finish(mut self, bytes: usize) -> Result<Ingested, Refusal> {
-        let events = std::mem::replace(&mut self.decoder, Decoder::new(Target::OPENAI_CHAT)).finish();
+        let Self { decoder, .. } = &mut self;
+        let events = std::mem::replace(decoder, Decoder::new(Target::OPENAI_CHAT)).finish();
+        if self.writer.is_none() && self.repeated.is_none() {
+            return Err(no_answer(&events, bytes));
+        }
         self.take(events)?;
         let finish_reason = self.reason.as_ref().map(|reason| reason.as_str().to_owned());
         if let Some(receipt) = self.repeated {
@@ -159,12 +163,22 @@ impl Ingest {
             });
             return Ok(Ingested { receipt, finish_reason });
         }
-        match self.receipt {
-            Some(receipt) => Ok(Ingested { receipt, finish_reason }),
-            None => {
-                let message = format!("the body of {bytes} bytes holds no answer of this wire: nothing was stored");
-                Err(Refusal::new(422, "no_answer", message))
-            }
-        }
+        let first_seq = self.writer.as_ref().map(MessageWriter::first_seq);
+        let receipt = self.receipt.ok_or_else(|| Refusal::internal("a decoder gave no end"))?;
+        let first_seq = first_seq.unwrap_or(receipt.first_seq);
+        Ok(Ingested { receipt: Receipt { first_seq, ..receipt }, finish_reason })
     }
+}
+
+/// Why nothing was stored.
+fn no_answer(events: &[Event], bytes: usize) -> Refusal {
+    let told = events.iter().find_map(|event| match event {
+        Event::Delta { chunk, .. } => match &chunk.body {
+            crate::model::Body::Error { message, .. } => Some(message.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let told = told.unwrap_or_else(|| format!("the body of {bytes} bytes ends before an answer has begun"));
+    Refusal::new(422, "no_answer", format!("{told}; nothing was stored"))
 }

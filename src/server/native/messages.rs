@@ -1,5 +1,7 @@
 //! Messages and entries: appended, read, hidden, erased.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -12,6 +14,12 @@ use crate::server::refusal::Refusal;
 
 /// The most messages, and entries, of one answer.
 const PAGE: u64 = 1_000;
+/// The most messages of an answer that begins at the end.
+const NEWEST: u64 = 100;
+/// A page of messages ends with the one that takes it over this.
+const BYTES: usize = 16 * 1024 * 1024;
+/// Messages that are read at a time.
+const BATCH: usize = 10;
 /// The types of bodies that hold a message a line.
 const LINES: &[&str] = &["application/x-ndjson", "application/jsonl", "application/x-jsonlines"];
 
@@ -62,25 +70,48 @@ fn expected(at: usize, error: &Expected) -> Refusal {
     Refusal::invalid(param, "invalid_value", message)
 }
 
-#[derive(Serialize)]
+/// A page of messages.
+#[derive(Default, Serialize)]
 struct Messages {
-    messages: Vec<StoredMessage>,
+    messages: Vec<Box<RawValue>>,
+    /// The index from which the next page goes on, if there is more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
 }
 
 pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
     call.query.check(&["from", "limit", "newest"])?;
-    let name = naming::name(call);
-    let limit = |name| {
-        Ok::<_, Refusal>(call.query.number(name, 1, PAGE)?.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)))
-    };
-    let messages = match limit("newest")? {
-        Some(count) => call.store().newest_messages(&name, count)?,
-        None => {
-            let from = call.query.number("from", 0, u64::MAX)?.unwrap_or(0);
-            call.store().messages(&name, from, limit("limit")?.unwrap_or(100))?
+    let (store, name) = (call.store(), naming::name(call));
+    if let Some(count) = call.query.number("newest", 1, NEWEST)? {
+        let newest = store.newest_messages(&name, usize::try_from(count).unwrap_or(usize::MAX))?;
+        return ok(&Messages { messages: newest.iter().map(raw).collect::<Result<_, _>>()?, next: None });
+    }
+    let mut from = call.query.number("from", 0, u64::MAX)?.unwrap_or(0);
+    let limit = call.query.number("limit", 1, PAGE)?.unwrap_or(100);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (mut page, mut bytes) = (Messages::default(), 0);
+    loop {
+        let count = BATCH.min(limit - page.messages.len());
+        let batch = store.messages(&name, from, count)?;
+        for stored in &batch {
+            let raw = raw(stored)?;
+            bytes += raw.get().len();
+            from = stored.index + 1;
+            page.messages.push(raw);
         }
-    };
-    ok(&Messages { messages })
+        if page.messages.len() >= limit || bytes >= BYTES {
+            page.next = (from < store.describe(&name)?.messages).then_some(from);
+            return ok(&page);
+        }
+        if batch.len() < count {
+            return ok(&page);
+        }
+    }
+}
+
+fn raw(stored: &StoredMessage) -> Result<Box<RawValue>, Refusal> {
+    serde_json::value::to_raw_value(stored)
+        .map_err(|error| Refusal::internal(format!("cannot write a message: {error}")))
 }
 
 pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {
@@ -112,8 +143,10 @@ pub(super) fn entries(call: &Call, _: &[u8]) -> Outcome {
     call.query.check(&["since", "limit"])?;
     let cursor: Cursor = call.query.parse("since", "cursor")?.unwrap_or_default();
     let limit = call.query.number("limit", 1, PAGE)?.unwrap_or(PAGE);
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    ok(&Entries { entries: call.store().entries_since(naming::name(call), cursor, limit)? })
+    // A follower's pieces are bounded by bytes, too.
+    let mut entries = call.store().tail(naming::name(call), cursor)?.next(Duration::ZERO)?;
+    entries.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    ok(&Entries { entries })
 }
 
 #[derive(Deserialize)]

@@ -196,7 +196,11 @@ pub(crate) const ROUTES: &[Route] = &[
         parameters: &[
             query("from", r#"{"type":"integer","minimum":0}"#, "The first message index"),
             query("limit", r#"{"type":"integer","minimum":1}"#, "Messages at most: 1 to 1,000, else 100"),
-            query("newest", r#"{"type":"integer","minimum":1}"#, "The newest so many, in place of from and limit"),
+            query(
+                "newest",
+                r#"{"type":"integer","minimum":1}"#,
+                "The newest so many, 1 to 100, in place of from and limit",
+            ),
         ],
         body: None,
         answer: json(

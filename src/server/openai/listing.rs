@@ -6,8 +6,8 @@ use crate::model::Name;
 use crate::store::Store;
 use crate::{Error, Result};
 
-/// Messages that are read at a time: what one page takes, as a rule.
-const MESSAGES: usize = 21;
+/// Messages that are read at a time: half of a page, as a rule, and no more of large ones than need be.
+const MESSAGES: usize = 11;
 /// A page ends with the item that takes it over this.
 const BYTES: usize = 16 * 1024 * 1024;
 

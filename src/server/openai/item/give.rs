@@ -64,7 +64,13 @@ fn own_item(chunk: &Chunk) -> Option<&Json> {
         (_, Body::Opaque { provider, json, .. }) if provider == "openai" => json,
         _ => return None,
     };
-    let kind: String = serde_json::from_str(Extra::from_object(json.as_str()).ok()?.get("type")?.as_str()).ok()?;
+    let fields = Extra::from_object(json.as_str()).ok()?;
+    let kind: String = serde_json::from_str(fields.get("type")?.as_str()).ok()?;
+    // A part has no id: what has the chunk's is an item, whatever it is called.
+    let id = fields.get("id").and_then(|id| serde_json::from_str::<String>(id.as_str()).ok());
+    if id.is_some() && id == chunk.id {
+        return Some(json);
+    }
     let is_part = ["input_", "output_"].iter().any(|begins| kind.starts_with(begins))
         || ["text", "refusal", "summary_text", "reasoning_text"].contains(&kind.as_str());
     (!is_part).then_some(json)
