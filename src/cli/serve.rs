@@ -21,7 +21,7 @@ Examples:
 
 The OpenAI Conversations API is under /v1, the native API under /api/v1, its description at /openapi.json.
 Settings: defaults, then --config, then CONVO_TABLE__NAME in the environment, then flags. Without keys only addresses of
-this machine are served. SIGTERM and SIGINT end it: requests are answered, followers told, the store closed.";
+this machine are served. SIGTERM and SIGINT end it: requests are answered, followers get a last event, the store is closed.";
 
 /// Serve the store over HTTP: the OpenAI Conversations API, and all that the store does
 #[derive(Debug, clap::Args)]

@@ -1,4 +1,4 @@
-//! What a server may be told: defaults < a TOML file < the environment < flags.
+//! The settings of a server: defaults < a TOML file < the environment < flags.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //!
 //! What lives where, from the bottom:
 //!
-//! - `config` (what a server may be told), `keys` (who may do what), `refusal` (errors: one form, one table), `metrics`.
+//! - `config` (the settings), `keys` (who may do what), `refusal` (errors: one form, one table), `metrics`.
 //! - `pool` (calls of the store, each on a thread), `app` (what all requests share, and what one of them is), `body`.
 //! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them.
 //! - `serve` (what happens to every request), `health`, `openapi` (the document, made from the tables), `listen`.

@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, made from the tables of routes: what is served is what it says.
+//! The OpenAPI 3.1 document, made from the tables of routes: what is served is what it describes.
 
 use serde_json::{Map, Value, json};
 

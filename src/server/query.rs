@@ -1,4 +1,4 @@
-//! The parameters behind a path's `?`.
+//! The parameters after a path's `?`.
 
 use super::refusal::Refusal;
 

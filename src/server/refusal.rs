@@ -15,7 +15,7 @@ pub(crate) struct Refusal {
     pub(crate) param: Option<String>,
     /// What a client decides by.
     pub(crate) code: Option<&'static str>,
-    /// What the error says besides, for programs.
+    /// What the error holds besides, for programs.
     pub(crate) details: Map<String, Value>,
     /// Seconds after which another try may do better.
     pub(crate) retry_after: Option<u64>,
@@ -70,7 +70,7 @@ impl Refusal {
         }
     }
 
-    /// Whether the same request may do better later. SDKs of OpenAI try 408, 409, 429 and 5xx again unless they are told not
+    /// Whether the same request may do better later. SDKs of OpenAI try 408, 409, 429 and 5xx again unless the answer asks them not
     /// to.
     pub(crate) const fn may_be_repeated(&self) -> bool {
         self.retry_after.is_some()

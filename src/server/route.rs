@@ -41,7 +41,7 @@ impl Verb {
     }
 }
 
-/// A parameter behind the `?`, or of the head.
+/// A parameter after the `?`, or of the head.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
@@ -70,7 +70,7 @@ pub(crate) const fn json(schema: &'static str, example: &'static str) -> Content
     Content { media_type: "application/json", schema, example }
 }
 
-/// A parameter behind the `?`.
+/// A parameter after the `?`.
 pub(crate) const fn query(name: &'static str, schema: &'static str, about: &'static str) -> Parameter {
     Parameter { name, place: Place::Query, schema, about }
 }

@@ -66,7 +66,7 @@ pub(crate) fn router(app: &Arc<App>, routes: &[&'static [Route]]) -> Router {
     around(router.fallback(unknown).method_not_allowed_fallback(wrong), app)
 }
 
-/// Request ids, logs, metrics, and what browsers are told.
+/// Request ids, logs, metrics, and what browsers may do.
 pub(crate) fn around(router: Router, app: &Arc<App>) -> Router {
     let logged = Arc::clone(app);
     let router = router.layer(from_fn(move |request, next| {
@@ -99,7 +99,7 @@ const ID_BYTES: usize = 128;
 #[derive(Clone, Debug)]
 struct AskedBy(String);
 
-/// Gives a request its id, and tells of it once it is answered. Content is never logged, and no path, as ids stand in it.
+/// Gives a request its id, and logs it once it is answered. Content is never logged, and no path, as ids stand in it.
 async fn log(app: &Arc<App>, mut request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let id = request_id(request.headers());

@@ -196,7 +196,7 @@ fn too_many_requests() {
     let file = config("[limits]\nrequests_per_second = 5\n");
     let server = Running::start("memory:", &["--config", &file]);
     let answers: Vec<_> = (0..30).map(|_| server.client.get("/v1/conversations")).collect();
-    let refused = answers.iter().find(|answer| answer.status == 429).expect("a refusal");
+    let refused = answers.iter().find(|answer| answer.status == 429).unwrap();
     assert_eq!((refused.code(429).as_str(), refused.header("retry-after")), ("rate_limit_exceeded", Some("1")));
     assert!(answers.iter().take(5).all(|answer| answer.status == 200));
     let file = config("[limits]\nrequests = 1\n");

@@ -78,7 +78,7 @@ fn a_graceful_end_answers_what_began() {
     let mut stream = server.client.connect().unwrap();
     let length = body.len().to_string();
     let head = server.client.head("POST", &format!("{path}/items"), &[("content-length", &length)]);
-    std::io::Write::write_all(&mut stream, (head + &body[..10]).as_bytes()).unwrap();
+    std::io::Write::write_all(&mut stream, &[head.as_bytes(), &body.as_bytes()[..10]].concat()).unwrap();
     let begun = std::time::Instant::now();
     while !server.client.get("/metrics").text().contains("convo_requests_in_flight 2") {
         assert!(begun.elapsed() < Duration::from_secs(30), "it did not begin");

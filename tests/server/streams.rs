@@ -58,7 +58,7 @@ fn texts(events: &mut Events, wanted: &str) -> Vec<Event> {
         .iter()
         .any(|event: &Event| event.data["chunk"]["text"].as_str().is_some_and(|text| text.contains(wanted)))
     {
-        seen.push(events.next().expect("more events"));
+        seen.push(events.next().unwrap());
     }
     seen
 }

@@ -79,7 +79,7 @@ async fn follow(app: Arc<App>, tail: Tail, sender: Sender<Bytes>, room: Stream) 
     app.metrics.followers.inc();
     let begin = format!("retry: {RETRY}\n: following\n\n");
     if sender.send(begin.into()).await.is_ok() {
-        // A client that has gone is told nothing.
+        // Nothing is sent to a client that has gone.
         let _ = send(&app, tail, &sender).await;
     }
     app.metrics.followers.dec();

@@ -1,4 +1,4 @@
-//! What a request says of how to append, and of how to render.
+//! The parameters of a request that appends, and of one that renders.
 
 use std::str::FromStr as _;
 

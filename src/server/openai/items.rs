@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::conversations::{self, found, missing, name};
 use super::item::{Given, Taken, messages, normal};
+use super::known::{self, found, missing, name};
 use super::listing;
 use crate::error::Error;
 use crate::log::{AppendOptions, ExpectedHead};
@@ -160,7 +160,7 @@ pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
     };
     let page = found(call, page)?;
     let first_id = page.items.first().map(|item| item.id.clone());
-    // An id may repeat, in what did not come as items: the page after would begin behind the first that bears it.
+    // An id may repeat, in what did not come as items: the next page would begin after the first that bears it.
     let last_id = match page.items.last() {
         Some(last) if found(call, listing::place(store, &name, &last.id))? != Some(last.place) => Some(last.place_id()),
         last => last.map(|last| last.id.clone()),
@@ -194,5 +194,5 @@ pub(super) fn delete(call: &Call, _: &[u8]) -> Outcome {
         remove(None)?;
     }
     chunks.into_iter().try_for_each(|chunk| remove(Some(chunk)))?;
-    conversations::get(call, &[])
+    known::get(call, &[])
 }

@@ -32,7 +32,7 @@ impl Page {
     }
 }
 
-/// Up to `limit` items behind a place, oldest first.
+/// Up to `limit` items after a place, oldest first.
 pub(super) fn ascending(store: &Store, name: &Name, after: Option<(u64, u32)>, limit: usize) -> Result<Page> {
     let mut page = Page::default();
     let mut from = after.map_or(0, |(message, _)| message);

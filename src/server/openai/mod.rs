@@ -1,11 +1,12 @@
 //! The OpenAI Conversations API, for the official SDKs as they are.
 //!
-//! `item/` turns items into messages and back; `listing` finds items by their place; `conversations` and `items` are the
-//! calls. An item is a message, or a chunk of one: both APIs read what either wrote.
+//! `item/` turns items into messages and back; `listing` finds items by their place; `known` is how conversations are
+//! named and written; `conversations` and `items` are the calls. An item is a message, or a chunk of one: both APIs read what either wrote.
 
 mod conversations;
 mod item;
 mod items;
+mod known;
 mod listing;
 
 use super::app::Handler;
@@ -66,7 +67,7 @@ pub(crate) const ROUTES: &[Route] = &[
         body: None,
         answer: json("Conversation", CONVERSATION),
         refusals: &[404],
-        handler: Handler::Store(conversations::get),
+        handler: Handler::Store(known::get),
     },
     Route {
         verb: Verb::Post,

@@ -209,7 +209,7 @@ fn part(chunk: &Chunk, role: Role) -> String {
         Body::Audio(audio) => json!({ "type": "input_text", "text": audio.transcript.as_deref().unwrap_or_default() }),
         Body::Thinking { text, .. } => json!({ "type": "reasoning_text", "text": text }),
         Body::Error { message, .. } => json!({ "type": "text", "text": message }),
-        // Said by others than the model, such a chunk is told as its own JSON.
+        // Said by others than the model, such a chunk is written as its own JSON.
         _ => json!({ "type": "text", "text": serde_json::to_string(chunk).unwrap_or_default() }),
     };
     part.to_string()
