@@ -10,24 +10,24 @@ use crate::model::{Body, Chunk, Extra, Image, Json, Native, Output, Part, PartBo
 
 /// An item in its place.
 #[derive(Clone, Debug)]
-pub(in crate::server::openai) struct Given {
-    pub(in crate::server::openai) id: String,
+pub(crate) struct Given {
+    pub(crate) id: String,
     /// The index of its message, and of its first chunk; of a message that is an item 0.
-    pub(in crate::server::openai) place: (u64, u32),
+    pub(crate) place: (u64, u32),
     /// Its chunks; none if it is the whole message.
-    pub(in crate::server::openai) chunks: Vec<u32>,
-    pub(in crate::server::openai) json: String,
+    pub(crate) chunks: Vec<u32>,
+    pub(crate) json: String,
 }
 
 impl Given {
     /// An id that names its place, whatever bears its id too.
-    pub(in crate::server::openai) fn place_id(&self) -> String {
+    pub(crate) fn place_id(&self) -> String {
         synthetic_id("", self.place.0, self.place.1)
     }
 }
 
 /// The items of a message, in order. An error of a generation, and blocks of other providers, are none.
-pub(in crate::server::openai) fn given(stored: &StoredMessage) -> Vec<Given> {
+pub(crate) fn given(stored: &StoredMessage) -> Vec<Given> {
     let message = &stored.message;
     if let Some(Native { wire, json }) = &message.metadata.native
         && wire == FRAME
@@ -239,7 +239,7 @@ fn synthetic_id(kind: &str, message: u64, chunk: u32) -> String {
 }
 
 /// The place that a synthetic id names.
-pub(in crate::server::openai) fn synthetic_place(id: &str) -> Option<(u64, u32)> {
+pub(crate) fn synthetic_place(id: &str) -> Option<(u64, u32)> {
     let mut fields = id.split('_').skip(1);
     let place = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
     fields.next().is_none().then_some(place)

@@ -14,8 +14,8 @@ use crate::server::refusal::Refusal;
 
 /// An item as it is stored and given back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::server::openai) struct Normal {
-    pub(in crate::server::openai) id: String,
+pub(crate) struct Normal {
+    pub(crate) id: String,
     /// Its type.
     pub(super) kind: String,
     pub(super) fields: Extra,
@@ -23,16 +23,16 @@ pub(in crate::server::openai) struct Normal {
 
 impl Normal {
     /// As JSON, without white space between tokens.
-    pub(in crate::server::openai) fn to_json(&self) -> String {
+    pub(crate) fn to_json(&self) -> String {
         object(self.fields.iter().map(|(name, value)| (name, value.as_str())))
     }
 }
 
 /// A client's item that was checked. Its id may be missing still.
 #[derive(Clone, Debug)]
-pub(in crate::server::openai) struct Taken {
+pub(crate) struct Taken {
     /// The client's id.
-    pub(in crate::server::openai) id: Option<String>,
+    pub(crate) id: Option<String>,
     kind: String,
     /// All but the id and the type.
     fields: Extra,
@@ -51,7 +51,7 @@ pub(super) fn string(text: &str) -> Option<Json> {
 
 impl Taken {
     /// Checks an item; `place` is its place in the request: `items[3]`. `is_strict`: types that are not known are refused.
-    pub(in crate::server::openai) fn new(raw: &RawValue, place: &str, is_strict: bool) -> Result<Self, Refusal> {
+    pub(crate) fn new(raw: &RawValue, place: &str, is_strict: bool) -> Result<Self, Refusal> {
         let wrong = |field: &str, expected: &str| {
             let param = if field.is_empty() { place.to_owned() } else { format!("{place}.{field}") };
             let message = format!("Invalid type for '{param}': expected {expected}.");
@@ -102,7 +102,7 @@ impl Taken {
     }
 
     /// The item with its id, and with what an answer of the API has to have.
-    pub(in crate::server::openai) fn complete(&self, id: &str) -> Normal {
+    pub(crate) fn complete(&self, id: &str) -> Normal {
         let mut fields = Extra::new();
         let named = [("id", id), ("type", self.kind.as_str())];
         named
@@ -132,7 +132,7 @@ impl Taken {
     }
 
     /// A new id for it.
-    pub(in crate::server::openai) fn make_id(&self, source: &Source<'_>) -> Result<String, Refusal> {
+    pub(crate) fn make_id(&self, source: &Source<'_>) -> Result<String, Refusal> {
         let digits = match source {
             Source::Key { conversation, key, at } => {
                 let mut digest = Sha256::new();
@@ -153,7 +153,7 @@ impl Taken {
 
 /// What an id is made from.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::server::openai) enum Source<'a> {
+pub(crate) enum Source<'a> {
     /// The time, and randomness.
     Random,
     /// An idempotency key: a repetition makes the same id for the same place of the request.
@@ -232,11 +232,7 @@ fn check(known: &types::Type, fields: &Extra, place: &str) -> Result<(), Refusal
 }
 
 /// The items of a request, each with an id: the client's, or a new one.
-pub(in crate::server::openai) fn normal(
-    items: &[Taken],
-    conversation: ConversationId,
-    key: Option<&str>,
-) -> Result<Vec<Normal>, Refusal> {
+pub(crate) fn normal(items: &[Taken], conversation: ConversationId, key: Option<&str>) -> Result<Vec<Normal>, Refusal> {
     let complete = |(at, item): (usize, &Taken)| {
         let source = key.map_or(Source::Random, |key| Source::Key { conversation, key, at });
         let id = item.id.clone().map_or_else(|| item.make_id(&source), Ok)?;

@@ -12,7 +12,7 @@ use crate::provider::{self, Target};
 const PROVIDER: &str = "openai";
 
 /// The messages that items make.
-pub(in crate::server::openai) fn messages(items: &[Normal]) -> Vec<Message> {
+pub(crate) fn messages(items: &[Normal]) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     // Whether the last message may take more of what the model said, and whether its last item was a message.
     let (mut goes_on, mut was_message) = (false, false);
