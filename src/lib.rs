@@ -80,7 +80,7 @@ mod store;
 pub use error::{Error, Result};
 pub use history::{
     Conversation, Cursor, Entry, EntryHeader, EntryKind, Interruption, MessageState, NextStep, PendingCall, ReportLine,
-    Rule, StoredMessage, Summary, ToolKind, next_step,
+    Rule, Severity, StoredMessage, Summary, ToolKind, next_step,
 };
 pub use log::{
     AppendOptions, BackupSummary, Durability, ExpectedHead, Fork, Health, Item, Limits, ListCursor, ListItem, ListPage,

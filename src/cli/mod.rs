@@ -31,6 +31,7 @@ mod redact;
 mod remove;
 mod repair;
 mod replay;
+mod report;
 mod request;
 mod restore;
 mod rewind;

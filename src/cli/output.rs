@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::failure::Failure;
 use super::pager::Pager;
-use super::text;
+use super::{report, text};
 
 pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
@@ -147,15 +147,15 @@ impl Output {
         Err(failure)
     }
 
-    /// What was done to a conversation on the way out: text on stderr, with `--json` a line of JSON each.
+    /// What was done to a conversation on the way out: text on stderr, the worst first, with `--json` a line of JSON each.
     pub(super) fn report(&self, of: Option<&str>, report: &[ReportLine]) {
-        for line in report.iter().take(if self.form.quiet { 0 } else { usize::MAX }) {
-            if self.form.json {
-                print(&serde_json::to_string(line).unwrap_or_default());
-            } else {
-                let of = of.map_or_else(String::new, |name| format!("{name}: "));
-                print(&format!("{WARNING}report:{WARNING:#} {}", text::printable(&format!("{of}{line}"))));
-            }
+        if self.form.quiet {
+            return;
+        }
+        if self.form.json {
+            report.iter().for_each(|line| print(&serde_json::to_string(line).unwrap_or_default()));
+        } else if !report.is_empty() {
+            print(report::text(of, report).trim_end());
         }
     }
 }

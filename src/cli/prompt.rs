@@ -11,7 +11,7 @@ use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::Output;
 use super::values::conversation;
-use super::{text, tools};
+use super::{report, text, tools};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,17 +20,17 @@ Examples:
   convo prompt chat-42 --for gemini --tools tools.json
   # the newest part of a long conversation
   convo prompt chat-42 --for anthropic --window-tokens 150000
-  # what was left out or altered, and nothing else
+  # what was left out or altered, why, and what to do about it
   convo prompt chat-42 --for anthropic --report
   convo prompt chat-42 --for openai-chat --json | jq .report
 
-The request holds the conversation, and the tools of --tools: model, limits and the like are yours to add. The \
-report on stderr names what was left out or altered.
+The request has the conversation, and the tools of --tools: model, limits and the like are yours to add. The \
+report on stderr names what was left out or altered, the worst first.
 
 With --json both come as one object on stdout:
   {\"conversation\": \"e07db1a4-...\", \"key\": \"chat-42\", \"request\": {\"messages\": [...]},
-   \"report\": [{\"rule\": \"thinking_left_out\", \"message_index\": 1, ...}]}
-Where there is nothing to send, it has \"error\": {\"kind\", \"message\", \"hint\"} in place of \"request\".";
+   \"report\": [{\"severity\": \"lost\", \"rule\": \"thinking_left_out\", \"message_index\": 1, ...}]}
+If there is nothing to send, it has \"error\": {\"kind\", \"message\", \"hint\"} in place of \"request\".";
 
 /// Print a conversation as a request that the provider accepts
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ pub(super) struct Args {
     conversation: String,
     #[command(flatten)]
     rendering: Rendering,
-    /// Print the report in place of the request: what was left out or altered
+    /// Print the report in place of the request: what was left out or altered, why, and what to do about it
     #[arg(long)]
     report: bool,
 }
@@ -110,8 +110,7 @@ pub(super) struct Shown {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let renderer = args.rendering.prepare()?;
-    let shown = renderer.render(&location.read()?, &location.name(&args.conversation))?;
-    if args.report { shown.print_report(output) } else { shown.print(output) }
+    renderer.render(&location.read()?, &location.name(&args.conversation))?.print(args.report, output)
 }
 
 fn known_wires() -> String {
@@ -198,8 +197,15 @@ impl Shown {
         self.key.as_deref().or(self.conversation.as_deref()).unwrap_or_default()
     }
 
-    /// The request alone, and what was done on stderr; with `--json` all in one.
-    pub(super) fn print(self, output: &mut Output) -> Outcome {
+    /// The request alone, and what was done on stderr; with `--json` all in one; with `--report` what was done alone.
+    pub(super) fn print(self, report_only: bool, output: &mut Output) -> Outcome {
+        if report_only {
+            output.result(&self.report, || match self.report.as_slice() {
+                [] => "report: nothing was left out or altered".to_owned(),
+                report => report::text(None, report),
+            })?;
+            return self.error.map_or(Ok(Exit::Done), Err);
+        }
         if output.is_json() {
             output.json(&self)?;
             return Ok(self.exit());
@@ -213,20 +219,6 @@ impl Shown {
             }
             (request, None) => output.json(request).map(|()| Exit::Done),
         }
-    }
-
-    /// The report alone.
-    fn print_report(self, output: &mut Output) -> Outcome {
-        for line in &self.report {
-            output.result(line, || text::printable(&line.to_string()).into_owned())?;
-        }
-        if let Some(error) = self.error {
-            return Err(error);
-        }
-        if self.report.is_empty() && output.is_text() {
-            output.text("nothing was left out or altered")?;
-        }
-        Ok(Exit::Done)
     }
 
     pub(super) const fn exit(&self) -> Exit {

@@ -2,7 +2,9 @@
 
 use super::cursor::Cursor;
 use super::group::{Grouped, MessageState, StoredMessage, Summary};
-use super::reconcile::{self, Calls, ReportLine, Rule, Site, first_pending, is_cut_off};
+use super::reconcile::{self, Calls, Site, first_pending, is_cut_off};
+use super::report::{Fact, ReportLine, Rule};
+use crate::error::Error;
 use crate::model::{Body, ConversationId, Role};
 
 /// Messages in the order of their index, reconciled, the summary that prompts use in place of the first of them, and the
@@ -42,8 +44,8 @@ impl Conversation {
             .iter()
             .any(|stored| stored.state == MessageState::Streaming && stored.message.role == Role::Assistant);
         let (messages, mut lines) = reconcile::reconcile(grouped.messages);
-        let mut report: Vec<ReportLine> =
-            grouped.damage.iter().map(|error| ReportLine::new(Rule::DamagedRecord, error.to_string())).collect();
+        let damaged = |error: &Error| ReportLine::new(Fact::RecordDamaged { error: &error.to_string() });
+        let mut report: Vec<ReportLine> = grouped.damage.iter().map(damaged).collect();
         report.append(&mut lines);
         Self { messages, summary: grouped.summary, report, is_being_answered, source: None }
     }

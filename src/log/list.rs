@@ -1,5 +1,8 @@
 //! Which conversations there are, newest activity first.
 
+use std::cmp::Reverse;
+use std::sync::Arc;
+
 use serde::{Serialize, Serializer};
 
 use super::limits::check_name;
@@ -217,9 +220,22 @@ impl ListItem {
         (self.messages, self.hidden) = (self.messages.saturating_sub(hidden), hidden);
         self.is_uncounted = false;
     }
+}
 
-    pub(crate) fn place(&self) -> Place {
-        Place { micros: self.last_activity.as_micros(), conversation: self.id }
+/// A conversation that a page of the list may show.
+#[derive(Clone, Debug)]
+pub(crate) struct Listed {
+    pub(crate) id: ConversationId,
+    pub(crate) head: Arc<Head>,
+}
+
+impl Listed {
+    fn place(&self) -> Place {
+        Place { micros: self.last_activity().as_micros(), conversation: self.id }
+    }
+
+    pub(crate) fn last_activity(&self) -> Timestamp {
+        Timestamp::from_micros(self.head.last_activity)
     }
 }
 
@@ -227,7 +243,7 @@ impl ListItem {
 pub(crate) struct Pager<'a> {
     query: &'a ListQuery,
     title: Option<String>,
-    items: Vec<(u64, ListItem)>,
+    items: Vec<(u64, Listed)>,
     pub(crate) unreadable: Vec<Problem>,
 }
 
@@ -248,28 +264,29 @@ impl<'a> Pager<'a> {
     }
 
     /// Adds the conversations whose last activity is in one second.
-    pub(crate) fn add(&mut self, second: u64, found: &mut Vec<ListItem>) {
-        found.retain(|item| self.is_wanted(second, item));
-        found.sort_unstable_by_key(|item| std::cmp::Reverse(item.place()));
+    pub(crate) fn add(&mut self, second: u64, found: &mut Vec<Listed>) {
+        found.retain(|listed| self.is_wanted(second, listed));
+        found.sort_unstable_by_key(|listed| Reverse(listed.place()));
         let room = self.query.limit.saturating_add(1).saturating_sub(self.items.len());
-        self.items.extend(found.drain(..).take(room).map(|item| (second, item)));
+        self.items.extend(found.drain(..).take(room).map(|listed| (second, listed)));
     }
 
-    fn is_wanted(&self, second: u64, item: &ListItem) -> bool {
-        let is_after = self.query.after.is_none_or(|cursor| (second, item.place()) < (cursor.second, cursor.place));
-        let title = item.title.as_deref().unwrap_or_default();
+    fn is_wanted(&self, second: u64, listed: &Listed) -> bool {
+        let head = &listed.head;
+        let is_after = self.query.after.is_none_or(|cursor| (second, listed.place()) < (cursor.second, cursor.place));
+        let title = head.title.as_deref().unwrap_or_default();
         is_after
-            && self.query.tags.iter().all(|tag| item.tags.contains(tag))
+            && self.query.tags.iter().all(|tag| head.tags.contains(tag))
             && self.title.as_ref().is_none_or(|wanted| title.to_lowercase().contains(wanted))
-            && item.owner == self.query.owner
+            && head.owner == self.query.owner
     }
 
     pub(crate) fn page(mut self) -> ListPage {
         let has_more = self.is_full();
         self.items.truncate(self.query.limit);
         let last = self.items.last().filter(|_| has_more);
-        let next = last.map(|(second, item)| ListCursor { second: *second, place: item.place() });
-        let items = self.items.into_iter().map(|(_, item)| item).collect();
+        let next = last.map(|(second, listed)| ListCursor { second: *second, place: listed.place() });
+        let items = self.items.iter().map(|(_, listed)| ListItem::new(listed.id, &listed.head)).collect();
         ListPage { items, unreadable: self.unreadable, next }
     }
 }

@@ -1,12 +1,16 @@
 //! Small values of version 1: heads, receipts, and the store's own data.
 
 use std::ops::RangeBounds;
+use std::sync::LazyLock;
 
 use bincode::{Decode, Encode};
 
 use super::{check_number, digest, envelope};
 use crate::error::Result;
 use crate::model::ConversationId;
+
+/// The digest of the empty owner: that of most conversations where owners are not used, and asked for with each append.
+static NO_OWNER: LazyLock<[u8; 16]> = LazyLock::new(|| digest(b""));
 
 /// The state of a conversation. All of it can be rebuilt from the records.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
@@ -124,7 +128,7 @@ impl Head {
 
     /// The digest of its owner, as keys have it.
     pub(crate) fn owner_digest(&self) -> [u8; 16] {
-        digest(self.owner.as_bytes())
+        if self.owner.is_empty() { *NO_OWNER } else { digest(self.owner.as_bytes()) }
     }
 
     /// Entries of its own: without those that it reads through its parent.

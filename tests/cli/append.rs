@@ -125,8 +125,8 @@ fn a_broken_request_is_appended_as_it_is_and_told() {
     let place = Place::new();
     let request = r#"[{"role": "human", "content": "hi"}, {"role": "tool", "tool_call_id": "c", "content": "42"}]"#;
     let run = place.run_with(&["append", "c", "--from", "openai-chat"], request);
-    assert_eq!((run.exit, run.json().len(), run.stderr.lines().count()), (0, 2, 1));
-    assert!(run.stderr.starts_with("report: message 0: "), "{}", run.stderr);
+    assert_eq!((run.exit, run.json().len(), run.stderr.lines().count()), (0, 2, 2));
+    assert!(run.stderr.starts_with("report: 1 changed\n  changed  message 0: "), "{}", run.stderr);
     assert_eq!(place.run(&["show", "c", "--raw"]).json().len(), 2);
     for (text, wanted) in [
         ("{\"messages\": [", "error: stdin:1:14: not JSON: EOF while parsing a list\n"),

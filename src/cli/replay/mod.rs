@@ -12,10 +12,10 @@ use conversation_store::{Error, Store};
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::{self, Input, Lines};
 use super::location::Location;
-use super::output::{self, BOLD, DIM, Output, WARNING};
+use super::output::{self, BOLD, DIM, Output};
 use super::progress::Progress;
 use super::prompt::{Rendering, Shown};
-use super::text;
+use super::{report, text};
 use conversation::Replayed;
 
 const EXAMPLES: &str = "\
@@ -132,7 +132,7 @@ fn print(shown: Shown, replayed: &Replayed, output: &mut Output) -> Result<(), F
     if let Some(request) = &shown.request {
         if output.is_text() {
             output.text(&text::printable(&text::pretty_json(request.get())))?;
-            output.text(&report(&shown))?;
+            output.text(&shown_report(&shown))?;
         } else {
             output.json(request)?;
         }
@@ -151,11 +151,9 @@ fn print(shown: Shown, replayed: &Replayed, output: &mut Output) -> Result<(), F
 }
 
 /// The report as people read it below the request.
-fn report(shown: &Shown) -> String {
+fn shown_report(shown: &Shown) -> String {
     if shown.report.is_empty() {
         return format!("{DIM}report: nothing was left out or altered{DIM:#}\n");
     }
-    let lines =
-        shown.report.iter().map(|line| format!("{WARNING}report:{WARNING:#} {}\n", text::printable(&line.to_string())));
-    lines.collect()
+    report::text(None, &shown.report) + "\n"
 }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use super::super::group::{MessageState, StoredMessage};
-use super::ReportLine;
+use super::super::report::ReportLine;
 use super::empty_messages::is_content;
 use crate::model::{Body, Chunk, Role};
 

@@ -55,7 +55,7 @@ rules! {
         "declare the tools again, or stubs of them"
         "gh:patriceckhart/zot#18; gh:vxcontrol/pentagi#196"
     BR_05 "BR-05" Hard
-        "All tool_results of a turn stand in one message."
+        "All tool_results of a turn are in one message."
         "move the tool_results into one user message"
         "gh:ankit373/hydra#964"
     BR_06 "BR-06" Soft

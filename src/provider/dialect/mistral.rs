@@ -77,7 +77,7 @@ rules! {
         "sdk:mistralai ChatCompletionRequestMessage"
     MI_09 "MI-09" Hard
         "A tool message does not follow a user message."
-        "move the tool message behind the assistant message with its call, or leave it out"
+        "move the tool message after the assistant message with its call, or leave it out"
         "gh:charmbracelet/crush#279"
 }
 

@@ -1,26 +1,5 @@
 use serde::Serialize;
 
-use super::super::group::StoredMessage;
-
-/// What was done to a conversation on the way out, and where.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct ReportLine {
-    /// What was done.
-    pub rule: Rule,
-    /// The message's index in the log.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message_index: Option<u64>,
-    /// The chunk's index in the message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub chunk_index: Option<u32>,
-    /// The tool call's id as it is stored, also where it is empty.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_call_id: Option<String>,
-    /// The same in words.
-    pub detail: String,
-}
-
 /// What was done. Names in JSON are in snake case: `error_chunk_removed`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -56,11 +35,11 @@ pub enum Rule {
     ThinkingTagged,
     /// A chunk was rendered in another form.
     Altered,
-    /// A signature, or a provider's own item, was sent as the target's own, though nobody states who made it.
+    /// A signature, or a provider's own item, was sent as the target's own, though it is not stated who made it.
     OriginAssumed,
     /// A call or an answer of a round that is over was written as text.
     FinishedToolFlattened,
-    /// A call or an answer of a round that is over was left out.
+    /// A call or a result of a tool round that is over was left out.
     FinishedToolDropped,
     /// A summary takes the place of the messages up to this one; or, of a chunk: it answers a call among them.
     Summarized,
@@ -68,7 +47,7 @@ pub enum Rule {
     OutsideWindow,
     /// The last turn, with what is always sent, is more than the window may hold, and was kept whole.
     WindowExceeded,
-    /// Arguments that are no JSON object were made one.
+    /// Arguments that are not a JSON object were made one.
     ArgumentsRepaired,
     /// The documented substitute for a signature was added: the target requires one.
     SignatureMade,
@@ -78,31 +57,12 @@ pub enum Rule {
     MediaMoved,
     /// A chunk was rendered under another role.
     RoleChanged,
-    /// A message was made that nobody said: the target wants one in that place.
+    /// A message was added that nobody said: the target wants one in that place.
     TurnMade,
-    /// A last user message was made, only because the list ends there: a prompt that goes on does not hold it.
+    /// A last user message was added, only because the list ends there: a longer prompt does not have it.
     BridgeAdded,
-}
-
-impl ReportLine {
-    pub(crate) fn new(rule: Rule, detail: impl Into<String>) -> Self {
-        Self { rule, message_index: None, chunk_index: None, tool_call_id: None, detail: detail.into() }
-    }
-
-    /// About a message.
-    pub(crate) fn message(rule: Rule, message: &StoredMessage, detail: impl Into<String>) -> Self {
-        Self { message_index: Some(message.index), ..Self::new(rule, detail) }
-    }
-
-    /// About a chunk of a message, by its position in it.
-    pub(crate) fn chunk(rule: Rule, message: &StoredMessage, chunk: usize, detail: impl Into<String>) -> Self {
-        Self { chunk_index: Some(message.chunk_index(chunk)), ..Self::message(rule, message, detail) }
-    }
-
-    pub(crate) fn with_tool_call_id(mut self, id: &str) -> Self {
-        self.tool_call_id = Some(id.to_owned());
-        self
-    }
+    /// The target still refuses this place of a repaired request: only the caller can cure it.
+    StillRefused,
 }
 
 impl Rule {
@@ -111,16 +71,5 @@ impl Rule {
     pub fn name(self) -> String {
         // A unit variant serialises as its name in quotes.
         serde_json::to_string(&self).unwrap_or_default().trim_matches('"').to_owned()
-    }
-}
-
-impl std::fmt::Display for ReportLine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (self.message_index, self.chunk_index) {
-            (Some(message), Some(chunk)) => write!(f, "message {message}, chunk {chunk}: ")?,
-            (Some(message), None) => write!(f, "message {message}: ")?,
-            _ => {}
-        }
-        write!(f, "{} ({})", self.detail, self.rule.name())
     }
 }
