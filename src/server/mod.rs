@@ -59,6 +59,8 @@ pub struct Server {
     runtime: Runtime,
     app: Arc<App>,
     addresses: Addresses,
+    /// Listened for before anybody can know that the server listens.
+    signals: Signals,
 }
 
 struct Addresses {
@@ -106,7 +108,11 @@ impl Server {
                 tls: None,
             }),
         };
-        Ok(Self { runtime, app, addresses: Addresses { main, admin } })
+        let signals = {
+            let _runtime = runtime.enter();
+            Signals::listen()?
+        };
+        Ok(Self { runtime, app, addresses: Addresses { main, admin }, signals })
     }
 
     /// The address of the APIs, with the port that was taken.
@@ -133,7 +139,7 @@ impl Server {
     /// # Errors
     /// `Poisoned` if the store could not be closed as it should; `Io`.
     pub fn run(self) -> Result<()> {
-        let Self { runtime, app, addresses } = self;
+        let Self { runtime, app, addresses, mut signals } = self;
         let store = app.store.clone();
         runtime.block_on(async {
             let (end, ending) = watch::channel(false);
@@ -142,7 +148,6 @@ impl Server {
             if let Some(admin) = addresses.admin {
                 serving.push(tokio::spawn(listen::serve(admin, Arc::clone(&app), ending)));
             }
-            let mut signals = Signals::listen()?;
             signals.next().await;
             tracing::info!("ending: no new requests are taken");
             app.draining.store(true, Ordering::Release);
@@ -157,8 +162,7 @@ impl Server {
             for task in serving {
                 let _ = task.await;
             }
-            Ok::<(), Error>(())
-        })?;
+        });
         // Calls of the store that still run are waited for by its closing.
         runtime.shutdown_background();
         store.close()
@@ -191,6 +195,7 @@ async fn reload(app: Arc<App>) {
 }
 
 /// The signals that end a server.
+#[derive(Debug)]
 struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
