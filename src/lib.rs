@@ -59,6 +59,7 @@
 //! # Where to go on
 //!
 //! - [`documentation::servers`]: streams, tabs, shutdown, restarts, agents' loops, status codes.
+//! - [`documentation::server`]: the store over HTTP, for servers in any language, and OpenAI's clients.
 //! - [`documentation::coming_from`]: for users of the Agents SDK, LangChain, LangGraph, `llm`, or a table of their own.
 //! - [`model`]: messages and chunks, and their JSON.
 //! - [`provider`]: targets, their rules, windows, options of prompts.
@@ -72,6 +73,8 @@ mod log;
 pub mod model;
 pub mod provider;
 mod record;
+#[cfg(feature = "server")]
+pub mod server;
 mod store;
 
 pub use error::{Error, Result};
@@ -96,6 +99,8 @@ pub mod documentation {
     pub mod coming_from {}
     #[doc = include_str!("docs/servers.md")]
     pub mod servers {}
+    #[doc = include_str!("docs/server.md")]
+    pub mod server {}
     #[doc = include_str!("docs/targets.md")]
     pub mod targets {}
     #[doc = include_str!("docs/format.md")]

@@ -38,6 +38,17 @@ fn what_only_the_program_needs_is_not_in_the_library() {
 }
 
 #[test]
+fn what_only_the_server_needs_is_not_in_the_program() {
+    let (program, server) = (packages(&["--features", "cli"]), packages(&["--features", "server"]));
+    for name in ["axum", "hyper", "tokio", "tokio-rustls"] {
+        assert!(has(&server, name), "{name} is no part of the server any more");
+        assert!(!has(&program, name), "{name} is in the program without the server");
+    }
+    // `ring` builds with less than `aws-lc` does.
+    assert!(has(&server, "ring") && !has(&server, "aws-lc-rs"));
+}
+
+#[test]
 fn the_library_works_without_an_engine_on_disk() {
     assert!(!has(&packages(&["--no-default-features"]), "sled"));
 }

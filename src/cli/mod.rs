@@ -14,6 +14,8 @@ mod failure;
 mod find_id;
 mod fork;
 mod ingest;
+#[cfg(feature = "server")]
+mod keys;
 mod lines;
 mod list;
 mod location;
@@ -33,6 +35,8 @@ mod report;
 mod request;
 mod restore;
 mod rewind;
+#[cfg(feature = "server")]
+mod serve;
 mod show;
 mod summarize;
 mod tag;
@@ -160,6 +164,13 @@ enum Command {
     Targets(targets::Args),
     Completions(completions::Args),
     Man(man::Args),
+    #[cfg(feature = "server")]
+    Serve(serve::Args),
+    #[cfg(feature = "server")]
+    Keys(keys::Args),
+    /// Print the OpenAPI document of the server
+    #[cfg(feature = "server")]
+    Openapi,
 }
 
 /// Commands that have another name now.
@@ -298,6 +309,12 @@ impl Command {
             Self::Targets(args) => targets::run(&args, output),
             Self::Completions(args) => completions::run(&args, program(), output),
             Self::Man(args) => man::run(&args, program(), output),
+            #[cfg(feature = "server")]
+            Self::Serve(args) => serve::run(&args, location, output),
+            #[cfg(feature = "server")]
+            Self::Keys(args) => keys::run(&args, location, output),
+            #[cfg(feature = "server")]
+            Self::Openapi => output.verbatim(&conversation_store::server::openapi()).map(|()| Exit::Done),
         }
     }
 }

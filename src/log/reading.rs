@@ -388,6 +388,19 @@ pub(crate) fn find_item(log: &dyn Log, view: &View, item: &str) -> Result<Option
     Ok(None)
 }
 
+/// As [`find_item`], where the first that bears it counts, hidden or not.
+#[cfg(feature = "server")]
+pub(crate) fn find_hidden_item(log: &dyn Log, view: &View, item: &str) -> Result<Option<Item>> {
+    let entries = entries_at(log, view);
+    for seq in log.item_seqs(view, item)? {
+        let entry = entries.at(seq, "an entry", |record, line| Entry::read(record, seq, line).map(Some))?;
+        let Some(message_index) = entry.message_index.filter(|_| bears(&entry, item)) else { continue };
+        let (key, chunk_index) = (view.head.key.clone(), entry.chunk_index.filter(|_| is_chunks(&entry, item)));
+        return Ok(Some(Item { conversation: view.id, key, message_index, chunk_index, seq }));
+    }
+    Ok(None)
+}
+
 /// The messages of a view that were begun and are not finished.
 pub(crate) fn unfinished(view: &View) -> Vec<Unfinished> {
     let state = |index: &u64| match view.live.contains(index) {

@@ -101,6 +101,13 @@ impl Store {
         reading::find_item(&*self.log, &view, item_id)
     }
 
+    /// As [`Store::find_item`], where what was removed or rewound counts too: a reader who stopped there goes on from there.
+    #[cfg(feature = "server")]
+    pub(crate) fn find_hidden_item(&self, name: impl Into<Name>, item_id: &str) -> Result<Option<Item>> {
+        let view = reading::view(&*self.log, &name.into())?;
+        reading::find_hidden_item(&*self.log, &view, item_id)
+    }
+
     /// The places of a provider's item id in all conversations, by their ids. Cost: a look into the index for each
     /// conversation. Conversations that are damaged are left out; [`Store::verify`] reports them.
     ///

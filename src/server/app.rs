@@ -1,0 +1,214 @@
+//! What all requests share, and what one of them is.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use bytes::Bytes;
+use serde::Serialize;
+use tokio::sync::{Semaphore, watch};
+
+use super::config::Config;
+use super::keys::{Keys, Scope};
+use super::metrics::Metrics;
+use super::pool::Pool;
+use super::query::Query;
+use super::refusal::Refusal;
+use super::stripes::Stripes;
+use crate::model::Name;
+use crate::store::Store;
+
+/// What all requests share.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) store: Store,
+    pub(crate) config: Config,
+    /// Absent where no keys are needed.
+    pub(crate) keys: Option<Keys>,
+    pub(crate) pool: Pool,
+    pub(crate) metrics: Arc<Metrics>,
+    /// KiB of bodies that may still be held.
+    pub(crate) bodies: Arc<Semaphore>,
+    /// Followers and ingests that may still begin.
+    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) streams_of: Mutex<HashMap<String, usize>>,
+    /// Appends of items that look at what is there before they add to it.
+    pub(crate) appending: Stripes,
+    /// Whether the server ends: it is not ready any more.
+    pub(crate) draining: AtomicBool,
+    /// True once open streams have to end.
+    pub(crate) closing: watch::Sender<bool>,
+    /// The OpenAPI document.
+    pub(crate) document: Bytes,
+}
+
+impl App {
+    pub(crate) fn new(store: Store, config: Config, keys: Option<Keys>, document: Bytes) -> Self {
+        let metrics = Arc::new(Metrics::new());
+        Self {
+            store,
+            keys,
+            pool: Pool::new(config.limits.store_threads, Arc::clone(&metrics)),
+            metrics,
+            bodies: Arc::new(Semaphore::new(config.limits.bodies_bytes.div_ceil(1024).min(Semaphore::MAX_PERMITS))),
+            streams: Arc::new(Semaphore::new(config.limits.streams.min(Semaphore::MAX_PERMITS))),
+            streams_of: Mutex::default(),
+            appending: Stripes::default(),
+            draining: AtomicBool::new(false),
+            closing: watch::Sender::new(false),
+            config,
+            document,
+        }
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
+    }
+}
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    /// The key's name in logs; `none` where no keys are needed.
+    pub(crate) key: String,
+    pub(crate) owner: String,
+    pub(crate) scopes: Vec<Scope>,
+}
+
+/// One stream of a caller. Dropped, there is room for another.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    app: Arc<App>,
+    key: String,
+    _room: tokio::sync::OwnedSemaphorePermit,
+}
+
+impl Stream {
+    pub(crate) fn begin(app: &Arc<App>, caller: &Caller) -> Result<Self, Refusal> {
+        let full = || {
+            let message = "too many streams are open; close some, or try again later";
+            Refusal { retry_after: Some(5), ..Refusal::new(429, "too_many_streams", message) }
+        };
+        let room = Arc::clone(&app.streams).try_acquire_owned().map_err(|_| full())?;
+        let mut streams = app.streams_of.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = streams.entry(caller.key.clone()).or_default();
+        if *open >= app.config.limits.streams_per_key {
+            return Err(full());
+        }
+        *open += 1;
+        Ok(Self { app: Arc::clone(app), key: caller.key.clone(), _room: room })
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let mut streams = self.app.streams_of.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = streams.get_mut(&self.key) {
+            *open = open.saturating_sub(1);
+            if *open == 0 {
+                streams.remove(&self.key);
+            }
+        }
+    }
+}
+
+/// A request, without its body.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) app: Arc<App>,
+    pub(crate) caller: Caller,
+    /// The parts of the path that its route names, decoded.
+    pub(crate) path: Vec<(String, String)>,
+    pub(crate) query: Query,
+    pub(crate) headers: HeaderMap,
+}
+
+impl Call {
+    pub(crate) fn store(&self) -> &Store {
+        &self.app.store
+    }
+
+    /// A part of the path. The routes name all that their handlers ask for.
+    pub(crate) fn part(&self, name: &str) -> &str {
+        self.path.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// A part of the path that is a number.
+    pub(crate) fn number<T: std::str::FromStr>(&self, name: &str) -> Result<T, Refusal> {
+        let text = self.part(name);
+        text.parse().map_err(|_| Refusal::value(name, &format!("{text:?} is no number")))
+    }
+
+    /// A conversation of the caller's.
+    pub(crate) fn own(&self, name: impl Into<Name>) -> Name {
+        name.into().with_owner(&*self.caller.owner)
+    }
+
+    /// A header's value, if it is text.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The key that makes a repeated append harmless.
+    pub(crate) fn idempotency_key(&self) -> Result<Option<&str>, Refusal> {
+        let Some(value) = self.headers.get("idempotency-key") else { return Ok(None) };
+        match value.to_str() {
+            Ok(key) if !key.is_empty() => Ok(Some(key)),
+            _ => Err(Refusal::value("Idempotency-Key", "expected text")),
+        }
+    }
+}
+
+/// What is answered.
+pub(crate) type Reply = Response<Body>;
+
+/// What becomes of a request.
+pub(crate) type Outcome = Result<Reply, Refusal>;
+
+/// What a route does.
+#[derive(Clone, Copy)]
+pub(crate) enum Handler {
+    /// A call of the store, on a thread of its own, with the whole body.
+    Store(fn(&Call, &[u8]) -> Outcome),
+    /// Streams, in either direction.
+    Stream(fn(Call, Body) -> Streaming),
+}
+
+/// What a stream's route answers.
+pub(crate) type Streaming = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
+/// An answer of this type.
+pub(crate) fn reply(status: u16, content_type: &'static str, body: impl Into<Body>) -> Reply {
+    let mut reply = Response::new(body.into());
+    *reply.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    reply.headers_mut().insert(HeaderName::from_static("content-type"), HeaderValue::from_static(content_type));
+    reply
+}
+
+/// 200, with JSON.
+pub(crate) fn ok(value: &impl Serialize) -> Outcome {
+    let text =
+        serde_json::to_vec(value).map_err(|error| Refusal::internal(format!("cannot write the answer: {error}")))?;
+    Ok(reply(200, "application/json", text))
+}
+
+impl Refusal {
+    /// As it is answered.
+    pub(crate) fn reply(&self) -> Reply {
+        let mut reply = reply(self.status, "application/json", self.to_json().to_string());
+        let headers = reply.headers_mut();
+        if let Some(seconds) = self.retry_after {
+            headers.insert(HeaderName::from_static("retry-after"), HeaderValue::from(seconds));
+        } else if matches!(self.status, 408 | 409 | 429 | 500..) && !self.may_be_repeated() {
+            headers.insert(HeaderName::from_static("x-should-retry"), HeaderValue::from_static("false"));
+        }
+        if self.status == 401 {
+            headers.insert(HeaderName::from_static("www-authenticate"), HeaderValue::from_static("Bearer"));
+        }
+        reply
+    }
+}

@@ -1,0 +1,85 @@
+//! The body of a request: bounded in bytes, in time, and all of them together in memory.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+
+use super::app::App;
+use super::refusal::Refusal;
+
+/// A whole body, and the room that it takes.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) bytes: Vec<u8>,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+/// Reads a body to its end, in the time that it has for that.
+pub(crate) async fn read(app: &Arc<App>, body: Body, promised: Option<u64>) -> Result<Held, Refusal> {
+    let patience = app.config.limits.body();
+    timeout(patience, read_all(app, body, promised)).await.unwrap_or_else(|_| {
+        let message = format!("the body did not come within {} seconds", patience.as_secs());
+        Err(slow(app, message))
+    })
+}
+
+fn slow(app: &App, message: String) -> Refusal {
+    app.metrics.refused.get_or_create(&super::metrics::Reason { reason: "slow_body" }).inc();
+    Refusal { retry_after: Some(1), ..Refusal::new(408, "slow_body", message) }
+}
+
+/// The room for it grows with what has come: a head that promises much holds nothing.
+async fn read_all(app: &Arc<App>, mut body: Body, promised: Option<u64>) -> Result<Held, Refusal> {
+    let limit = app.config.limits.body_bytes;
+    let over = || {
+        let message = format!("the body is over the limit of {limit} bytes (limits.body_bytes)");
+        Refusal::new(413, "body_too_large", message)
+    };
+    if promised.is_some_and(|promised| promised > limit as u64) {
+        return Err(over());
+    }
+    let (mut bytes, mut held): (Vec<u8>, Option<OwnedSemaphorePermit>) = (Vec::new(), None);
+    while let Some(piece) = next(app, &mut body, app.config.limits.idle()).await? {
+        if bytes.len() + piece.len() > limit {
+            return Err(over());
+        }
+        let needed = (bytes.len() + piece.len()).div_ceil(1024);
+        let missing = needed.saturating_sub(held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits));
+        if missing > 0 {
+            let full = |_| Refusal::busy("the server holds as many bodies as it may; try again");
+            let missing = u32::try_from(missing).map_err(|_| over())?;
+            let room = Arc::clone(&app.bodies).try_acquire_many_owned(missing).map_err(full)?;
+            match &mut held {
+                Some(held) => held.merge(room),
+                None => held = Some(room),
+            }
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    app.metrics.body_bytes.inc_by(bytes.len() as u64);
+    Ok(Held { bytes, _room: held })
+}
+
+/// The next piece of a body; `None` at its end.
+pub(crate) async fn next(app: &App, body: &mut Body, patience: std::time::Duration) -> Result<Option<Bytes>, Refusal> {
+    loop {
+        let frame = timeout(patience, body.frame()).await;
+        match frame {
+            Err(_) => {
+                return Err(slow(app, format!("nothing of the body came for {} seconds", patience.as_secs())));
+            }
+            Ok(None) => return Ok(None),
+            Ok(Some(Err(_))) => return Err(Refusal::new(400, "broken_body", "the body broke off")),
+            Ok(Some(Ok(frame))) => {
+                // Trailers say nothing here.
+                if let Ok(piece) = frame.into_data() {
+                    return Ok(Some(piece));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! The settings of a server: defaults < a TOML file < the environment < flags.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::error::{Error, Result};
+
+/// How a server serves. Every field has a default; a name that is not known is an error.
+///
+/// As a file, one table for each field:
+///
+/// ```toml
+/// [server]
+/// listen = "127.0.0.1:8080"
+///
+/// [auth]
+/// keys_file = "/etc/convo/keys.json"
+///
+/// [limits]
+/// body_bytes = 67108864
+/// ```
+///
+/// In the environment each name is `CONVO_`, the table, two underscores, and the name: `CONVO_LIMITS__BODY_BYTES`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Config {
+    /// Addresses, TLS, the end.
+    pub server: Serving,
+    /// Who may do what.
+    pub auth: Auth,
+    /// What bounds memory and time.
+    pub limits: Bounds,
+    /// What is logged.
+    pub log: Log,
+    /// What the OpenAI Conversations API takes.
+    pub openai: OpenAi,
+}
+
+/// Addresses, TLS, the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Serving {
+    /// The address of both APIs: 127.0.0.1:8080. Port 0 takes a free one. Off loopback only with keys.
+    pub listen: SocketAddr,
+    /// The address of health and metrics alone, without keys. Absent: metrics need a key with the scope `admin`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin_listen: Option<SocketAddr>,
+    /// The certificate chain, PEM. With `tls_key`, the server speaks TLS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_certificate: Option<PathBuf>,
+    /// The private key of the certificate, PEM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<PathBuf>,
+    /// Origins whose pages may call the APIs from a browser: `https://chat.example`. None by default.
+    pub cors_origins: Vec<String>,
+    /// Seconds between the signal to end and the last accepted connection: time for a load balancer to see `readyz`. 0.
+    pub drain_seconds: u64,
+    /// Seconds that requests have to end after that: 30.
+    pub shutdown_seconds: u64,
+}
+
+/// Who may do what.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Auth {
+    /// The file of keys, made by `convo keys create`. Absent: no key is needed, and all conversations are of no owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keys_file: Option<PathBuf>,
+    /// Whether an address off loopback may be served without keys. Anybody who reaches it then reads and writes all.
+    pub insecure_no_auth: bool,
+}
+
+/// What bounds memory and time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Bounds {
+    /// Bytes of one request's body: 32 MiB.
+    pub body_bytes: usize,
+    /// Bytes of all bodies that are held at one time: 256 MiB. More is refused with 503.
+    pub bodies_bytes: usize,
+    /// Connections at one time: 16,384. More wait to be accepted.
+    pub connections: usize,
+    /// Requests at one time, without followers and ingests: 1,024. More are refused with 503.
+    pub requests: usize,
+    /// Calls of the store at one time, each with a thread: 64. More wait.
+    pub store_threads: usize,
+    /// Followers of events and ingests at one time: 12,288 in all.
+    pub streams: usize,
+    /// Followers of events and ingests at one time of one key: 12,288.
+    pub streams_per_key: usize,
+    /// Requests a second of one key, with as many at once; 0, the default, for no bound. More are refused with 429.
+    pub requests_per_second: u32,
+    /// Seconds in which a request's head has to come, also after the request before it on the same connection: 75, more than
+    /// proxies keep one open.
+    pub header_seconds: u64,
+    /// Seconds in which the next piece of a body has to come, and a client has to take the next piece of an answer: 30.
+    pub idle_seconds: u64,
+    /// Seconds in which all of a body has to come, but for an ingested answer's: 300.
+    pub body_seconds: u64,
+    /// Seconds in which the next piece of an ingested answer has to come: 600.
+    pub ingest_idle_seconds: u64,
+    /// Seconds between comments that keep a connection of events alive: 15.
+    pub keep_alive_seconds: u64,
+}
+
+/// What is logged, on stderr. Content never is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Log {
+    /// `json` or `text`.
+    pub format: LogFormat,
+    /// `error`, `warn`, `info`, `debug`, `trace` or `off`; also by module: `warn,conversation_store=debug`.
+    pub level: String,
+}
+
+/// How a line of the log is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum LogFormat {
+    /// One JSON object a line.
+    #[default]
+    Json,
+    /// For people.
+    Text,
+}
+
+/// What the OpenAI Conversations API takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct OpenAi {
+    /// Items of one request: 20, as OpenAI's. Some versions of SDKs send more.
+    pub items_per_request: usize,
+    /// Whether items of a type that is not known are refused, as OpenAI does. By default they are kept.
+    pub strict_item_types: bool,
+}
+
+impl Default for Serving {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            admin_listen: None,
+            tls_certificate: None,
+            tls_key: None,
+            cors_origins: Vec::new(),
+            drain_seconds: 0,
+            shutdown_seconds: 30,
+        }
+    }
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            body_bytes: 32 * 1024 * 1024,
+            bodies_bytes: 256 * 1024 * 1024,
+            connections: 16_384,
+            requests: 1_024,
+            store_threads: 64,
+            streams: 12_288,
+            streams_per_key: 12_288,
+            requests_per_second: 0,
+            header_seconds: 75,
+            idle_seconds: 30,
+            body_seconds: 300,
+            ingest_idle_seconds: 600,
+            keep_alive_seconds: 15,
+        }
+    }
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { format: LogFormat::default(), level: "info".to_owned() }
+    }
+}
+
+impl Default for OpenAi {
+    fn default() -> Self {
+        Self { items_per_request: 20, strict_item_types: false }
+    }
+}
+
+/// What the names of the environment begin with.
+const PREFIX: &str = "CONVO_";
+
+impl Config {
+    /// Reads the file, if there is one, and then the environment: pairs of a name and a value.
+    ///
+    /// # Errors
+    /// `InvalidInput` that names the file or the variable; `Io`.
+    pub fn read(file: Option<&Path>, environment: impl IntoIterator<Item = (String, String)>) -> Result<Self> {
+        let mut table = match file {
+            None => Table::new(),
+            Some(path) => {
+                let text = std::fs::read_to_string(path).map_err(Error::io(format!("read {}", path.display())))?;
+                parse(&text, &path.display().to_string())?;
+                table_of(&text, &path.display().to_string())?
+            }
+        };
+        for (name, value) in environment {
+            let Some((section, key)) = name.strip_prefix(PREFIX).and_then(|name| name.split_once("__")) else {
+                continue;
+            };
+            let (section, key) = (section.to_lowercase(), key.to_lowercase());
+            let value = read_value(&value);
+            // One variable at a time, so that an error names it.
+            let alone =
+                Table::from_iter([(section.clone(), Value::Table(Table::from_iter([(key.clone(), value.clone())])))]);
+            alone.try_into::<Self>().map_err(|error| invalid(&name, error.message()))?;
+            if let Value::Table(section) = table.entry(section).or_insert_with(|| Value::Table(Table::new())) {
+                section.insert(key, value);
+            }
+        }
+        table.try_into().map_err(|error| invalid("the configuration", error.message()))
+    }
+
+    /// Fails on what cannot be served.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an address off loopback without keys, half of TLS, a limit of 0, or an origin that is none.
+    pub fn check(&self) -> Result<()> {
+        let Serving { listen, tls_certificate, tls_key, cors_origins, .. } = &self.server;
+        if !listen.ip().is_loopback() && self.auth.keys_file.is_none() && !self.auth.insecure_no_auth {
+            return Err(Error::InvalidInput(format!(
+                "{listen} can be reached from other machines, and no keys are set: make some with `convo keys create` and \
+                 give --keys FILE, or listen on 127.0.0.1; --insecure-no-auth serves without keys"
+            )));
+        }
+        if tls_certificate.is_some() != tls_key.is_some() {
+            return Err(invalid("server", "tls_certificate and tls_key are needed together"));
+        }
+        if let Some(origin) = cors_origins.iter().find(|origin| !origin.starts_with("http")) {
+            return Err(invalid(
+                "server.cors_origins",
+                &format!("{origin:?} is no origin, as https://chat.example is"),
+            ));
+        }
+        let limits = [
+            ("body_bytes", self.limits.body_bytes),
+            ("bodies_bytes", self.limits.bodies_bytes),
+            ("connections", self.limits.connections),
+            ("requests", self.limits.requests),
+            ("store_threads", self.limits.store_threads),
+        ];
+        match limits.iter().find(|(_, limit)| *limit == 0) {
+            Some((name, _)) => Err(invalid(&format!("limits.{name}"), "it must be at least 1")),
+            None => Ok(()),
+        }
+    }
+
+    /// The configuration as a file.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        // Tables of numbers and texts can be written.
+        toml::to_string(self).unwrap_or_default()
+    }
+}
+
+impl Bounds {
+    pub(crate) const fn header(&self) -> Duration {
+        Duration::from_secs(self.header_seconds)
+    }
+
+    pub(crate) const fn idle(&self) -> Duration {
+        Duration::from_secs(self.idle_seconds)
+    }
+
+    pub(crate) const fn body(&self) -> Duration {
+        Duration::from_secs(self.body_seconds)
+    }
+
+    pub(crate) const fn ingest_idle(&self) -> Duration {
+        Duration::from_secs(self.ingest_idle_seconds)
+    }
+
+    pub(crate) const fn keep_alive(&self) -> Duration {
+        Duration::from_secs(self.keep_alive_seconds)
+    }
+}
+
+fn invalid(what: &str, problem: &str) -> Error {
+    Error::InvalidInput(format!("{what}: {problem}"))
+}
+
+/// Fails with the line at which a file is wrong.
+fn parse(text: &str, name: &str) -> Result<()> {
+    toml::from_str::<Config>(text).map(|_| ()).map_err(|error| invalid(name, &error.to_string()))
+}
+
+fn table_of(text: &str, name: &str) -> Result<Table> {
+    text.parse().map_err(|error: toml::de::Error| invalid(name, error.message()))
+}
+
+/// A value of the environment: TOML where it is some, as `8` and `["a", "b"]` are, else a text.
+fn read_value(text: &str) -> Value {
+    let value = format!("v = {text}").parse::<Table>().ok().and_then(|mut table| table.remove("v"));
+    value.unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(environment: &[(&str, &str)]) -> Result<Config> {
+        Config::read(None, environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+    }
+
+    #[test]
+    fn the_environment_counts_before_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("convo.toml");
+        std::fs::write(&file, "[server]\nlisten = \"127.0.0.1:1\"\n[limits]\nbody_bytes = 5\n").unwrap();
+        let environment = [("CONVO_LIMITS__BODY_BYTES", "7"), ("CONVO_STORE", "sled:x"), ("PATH", "a__b")];
+        let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let config = Config::read(Some(&file), environment).unwrap();
+        assert_eq!((config.server.listen.port(), config.limits.body_bytes), (1, 7));
+        assert_eq!(Config::read(None, []).unwrap(), Config::default());
+        assert_eq!(toml::from_str::<Config>(&config.to_toml()).unwrap(), config);
+    }
+
+    #[test]
+    fn what_is_not_known_is_named() {
+        let error = of(&[("CONVO_LIMITS__BODIES", "7")]).unwrap_err().to_string();
+        assert!(error.contains("CONVO_LIMITS__BODIES") && error.contains("unknown field"), "{error}");
+        let error = of(&[("CONVO_LIMITS__BODY_BYTES", "much")]).unwrap_err().to_string();
+        assert!(error.contains("CONVO_LIMITS__BODY_BYTES"), "{error}");
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("convo.toml");
+        std::fs::write(&file, "[server]\nport = 1\n").unwrap();
+        let error = Config::read(Some(&file), []).unwrap_err().to_string();
+        assert!(error.contains("convo.toml") && error.contains("line 2"), "{error}");
+    }
+
+    #[test]
+    fn an_open_address_needs_keys() {
+        let open = of(&[("CONVO_SERVER__LISTEN", "0.0.0.0:8080")]).unwrap();
+        assert!(open.check().unwrap_err().to_string().contains("convo keys create"));
+        let mut keyed = open.clone();
+        keyed.auth.keys_file = Some(PathBuf::from("keys.json"));
+        keyed.check().unwrap();
+        let mut insecure = open;
+        insecure.auth.insecure_no_auth = true;
+        insecure.check().unwrap();
+        of(&[("CONVO_SERVER__LISTEN", "[::1]:8080")]).unwrap().check().unwrap();
+        assert!(of(&[("CONVO_LIMITS__REQUESTS", "0")]).unwrap().check().is_err());
+        assert!(of(&[("CONVO_SERVER__TLS_KEY", "k.pem")]).unwrap().check().is_err());
+    }
+}

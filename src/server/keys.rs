@@ -1,0 +1,302 @@
+//! Who may do what: keys, of which the file holds only hashes.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::SystemTime;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::{Error, Result};
+use crate::log::Limits;
+use crate::model::Timestamp;
+
+/// What a key may be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Scope {
+    /// To read the owner's conversations.
+    Read,
+    /// To make conversations and to add to them.
+    Append,
+    /// To remove, redact and delete.
+    Delete,
+    /// To check and back up the store as a whole, and to read its metrics.
+    Admin,
+}
+
+impl Scope {
+    /// All scopes.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Append, Self::Delete, Self::Admin];
+
+    /// The scope's name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Append => "append",
+            Self::Delete => "delete",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// The scope of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.as_str() == name)
+    }
+}
+
+/// A key, without its secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Key {
+    /// Its name in logs.
+    pub id: String,
+    /// Whose conversations it opens.
+    pub owner: String,
+    /// What it may be used for.
+    pub scopes: Vec<Scope>,
+    /// The SHA-256 of the secret, in hexadecimal digits.
+    sha256: String,
+    /// When it was made, RFC 3339.
+    pub created_at: String,
+    /// When it ends, RFC 3339; absent: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+}
+
+impl Key {
+    /// Whether it has ended.
+    #[must_use]
+    pub fn is_expired(&self, now: Timestamp) -> bool {
+        // What is no time ends the key: it must not live for ever by a slip.
+        self.expires_at.as_ref().is_some_and(|at| at.parse::<Timestamp>().map_or(true, |at| at <= now))
+    }
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Listed {
+    keys: Vec<Key>,
+}
+
+/// What every secret begins with, so that a search for leaked secrets finds it.
+const SECRET: &str = "convo_";
+
+/// A file of keys. It is written whole, so that a reader sees the old file or the new one.
+#[derive(Clone, Debug)]
+pub struct KeyFile {
+    path: PathBuf,
+}
+
+impl KeyFile {
+    /// The file at a path, which need not be there yet.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Makes a key, and gives its secret, which stands nowhere else.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the file is no file of keys, or the owner is blank; `LimitExceeded`; `Io`.
+    pub fn create(&self, owner: &str, scopes: &[Scope], expires_at: Option<Timestamp>) -> Result<(Key, String)> {
+        if owner.trim().is_empty() {
+            return Err(Error::InvalidInput("a key needs an owner".to_owned()));
+        }
+        if owner.len() > Limits::NAME_BYTES {
+            let (actual, limit) = (format!("{} bytes", owner.len()), format!("{} bytes", Limits::NAME_BYTES));
+            return Err(Error::LimitExceeded { what: "an owner", actual, limit });
+        }
+        if scopes.is_empty() {
+            return Err(Error::InvalidInput("a key needs a scope".to_owned()));
+        }
+        let (id, secret) = (random::<6>()?, random::<32>()?);
+        let secret = format!("{SECRET}{}", URL_SAFE_NO_PAD.encode(secret));
+        let mut scopes = scopes.to_vec();
+        scopes.sort_unstable();
+        scopes.dedup();
+        let key = Key {
+            id: format!("key_{}", hex(&id)),
+            owner: owner.to_owned(),
+            scopes,
+            sha256: hex(&hash(&secret)),
+            created_at: Timestamp::now().to_string(),
+            expires_at: expires_at.map(|at| at.to_string()),
+        };
+        let mut listed = self.read(true)?;
+        listed.keys.push(key.clone());
+        self.write(&listed)?;
+        Ok((key, secret))
+    }
+
+    /// All keys.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the file is no file of keys; `Io`.
+    pub fn list(&self) -> Result<Vec<Key>> {
+        Ok(self.read(false)?.keys)
+    }
+
+    /// Takes a key away. Servers notice within two seconds.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidInput` if the file is no file of keys; `Io`.
+    pub fn revoke(&self, id: &str) -> Result<Key> {
+        let mut listed = self.read(false)?;
+        let at = listed.keys.iter().position(|key| key.id == id);
+        let at = at.ok_or_else(|| Error::NotFound { what: format!("key {id}") })?;
+        let key = listed.keys.remove(at);
+        self.write(&listed)?;
+        Ok(key)
+    }
+
+    fn read(&self, may_miss: bool) -> Result<Listed> {
+        let shown = self.path.display();
+        match fs::read_to_string(&self.path) {
+            Ok(text) => serde_json::from_str(&text)
+                .map_err(|error| Error::InvalidInput(format!("{shown} is no file of keys: {error}"))),
+            Err(error) if may_miss && error.kind() == ErrorKind::NotFound => Ok(Listed::default()),
+            Err(error) => Err(Error::io(format!("read the keys in {shown}"))(error)),
+        }
+    }
+
+    fn write(&self, listed: &Listed) -> Result<()> {
+        let cannot = |error| Error::io(format!("write the keys to {}", self.path.display()))(error);
+        let text = serde_json::to_string_pretty(listed).map_err(|error| cannot(error.into()))?;
+        let new = self.path.with_extension("new");
+        // What a cut-off writing left is in nobody's way.
+        let _ = fs::remove_file(&new);
+        let mut file = private(&new).map_err(cannot)?;
+        file.write_all(text.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(cannot)?;
+        file.sync_all().map_err(cannot)?;
+        fs::rename(&new, &self.path).map_err(cannot)?;
+        let directory = self.path.parent().filter(|directory| !directory.as_os_str().is_empty());
+        File::open(directory.unwrap_or(Path::new("."))).and_then(|directory| directory.sync_all()).map_err(cannot)
+    }
+}
+
+/// A new file that only its user can read.
+fn private(path: &Path) -> std::io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+pub(crate) fn random<const BYTES: usize>() -> Result<[u8; BYTES]> {
+    let mut bytes = [0; BYTES];
+    let cannot = |error: getrandom::Error| Error::io("get randomness")(std::io::Error::other(error.to_string()));
+    getrandom::fill(&mut bytes).map_err(cannot)?;
+    Ok(bytes)
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn hash(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+/// The keys that a server takes: those of the file, read again when it changes.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    file: KeyFile,
+    known: RwLock<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    version: Option<Version>,
+    /// By the hash of the secret. A secret has 256 random bits: the time that a look-up takes says nothing of it.
+    keys: HashMap<String, Arc<Key>>,
+}
+
+/// What changes when a file is written.
+type Version = (SystemTime, u64, u64);
+
+impl Keys {
+    /// Reads the file, which has to be there.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let keys = Self { file: KeyFile::new(path), known: RwLock::default() };
+        keys.reload()?;
+        Ok(keys)
+    }
+
+    /// Reads the file again if it changed. On an error the keys that are known stay.
+    pub(crate) fn reload(&self) -> Result<bool> {
+        let path = &self.file.path;
+        let metadata = fs::metadata(path).map_err(Error::io(format!("read the keys in {}", path.display())))?;
+        let version = metadata.modified().ok().map(|at| (at, metadata.len(), inode(&metadata)));
+        if version.is_some() && self.known.read().unwrap_or_else(PoisonError::into_inner).version == version {
+            return Ok(false);
+        }
+        let listed = self.file.list()?;
+        let keys = listed.into_iter().map(|key| (key.sha256.clone(), Arc::new(key))).collect();
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known { version, keys };
+        Ok(true)
+    }
+
+    /// The key with this secret, unless it has ended.
+    pub(crate) fn find(&self, secret: &str) -> Option<Arc<Key>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let key = known.keys.get(&hex(&hash(secret)))?;
+        (!key.is_expired(Timestamp::now())).then(|| Arc::clone(key))
+    }
+}
+
+#[cfg(unix)]
+fn inode(metadata: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+fn inode(_: &fs::Metadata) -> u64 {
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_opens_until_it_is_revoked_or_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("keys.json");
+        let file = KeyFile::new(&path);
+        let (ada, secret) = file.create("ada", &[Scope::Read, Scope::Append], None).unwrap();
+        let (_, ended) = file.create("ada", &Scope::ALL, Some(Timestamp::from_micros(0))).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(!text.contains(&secret) && secret.len() > 40, "the file holds hashes");
+        let keys = Keys::open(&path).unwrap();
+        assert_eq!(keys.find(&secret).map(|key| key.owner.clone()).as_deref(), Some("ada"));
+        assert!(keys.find(&ended).is_none() && keys.find("convo_other").is_none() && keys.find(&ada.sha256).is_none());
+        assert!(!keys.reload().unwrap(), "nothing changed");
+        file.revoke(&ada.id).unwrap();
+        assert!(keys.find(&secret).is_some() && keys.reload().unwrap() && keys.find(&secret).is_none());
+        assert!(matches!(file.revoke(&ada.id), Err(Error::NotFound { .. })));
+        // A file that is broken takes nothing away.
+        let (_, secret) = file.create("grace", &[Scope::Read], None).unwrap();
+        keys.reload().unwrap();
+        fs::write(&path, "{").unwrap();
+        assert!(keys.reload().is_err() && keys.find(&secret).is_some());
+        #[cfg(unix)]
+        {
+            file.create("x", &[Scope::Read], None).unwrap_err();
+            fs::remove_file(&path).unwrap();
+            file.create("x", &[Scope::Read], None).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).unwrap().permissions());
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Connections: accepted, encrypted where that is asked for, and served one request after another.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::app::App;
+use super::timed::Timed;
+use crate::error::{Error, Result};
+
+/// Bytes of a request's head, and of what is read and written at a time: at most.
+const BUFFER: usize = 64 * 1024;
+
+/// An address that is served.
+pub(crate) struct Listening {
+    pub(crate) listener: TcpListener,
+    pub(crate) router: Router,
+    pub(crate) tls: Option<TlsAcceptor>,
+}
+
+/// What TLS needs, from two files in PEM.
+pub(crate) fn tls(certificate: &Path, key: &Path) -> Result<TlsAcceptor> {
+    let invalid =
+        |path: &Path, error: &dyn std::fmt::Display| Error::InvalidInput(format!("{}: {error}", path.display()));
+    let chain =
+        CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect::<std::result::Result<Vec<_>, _>>);
+    let chain = chain.map_err(|error| invalid(certificate, &error))?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| invalid(key, &error))?;
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|config| config.with_no_client_auth().with_single_cert(chain, secret));
+    Ok(TlsAcceptor::from(Arc::new(config.map_err(|error| invalid(key, &error))?)))
+}
+
+/// Binds an address.
+pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(Error::io(format!("listen on {address}")))
+}
+
+/// Accepts connections until `ending` is true, then waits for those that are open, as long as that is allowed.
+pub(crate) async fn serve(listening: Listening, app: Arc<App>, mut ending: watch::Receiver<bool>) {
+    let Listening { listener, router, tls } = listening;
+    let graceful = GracefulShutdown::new();
+    let room = Arc::new(Semaphore::new(app.config.limits.connections.min(Semaphore::MAX_PERMITS)));
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            _ = ending.wait_for(|is_ending| *is_ending) => break,
+            accepted = accept(&listener, &room) => accepted,
+        };
+        let Some((stream, room)) = accepted else { continue };
+        let (app, router, tls) = (Arc::clone(&app), router.clone(), tls.clone());
+        let watcher = graceful.watcher();
+        tokio::spawn(async move {
+            let limits = &app.config.limits;
+            // What is sent is sent at once: an answer is not held back for more of it.
+            let _ = stream.set_nodelay(true);
+            let stream = Timed::new(stream, limits.idle());
+            app.metrics.connections.inc();
+            match tls {
+                None => connection(stream, router, limits.header(), watcher).await,
+                Some(tls) => {
+                    if let Ok(Ok(stream)) = timeout(limits.header(), tls.accept(stream)).await {
+                        connection(stream, router, limits.header(), watcher).await;
+                    }
+                }
+            }
+            app.metrics.connections.dec();
+            drop(room);
+        });
+    }
+    drop(listener);
+    let patience = Duration::from_secs(app.config.server.shutdown_seconds);
+    if timeout(patience, graceful.shutdown()).await.is_err() {
+        tracing::warn!("requests that had not ended were cut off");
+    }
+}
+
+async fn accept(
+    listener: &TcpListener,
+    room: &Arc<Semaphore>,
+) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    let room = Arc::clone(room).acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, _)) => Some((stream, room)),
+        Err(error) => {
+            // As a rule there are no more file handles: some become free again.
+            tracing::warn!(%error, "a connection was not accepted");
+            sleep(Duration::from_millis(100)).await;
+            None
+        }
+    }
+}
+
+async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    patience: Duration,
+    watcher: hyper_util::server::graceful::Watcher,
+) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(patience)
+        .max_buf_size(BUFFER)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    // A client that goes away is no failure of ours.
+    if let Err(error) = watcher.watch(connection).await {
+        tracing::debug!(%error, "a connection broke off");
+    }
+}

@@ -1,0 +1,99 @@
+//! What a server counts, as Prometheus reads it. No label names an owner, a key or a conversation.
+
+use std::fmt;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// A request: its route, as it stands in the table of routes, and its status.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct Answered {
+    pub(crate) route: String,
+    pub(crate) status: u16,
+}
+
+/// Why a request was refused before its route saw it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct Reason {
+    pub(crate) reason: &'static str,
+}
+
+/// The names and what they count stand in [`Metrics::new`].
+pub(crate) struct Metrics {
+    registry: Registry,
+    pub(crate) answered: Family<Answered, Counter>,
+    pub(crate) seconds: Histogram,
+    pub(crate) in_flight: Gauge,
+    pub(crate) refused: Family<Reason, Counter>,
+    pub(crate) body_bytes: Counter,
+    pub(crate) items: Counter,
+    pub(crate) repeated: Counter,
+    pub(crate) connections: Gauge,
+    pub(crate) followers: Gauge,
+    pub(crate) ingests: Gauge,
+    pub(crate) store_calls: Gauge,
+    pub(crate) store_seconds: Histogram,
+    pub(crate) unreadable_keys: Counter,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+/// Upper bounds of seconds: from what memory takes to what nobody waits for.
+const SECONDS: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let mut registry = Registry::with_prefix("convo");
+        let metrics = Self {
+            answered: Family::default(),
+            seconds: Histogram::new(SECONDS),
+            in_flight: Gauge::default(),
+            refused: Family::default(),
+            body_bytes: Counter::default(),
+            items: Counter::default(),
+            repeated: Counter::default(),
+            connections: Gauge::default(),
+            followers: Gauge::default(),
+            ingests: Gauge::default(),
+            store_calls: Gauge::default(),
+            store_seconds: Histogram::new(SECONDS),
+            unreadable_keys: Counter::default(),
+            registry: Registry::default(),
+        };
+        registry.register("requests", "Requests by route and status", metrics.answered.clone());
+        registry.register("request_seconds", "Time from head to answer", metrics.seconds.clone());
+        registry.register("requests_in_flight", "Requests that are being answered", metrics.in_flight.clone());
+        registry.register("refused", "Requests that no route saw, by reason", metrics.refused.clone());
+        registry.register("body_bytes", "Bytes of bodies that were read", metrics.body_bytes.clone());
+        registry.register("messages_appended", "Messages that were appended", metrics.items.clone());
+        registry.register("repeated", "Appends that were repetitions, and changed nothing", metrics.repeated.clone());
+        registry.register("connections", "Open connections", metrics.connections.clone());
+        registry.register("followers", "Open streams of events", metrics.followers.clone());
+        registry.register("ingests", "Answers that are being ingested", metrics.ingests.clone());
+        registry.register("store_calls", "Calls of the store that run", metrics.store_calls.clone());
+        registry.register("store_seconds", "Time of calls of the store", metrics.store_seconds.clone());
+        registry.register(
+            "unreadable_keys",
+            "Times that the file of keys could not be read",
+            metrics.unreadable_keys.clone(),
+        );
+        Self { registry, ..metrics }
+    }
+
+    /// All of it, as OpenMetrics text.
+    pub(crate) fn to_text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String fails only if a metric's own encoding does, and these are the crate's.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}

@@ -1,0 +1,231 @@
+//! The server: the store over HTTP, for chat servers in any language.
+//!
+//! What lives where, from the bottom:
+//!
+//! - `config` (the settings), `keys` (who may do what), `refusal` (errors: one form, one table), `metrics`.
+//! - `pool` (calls of the store, each on a thread), `app` (what all requests share, and what one of them is), `body`.
+//! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them.
+//! - `serve` (what happens to every request), `health`, `openapi` (the document, made from the tables), `listen`.
+//!
+//! **To add a route**: a row in its API's table, and its handler. The row is what is served, documented and tested.
+//!
+//! This is the only part of the crate that is async; the store's calls block, and run on threads of their own.
+
+mod app;
+mod auth;
+mod body;
+mod config;
+mod health;
+mod keys;
+mod listen;
+mod metrics;
+mod native;
+mod openai;
+mod openapi;
+mod parse;
+mod pool;
+mod query;
+mod rate;
+mod refusal;
+mod route;
+mod serve;
+mod stripes;
+mod timed;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+use app::App;
+use listen::Listening;
+
+pub use config::{Auth, Bounds, Config, Log, LogFormat, OpenAi, Serving};
+pub use keys::{Key, KeyFile, Scope};
+
+use crate::error::{Error, Result};
+use crate::store::Store;
+
+/// The routes of both APIs.
+const ROUTES: &[&[route::Route]] = &[openai::ROUTES, native::ROUTES];
+
+/// A server that is bound to its addresses, and serves once it runs.
+#[derive(Debug)]
+pub struct Server {
+    runtime: Runtime,
+    app: Arc<App>,
+    addresses: Addresses,
+    /// Listened for before anybody can know that the server listens.
+    signals: Signals,
+}
+
+struct Addresses {
+    main: Listening,
+    admin: Option<Listening>,
+}
+
+impl std::fmt::Debug for Addresses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Addresses").finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Reads the keys, and binds the addresses. The store is closed when the server has ended.
+    ///
+    /// # Errors
+    /// `InvalidInput` as [`Config::check`], and for keys and certificates that cannot be read; `Io` if an address is taken.
+    pub fn bind(store: Store, config: Config) -> Result<Self> {
+        config.check()?;
+        let keys = config.auth.keys_file.as_deref().map(keys::Keys::open).transpose()?;
+        let tls = match (&config.server.tls_certificate, &config.server.tls_key) {
+            (Some(certificate), Some(key)) => Some(listen::tls(certificate, key)?),
+            _ => None,
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            // The store's calls, and a few reads of files.
+            .max_blocking_threads(config.limits.store_threads + 8)
+            .enable_all()
+            .build()
+            .map_err(Error::io("start the threads of the server"))?;
+        let serving = config.server.clone();
+        let document = openapi::document(ROUTES).to_string().into();
+        let app = Arc::new(App::new(store, config, keys, document));
+        let main = Listening {
+            listener: runtime.block_on(listen::bind(serving.listen))?,
+            router: serve::router(&app, ROUTES),
+            tls,
+        };
+        let admin = match serving.admin_listen {
+            None => None,
+            Some(address) => Some(Listening {
+                listener: runtime.block_on(listen::bind(address))?,
+                router: serve::around(health::routes(Router::new(), &app, true), &app),
+                tls: None,
+            }),
+        };
+        let signals = {
+            let _runtime = runtime.enter();
+            Signals::listen()?
+        };
+        Ok(Self { runtime, app, addresses: Addresses { main, admin }, signals })
+    }
+
+    /// The address of the APIs, with the port that was taken.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn address(&self) -> Result<SocketAddr> {
+        self.addresses.main.listener.local_addr().map_err(Error::io("read the address"))
+    }
+
+    /// The address of health and metrics alone, if there is one.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn admin_address(&self) -> Result<Option<SocketAddr>> {
+        let admin = self.addresses.admin.as_ref().map(|admin| admin.listener.local_addr());
+        admin.transpose().map_err(Error::io("read the address"))
+    }
+
+    /// Serves until SIGTERM or SIGINT. Then it is not ready any more, takes no new connections, ends open streams with an
+    /// event that says so, waits for requests up to [`Serving::shutdown_seconds`], and closes the store. A second signal
+    /// ends the process at once, with exit code 1: what was acknowledged is durable.
+    ///
+    /// # Errors
+    /// `Poisoned` if the store could not be closed as it should; `Io`.
+    pub fn run(self) -> Result<()> {
+        let Self { runtime, app, addresses, mut signals } = self;
+        let store = app.store.clone();
+        runtime.block_on(async {
+            let (end, ending) = watch::channel(false);
+            tokio::spawn(reload(Arc::clone(&app)));
+            let mut serving = vec![tokio::spawn(listen::serve(addresses.main, Arc::clone(&app), ending.clone()))];
+            if let Some(admin) = addresses.admin {
+                serving.push(tokio::spawn(listen::serve(admin, Arc::clone(&app), ending)));
+            }
+            signals.next().await;
+            tracing::info!("ending: no new requests are taken");
+            app.draining.store(true, Ordering::Release);
+            tokio::spawn(async move {
+                signals.next().await;
+                tracing::warn!("ended at once by a second signal");
+                std::process::exit(1);
+            });
+            tokio::time::sleep(Duration::from_secs(app.config.server.drain_seconds)).await;
+            let _ = end.send(true);
+            app.closing.send_replace(true);
+            for task in serving {
+                let _ = task.await;
+            }
+        });
+        // Calls of the store that still run are waited for by its closing.
+        runtime.shutdown_background();
+        store.close()
+    }
+}
+
+/// The OpenAPI 3.1 document of both APIs.
+#[must_use]
+pub fn openapi() -> String {
+    format!("{:#}\n", openapi::document(ROUTES))
+}
+
+/// Reads the keys again when their file changes.
+async fn reload(app: Arc<App>) {
+    let mut ticks = tokio::time::interval(Duration::from_secs(1));
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    while app.keys.is_some() {
+        ticks.tick().await;
+        let reading = Arc::clone(&app);
+        let read = tokio::task::spawn_blocking(move || reading.keys.as_ref().map_or(Ok(false), keys::Keys::reload));
+        match read.await {
+            Ok(Ok(true)) => tracing::info!("the keys were read again"),
+            Ok(Ok(false)) | Err(_) => {}
+            Ok(Err(error)) => {
+                app.metrics.unreadable_keys.inc();
+                tracing::error!(%error, "the keys cannot be read again; those that were known still count");
+            }
+        }
+    }
+}
+
+/// The signals that end a server.
+#[derive(Debug)]
+struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    fn listen() -> Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let listen = |kind| signal(kind).map_err(Error::io("listen for signals"));
+        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
+    }
+
+    #[cfg(unix)]
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn listen() -> Result<Self> {
+        Ok(Self {})
+    }
+
+    #[cfg(not(unix))]
+    async fn next(&mut self) {
+        let _ = tokio::signal::ctrl_c().await;
+    }
+}

@@ -1,0 +1,76 @@
+//! The store as a whole, for keys of the scope `admin`: is it well, is it whole, a copy of it.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use bytes::Bytes;
+use http_body::Frame;
+use tokio::sync::mpsc::{Receiver, channel};
+
+use crate::error::Error;
+use crate::server::app::{Call, Outcome, Streaming, ok, reply};
+use crate::server::keys::{hex, random};
+use crate::server::refusal::Refusal;
+
+/// Bytes of a piece of a backup.
+const PIECE: usize = 256 * 1024;
+
+pub(super) fn health(call: &Call, _: &[u8]) -> Outcome {
+    ok(&call.store().health())
+}
+
+pub(super) fn verify(call: &Call, _: &[u8]) -> Outcome {
+    ok(&call.store().verify(|_, _| ())?)
+}
+
+/// A backup, written beside other temporary files first: it is whole before its first byte is sent.
+pub(super) fn backup(call: Call, _: Body) -> Streaming {
+    Box::pin(async move {
+        let app = Arc::clone(&call.app);
+        let file = app.pool.run(move || written(&call)).await?;
+        let (sender, receiver) = channel(2);
+        tokio::task::spawn_blocking(move || {
+            let mut file = file;
+            loop {
+                let mut piece = Vec::with_capacity(PIECE);
+                let read = file.by_ref().take(PIECE as u64).read_to_end(&mut piece);
+                let piece = match read {
+                    Ok(0) => return,
+                    Ok(_) => Ok(Bytes::from(piece)),
+                    Err(error) => Err(error),
+                };
+                let is_over = piece.is_err();
+                if sender.blocking_send(piece).is_err() || is_over {
+                    return;
+                }
+            }
+        });
+        Ok(reply(200, "application/octet-stream", Body::new(Copied(receiver))))
+    })
+}
+
+/// A new backup, open, whose name is gone already: it takes no room once it is closed.
+fn written(call: &Call) -> Result<File, Refusal> {
+    let path = std::env::temp_dir().join(format!("convo-backup-{}", hex(&random::<12>()?)));
+    let written = call.store().backup(&path, |_, _| ());
+    let opened = written.and_then(|_| File::open(&path).map_err(Error::io("read the backup")));
+    // It may not be there, if it could not be written.
+    let _ = std::fs::remove_file(&path);
+    Ok(opened?)
+}
+
+/// The pieces of a file.
+struct Copied(Receiver<std::io::Result<Bytes>>);
+
+impl http_body::Body for Copied {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<std::io::Result<Frame<Bytes>>>> {
+        self.0.poll_recv(context).map(|piece| piece.map(|piece| piece.map(Frame::data)))
+    }
+}

@@ -1,0 +1,165 @@
+//! Conversations: made, described, listed, forked, deleted; their titles, tags and metadata.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::naming;
+use crate::error::Error;
+use crate::log::{Item, ListItem, ListQuery, NewConversation, Unfinished};
+use crate::model::{Json, Name};
+use crate::server::app::{Call, Outcome, ok};
+use crate::server::parse;
+use crate::server::refusal::Refusal;
+
+#[derive(Serialize)]
+struct Described {
+    #[serde(flatten)]
+    item: ListItem,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<Json>,
+}
+
+fn described(call: &Call, name: &Name) -> Outcome {
+    let item = call.store().describe(name)?;
+    let metadata = call.store().metadata(name)?;
+    ok(&Described { item, metadata })
+}
+
+pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {
+    described(call, &naming::name(call))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct New {
+    key: Option<String>,
+    title: Option<String>,
+    #[serde(default)]
+    tags: Vec<String>,
+    metadata: Option<Box<RawValue>>,
+}
+
+fn json(raw: &RawValue) -> Result<Json, Refusal> {
+    Json::new(raw.get()).map_err(|error| Refusal::value("metadata", &error.to_string()))
+}
+
+pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
+    let New { key, title, tags, metadata } = parse::json(body)?;
+    let name = naming::new(call, key.as_deref())?;
+    let mut new = NewConversation::new();
+    (new.title, new.tags) = (title, tags);
+    new.metadata = metadata.as_deref().map(json).transpose()?;
+    call.store().create(&name, &new)?;
+    described(call, &name)
+}
+
+pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
+    call.query.check(&["limit", "after", "title", "tag"])?;
+    let mut query = ListQuery::new().with_owner(&*call.caller.owner);
+    query.limit = usize::try_from(call.query.number("limit", 1, 1_000)?.unwrap_or(50)).unwrap_or(50);
+    query.after = call.query.parse("after", "cursor")?;
+    query.title = call.query.get("title").map(str::to_owned);
+    query.tags = call.query.all("tag").into_iter().map(str::to_owned).collect();
+    ok(&call.store().list(&query)?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fork {
+    at_seq: Option<u64>,
+    key: Option<String>,
+}
+
+pub(super) fn fork(call: &Call, body: &[u8]) -> Outcome {
+    let Fork { at_seq, key } = parse::json(body)?;
+    let child = naming::new(call, key.as_deref())?;
+    call.store().fork_to(naming::name(call), at_seq, &child)?;
+    described(call, &child)
+}
+
+pub(super) fn delete(call: &Call, _: &[u8]) -> Outcome {
+    #[derive(Serialize)]
+    struct Deleted {
+        conversation: crate::model::ConversationId,
+        deleted: bool,
+    }
+    let name = naming::name(call);
+    call.store().delete(&name)?;
+    ok(&Deleted { conversation: name.id(), deleted: true })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Title {
+    title: Option<String>,
+}
+
+pub(super) fn title(call: &Call, body: &[u8]) -> Outcome {
+    let Title { title } = parse::required(body)?;
+    ok(&call.store().set_title(naming::name(call), title.as_deref())?)
+}
+
+pub(super) fn metadata(call: &Call, body: &[u8]) -> Outcome {
+    let metadata: Box<RawValue> = parse::required(body)?;
+    ok(&call.store().set_metadata(naming::name(call), &json(&metadata)?)?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tags {
+    #[serde(default)]
+    add: Vec<String>,
+    #[serde(default)]
+    remove: Vec<String>,
+}
+
+pub(super) fn tags(call: &Call, body: &[u8]) -> Outcome {
+    #[derive(Serialize)]
+    struct Tagged {
+        tags: Vec<String>,
+    }
+    let Tags { add, remove } = parse::required(body)?;
+    let name = naming::name(call);
+    let mut tags = call.store().describe(&name)?.tags;
+    if !remove.is_empty() {
+        tags = call.store().untag(&name, &remove.iter().map(String::as_str).collect::<Vec<_>>())?;
+    }
+    if !add.is_empty() {
+        tags = call.store().tag(&name, &add.iter().map(String::as_str).collect::<Vec<_>>())?;
+    }
+    ok(&Tagged { tags })
+}
+
+#[derive(Serialize)]
+struct Found {
+    items: Vec<Item>,
+}
+
+/// The items of an id in the caller's conversations.
+pub(super) fn find(call: &Call, _: &[u8]) -> Outcome {
+    call.query.check(&["item"])?;
+    let Some(id) = call.query.get("item") else {
+        let message = "Missing required parameter: 'item'.";
+        return Err(Refusal::invalid("item", "missing_required_parameter", message));
+    };
+    let mut items = Vec::new();
+    for item in call.store().find_item_everywhere(id)? {
+        match call.store().describe(call.own(item.conversation)) {
+            Ok(_) => items.push(item),
+            Err(Error::NotFound { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    ok(&Found { items })
+}
+
+/// The caller's messages that are being written, or were interrupted.
+pub(super) fn unfinished(call: &Call, _: &[u8]) -> Outcome {
+    #[derive(Serialize)]
+    struct List {
+        messages: Vec<Unfinished>,
+    }
+    let mut messages = call.store().unfinished()?;
+    messages.retain(|message| message.owner == call.caller.owner);
+    ok(&List { messages })
+}

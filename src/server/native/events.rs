@@ -1,0 +1,157 @@
+//! Followers: entries as server-sent events, those that are there and those that come.
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue};
+use bytes::Bytes;
+use http_body::Frame;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::{Instant, sleep_until};
+
+use super::naming;
+use crate::error::Error;
+use crate::history::{Cursor, Entry};
+use crate::server::app::{App, Call, Stream, Streaming, reply};
+use crate::server::refusal::Refusal;
+use crate::store::Tail;
+
+/// What a client does not take waits here, and the tail is not read meanwhile: a follower holds this many pieces of at most
+/// 1,000 entries.
+const PIECES: usize = 1;
+/// Milliseconds after which a client that lost its connection comes back.
+const RETRY: u32 = 1_000;
+
+pub(super) fn events(call: Call, _: Body) -> Streaming {
+    Box::pin(async move {
+        call.query.check(&["since"])?;
+        // The last id that a client saw counts before where it began.
+        let cursor = match call.header("last-event-id").filter(|id| !id.is_empty()) {
+            Some(id) => id.parse::<Cursor>().map_err(|error| Refusal::value("Last-Event-ID", &error.to_string()))?,
+            None => call.query.parse("since", "cursor")?.unwrap_or_default(),
+        };
+        let room = Stream::begin(&call.app, &call.caller)?;
+        let opening = call.clone();
+        let open = move || Ok(opening.store().tail(naming::name(&opening), cursor)?);
+        let tail = call.app.pool.run(open).await?;
+        let (sender, receiver) = channel(PIECES);
+        tokio::spawn(follow(Arc::clone(&call.app), tail, sender, room));
+        let mut reply = reply(200, "text/event-stream", Body::new(Pieces(receiver)));
+        let headers = [("cache-control", "no-store"), ("x-accel-buffering", "no")];
+        for (name, value) in headers {
+            reply.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        Ok(reply)
+    })
+}
+
+/// The pieces of an answer that is still being made.
+struct Pieces(Receiver<Bytes>);
+
+impl http_body::Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0.poll_recv(context).map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+    }
+}
+
+/// What a follower waits for.
+enum News {
+    Entries(Vec<Entry>),
+    /// Nothing came for a while.
+    Quiet,
+    End(&'static str),
+}
+
+/// Sends entries until the client goes, the conversation goes, or the server ends.
+async fn follow(app: Arc<App>, tail: Tail, sender: Sender<Bytes>, room: Stream) {
+    app.metrics.followers.inc();
+    let begin = format!("retry: {RETRY}\n: following\n\n");
+    if sender.send(begin.into()).await.is_ok() {
+        // Nothing is sent to a client that has gone.
+        let _ = send(&app, tail, &sender).await;
+    }
+    app.metrics.followers.dec();
+    drop(room);
+}
+
+async fn send(app: &Arc<App>, tail: Tail, sender: &Sender<Bytes>) -> Result<(), ()> {
+    let mut last = tail.cursor().seq();
+    let Some(mut tail) = replay(app, tail, sender, &mut last).await? else { return Ok(()) };
+    let mut closing = app.closing.subscribe();
+    loop {
+        let quiet = Instant::now() + app.config.limits.keep_alive().max(Duration::from_millis(10));
+        let news = tokio::select! {
+            biased;
+            () = sender.closed() => return Err(()),
+            _ = closing.wait_for(|is_closing| *is_closing) => News::End("shutdown"),
+            entries = poll_fn(|context| tail.poll_next(context)) => match entries {
+                Some(Ok(entries)) => News::Entries(entries),
+                Some(Err(error)) => News::End(reason(&error)),
+                None => News::End("shutdown"),
+            },
+            () = sleep_until(quiet) => News::Quiet,
+        };
+        match news {
+            News::Entries(entries) => deliver(&entries, sender, &mut last).await?,
+            News::Quiet => sender.send(Bytes::from_static(b": alive\n\n")).await.map_err(|_| ())?,
+            News::End(reason) => return close(sender, reason, last).await,
+        }
+    }
+}
+
+/// Sends what was there before, read on a thread for it. Nothing: it has come to its end.
+async fn replay(app: &Arc<App>, mut tail: Tail, sender: &Sender<Bytes>, last: &mut u64) -> Result<Option<Tail>, ()> {
+    loop {
+        let read = app.pool.run(move || {
+            let entries = tail.next(Duration::ZERO);
+            Ok((tail, entries))
+        });
+        let Ok((back, entries)) = read.await else { return Err(()) };
+        match entries {
+            Ok(entries) if entries.is_empty() => return Ok(Some(back)),
+            Ok(entries) => deliver(&entries, sender, last).await?,
+            Err(error) => return close(sender, reason(&error), *last).await.map(|()| None),
+        }
+        if *app.closing.borrow() {
+            return close(sender, "shutdown", *last).await.map(|()| None);
+        }
+        tail = back;
+    }
+}
+
+const fn reason(error: &Error) -> &'static str {
+    match error {
+        Error::NotFound { .. } => "deleted",
+        Error::Closed => "shutdown",
+        _ => "error",
+    }
+}
+
+async fn deliver(entries: &[Entry], sender: &Sender<Bytes>, last: &mut u64) -> Result<(), ()> {
+    let mut text = String::new();
+    for entry in entries {
+        let json = serde_json::to_string(entry).unwrap_or_default();
+        // Writing to a String does not fail.
+        let _ = write!(text, "id: {}\ndata: {json}\n\n", entry.seq);
+        *last = entry.seq;
+    }
+    if text.is_empty() { Ok(()) } else { sender.send(text.into()).await.map_err(|_| ()) }
+}
+
+/// The last event: why no more come, and where to go on.
+async fn close(sender: &Sender<Bytes>, reason: &str, last: u64) -> Result<(), ()> {
+    let data = serde_json::json!({ "reason": reason, "last_seq": last });
+    sender.send(format!("event: close\ndata: {data}\n\n").into()).await.map_err(|_| ())
+}

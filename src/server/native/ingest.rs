@@ -1,0 +1,184 @@
+//! A provider's answer, stored while it comes.
+
+use axum::body::Body;
+use serde::Serialize;
+use std::sync::Arc;
+
+use super::{naming, options};
+use crate::history::MessageState;
+use crate::log::{AppendOptions, Receipt};
+use crate::model::{FinishReason, Metadata, Name, Role};
+use crate::provider::{Decoder, Event, Target};
+use crate::server::app::{Call, Outcome, Stream, Streaming, ok};
+use crate::server::body;
+use crate::server::refusal::Refusal;
+use crate::store::{Begun, MessageWriter, Store};
+
+/// What is answered once the answer has ended.
+#[derive(Serialize)]
+struct Ingested {
+    #[serde(flatten)]
+    receipt: Receipt,
+    /// Why the model stopped; `interrupted` where its bytes ended before it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finish_reason: Option<String>,
+}
+
+/// The answer as it is stored.
+struct Ingest {
+    store: Store,
+    name: Name,
+    decoder: Decoder,
+    known: Metadata,
+    options: AppendOptions,
+    /// There is one once the answer has begun.
+    writer: Option<MessageWriter>,
+    /// Its key was used before: nothing is stored.
+    repeated: Option<Receipt>,
+    receipt: Option<Receipt>,
+    reason: Option<FinishReason>,
+}
+
+pub(super) fn ingest(call: Call, body: Body) -> Streaming {
+    // The writing goes on when the client has gone: what came is stored, and the message is closed.
+    Box::pin(async move {
+        let writing = tokio::spawn(write(call, body));
+        writing.await.unwrap_or_else(|_| Err(Refusal::internal("the server failed at this request; its log has more")))
+    })
+}
+
+async fn write(call: Call, mut body: Body) -> Outcome {
+    call.query.check(&["from", "provider", "model", "expect"])?;
+    let room = Stream::begin(&call.app, &call.caller)?;
+    let app = Arc::clone(&call.app);
+    let begun = call.clone();
+    let mut ingest = app.pool.run(move || Ingest::new(&begun).map(Box::new)).await?;
+    app.metrics.ingests.inc();
+    let mut closing = app.closing.subscribe();
+    let patience = app.config.limits.ingest_idle();
+    let (mut bytes, mut broken) = (0_usize, None);
+    loop {
+        let piece = tokio::select! {
+            biased;
+            piece = body::next(&app, &mut body, patience) => piece,
+            _ = closing.wait_for(|is_closing| *is_closing) => Err(Refusal::busy("the server ends")),
+        };
+        match piece {
+            Ok(None) => break,
+            Err(refusal) => {
+                broken = Some(refusal);
+                break;
+            }
+            Ok(Some(piece)) => {
+                bytes += piece.len();
+                let pushed = app.pool.run(move || {
+                    let result = ingest.push(&piece);
+                    Ok((ingest, result))
+                });
+                let (back, result) = pushed.await.inspect_err(|_| _ = app.metrics.ingests.dec())?;
+                ingest = back;
+                if let Err(refusal) = result {
+                    broken = Some(refusal);
+                    break;
+                }
+            }
+        }
+    }
+    app.metrics.body_bytes.inc_by(bytes as u64);
+    app.metrics.ingests.dec();
+    let ended = app.pool.run(move || ingest.finish(bytes)).await;
+    drop(room);
+    // What was wrong with the bytes counts before what their end was.
+    match broken {
+        Some(refusal) => Err(refusal),
+        None => ok(&ended?),
+    }
+}
+
+impl Ingest {
+    fn new(call: &Call) -> Result<Self, Refusal> {
+        let target: Target = options::target(call, "from")?;
+        let options = options::append(call)?;
+        let text = |name| call.query.get(name).map(str::to_owned);
+        let known = Metadata { provider: text("provider"), model: text("model"), ..Metadata::default() };
+        Ok(Self {
+            store: call.store().clone(),
+            name: naming::writable(call)?,
+            decoder: Decoder::new(target),
+            known,
+            options,
+            writer: None,
+            repeated: None,
+            receipt: None,
+            reason: None,
+        })
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        let events = self.decoder.push(bytes)?;
+        self.take(events)
+    }
+
+    fn take(&mut self, events: Vec<Event>) -> Result<(), Refusal> {
+        for event in events {
+            match &event {
+                Event::Begin(said) if self.writer.is_none() && self.repeated.is_none() => self.begin(said)?,
+                Event::Finish { reason, .. } => self.reason.clone_from(reason),
+                _ => {}
+            }
+            if let Some(writer) = &mut self.writer {
+                self.receipt = writer.ingest([event])?.or(self.receipt.take());
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, said: &Metadata) -> Result<(), Refusal> {
+        let known = Metadata {
+            provider: self.known.provider.clone().or_else(|| said.provider.clone()),
+            model: self.known.model.clone().or_else(|| said.model.clone()),
+            ..said.clone()
+        };
+        match self.store.begin_with(&self.name, Role::Assistant, known, &self.options)? {
+            Begun::Writer(writer) => self.writer = Some(writer),
+            Begun::Duplicate(receipt) => self.repeated = Some(receipt),
+        }
+        Ok(())
+    }
+
+    /// Stores the end. Of bytes that hold no answer nothing is stored.
+    fn finish(mut self, bytes: usize) -> Result<Ingested, Refusal> {
+        let Self { decoder, .. } = &mut self;
+        let events = std::mem::replace(decoder, Decoder::new(Target::OPENAI_CHAT)).finish();
+        if self.writer.is_none() && self.repeated.is_none() {
+            return Err(no_answer(&events, bytes));
+        }
+        self.take(events)?;
+        let finish_reason = self.reason.as_ref().map(|reason| reason.as_str().to_owned());
+        if let Some(receipt) = self.repeated {
+            let stored = self.store.messages(&self.name, receipt.message_indexes.first().copied().unwrap_or(0), 1)?;
+            let finish_reason = stored.first().and_then(|stored| match stored.state {
+                MessageState::Streaming => None,
+                _ => stored.message.finish_reason.as_ref().map(|reason| reason.as_str().to_owned()),
+            });
+            return Ok(Ingested { receipt, finish_reason });
+        }
+        let first_seq = self.writer.as_ref().map(MessageWriter::first_seq);
+        let receipt = self.receipt.ok_or_else(|| Refusal::internal("a decoder gave no end"))?;
+        let first_seq = first_seq.unwrap_or(receipt.first_seq);
+        Ok(Ingested { receipt: Receipt { first_seq, ..receipt }, finish_reason })
+    }
+}
+
+/// Why nothing was stored.
+fn no_answer(events: &[Event], bytes: usize) -> Refusal {
+    let told = events.iter().find_map(|event| match event {
+        Event::Delta { chunk, .. } => match &chunk.body {
+            crate::model::Body::Error { message, .. } => Some(message.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let told = told.unwrap_or_else(|| format!("the body of {bytes} bytes ends before an answer has begun"));
+    Refusal::new(422, "no_answer", format!("{told}; nothing was stored"))
+}

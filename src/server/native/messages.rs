@@ -1,0 +1,173 @@
+//! Messages and entries: appended, read, hidden, erased.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{naming, options};
+use crate::history::{Cursor, Entry, StoredMessage};
+use crate::model::{Expected, Line, Message, Name};
+use crate::server::app::{Call, Outcome, ok};
+use crate::server::parse;
+use crate::server::refusal::Refusal;
+
+/// The most messages, and entries, of one answer.
+const PAGE: u64 = 1_000;
+/// The most messages of an answer that begins at the end.
+const NEWEST: u64 = 100;
+/// A page of messages ends with the one that takes it over this.
+const BYTES: usize = 16 * 1024 * 1024;
+/// Messages that are read at a time.
+const BATCH: usize = 10;
+/// The types of bodies that hold a message a line.
+const LINES: &[&str] = &["application/x-ndjson", "application/jsonl", "application/x-jsonlines"];
+
+pub(super) fn append(call: &Call, body: &[u8]) -> Outcome {
+    call.query.check(&["expect", "durability"])?;
+    let name = naming::writable(call)?;
+    let messages = read(call, &name, body)?;
+    let receipt = call.store().append_with(&name, &messages, &options::append(call)?)?;
+    if receipt.duplicate {
+        call.app.metrics.repeated.inc();
+    } else {
+        call.app.metrics.items.inc_by(messages.len() as u64);
+    }
+    ok(&receipt)
+}
+
+/// One message, an array of them, or one a line.
+fn read(call: &Call, name: &Name, body: &[u8]) -> Result<Vec<Message>, Refusal> {
+    let text = parse::text(body)?;
+    let content_type = call.header("content-type").unwrap_or_default();
+    let content_type = content_type.split(';').next().unwrap_or_default().trim();
+    let lines: Vec<&str> = if LINES.contains(&content_type) {
+        text.lines().filter(|line| !line.trim().is_empty()).collect()
+    } else if text.trim_start().starts_with('[') {
+        let raws: Vec<&RawValue> = serde_json::from_str(text)
+            .map_err(|error| Refusal::new(400, "invalid_json", format!("the body cannot be read: {error}")))?;
+        raws.into_iter().map(RawValue::get).collect()
+    } else {
+        vec![text.trim()]
+    };
+    let message = |(at, line): (usize, &&str)| {
+        let Line { conversation, message, .. } = Line::from_json(line).map_err(|error| expected(at, &error))?;
+        match conversation {
+            Some(other) if call.own(&other).id() != name.id() => {
+                let param = format!("messages[{at}].conversation");
+                Err(Refusal::value(param, "it is not the conversation of the path"))
+            }
+            _ => Ok(message),
+        }
+    };
+    lines.iter().enumerate().map(message).collect()
+}
+
+fn expected(at: usize, error: &Expected) -> Refusal {
+    let Expected { column, place, problem } = error;
+    let param = if place == "line" { format!("messages[{at}]") } else { format!("messages[{at}].{place}") };
+    let message = format!("{param}: {problem} (column {column})");
+    Refusal::invalid(param, "invalid_value", message)
+}
+
+/// A page of messages.
+#[derive(Default, Serialize)]
+struct Messages {
+    messages: Vec<Box<RawValue>>,
+    /// The index from which the next page goes on, if there is more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
+}
+
+pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
+    call.query.check(&["from", "limit", "newest"])?;
+    let (store, name) = (call.store(), naming::name(call));
+    if let Some(count) = call.query.number("newest", 1, NEWEST)? {
+        let newest = store.newest_messages(&name, usize::try_from(count).unwrap_or(usize::MAX))?;
+        return ok(&Messages { messages: newest.iter().map(raw).collect::<Result<_, _>>()?, next: None });
+    }
+    let mut from = call.query.number("from", 0, u64::MAX)?.unwrap_or(0);
+    let limit = call.query.number("limit", 1, PAGE)?.unwrap_or(100);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (mut page, mut bytes) = (Messages::default(), 0);
+    loop {
+        let count = BATCH.min(limit - page.messages.len());
+        let batch = store.messages(&name, from, count)?;
+        for stored in &batch {
+            let raw = raw(stored)?;
+            bytes += raw.get().len();
+            from = stored.index + 1;
+            page.messages.push(raw);
+        }
+        if page.messages.len() >= limit || bytes >= BYTES {
+            page.next = (from < store.describe(&name)?.messages).then_some(from);
+            return ok(&page);
+        }
+        if batch.len() < count {
+            return ok(&page);
+        }
+    }
+}
+
+fn raw(stored: &StoredMessage) -> Result<Box<RawValue>, Refusal> {
+    serde_json::value::to_raw_value(stored)
+        .map_err(|error| Refusal::internal(format!("cannot write a message: {error}")))
+}
+
+pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {
+    let (name, index) = (naming::name(call), call.number::<u64>("message")?);
+    let messages = call.store().messages(&name, index, 1)?;
+    match messages.iter().find(|stored| stored.index == index) {
+        Some(stored) => ok(stored),
+        None => Err(Refusal::not_found(format!("message {index} not found"))),
+    }
+}
+
+pub(super) fn remove(call: &Call, _: &[u8]) -> Outcome {
+    call.query.check(&["chunk"])?;
+    let chunk = call.query.parse("chunk", "number")?;
+    ok(&call.store().remove(naming::name(call), call.number("message")?, chunk)?)
+}
+
+pub(super) fn redact(call: &Call, _: &[u8]) -> Outcome {
+    call.query.check(&["chunk"])?;
+    let chunk = call.query.parse("chunk", "number")?;
+    ok(&call.store().redact(naming::name(call), call.number("message")?, chunk)?)
+}
+
+pub(super) fn entries(call: &Call, _: &[u8]) -> Outcome {
+    #[derive(Serialize)]
+    struct Entries {
+        entries: Vec<Entry>,
+    }
+    call.query.check(&["since", "limit"])?;
+    let cursor: Cursor = call.query.parse("since", "cursor")?.unwrap_or_default();
+    let limit = call.query.number("limit", 1, PAGE)?.unwrap_or(PAGE);
+    // A follower's pieces are bounded by bytes, too.
+    let mut entries = call.store().tail(naming::name(call), cursor)?.next(Duration::ZERO)?;
+    entries.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    ok(&Entries { entries })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rewind {
+    to: u64,
+}
+
+pub(super) fn rewind(call: &Call, body: &[u8]) -> Outcome {
+    let Rewind { to } = parse::required(body)?;
+    ok(&call.store().rewind(naming::name(call), to)?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Summary {
+    through: u64,
+    text: String,
+}
+
+pub(super) fn summarize(call: &Call, body: &[u8]) -> Outcome {
+    let Summary { through, text } = parse::required(body)?;
+    ok(&call.store().summarize(naming::name(call), through, &text)?)
+}

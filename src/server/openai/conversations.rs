@@ -1,0 +1,152 @@
+//! Conversations: made, read, updated, deleted, listed.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::items;
+use super::known::{Conversation, conversation, found, missing, name, named, not_found, shown};
+use crate::error::Error;
+use crate::log::{ListCursor, ListItem, ListQuery, NewConversation};
+use crate::model::{ConversationId, Json};
+use crate::server::app::{Call, Outcome, ok};
+use crate::server::parse;
+use crate::server::refusal::Refusal;
+
+/// Pairs of metadata, characters of a name, characters of a value.
+const PAIRS: usize = 16;
+const NAME: usize = 64;
+const VALUE: usize = 512;
+
+#[derive(Deserialize)]
+struct New<'a> {
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+    #[serde(borrow)]
+    items: Option<&'a RawValue>,
+}
+
+pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
+    let New { metadata, items } = parse::json(body)?;
+    let metadata = metadata.map(checked).transpose()?.flatten();
+    let items = items.map(|raw| items::read(call, raw)).transpose()?.unwrap_or_default();
+    let mut new = NewConversation::new();
+    new.metadata = metadata;
+    // The key makes the same conversation again.
+    let key = call.idempotency_key()?;
+    let name = match key {
+        None => call.own(ConversationId::new()),
+        Some(key) => call.own(format!("idempotency-key:{key}")),
+    };
+    match call.store().create(&name, &new) {
+        Err(Error::NameTaken { .. }) if key.is_some() => {}
+        made => _ = made?,
+    }
+    if !items.is_empty() {
+        items::append(call, &name, &items)?;
+    }
+    ok(&conversation(call, &call.store().describe(&name)?)?)
+}
+
+#[derive(Deserialize)]
+struct Update<'a> {
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+}
+
+pub(super) fn update(call: &Call, body: &[u8]) -> Outcome {
+    let name = name(call)?;
+    let known = found(call, call.store().describe(&name))?;
+    // Written out, null empties it; `Option` would take null for absent.
+    let fields: Map<String, Value> = parse::required(body)?;
+    if !fields.contains_key("metadata") {
+        return Err(missing("metadata"));
+    }
+    let Update { metadata } = parse::json(body)?;
+    let metadata = metadata.map(checked).transpose()?.flatten();
+    let metadata = metadata.or_else(|| Json::new("{}").ok()).ok_or_else(|| Refusal::internal("no metadata"))?;
+    found(call, call.store().set_metadata(&name, &metadata))?;
+    ok(&conversation(call, &known)?)
+}
+
+/// Metadata within OpenAI's limits; `None` for null.
+fn checked(raw: &RawValue) -> Result<Option<Json>, Refusal> {
+    let fields = match serde_json::from_str::<Value>(raw.get()) {
+        Ok(Value::Null) => return Ok(None),
+        Ok(Value::Object(fields)) => fields,
+        _ => {
+            let message = "Invalid type for 'metadata': expected an object or null.";
+            return Err(Refusal::invalid("metadata", "invalid_type", message));
+        }
+    };
+    let over = |param: String, code, what: &str, limit: usize, actual: usize| {
+        let message = format!("Invalid '{param}': {what}. Expected at most {limit}, but got {actual} instead.");
+        Refusal::invalid(param, code, message)
+    };
+    if fields.len() > PAIRS {
+        let code = "object_above_max_properties";
+        return Err(over("metadata".to_owned(), code, "too many properties", PAIRS, fields.len()));
+    }
+    for (name, value) in &fields {
+        let param = format!("metadata.{name}");
+        let length = name.chars().count();
+        if length > NAME {
+            return Err(over(param, "string_above_max_length", "name too long", NAME, length));
+        }
+        let Value::String(value) = value else {
+            let message = format!("Invalid type for '{param}': expected a string.");
+            return Err(Refusal::invalid(param, "invalid_type", message));
+        };
+        let length = value.chars().count();
+        if length > VALUE {
+            return Err(over(param, "string_above_max_length", "string too long", VALUE, length));
+        }
+    }
+    Json::new(raw.get()).map(Some).map_err(|error| Refusal::value("metadata", &error.to_string()))
+}
+
+pub(super) fn delete(call: &Call, _: &[u8]) -> Outcome {
+    #[derive(Serialize)]
+    struct Deleted {
+        id: String,
+        object: &'static str,
+        deleted: bool,
+    }
+    let name = name(call)?;
+    found(call, call.store().delete(&name))?;
+    ok(&Deleted { id: shown(name.id()), object: "conversation.deleted", deleted: true })
+}
+
+/// The place of a conversation in the list.
+fn cursor(item: &ListItem) -> Result<ListCursor, Error> {
+    let micros = item.last_activity.as_micros();
+    format!("{}_{micros}_{}", micros.div_euclid(1_000_000), item.id).parse()
+}
+
+pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
+    #[derive(Serialize)]
+    struct Page {
+        object: &'static str,
+        data: Vec<Conversation>,
+        first_id: Option<String>,
+        last_id: Option<String>,
+        has_more: bool,
+    }
+    call.query.check(&["limit", "order", "after"])?;
+    if call.query.get("order").is_some_and(|order| order != "desc") {
+        return Err(Refusal::value("order", "conversations are listed in the order `desc` only"));
+    }
+    let limit = call.query.number("limit", 1, 100)?.unwrap_or(20);
+    let limit = usize::try_from(limit).unwrap_or(20);
+    let mut query = ListQuery::new().with_owner(&*call.caller.owner).with_limit(limit);
+    if let Some(after) = call.query.get("after") {
+        let item = named(after).map(|id| call.store().describe(call.own(id))).transpose();
+        let item = item.ok().flatten().ok_or_else(|| not_found(after).at("after"))?;
+        query = query.with_after(cursor(&item)?);
+    }
+    let page = call.store().list(&query)?;
+    let data = page.items.iter().map(|item| conversation(call, item)).collect::<Result<Vec<_>, _>>()?;
+    let id = |conversation: Option<&Conversation>| conversation.map(|conversation| conversation.id.clone());
+    let (first_id, last_id) = (id(data.first()), id(data.last()));
+    ok(&Page { object: "list", data, first_id, last_id, has_more: page.next.is_some() })
+}

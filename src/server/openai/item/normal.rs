@@ -1,0 +1,242 @@
+//! A client's item, checked and completed: its id, its type, its parts, its status. All else stays as it is, in its order.
+
+use std::time::SystemTime;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
+
+use super::types::{self, CALL_ID, COMPACTION, Kind, OUTPUT, ROLES};
+use crate::log::Limits;
+use crate::model::{ConversationId, Extra, Json, json_text};
+use crate::server::keys::{hex, random};
+use crate::server::refusal::Refusal;
+
+/// An item as it is stored and given back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Normal {
+    pub(crate) id: String,
+    /// Its type.
+    pub(super) kind: String,
+    pub(super) fields: Extra,
+}
+
+impl Normal {
+    /// As JSON, without white space between tokens.
+    pub(crate) fn to_json(&self) -> String {
+        object(self.fields.iter().map(|(name, value)| (name, value.as_str())))
+    }
+}
+
+/// A client's item that was checked. Its id may be missing still.
+#[derive(Clone, Debug)]
+pub(crate) struct Taken {
+    /// The client's id.
+    pub(crate) id: Option<String>,
+    kind: String,
+    /// All but the id and the type.
+    fields: Extra,
+}
+
+/// The text of an object.
+pub(super) fn object<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let fields: Vec<String> = fields.map(|(name, value)| format!("{}:{value}", Value::from(name))).collect();
+    format!("{{{}}}", fields.join(","))
+}
+
+/// JSON of a text.
+pub(super) fn string(text: &str) -> Option<Json> {
+    Json::new(Value::from(text).to_string()).ok()
+}
+
+impl Taken {
+    /// Checks an item; `place` is its place in the request: `items[3]`. `is_strict`: types that are not known are refused.
+    pub(crate) fn new(raw: &RawValue, place: &str, is_strict: bool) -> Result<Self, Refusal> {
+        let wrong = |field: &str, expected: &str| {
+            let param = if field.is_empty() { place.to_owned() } else { format!("{place}.{field}") };
+            let message = format!("Invalid type for '{param}': expected {expected}.");
+            Refusal::invalid(param, "invalid_type", message)
+        };
+        if !raw.get().starts_with('{') {
+            return Err(wrong("", "an object"));
+        }
+        let given = Extra::from_object(&json_text::compact(raw.get())).map_err(|_| wrong("", "an object"))?;
+        let text = |name: &str| match given.get(name) {
+            None => Ok(None),
+            Some(value) => match serde_json::from_str(value.as_str()) {
+                Ok(Value::Null) => Ok(None),
+                Ok(Value::String(text)) => Ok(Some(text)),
+                _ => Err(wrong(name, "a string")),
+            },
+        };
+        let (id, kind) = (text("id")?.filter(|id| !id.is_empty()), text("type")?);
+        if let Some(id) = &id
+            && id.len() > Limits::NAME_BYTES
+        {
+            return Err(too_long(format!("{place}.id"), Limits::NAME_BYTES, id.len()));
+        }
+        let mut fields = Extra::new();
+        let others = given.iter().filter(|(name, _)| !["id", "type"].contains(name));
+        others.for_each(|(name, value)| fields.push(name, value.clone()));
+        let kind = kind.or_else(|| fields.get("role").map(|_| "message".to_owned()));
+        let Some(kind) = kind else {
+            let param = format!("{place}.type");
+            return Err(Refusal::invalid(
+                &*param,
+                "missing_required_parameter",
+                format!("Missing required parameter: '{param}'."),
+            ));
+        };
+        if kind == "item_reference" {
+            let problem = "an item is not stored as a reference: send the item itself";
+            return Err(Refusal::value(format!("{place}.type"), problem));
+        }
+        match types::find(&kind) {
+            Some(known) => check(known, &fields, place)?,
+            None if is_strict => {
+                return Err(Refusal::value(format!("{place}.type"), &format!("{kind:?} is not known")));
+            }
+            None => {}
+        }
+        Ok(Self { id, kind, fields })
+    }
+
+    /// The item with its id, and with what an answer of the API has to have.
+    pub(crate) fn complete(&self, id: &str) -> Normal {
+        let mut fields = Extra::new();
+        let named = [("id", id), ("type", self.kind.as_str())];
+        named
+            .into_iter()
+            .filter_map(|(name, text)| Some((name, string(text)?)))
+            .for_each(|(name, text)| fields.push(name, text));
+        let is_message = self.kind == "message";
+        let is_assistant = self.fields.get("role").is_some_and(|role| role.as_str() == "\"assistant\"");
+        let (mut has_status, wants_status) = (false, types::find(&self.kind).is_some_and(|known| known.has_status));
+        for (name, value) in self.fields.iter() {
+            if name == "status" {
+                has_status = value.as_str() != "null";
+                if wants_status && !has_status {
+                    continue;
+                }
+            }
+            if is_message && name == "content" && value.as_str().starts_with('"') {
+                fields.push(name, parts(value, is_assistant));
+            } else {
+                fields.push(name, value.clone());
+            }
+        }
+        if wants_status && !has_status {
+            string("completed").into_iter().for_each(|status| fields.push("status", status));
+        }
+        Normal { id: id.to_owned(), kind: self.kind.clone(), fields }
+    }
+
+    /// A new id for it.
+    pub(crate) fn make_id(&self, source: &Source<'_>) -> Result<String, Refusal> {
+        let digits = match source {
+            Source::Key { conversation, key, at } => {
+                let mut digest = Sha256::new();
+                digest.update(conversation.as_bytes());
+                digest.update((*at as u64).to_be_bytes());
+                digest.update(key.as_bytes());
+                hex(digest.finalize().get(..24).unwrap_or_default())
+            }
+            Source::Random => {
+                let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+                let seconds = since.map_or(0, |since| since.as_secs());
+                format!("{seconds:08x}{}", hex(&random::<20>()?))
+            }
+        };
+        Ok(format!("{}_{digits}", types::prefix(&self.kind)))
+    }
+}
+
+/// What an id is made from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'a> {
+    /// The time, and randomness.
+    Random,
+    /// An idempotency key: a repetition makes the same id for the same place of the request.
+    Key { conversation: ConversationId, key: &'a str, at: usize },
+}
+
+/// A text as the only part of a message.
+fn parts(text: &Json, is_assistant: bool) -> Json {
+    let parts = if is_assistant {
+        format!("[{{\"type\":\"output_text\",\"text\":{text},\"annotations\":[],\"logprobs\":[]}}]")
+    } else {
+        format!("[{{\"type\":\"input_text\",\"text\":{text}}}]")
+    };
+    Json::new(parts).unwrap_or_else(|_| text.clone())
+}
+
+fn too_long(param: String, limit: usize, actual: usize) -> Refusal {
+    let message = format!(
+        "Invalid '{param}': string too long. Expected a string with maximum length {limit}, but got a string with length {actual} instead."
+    );
+    Refusal::invalid(param, "string_above_max_length", message)
+}
+
+fn check(known: &types::Type, fields: &Extra, place: &str) -> Result<(), Refusal> {
+    for (name, kind) in known.fields {
+        let param = format!("{place}.{name}");
+        let Some(value) = fields.get(name) else {
+            let message = format!("Missing required parameter: '{param}'.");
+            return Err(Refusal::invalid(param, "missing_required_parameter", message));
+        };
+        let first = value.as_str().bytes().next();
+        let (is_right, expected) = match kind {
+            Kind::Text => (first == Some(b'"'), "a string"),
+            Kind::List => (first == Some(b'['), "an array"),
+            Kind::Content => (matches!(first, Some(b'"' | b'[')), "a string or an array"),
+        };
+        if !is_right {
+            let message = format!("Invalid type for '{param}': expected {expected}.");
+            return Err(Refusal::invalid(param, "invalid_type", message));
+        }
+        let limit = match *name {
+            "call_id" => CALL_ID,
+            "output" => OUTPUT,
+            "encrypted_content" => COMPACTION,
+            _ => usize::MAX,
+        };
+        // Escapes make a text's JSON longer, never shorter, than the text has characters.
+        if first == Some(b'"') && value.as_str().len() > limit {
+            let length = serde_json::from_str::<String>(value.as_str()).map_or(0, |text| text.chars().count());
+            if length > limit {
+                return Err(too_long(param, limit, length));
+            }
+        }
+        if *name == "call_id" && value.as_str() == "\"\"" {
+            return Err(Refusal::value(param, "it must not be empty"));
+        }
+    }
+    if known.name != "message" {
+        return Ok(());
+    }
+    let role =
+        fields.get("role").and_then(|role| serde_json::from_str::<String>(role.as_str()).ok()).unwrap_or_default();
+    if !ROLES.contains(&role.as_str()) {
+        return Err(Refusal::value(format!("{place}.role"), &format!("expected one of {}", ROLES.join(", "))));
+    }
+    let parts =
+        fields.get("content").and_then(|content| serde_json::from_str::<Vec<Box<RawValue>>>(content.as_str()).ok());
+    for (at, part) in parts.unwrap_or_default().iter().enumerate() {
+        if !part.get().starts_with('{') {
+            let param = format!("{place}.content[{at}]");
+            let message = format!("Invalid type for '{param}': expected an object.");
+            return Err(Refusal::invalid(param, "invalid_type", message));
+        }
+    }
+    Ok(())
+}
+
+/// The items of a request, each with an id: the client's, or a new one.
+pub(crate) fn normal(items: &[Taken], conversation: ConversationId, key: Option<&str>) -> Result<Vec<Normal>, Refusal> {
+    let complete = |(at, item): (usize, &Taken)| {
+        let source = key.map_or(Source::Random, |key| Source::Key { conversation, key, at });
+        let id = item.id.clone().map_or_else(|| item.make_id(&source), Ok)?;
+        Ok(item.complete(&id))
+    };
+    items.iter().enumerate().map(complete).collect()
+}

@@ -1,0 +1,198 @@
+//! Items: appended, listed, read, removed.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::item::{Given, Taken, messages, normal};
+use super::known::{self, found, missing, name};
+use super::listing;
+use crate::error::Error;
+use crate::log::{AppendOptions, ExpectedHead};
+use crate::model::Name;
+use crate::server::app::{Call, Outcome, ok};
+use crate::server::parse;
+use crate::server::refusal::Refusal;
+
+/// A list of items, as the API writes it.
+#[derive(Serialize)]
+struct List {
+    object: &'static str,
+    data: Vec<Box<RawValue>>,
+    first_id: Option<String>,
+    last_id: Option<String>,
+    has_more: bool,
+}
+
+fn raw(json: String) -> Result<Box<RawValue>, Refusal> {
+    RawValue::from_string(json).map_err(|error| Refusal::internal(format!("an item is no JSON: {error}")))
+}
+
+/// The items of a request, checked.
+pub(super) fn read(call: &Call, raw: &RawValue) -> Result<Vec<Taken>, Refusal> {
+    let limits = &call.app.config.openai;
+    if raw.get() == "null" {
+        return Ok(Vec::new());
+    }
+    let items: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(|_| {
+        let message = "Invalid type for 'items': expected an array.";
+        Refusal::invalid("items", "invalid_type", message)
+    })?;
+    let (most, actual) = (limits.items_per_request, items.len());
+    if actual > most {
+        let message = format!(
+            "Invalid 'items': array too long. Expected an array with maximum length {most}, but got an array with length {actual} instead."
+        );
+        return Err(Refusal::invalid("items", "array_above_max_length", message));
+    }
+    let take = |(at, item): (usize, &&RawValue)| Taken::new(item, &format!("items[{at}]"), limits.strict_item_types);
+    let items: Vec<Taken> = items.iter().enumerate().map(take).collect::<Result<_, _>>()?;
+    let mut seen = HashSet::new();
+    match items.iter().filter_map(|item| item.id.as_deref()).find(|id| !seen.insert(*id)) {
+        Some(id) => Err(duplicate(id)),
+        None => Ok(items),
+    }
+}
+
+fn duplicate(id: &str) -> Refusal {
+    let message = format!("Duplicate item found with id {id}. Remove duplicate items from your input and try again.");
+    Refusal::invalid("items", "item_already_in_conversation", message)
+}
+
+pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
+    #[derive(Deserialize)]
+    struct New<'a> {
+        #[serde(borrow)]
+        items: Option<&'a RawValue>,
+    }
+    let name = name(call)?;
+    found(call, call.store().describe(&name))?;
+    let New { items } = parse::json(body)?;
+    let items = read(call, items.ok_or_else(|| missing("items"))?)?;
+    let data = append(call, &name, &items)?;
+    let (first_id, last_id) = (data.first().map(|(id, _)| id.clone()), data.last().map(|(id, _)| id.clone()));
+    let data = data.into_iter().map(|(_, json)| raw(json)).collect::<Result<_, _>>()?;
+    ok(&List { object: "list", data, first_id, last_id, has_more: false })
+}
+
+/// Appends items, all or none, and gives them with their ids as they are stored.
+pub(super) fn append(call: &Call, name: &Name, items: &[Taken]) -> Result<Vec<(String, String)>, Refusal> {
+    if items.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (store, key) = (call.store(), call.idempotency_key()?);
+    let is_retry = call.header("x-stainless-retry-count").is_some_and(|count| count != "0");
+    let given_ids: Vec<&str> = items.iter().filter_map(|item| item.id.as_deref()).collect();
+    let locks = &call.app.appending;
+    // Who looks at what is there must see the append that it repeats, and nobody else's between.
+    let (_shared, _alone);
+    if is_retry || !given_ids.is_empty() {
+        _alone = locks.alone(name.id());
+    } else {
+        _shared = locks.shared(name.id());
+    }
+    if is_retry
+        && key.is_none()
+        && let Some(stored) = repeated(call, name, items)?
+    {
+        call.app.metrics.repeated.inc();
+        return Ok(stored);
+    }
+    let mut options = AppendOptions::new();
+    options.idempotency_key = key.map(str::to_owned);
+    let mut twice = None;
+    for id in given_ids {
+        if found(call, store.find_item(name, id))?.is_some() {
+            // A repetition is answered all the same: its key is looked at first, and nothing else can be appended.
+            twice = Some(id);
+            options = options.with_expected(ExpectedHead::At(u64::MAX));
+        }
+    }
+    if let (Some(id), None) = (twice, key) {
+        return Err(duplicate(id));
+    }
+    let items = normal(items, name.id(), key)?;
+    let appended = messages(&items);
+    let receipt = match (store.append_with(name, &appended, &options), twice) {
+        (Err(Error::StaleHead { .. }), Some(id)) => return Err(duplicate(id)),
+        (receipt, _) => found(call, receipt)?,
+    };
+    if receipt.duplicate {
+        call.app.metrics.repeated.inc();
+    } else {
+        call.app.metrics.items.inc_by(appended.len() as u64);
+    }
+    // A key stands for the content, and ids come from the key: what is stored is what a repetition gives.
+    Ok(items.into_iter().map(|item| (item.id.clone(), item.to_json())).collect())
+}
+
+/// The newest items, if they are those of a request that comes a second time. SDKs repeat a request whose answer was lost
+/// without any key: an equal request that is counted as a repetition, while nothing came after the first, is one.
+fn repeated(call: &Call, name: &Name, items: &[Taken]) -> Result<Option<Vec<(String, String)>>, Refusal> {
+    let mut newest = found(call, listing::descending(call.store(), name, None, items.len()))?.items;
+    newest.reverse();
+    let is_same = |(stored, item): (&Given, &Taken)| {
+        item.id.as_ref().is_none_or(|id| *id == stored.id) && item.complete(&stored.id).to_json() == stored.json
+    };
+    let is_repeated = newest.len() == items.len() && newest.iter().zip(items).all(is_same);
+    Ok(is_repeated.then(|| newest.into_iter().map(|item| (item.id, item.json)).collect()))
+}
+
+pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
+    let (store, name) = (call.store(), name(call)?);
+    let limit = call.query.number("limit", 1, 100)?.unwrap_or(20);
+    let limit = usize::try_from(limit).unwrap_or(20);
+    let order = call.query.get("order").unwrap_or("desc");
+    if !["asc", "desc"].contains(&order) {
+        return Err(Refusal::value("order", "expected `asc` or `desc`"));
+    }
+    let after = match call.query.get("after").filter(|after| !after.is_empty()) {
+        None => None,
+        Some(after) => {
+            let place = found(call, listing::place(store, &name, after))?;
+            Some(place.ok_or_else(|| item_not_found(after).at("after"))?)
+        }
+    };
+    let page = match order {
+        "asc" => listing::ascending(store, &name, after, limit),
+        _ => listing::descending(store, &name, after, limit),
+    };
+    let page = found(call, page)?;
+    let first_id = page.items.first().map(|item| item.id.clone());
+    // An id may repeat, in what did not come as items: the next page would begin after the first that bears it.
+    let last_id = match page.items.last() {
+        Some(last) if found(call, listing::place(store, &name, &last.id))? != Some(last.place) => Some(last.place_id()),
+        last => last.map(|last| last.id.clone()),
+    };
+    let data = page.items.into_iter().map(|item| raw(item.json)).collect::<Result<_, _>>()?;
+    ok(&List { object: "list", data, first_id, last_id, has_more: page.has_more })
+}
+
+fn item_not_found(id: &str) -> Refusal {
+    Refusal::new(404, None, format!("Item with id '{id}' not found."))
+}
+
+/// The item that the path names.
+fn item(call: &Call, name: &Name) -> Result<Given, Refusal> {
+    let id = call.part("item");
+    found(call, listing::find(call.store(), name, id))?.ok_or_else(|| item_not_found(id))
+}
+
+pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {
+    ok(&raw(item(call, &name(call)?)?.json)?)
+}
+
+pub(super) fn delete(call: &Call, _: &[u8]) -> Outcome {
+    let name = name(call)?;
+    let Given { id, place: (message, _), chunks, .. } = item(call, &name)?;
+    let remove = |chunk| match call.store().remove(&name, message, chunk) {
+        Err(Error::NotFound { .. }) => Err(item_not_found(&id)),
+        removed => Ok(removed.map(|_| ())?),
+    };
+    if chunks.is_empty() {
+        remove(None)?;
+    }
+    chunks.into_iter().try_for_each(|chunk| remove(Some(chunk)))?;
+    known::get(call, &[])
+}

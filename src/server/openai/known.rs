@@ -1,0 +1,66 @@
+//! A conversation as the API names it and writes it.
+
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::log::ListItem;
+use crate::model::{ConversationId, Json, Name};
+use crate::server::app::{Call, Outcome, ok};
+use crate::server::refusal::Refusal;
+
+/// What the ids of conversations begin with.
+const PREFIX: &str = "conv_";
+
+/// A conversation, as the API writes it.
+#[derive(Serialize)]
+pub(super) struct Conversation {
+    pub(super) id: String,
+    object: &'static str,
+    created_at: i64,
+    metadata: Json,
+}
+
+pub(super) fn shown(id: ConversationId) -> String {
+    format!("{PREFIX}{}", uuid::Uuid::from(id).simple())
+}
+
+/// The conversation of an id. What is no id names nothing.
+pub(super) fn named(text: &str) -> Option<ConversationId> {
+    let digits = text.strip_prefix(PREFIX).filter(|digits| digits.len() == 32)?;
+    digits.parse().ok()
+}
+
+pub(super) fn not_found(text: &str) -> Refusal {
+    Refusal::new(404, None, format!("Conversation with id '{text}' not found."))
+}
+
+/// The caller's conversation that the path names.
+pub(super) fn name(call: &Call) -> Result<Name, Refusal> {
+    let text = call.part("conversation");
+    named(text).map(|id| call.own(id)).ok_or_else(|| not_found(text))
+}
+
+/// What the store says of a conversation, where one that is not there is OpenAI's own error.
+pub(super) fn found<T>(call: &Call, result: crate::Result<T>) -> Result<T, Refusal> {
+    result.map_err(|error| match error {
+        Error::NotFound { .. } => not_found(call.part("conversation")),
+        error => error.into(),
+    })
+}
+
+pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {
+    let name = name(call)?;
+    ok(&conversation(call, &found(call, call.store().describe(&name))?)?)
+}
+
+pub(super) fn conversation(call: &Call, item: &ListItem) -> Result<Conversation, Refusal> {
+    let metadata = call.store().metadata(call.own(item.id))?;
+    let metadata = metadata.or_else(|| Json::new("{}").ok()).ok_or_else(|| Refusal::internal("no metadata"))?;
+    let created_at = item.created_at.as_micros().div_euclid(1_000_000);
+    Ok(Conversation { id: shown(item.id), object: "conversation", created_at, metadata })
+}
+
+/// The refusal of a request without a parameter that it needs.
+pub(super) fn missing(param: &str) -> Refusal {
+    Refusal::invalid(param, "missing_required_parameter", format!("Missing required parameter: '{param}'."))
+}

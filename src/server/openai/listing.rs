@@ -1,0 +1,119 @@
+//! Items by their place: pages, and look-ups.
+
+use super::item::{Given, given, synthetic_place};
+use crate::history::StoredMessage;
+use crate::model::Name;
+use crate::store::Store;
+use crate::{Error, Result};
+
+/// Messages that are read at a time: half of a page, as a rule, and no more of large ones than need be.
+const MESSAGES: usize = 11;
+/// A page ends with the item that takes it over this.
+const BYTES: usize = 16 * 1024 * 1024;
+
+/// A page of items.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) items: Vec<Given>,
+    pub(super) has_more: bool,
+    bytes: usize,
+}
+
+impl Page {
+    /// Adds an item; false once the page is full.
+    fn add(&mut self, item: Given, limit: usize) -> bool {
+        if self.items.len() >= limit || self.bytes >= BYTES {
+            self.has_more = true;
+            return false;
+        }
+        self.bytes += item.json.len();
+        self.items.push(item);
+        true
+    }
+}
+
+/// Up to `limit` items after a place, oldest first.
+pub(super) fn ascending(store: &Store, name: &Name, after: Option<(u64, u32)>, limit: usize) -> Result<Page> {
+    let mut page = Page::default();
+    let mut from = after.map_or(0, |(message, _)| message);
+    loop {
+        let messages = store.messages(name, from, MESSAGES)?;
+        for item in messages.iter().flat_map(given).filter(|item| after.is_none_or(|after| item.place > after)) {
+            if !page.add(item, limit) {
+                return Ok(page);
+            }
+        }
+        match messages.last() {
+            Some(last) if messages.len() == MESSAGES => from = last.index + 1,
+            _ => return Ok(page),
+        }
+    }
+}
+
+/// Up to `limit` items before a place, newest first.
+pub(super) fn descending(store: &Store, name: &Name, before: Option<(u64, u32)>, limit: usize) -> Result<Page> {
+    let mut page = Page::default();
+    let (mut end, mut reach) = (before.map(|(message, _)| message), MESSAGES as u64);
+    loop {
+        let (first, messages) = match end {
+            None => {
+                let messages = store.newest_messages(name, MESSAGES)?;
+                (messages.first().map_or(0, |first| first.index), messages)
+            }
+            Some(end) => {
+                let first = end.saturating_sub(reach - 1);
+                let mut messages =
+                    store.messages(name, first, usize::try_from(end - first + 1).unwrap_or(usize::MAX))?;
+                messages.retain(|stored| stored.index <= end);
+                (first, messages)
+            }
+        };
+        let items = messages.iter().rev().flat_map(|stored| given(stored).into_iter().rev());
+        for item in items.filter(|item| before.is_none_or(|before| item.place < before)) {
+            if !page.add(item, limit) {
+                return Ok(page);
+            }
+        }
+        if first == 0 {
+            return Ok(page);
+        }
+        // Over what a rewind hid, it goes in steps that grow.
+        reach = if messages.is_empty() { reach.saturating_mul(2).min(100_000) } else { MESSAGES as u64 };
+        end = Some(first - 1);
+    }
+}
+
+/// The visible item of an id.
+pub(super) fn find(store: &Store, name: &Name, id: &str) -> Result<Option<Given>> {
+    let message = match store.find_item(name, id)? {
+        Some(item) => item.message_index,
+        None => match synthetic_place(id) {
+            Some((message, _)) => message,
+            None => return Ok(None),
+        },
+    };
+    let items = message_at(store, name, message)?.as_ref().map(given).unwrap_or_default();
+    Ok(items.into_iter().find(|item| item.id == id))
+}
+
+/// Where an item stands, or stood before it was removed.
+pub(super) fn place(store: &Store, name: &Name, id: &str) -> Result<Option<(u64, u32)>> {
+    if let Some(item) = find(store, name, id)? {
+        return Ok(Some(item.place));
+    }
+    let item = store.find_hidden_item(name, id)?;
+    let place = item.map(|item| (item.message_index, item.chunk_index.unwrap_or_default()));
+    match place.or_else(|| synthetic_place(id)) {
+        Some((message, _)) if message >= store.describe(name)?.messages => Ok(None),
+        place => Ok(place),
+    }
+}
+
+/// A visible message.
+pub(super) fn message_at(store: &Store, name: &Name, message: u64) -> Result<Option<StoredMessage>> {
+    match store.messages(name, message, 1) {
+        Ok(messages) => Ok(messages.into_iter().find(|stored| stored.index == message)),
+        Err(Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

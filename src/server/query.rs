@@ -1,0 +1,59 @@
+//! The parameters after a path's `?`.
+
+use super::refusal::Refusal;
+
+/// The parameters, in order. A name may stand there several times.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
+    }
+
+    /// The last value of a name.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All values of a name.
+    pub(crate) fn all(&self, name: &str) -> Vec<&str> {
+        self.0.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str()).collect()
+    }
+
+    /// A value that can be read.
+    pub(crate) fn parse<T: std::str::FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, Refusal> {
+        let read = |text: &str| text.parse().map_err(|_| Refusal::value(name, &format!("{text:?} is no {expected}")));
+        self.get(name).map(read).transpose()
+    }
+
+    /// A number between bounds.
+    pub(crate) fn number(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, Refusal> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        let Ok(number) = text.parse::<i128>() else {
+            let message = format!("Invalid type for '{name}': expected an integer, but got {text:?} instead.");
+            return Err(Refusal::invalid(name, "invalid_type", message));
+        };
+        let (bound, code, limit) = match number {
+            _ if number < i128::from(least) => (">=", "integer_below_min_value", least),
+            _ if number > i128::from(most) => ("<=", "integer_above_max_value", most),
+            _ => return Ok(u64::try_from(number).ok()),
+        };
+        let what = if bound == ">=" { "below minimum" } else { "above maximum" };
+        let message = format!(
+            "Invalid '{name}': integer {what} value. Expected a value {bound} {limit}, but got {number} instead."
+        );
+        Err(Refusal::invalid(name, code, message))
+    }
+
+    /// Fails on a name that is not among these: a parameter that is misspelt must not be passed over.
+    pub(crate) fn check(&self, known: &[&str]) -> Result<(), Refusal> {
+        match self.0.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let message = format!("Unknown parameter: '{name}'. Known are: {}.", known.join(", "));
+                Err(Refusal::invalid(name, "unknown_parameter", message))
+            }
+        }
+    }
+}

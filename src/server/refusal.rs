@@ -1,0 +1,137 @@
+//! Why a request is not done: one form for both APIs, and one table from the store's errors.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::Error;
+
+/// Why a request is not done.
+///
+/// As JSON: `{"error": {"message", "type", "param", "code", "details"?}}`, as OpenAI's SDKs read it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    pub(crate) message: String,
+    /// The field or parameter that is at fault.
+    pub(crate) param: Option<String>,
+    /// What a client decides by.
+    pub(crate) code: Option<&'static str>,
+    /// What the error holds besides, for programs.
+    pub(crate) details: Map<String, Value>,
+    /// Seconds after which another try may do better.
+    pub(crate) retry_after: Option<u64>,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: u16, code: impl Into<Option<&'static str>>, message: impl Into<String>) -> Self {
+        let (message, code) = (message.into(), code.into());
+        Self { status, message, param: None, code, details: Map::new(), retry_after: None }
+    }
+
+    /// 400, with the parameter that is at fault.
+    pub(crate) fn invalid(param: impl Into<String>, code: &'static str, message: impl Into<String>) -> Self {
+        Self { param: Some(param.into()), ..Self::new(400, code, message) }
+    }
+
+    /// 400, with a parameter that has a wrong value.
+    pub(crate) fn value(param: impl Into<String>, problem: &str) -> Self {
+        let param = param.into();
+        let message = format!("Invalid '{param}': {problem}.");
+        Self::invalid(param, "invalid_value", message)
+    }
+
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self::new(404, "not_found", message)
+    }
+
+    /// 503, to be tried again.
+    pub(crate) fn busy(message: impl Into<String>) -> Self {
+        Self { retry_after: Some(1), ..Self::new(503, "busy", message) }
+    }
+
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(500, "internal", message)
+    }
+
+    pub(crate) fn at(self, param: impl Into<String>) -> Self {
+        Self { param: Some(param.into()), ..self }
+    }
+
+    fn detail(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.details.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// OpenAI's name for the side that is at fault.
+    fn kind(&self) -> &'static str {
+        match self.status {
+            429 => "rate_limit_error",
+            500.. => "server_error",
+            _ => "invalid_request_error",
+        }
+    }
+
+    /// Whether the same request may do better later. SDKs of OpenAI try 408, 409, 429 and 5xx again unless the answer asks them not
+    /// to.
+    pub(crate) const fn may_be_repeated(&self) -> bool {
+        self.retry_after.is_some()
+    }
+
+    /// The body.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut error = json!({
+            "message": self.message, "type": self.kind(), "param": self.param, "code": self.code,
+        });
+        if let (Value::Object(error), false) = (&mut error, self.details.is_empty()) {
+            error.insert("details".to_owned(), Value::Object(self.details.clone()));
+        }
+        json!({ "error": error })
+    }
+}
+
+/// The status of each kind of the store's errors; their codes are [`Error::code`]. `docs/server.md` has the table for people.
+const fn status(error: &Error) -> u16 {
+    match error {
+        Error::InvalidInput(_) => 400,
+        Error::NotFound { .. } => 404,
+        Error::NameTaken { .. }
+        | Error::SharedByForks { .. }
+        | Error::MessageClosed { .. }
+        | Error::BeingWritten { .. } => 409,
+        Error::CursorOutOfRange { .. } | Error::StaleCursor { .. } => 410,
+        Error::StaleHead { .. } => 412,
+        Error::LimitExceeded { .. } | Error::TooLarge(_) => 413,
+        Error::KeyReused { .. } | Error::NothingToSend(_) => 422,
+        Error::Corrupt { .. } | Error::UnsupportedVersion { .. } | Error::Io { .. } => 500,
+        Error::Busy(_)
+        | Error::ReadOnly
+        | Error::Closed
+        | Error::Poisoned { .. }
+        | Error::WentBack { .. }
+        | Error::OutcomeUnknown { .. } => 503,
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let refusal = Self::new(status(&error), error.code(), error.to_string());
+        match error {
+            Error::StaleHead { expected, actual, .. } => refusal.detail("expected", expected).detail("actual", actual),
+            Error::NameTaken { actual, .. } => refusal.detail("actual", actual),
+            Error::CursorOutOfRange { cursor, last_seq, .. } => {
+                refusal.detail("cursor", cursor).detail("last_seq", last_seq)
+            }
+            Error::MessageClosed { message_index, .. } | Error::BeingWritten { message_index, .. } => {
+                refusal.detail("message_index", message_index)
+            }
+            Error::LimitExceeded { what, actual, limit } => {
+                refusal.detail("what", what).detail("actual", actual).detail("limit", limit)
+            }
+            Error::Busy(_) | Error::OutcomeUnknown { .. } => Self { retry_after: Some(1), ..refusal },
+            // The operator has to act: trying again at once is no use.
+            Error::ReadOnly | Error::Closed | Error::Poisoned { .. } | Error::WentBack { .. } => {
+                Self { retry_after: Some(30), ..refusal }
+            }
+            _ => refusal,
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What happens to every request: who asks, may they, is there room; then its route; then a line in the log.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{MatchedPath, RawPathParams, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use axum::routing::{MethodFilter, on};
+use axum::{RequestExt as _, body::HttpBody as _};
+use tokio::sync::Semaphore;
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+use super::app::{App, Call, Caller, Handler, Outcome, Reply};
+use super::auth::caller;
+use super::keys::random;
+use super::metrics::{Answered, Reason};
+use super::query::Query;
+use super::rate::Rates;
+use super::refusal::Refusal;
+use super::route::{Route, Verb};
+use super::{body, health, keys};
+
+/// Room for requests, and their rates.
+#[derive(Debug)]
+struct Gate {
+    app: Arc<App>,
+    requests: Arc<Semaphore>,
+    rates: Rates,
+}
+
+/// All routes of the APIs, and what stands around them.
+pub(crate) fn router(app: &Arc<App>, routes: &[&'static [Route]]) -> Router {
+    let requests = Arc::new(Semaphore::new(app.config.limits.requests.min(Semaphore::MAX_PERMITS)));
+    let gate = Arc::new(Gate { app: Arc::clone(app), requests, rates: Rates::default() });
+    let mut router = Router::new();
+    for route in routes.iter().copied().flatten() {
+        let gate = Arc::clone(&gate);
+        let filter = match route.verb {
+            Verb::Get => MethodFilter::GET,
+            Verb::Post => MethodFilter::POST,
+            Verb::Put => MethodFilter::PUT,
+            Verb::Delete => MethodFilter::DELETE,
+        };
+        let handle = move |request: Request| {
+            let gate = Arc::clone(&gate);
+            async move { dispatch(&gate, route, request).await }
+        };
+        router = router.route(route.path, on(filter, handle));
+    }
+    let router = health::routes(router, app, false);
+    let (unknown, wrong) = (Arc::clone(app), Arc::clone(app));
+    let unknown = move |request: Request| {
+        let message = format!("Invalid URL ({} {})", request.method(), request.uri().path());
+        let known = caller(&unknown, request.headers()).map(|_| Refusal::not_found(message));
+        async move { known.unwrap_or_else(|refusal| refusal).reply() }
+    };
+    let wrong = move |request: Request| {
+        let message = format!("Not allowed: {} {}", request.method(), request.uri().path());
+        let known = caller(&wrong, request.headers()).map(|_| Refusal::new(405, "method_not_allowed", message));
+        async move { known.unwrap_or_else(|refusal| refusal).reply() }
+    };
+    around(router.fallback(unknown).method_not_allowed_fallback(wrong), app)
+}
+
+/// Request ids, logs, metrics, and what browsers may do.
+pub(crate) fn around(router: Router, app: &Arc<App>) -> Router {
+    let logged = Arc::clone(app);
+    let router = router.layer(from_fn(move |request, next| {
+        let app = Arc::clone(&logged);
+        async move { log(&app, request, next).await }
+    }));
+    let origins = &app.config.server.cors_origins;
+    if origins.is_empty() {
+        return router;
+    }
+    let origins: Vec<HeaderValue> = origins.iter().filter_map(|origin| origin.parse().ok()).collect();
+    let layer = CorsLayer::new()
+        .allow_origin(AllowOrigin::list(origins))
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
+        .allow_headers(
+            ["authorization", "content-type", "idempotency-key", "last-event-id", REQUEST_ID]
+                .map(HeaderName::from_static),
+        )
+        .expose_headers([REQUEST_ID, "retry-after"].map(HeaderName::from_static));
+    router.layer(layer)
+}
+
+/// The methods that metrics tell apart.
+const COUNTED: [Method; 6] = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS];
+const REQUEST_ID: &str = "x-request-id";
+/// The longest request id of a client that is taken over.
+const ID_BYTES: usize = 128;
+
+/// The key of whoever asked, for the log.
+#[derive(Clone, Debug)]
+struct AskedBy(String);
+
+/// Gives a request its id, and logs it once it is answered. Content is never logged, and no path, as ids stand in it.
+async fn log(app: &Arc<App>, mut request: Request, next: Next) -> Response {
+    let begun = Instant::now();
+    let id = request_id(request.headers());
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        request.headers_mut().insert(REQUEST_ID, value);
+    }
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
+    let trace = request.headers().get("traceparent").and_then(|value| value.to_str().ok()).map(str::to_owned);
+    app.metrics.in_flight.inc();
+    let mut reply = next.run(request).await;
+    app.metrics.in_flight.dec();
+    let (status, seconds) = (reply.status().as_u16(), begun.elapsed().as_secs_f64());
+    app.metrics.seconds.observe(seconds);
+    // A client may make up methods: each would be a row for ever.
+    let counted = if COUNTED.contains(&method) { method.as_str() } else { "OTHER" };
+    app.metrics.answered.get_or_create(&Answered { route: format!("{counted} {route}"), status }).inc();
+    let key = reply.extensions_mut().remove::<AskedBy>().map_or_else(|| "none".to_owned(), |AskedBy(key)| key);
+    let bytes = reply.body().size_hint().exact();
+    let milliseconds = (seconds * 1e6).round() / 1e3;
+    tracing::info!(request_id = id, key, method = %method, route, status, bytes, milliseconds, traceparent = trace, "request");
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        reply.headers_mut().insert(REQUEST_ID, value);
+    }
+    reply
+}
+
+/// The client's id, if it is short and harmless, else a new one.
+fn request_id(headers: &HeaderMap) -> String {
+    let is_safe = |id: &&str| {
+        let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        !id.is_empty() && id.len() <= ID_BYTES && id.bytes().all(is_safe)
+    };
+    let given = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(is_safe);
+    // Without randomness ids are of no use; the request is.
+    given.map_or_else(|| format!("req_{}", keys::hex(&random::<12>().unwrap_or_default())), str::to_owned)
+}
+
+async fn dispatch(gate: &Arc<Gate>, route: &'static Route, request: Request) -> Reply {
+    let caller = match caller(&gate.app, request.headers()) {
+        Ok(caller) => caller,
+        Err(refusal) => {
+            gate.app.metrics.refused.get_or_create(&Reason { reason: "key" }).inc();
+            return refusal.reply();
+        }
+    };
+    let key = AskedBy(caller.key.clone());
+    let mut reply = answer(gate, route, caller, request).await.unwrap_or_else(|refusal| refusal.reply());
+    reply.extensions_mut().insert(key);
+    reply
+}
+
+async fn answer(gate: &Arc<Gate>, route: &'static Route, caller: Caller, mut request: Request) -> Outcome {
+    let app = &gate.app;
+    let refused = |reason: &'static str| app.metrics.refused.get_or_create(&Reason { reason }).inc();
+    if !caller.scopes.contains(&route.scope) {
+        refused("scope");
+        let message = format!("this key lacks the scope `{}`", route.scope.as_str());
+        return Err(Refusal::new(403, "missing_scope", message));
+    }
+    if let Err(seconds) = gate.rates.take(&caller.key, app.config.limits.requests_per_second, Instant::now()) {
+        refused("rate");
+        let message = "this key makes more requests a second than it may";
+        return Err(Refusal { retry_after: Some(seconds), ..Refusal::new(429, "rate_limit_exceeded", message) });
+    }
+    let path = request.extract_parts::<RawPathParams>().await;
+    let path = path.map_err(|error| Refusal::new(400, "invalid_path", error.to_string()))?;
+    let path = path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let (Parts { uri, headers, .. }, body) = request.into_parts();
+    let query = Query::new(uri.query().unwrap_or_default());
+    let call = Call { app: Arc::clone(app), caller, path, query, headers };
+    match route.handler {
+        Handler::Stream(handler) => handler(call, body).await,
+        Handler::Store(handler) => {
+            let room = Arc::clone(&gate.requests).try_acquire_owned();
+            let Ok(room) = room else {
+                refused("requests");
+                return Err(Refusal::busy("the server answers as many requests as it may; try again"));
+            };
+            let promised = call.header("content-length").and_then(|length| length.parse().ok());
+            let held = body::read(app, body, promised).await?;
+            app.pool
+                .run(move || {
+                    let outcome = handler(&call, &held.bytes);
+                    drop((held, room));
+                    outcome
+                })
+                .await
+        }
+    }
+}

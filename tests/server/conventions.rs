@@ -1,0 +1,329 @@
+//! What people expect of a small server of data.
+
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::openai::conversation;
+use crate::running::{Running, create_key, run};
+use crate::streams::config;
+
+crate::tests! {
+    an_open_address_needs_keys, settings_are_checked, health_needs_no_key, the_admin_address_has_health_and_metrics_alone,
+    keys_come_and_go, keys_end, request_ids, limits_of_bodies, slow_clients_are_cut_off, too_many_requests,
+    browsers_are_told_only_what_is_allowed, logs_have_no_content, tls_is_spoken, metrics_count,
+}
+
+fn an_open_address_needs_keys() {
+    let (exit, _, error) = run(&["--store", "memory:", "serve", "--listen", "0.0.0.0:0"], &[]);
+    assert_eq!(exit, Some(2), "{error}");
+    assert!(error.contains("convo keys create"), "{error}");
+    let (exit, _, error) = run(&["serve", "--listen", "0.0.0.0:0", "--insecure-no-auth", "--check-config"], &[]);
+    assert_eq!(exit, Some(0), "{error}");
+    let (exit, _, error) =
+        run(&["--store", "memory:", "serve", "--listen", "127.0.0.1:0", "--keys", "/none/keys.json"], &[]);
+    assert_eq!(exit, Some(2), "{error}");
+    assert!(error.contains("/none/keys.json"), "{error}");
+}
+
+fn settings_are_checked() {
+    let file = config("[limits]\nbody_bytes = 5\n");
+    let (exit, printed, _) = run(&["serve", "--config", &file, "--print-config"], &[("CONVO_LIMITS__REQUESTS", "7")]);
+    assert_eq!(exit, Some(0));
+    assert!(printed.contains("body_bytes = 5") && printed.contains("requests = 7"), "{printed}");
+    let wrong = config("[limits]\nbody = 5\n");
+    let (exit, _, error) = run(&["serve", "--config", &wrong, "--check-config"], &[]);
+    assert!(exit == Some(2) && error.contains("line 2") && error.contains("body"), "{error}");
+    let (exit, _, error) = run(&["serve", "--check-config"], &[("CONVO_LOG__LEVEL", "loud=loud")]);
+    assert!(exit == Some(2) && error.contains("log.level"), "{error}");
+    let (exit, document, _) = run(&["openapi"], &[]);
+    assert!(exit == Some(0) && document.contains("\"openapi\": \"3.1.0\""));
+}
+
+fn health_needs_no_key() {
+    let (server, clients) = Running::with_keys(&[("ada", "admin"), ("ada", "read")]);
+    for path in ["/healthz", "/livez", "/readyz", "/version", "/openapi.json"] {
+        server.client.get(path).ok();
+    }
+    assert_eq!(server.client.get("/metrics").code(401), "invalid_api_key");
+    assert_eq!(clients[1].get("/metrics").code(403), "missing_scope");
+    assert_eq!(clients[0].get("/metrics").status, 200);
+    // A server that ends is alive, and not ready.
+    let file = config("[server]\ndrain_seconds = 60\n");
+    let server = Running::start("memory:", &["--config", &file]);
+    server.signal("TERM");
+    let begun = Instant::now();
+    while server.client.get("/readyz").status == 200 {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+    assert_eq!(server.client.get("/readyz").of(503)["problems"], json!(["draining"]));
+    server.client.get("/livez").ok();
+}
+
+fn the_admin_address_has_health_and_metrics_alone() {
+    let server = Running::start("memory:", &["--admin-listen", "127.0.0.1:0"]);
+    let admin = server.admin.as_ref().unwrap();
+    assert!(admin.get("/metrics").text().contains("# EOF"));
+    admin.get("/readyz").ok();
+    assert_eq!(admin.get("/v1/conversations").status, 404);
+}
+
+fn keys_come_and_go() {
+    let (server, clients) = Running::with_keys(&[("ada", "read")]);
+    clients[0].get("/v1/conversations").ok();
+    let keys = server.keys();
+    let keys = keys.to_str().unwrap();
+    let new = server.client.with_key(&create_key(&server.keys(), "grace", "read"));
+    let noticed = |client: &crate::http::Client, status: u16| {
+        let begun = Instant::now();
+        while client.get("/v1/conversations").status != status {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{status}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    noticed(&new, 200);
+    let (_, listed, _) = run(&["keys", "list", "--keys", keys, "--json"], &[]);
+    let ids: Vec<String> = listed
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(ids.len(), 2);
+    assert!(!listed.contains("sha256") && !listed.contains(clients[0].key.as_deref().unwrap()));
+    let (exit, _, _) = run(&["keys", "revoke", &ids[0], "--keys", keys], &[]);
+    assert_eq!(exit, Some(0));
+    noticed(&clients[0], 401);
+    noticed(&new, 200);
+    let (exit, _, error) = run(&["keys", "revoke", &ids[0], "--keys", keys], &[]);
+    assert!(exit == Some(2) && error.contains(&ids[0]), "{error}");
+    // A file that is broken takes no key away.
+    std::fs::write(keys, "{").unwrap();
+    let begun = Instant::now();
+    while !server.log().contains("the keys cannot be read again") {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    new.get("/v1/conversations").ok();
+}
+
+fn keys_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let keys = dir.path().join("keys.json");
+    let keys = keys.to_str().unwrap();
+    for expires in ["2020-01-01", "2020-01-01T00:00:00Z"] {
+        let (exit, secret, _) = run(&["keys", "create", "--keys", keys, "--owner", "ada", "--expires", expires], &[]);
+        assert_eq!(exit, Some(0));
+        let server = Running::start("memory:", &["--keys", keys]);
+        assert_eq!(server.client.with_key(secret.trim()).get("/v1/conversations").code(401), "invalid_api_key");
+    }
+    for wrong in [&["--expires", "soon"][..], &["--scopes", "write"], &["--owner", " "]] {
+        let (exit, _, _) = run(&[&["keys", "create", "--keys", keys, "--owner", "ada"], wrong].concat(), &[]);
+        assert_eq!(exit, Some(2), "{wrong:?}");
+    }
+}
+
+fn request_ids() {
+    let server = Running::open();
+    let of = |id: &str| {
+        let answer = server.client.send("GET", "/v1/conversations", &[("x-request-id", id)], b"");
+        answer.header("x-request-id").unwrap().to_owned()
+    };
+    assert_eq!(of("mine-1.2_3"), "mine-1.2_3");
+    for unsafe_id in ["", "a b", "a\"b", &"x".repeat(129)] {
+        assert!(of(unsafe_id).starts_with("req_"), "{unsafe_id:?}");
+    }
+    assert_ne!(of(""), of(""));
+    assert!(server.log().contains("mine-1.2_3"));
+}
+
+fn limits_of_bodies() {
+    let file = config("[limits]\nbody_bytes = 1000\nbodies_bytes = 10000\n");
+    let server = Running::start("memory:", &["--config", &file]);
+    let path = format!("{}/items", conversation(&server.client));
+    let item = |size: usize| json!({ "items": [{ "role": "user", "content": "x".repeat(size) }] }).to_string();
+    server.client.send("POST", &path, &[], item(900).as_bytes()).ok();
+    assert_eq!(server.client.send("POST", &path, &[], item(1_000).as_bytes()).code(413), "body_too_large");
+    // Also without a length that is promised.
+    let mut stream = server.client.connect().unwrap();
+    let head = server.client.head("POST", &path, &[("transfer-encoding", "chunked"), ("connection", "close")]);
+    stream.write_all(head.as_bytes()).unwrap();
+    let body = item(2_000);
+    stream.write_all(format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len()).as_bytes()).unwrap();
+    assert_eq!(crate::http::read(&mut std::io::BufReader::new(stream)).unwrap().code(413), "body_too_large");
+    // Many bodies that never end hold no more than they may together, and others are told to come back.
+    let mut held = Vec::new();
+    for _ in 0..30 {
+        let mut stream = server.client.connect().unwrap();
+        let head = server.client.head("POST", &path, &[("content-length", "999")]);
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&[b' '; 990]).unwrap();
+        held.push(stream);
+    }
+    // Ten of them, and the one that asks.
+    in_flight(&server, 11);
+    let answer = server.client.send("POST", &path, &[], item(10).as_bytes());
+    assert_eq!((answer.code(503).as_str(), answer.header("retry-after")), ("busy", Some("1")));
+    let begun = Instant::now();
+    drop(held);
+    while server.client.send("POST", &path, &[], item(10).as_bytes()).status != 200 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the room does not come back");
+    }
+    // A head that is too large is refused too.
+    let large = "x".repeat(200_000);
+    let answer = server.client.try_send("GET", "/v1/conversations", &[("x-large", &large)], b"");
+    assert!(answer.is_err() || answer.is_ok_and(|answer| answer.status == 431));
+}
+
+fn slow_clients_are_cut_off() {
+    let file = config("[limits]\nheader_seconds = 1\nidle_seconds = 1\n");
+    let server = Running::start("memory:", &["--config", &file]);
+    let path = format!("{}/items", conversation(&server.client));
+    // A head that does not end, and a body that does not.
+    let mut head = server.client.connect().unwrap();
+    head.write_all(b"GET /v1/conversations HTTP/1.1\r\nx-slow: ").unwrap();
+    let mut body = server.client.connect().unwrap();
+    body.write_all(server.client.head("POST", &path, &[("content-length", "100")]).as_bytes()).unwrap();
+    body.write_all(b"{").unwrap();
+    let mut rest = Vec::new();
+    // The end of the connection, by whatever name.
+    let _ = head.read_to_end(&mut rest);
+    let refused = crate::http::read(&mut std::io::BufReader::new(body)).unwrap();
+    assert_eq!(refused.code(408), "slow_body");
+    server.client.get(&path).ok();
+}
+
+fn too_many_requests() {
+    let file = config("[limits]\nrequests_per_second = 5\n");
+    let server = Running::start("memory:", &["--config", &file]);
+    let answers: Vec<_> = (0..30).map(|_| server.client.get("/v1/conversations")).collect();
+    let refused = answers.iter().find(|answer| answer.status == 429).unwrap();
+    assert_eq!((refused.code(429).as_str(), refused.header("retry-after")), ("rate_limit_exceeded", Some("1")));
+    assert!(answers.iter().take(5).all(|answer| answer.status == 200));
+    let file = config("[limits]\nrequests = 1\n");
+    let server = Running::start("memory:", &["--config", &file]);
+    let path = format!("{}/items", conversation(&server.client));
+    let mut stream = server.client.connect().unwrap();
+    stream.write_all(server.client.head("POST", &path, &[("content-length", "9")]).as_bytes()).unwrap();
+    in_flight(&server, 2);
+    assert_eq!(server.client.get("/v1/conversations").code(503), "busy");
+    server.client.get("/livez").ok();
+}
+
+/// Waits until as many requests are being answered, and stay so.
+fn in_flight(server: &Running, count: usize) {
+    let wanted = format!("convo_requests_in_flight {count}\n");
+    let (begun, mut times) = (Instant::now(), 0);
+    while times < 20 {
+        times = if server.client.get("/metrics").text().contains(&wanted) { times + 1 } else { 0 };
+        assert!(begun.elapsed() < Duration::from_secs(30), "{}", server.client.get("/metrics").text());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn browsers_are_told_only_what_is_allowed() {
+    let ask = |server: &Running, origin: &str| {
+        let headers = [
+            ("origin", origin),
+            ("access-control-request-method", "POST"),
+            ("access-control-request-headers", "authorization"),
+        ];
+        let answer = server.client.send("OPTIONS", "/v1/conversations", &headers, b"");
+        answer.header("access-control-allow-origin").map(str::to_owned)
+    };
+    assert_eq!(ask(&Running::open(), "https://chat.example"), None);
+    let file = config("[server]\ncors_origins = [\"https://chat.example\"]\n");
+    let server = Running::start("memory:", &["--config", &file]);
+    assert_eq!(ask(&server, "https://chat.example").as_deref(), Some("https://chat.example"));
+    assert_eq!(ask(&server, "https://evil.example"), None);
+    let answer = server.client.send("GET", "/v1/conversations", &[("origin", "https://chat.example")], b"");
+    assert!(answer.header("access-control-expose-headers").unwrap().contains("x-request-id"));
+}
+
+fn logs_have_no_content() {
+    let server = Running::durable(&[]);
+    let item = json!({ "items": [{ "role": "user", "content": "the-secret-words" }], "metadata": { "a": "the-secret-words" } });
+    server.client.post("/v1/conversations", &item).ok();
+    server
+        .client
+        .post("/v1/conversations", &json!({ "items": [{ "role": "the-secret-words", "content": "" }] }))
+        .code(400);
+    server.client.get("/api/v1/conversations/the-secret-words").code(404);
+    let log = server.log();
+    assert!(!log.contains("the-secret-words"), "{log}");
+    for line in log.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        if line["message"] == "request" {
+            assert!(
+                line["request_id"].is_string() && line["status"].is_u64() && line["milliseconds"].is_f64(),
+                "{line}"
+            );
+        }
+    }
+    assert!(log.contains("/v1/conversations") && log.contains("{conversation}"));
+}
+
+fn metrics_count() {
+    let server = Running::open();
+    let path = conversation(&server.client);
+    let item = json!({ "items": [{ "role": "user", "content": "x" }] });
+    server.client.post(&format!("{path}/items"), &item).ok();
+    server.client.get("/v1/conversations/conv_x").code(404);
+    let metrics = server.client.get("/metrics").text();
+    for line in [
+        "convo_requests_total{route=\"POST /v1/conversations/{conversation}/items\",status=\"200\"} 1",
+        "convo_requests_total{route=\"GET /v1/conversations/{conversation}\",status=\"404\"} 1",
+        "convo_messages_appended_total 1",
+        "convo_request_seconds_count 3",
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+}
+
+/// The program speaks TLS itself where no proxy does.
+fn tls_is_spoken() {
+    let has_openssl = std::process::Command::new("openssl").arg("version").output().is_ok();
+    if !has_openssl {
+        assert!(std::env::var_os("CONVO_REQUIRE_OPENSSL").is_none(), "openssl is needed");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (certificate, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
+    let openssl = |args: &[&str], input: &str| {
+        let mut child = std::process::Command::new("openssl")
+            .args(args)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        String::from_utf8_lossy(&child.wait_with_output().unwrap().stdout).into_owned()
+    };
+    let (certificate, key) = (certificate.to_str().unwrap(), key.to_str().unwrap());
+    openssl(
+        &[
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-subj",
+            "/CN=localhost",
+            "-days",
+            "1",
+            "-keyout",
+            key,
+            "-out",
+            certificate,
+        ],
+        "",
+    );
+    let file = config(&format!("[server]\ntls_certificate = \"{certificate}\"\ntls_key = \"{key}\"\n"));
+    let server = Running::start("memory:", &["--config", &file]);
+    let request = "GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let answer = openssl(
+        &["s_client", "-connect", &server.client.address, "-quiet", "-ign_eof", "-CAfile", certificate],
+        request,
+    );
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}

@@ -1,0 +1,320 @@
+//! The native API.
+
+use serde_json::{Value, json};
+
+use crate::http::Client;
+use crate::openai::conversation;
+use crate::running::Running;
+
+crate::tests! {
+    messages_are_appended_and_read, appends_expect_and_repeat, conversations_have_titles_tags_and_metadata,
+    forks_rewinds_and_removals, a_redaction_erases, prompts_and_next_steps, what_one_api_writes_the_other_reads,
+    requests_are_checked_and_repaired, a_key_makes_a_conversation_and_an_id_does_not, a_backup_is_whole, pages_of_the_list,
+}
+
+const CHAT: &str = "/api/v1/conversations/chat-42";
+
+fn user(text: &str) -> Value {
+    json!({ "role": "user", "chunks": [{ "type": "text", "text": text }] })
+}
+
+fn say(client: &Client, path: &str, text: &str) -> Value {
+    client.post(&format!("{path}/messages"), &user(text)).ok()
+}
+
+fn messages_are_appended_and_read() {
+    let server = Running::open();
+    let client = &server.client;
+    let receipt = say(client, CHAT, "one");
+    assert_eq!(
+        (&receipt["first_seq"], &receipt["message_indexes"], &receipt["durable"]),
+        (&json!(1), &json!([0]), &json!(true))
+    );
+    let many = client.post(&format!("{CHAT}/messages"), &json!([user("two"), user("three")])).ok();
+    assert_eq!(many["message_indexes"], json!([1, 2]));
+    let lines = format!("{}\n\n{}\n", user("four"), user("five"));
+    let lines =
+        client.send("POST", &format!("{CHAT}/messages"), &[("content-type", "application/x-ndjson")], lines.as_bytes());
+    assert_eq!(lines.ok()["message_indexes"], json!([3, 4]));
+    let texts = |query: &str| {
+        let list = client.get(&format!("{CHAT}/messages{query}")).ok();
+        let text = |message: &Value| message["chunks"][0]["text"].as_str().unwrap().to_owned();
+        list["messages"].as_array().unwrap().iter().map(text).collect::<Vec<_>>()
+    };
+    assert_eq!(texts(""), ["one", "two", "three", "four", "five"]);
+    assert_eq!(
+        (texts("?from=1&limit=2"), texts("?newest=1")),
+        (vec!["two".to_owned(), "three".to_owned()], vec!["five".to_owned()])
+    );
+    assert_eq!(client.get(&format!("{CHAT}/messages/2")).ok()["chunks"][0]["text"], "three");
+    let page = client.get(&format!("{CHAT}/messages?limit=2")).ok();
+    assert_eq!((&page["next"], client.get(&format!("{CHAT}/messages?from=3")).ok().get("next")), (&json!(2), None));
+    client.get(&format!("{CHAT}/messages/9")).code(404);
+    client.get(&format!("{CHAT}/messages/x")).code(400);
+    let entries = client.get(&format!("{CHAT}/entries?since=3&limit=1")).ok();
+    assert_eq!(
+        entries["entries"].as_array().unwrap().iter().map(|entry| entry["seq"].as_u64().unwrap()).collect::<Vec<_>>(),
+        [4]
+    );
+    assert_eq!(client.get(&format!("{CHAT}/entries?since=99")).code(410), "cursor_out_of_range");
+    let table = [
+        (json!([]), "invalid_input"),
+        (json!({ "role": "bot", "chunks": [] }), "invalid_value"),
+        (json!([user("x"), { "role": "user", "chunks": [{ "type": "text" }] }]), "invalid_value"),
+        (json!({ "role": "user", "chunks": [], "conversation": "other" }), "invalid_value"),
+    ];
+    for (body, code) in table {
+        assert_eq!(client.post(&format!("{CHAT}/messages"), &body).code(400), code, "{body}");
+    }
+    let answer = client
+        .post(&format!("{CHAT}/messages"), &json!([user("x"), { "role": "user", "chunks": [{ "type": "text" }] }]));
+    assert_eq!(answer.json()["error"]["param"], "messages[1].chunks[0].text");
+    client.send("POST", &format!("{CHAT}/messages"), &[], b"{").code(400);
+    client.get(&format!("{CHAT}/messages?newst=1")).code(400);
+    assert_eq!(texts("").len(), 5);
+}
+
+fn appends_expect_and_repeat() {
+    let server = Running::open();
+    let client = &server.client;
+    let append = |query: &str, key: Option<&str>, text: &str| {
+        let headers: Vec<_> = key.map(|key| ("idempotency-key", key)).into_iter().collect();
+        client.send("POST", &format!("{CHAT}/messages{query}"), &headers, user(text).to_string().as_bytes())
+    };
+    append("?expect=new", None, "a").ok();
+    assert_eq!(append("?expect=new", None, "a").code(409), "name_taken");
+    let stale = append("?expect=0", None, "b");
+    assert_eq!((stale.code(412).as_str(), &stale.json()["error"]["details"]["actual"]), ("stale_head", &json!(1)));
+    let first = append("?expect=1", Some("k"), "b").ok();
+    let again = append("?expect=1", Some("k"), "b").ok();
+    assert_eq!((&again["first_seq"], &again["duplicate"]), (&first["first_seq"], &json!(true)));
+    assert_eq!(append("", Some("k"), "c").code(422), "key_reused");
+    // SDKs would try a conflict again, of their own accord.
+    assert_eq!(append("?expect=new", None, "a").header("x-should-retry"), Some("false"));
+    append("?expect=x", None, "a").code(400);
+    assert_eq!(append("?durability=buffered", None, "d").ok()["durable"], false);
+    append("?durability=lazy", None, "d").code(400);
+}
+
+fn conversations_have_titles_tags_and_metadata() {
+    let server = Running::open();
+    let client = &server.client;
+    let made = client
+        .post(
+            "/api/v1/conversations",
+            &json!({ "key": "chat-42", "title": "Plans", "tags": ["work"], "metadata": { "b": 1, "a": 2 } }),
+        )
+        .ok();
+    assert_eq!((&made["title"], &made["tags"], &made["key"]), (&json!("Plans"), &json!(["work"]), &json!("chat-42")));
+    assert_eq!(client.post("/api/v1/conversations", &json!({ "key": "chat-42" })).code(409), "name_taken");
+    client.post("/api/v1/conversations", &json!({ "kye": "x" })).code(400);
+    client.put(&format!("{CHAT}/title"), &json!({ "title": "Other" })).ok();
+    client.put(&format!("{CHAT}/metadata"), &json!({ "c": [1] })).ok();
+    assert_eq!(client.put(&format!("{CHAT}/metadata"), &json!([])).code(400), "invalid_type");
+    let tags = client.post(&format!("{CHAT}/tags"), &json!({ "add": ["later"], "remove": ["work"] })).ok();
+    assert_eq!(tags["tags"], json!(["later"]));
+    let now = client.get(CHAT).ok();
+    assert_eq!(
+        (&now["title"], &now["tags"], &now["metadata"]),
+        (&json!("Other"), &json!(["later"]), &json!({ "c": [1] }))
+    );
+    let list =
+        |query: &str| client.get(&format!("/api/v1/conversations?{query}")).ok()["items"].as_array().unwrap().len();
+    assert_eq!((list("tag=later"), list("tag=work"), list("title=oth"), list("title=x")), (1, 0, 1, 0));
+    assert_eq!(client.delete(CHAT).ok()["deleted"], true);
+    client.get(CHAT).code(404);
+}
+
+fn pages_of_the_list() {
+    let server = Running::open();
+    let client = &server.client;
+    for at in 0..12 {
+        say(client, &format!("/api/v1/conversations/c{at}"), "x");
+    }
+    let (mut keys, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = client.get(&format!("/api/v1/conversations?limit=5{after}")).ok();
+        keys.extend(page["items"].as_array().unwrap().iter().map(|item| item["key"].as_str().unwrap().to_owned()));
+        let Some(next) = page["next"].as_str() else { break };
+        after = format!("&after={next}");
+    }
+    assert_eq!(keys, (0..12).rev().map(|at| format!("c{at}")).collect::<Vec<_>>());
+}
+
+fn forks_rewinds_and_removals() {
+    let server = Running::open();
+    let client = &server.client;
+    ["one", "two", "three"].iter().for_each(|text| _ = say(client, CHAT, text));
+    let fork = client.post(&format!("{CHAT}/fork"), &json!({ "at_seq": 2, "key": "fork" })).ok();
+    assert_eq!((&fork["parent"]["at_seq"], &fork["messages"]), (&json!(2), &json!(2)));
+    let count = |path: &str| client.get(&format!("{path}/messages")).ok()["messages"].as_array().unwrap().len();
+    assert_eq!(count("/api/v1/conversations/fork"), 2);
+    client.post(&format!("{CHAT}/rewind"), &json!({ "to": 2 })).ok();
+    client.post(&format!("{CHAT}/rewind"), &json!({ "to": 7 })).code(404);
+    client.delete(&format!("{CHAT}/messages/0")).ok();
+    client.delete(&format!("{CHAT}/messages/0?chunk=x")).code(400);
+    assert_eq!(count(CHAT), 1);
+    client.post(&format!("{CHAT}/summaries"), &json!({ "through": 1, "text": "They counted." })).ok();
+    assert_eq!(client.delete(CHAT).ok()["deleted"], true);
+    assert_eq!(count("/api/v1/conversations/fork"), 2, "a fork keeps what it shares");
+    assert_eq!(client.post(&format!("{CHAT}/messages"), &user("x")).code(409), "shared_by_forks");
+}
+
+/// What is redacted is gone from what both APIs show, and so are the parts of an item, one by one.
+fn a_redaction_erases() {
+    let server = Running::open();
+    let (client, path) = (&server.client, conversation(&server.client));
+    let parts = json!([{ "type": "input_text", "text": "secret one" }, { "type": "input_text", "text": "two" }]);
+    let items = json!([
+        { "role": "user", "content": parts },
+        { "type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": "{\"secret\": 1}" },
+        { "role": "assistant", "content": "secret three" },
+    ]);
+    client.post(&format!("{path}/items"), &json!({ "items": items })).ok();
+    let native = path.replace("/v1/", "/api/v1/");
+    let redact = |message: u32, chunk: u32| {
+        client.post(&format!("{native}/messages/{message}/redact?chunk={chunk}"), &json!({})).ok()
+    };
+    for (message, chunk) in [(0, 0), (1, 0), (1, 1)] {
+        redact(message, chunk);
+    }
+    let listed = client.get(&format!("{path}/items?order=asc")).ok();
+    assert!(!listed.to_string().contains("secret"), "{listed}");
+    assert!(listed.to_string().contains("two") && listed["data"].as_array().unwrap().len() == 3, "{listed}");
+    for place in ["messages", "entries"] {
+        let shown = client.get(&format!("{native}/{place}")).text();
+        assert!(!shown.contains("secret"), "{shown}");
+    }
+}
+
+fn prompts_and_next_steps() {
+    let server = Running::open();
+    let client = &server.client;
+    let call = json!({ "role": "assistant", "chunks": [{ "type": "tool_call", "id": "c1", "name": "ls", "arguments": "{}" }] });
+    say(client, CHAT, "list");
+    client.post(&format!("{CHAT}/messages"), &call).ok();
+    let next = client.get(&format!("{CHAT}/next")).ok();
+    assert_eq!((&next["step"], &next["calls"][0]["name"]), (&json!("run_tools"), &json!("ls")));
+    let prompt = client.get(&format!("{CHAT}/prompt?for=openai-chat&model=gpt-5")).ok();
+    assert_eq!(prompt["request"]["messages"][2]["role"], "tool", "an open call is answered");
+    assert_eq!(prompt["report"].as_array().unwrap().len(), 1, "and reported");
+    let tools = json!({ "tools": [{ "name": "ls", "parameters": { "type": "object" } }] });
+    let with = client.post(&format!("{CHAT}/prompt?for=anthropic&window_tokens=1000"), &tools).ok();
+    assert_eq!(with["request"]["tools"][0]["name"], "ls");
+    for query in ["", "?for=openai", "?for=anthropic&last=0", "?for=anthropic&thinking=x", "?for=anthropic&lst=1"] {
+        client.get(&format!("{CHAT}/prompt{query}")).code(400);
+    }
+    client.post("/api/v1/conversations", &json!({ "key": "empty" })).ok();
+    assert_eq!(client.get("/api/v1/conversations/empty/prompt?for=anthropic").code(422), "nothing_to_send");
+}
+
+fn what_one_api_writes_the_other_reads() {
+    let server = Running::open();
+    let client = &server.client;
+    say(client, CHAT, "hello");
+    let answer = json!({ "role": "assistant", "chunks": [
+        { "type": "thinking", "text": "Hm", "signature": "s" }, { "type": "text", "text": "I look." },
+        { "type": "tool_call", "id": "c1", "name": "ls", "arguments": "{ }" },
+        { "type": "opaque", "provider": "anthropic", "kind": "x", "json": {} } ] });
+    client.post(&format!("{CHAT}/messages"), &answer).ok();
+    client
+        .post(
+            &format!("{CHAT}/messages"),
+            &json!({ "role": "tool", "chunks": [{ "type": "tool_result", "tool_call_id": "c1", "content": "a b" }] }),
+        )
+        .ok();
+    let id = client.get(CHAT).ok()["conversation"].as_str().unwrap().replace('-', "");
+    let path = format!("/v1/conversations/conv_{id}");
+    let items = client.get(&format!("{path}/items?order=asc")).ok();
+    let kinds: Vec<_> = items["data"].as_array().unwrap().iter().map(|item| item["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["message", "reasoning", "message", "function_call", "function_call_output"]);
+    for item in items["data"].as_array().unwrap() {
+        assert_eq!(&client.get(&format!("{path}/items/{}", item["id"].as_str().unwrap())).ok(), item);
+    }
+    // Page by page of one, in both orders, they come once each.
+    for order in ["asc", "desc"] {
+        let (mut seen, mut after) = (0, String::new());
+        loop {
+            let page = client.get(&format!("{path}/items?limit=1&order={order}{after}")).ok();
+            seen += 1;
+            if page["has_more"] == false {
+                break;
+            }
+            after = format!("&after={}", page["last_id"].as_str().unwrap());
+        }
+        assert_eq!(seen, 5, "{order}");
+    }
+    // One item of the answer is removed: the others stay.
+    client.delete(&format!("{path}/items/{}", items["data"][1]["id"].as_str().unwrap())).ok();
+    let chunks = client.get(&format!("{CHAT}/messages/1")).ok()["chunks"].as_array().unwrap().len();
+    assert_eq!(chunks, 3);
+    // Ids may repeat in what came otherwise: pages go on all the same.
+    let same = json!({ "role": "assistant", "chunks": [{ "type": "text", "text": "x", "id": "msg_same" }] });
+    for _ in 0..3 {
+        client.post("/api/v1/conversations/same/messages", &same).ok();
+    }
+    let id = client.get("/api/v1/conversations/same").ok()["conversation"].as_str().unwrap().replace('-', "");
+    let (mut pages, mut after) = (0, String::new());
+    loop {
+        let page = client.get(&format!("/v1/conversations/conv_{id}/items?limit=1&order=asc{after}")).ok();
+        pages += 1;
+        if page["has_more"] == false || pages > 5 {
+            break;
+        }
+        after = format!("&after={}", page["last_id"].as_str().unwrap());
+    }
+    assert_eq!(pages, 3);
+    let found = client.get("/api/v1/find?item=msg_same").ok();
+    assert_eq!(found["items"].as_array().unwrap().len(), 1);
+}
+
+fn requests_are_checked_and_repaired() {
+    let server = Running::open();
+    let client = &server.client;
+    let refused = json!({ "messages": [{ "role": "user", "content": "hi" }, { "role": "tool", "tool_call_id": "c", "content": "x" }] });
+    let checked = client.post("/api/v1/check?for=openai-chat", &refused).ok();
+    assert_eq!((&checked["accepted"], &checked["findings"][0]["rule"]), (&json!(false), &json!("OC-08")));
+    let repaired = client.post("/api/v1/repair?for=openai-chat", &refused).ok();
+    assert_eq!(repaired["report"][0]["rule"], "orphan_result_removed");
+    let accepted = client.post("/api/v1/check?for=openai-chat", &repaired["request"]).ok();
+    assert_eq!(accepted["accepted"], true);
+    let moved = client.post("/api/v1/repair?from=openai-chat&for=anthropic", &refused).ok();
+    assert_eq!(moved["request"]["messages"][0]["role"], "user");
+    client.send("POST", "/api/v1/check?for=openai-chat", &[], b"{").code(400);
+    let targets = client.get("/api/v1/targets").ok();
+    for target in targets["targets"].as_array().unwrap() {
+        client.post(&format!("/api/v1/check?for={}", target.as_str().unwrap()), &json!([])).ok();
+    }
+}
+
+/// Who could make a conversation of any id could take the one that another owner's key stands for.
+fn a_key_makes_a_conversation_and_an_id_does_not() {
+    let (_server, clients) = Running::with_keys(&[("ada", "read,append"), ("grace", "read,append")]);
+    let [ada, grace] = &clients[..] else { panic!() };
+    let id = say(grace, CHAT, "x")["conversation"].as_str().unwrap().to_owned();
+    for id in [id.as_str(), "0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b"] {
+        assert_eq!(ada.post(&format!("/api/v1/conversations/{id}/messages"), &user("x")).code(404), "not_found");
+        ada.post("/api/v1/conversations", &json!({ "key": id })).code(400);
+        ada.post(&format!("{CHAT}/fork"), &json!({ "key": id })).code(400);
+    }
+    let mine = say(ada, CHAT, "mine")["conversation"].as_str().unwrap().to_owned();
+    assert_ne!(mine, id);
+    assert_eq!(say(ada, &format!("/api/v1/conversations/{mine}"), "more")["message_indexes"], json!([1]));
+}
+
+fn a_backup_is_whole() {
+    let server = Running::durable(&[]);
+    let client = &server.client;
+    say(client, CHAT, "kept");
+    let verified = client.post("/api/v1/admin/verify", &json!({})).ok();
+    assert_eq!((&verified["conversations"], &verified["problems"]), (&json!(1), &json!([])));
+    assert_eq!(client.get("/api/v1/admin/health").ok()["disk_full"], false);
+    let backup = client.get("/api/v1/admin/backup");
+    assert_eq!(backup.status, 200);
+    let file = server.dir.path().join("backup");
+    std::fs::write(&file, &backup.body).unwrap();
+    let backup = format!("backup:{}", file.display());
+    let (exit, shown, error) = crate::running::run(&["--store", &backup, "--json", "show", "chat-42"], &[]);
+    assert_eq!(exit, Some(0), "{error}");
+    assert!(shown.contains("kept"), "{shown}");
+}

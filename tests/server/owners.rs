@@ -1,0 +1,176 @@
+//! Two owners never see each other: every route, every scope, ids that are another's.
+
+use serde_json::{Value, json};
+
+use crate::http::{Answer, Client};
+use crate::running::Running;
+
+crate::tests! { a_foreign_id_is_as_one_that_is_not_there, a_key_may_do_what_its_scopes_say, lists_show_only_the_owners }
+
+/// What is said in the conversation that must not be seen.
+const SECRET: &str = "the-secret-words";
+
+/// A route of the document: its verb, its path, its scope, and a body that it takes.
+struct Route {
+    verb: String,
+    path: String,
+    scope: String,
+    query: String,
+    body: Option<String>,
+}
+
+fn routes(client: &Client) -> Vec<Route> {
+    let document = client.get("/openapi.json").ok();
+    let paths = document["paths"].as_object().unwrap().clone();
+    let of_path = |(path, verbs): (String, Value)| {
+        let of_verb = move |(verb, operation): (String, Value)| {
+            let scope = operation["description"]
+                .as_str()
+                .unwrap()
+                .trim_start_matches("Scope: ")
+                .trim_end_matches('.')
+                .to_owned();
+            let wanted = operation["parameters"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|parameter| parameter["in"] == "query" && parameter["required"] == true);
+            let query = wanted
+                .map(|parameter| format!("{}=openai-chat", parameter["name"].as_str().unwrap()))
+                .collect::<Vec<_>>();
+            let body = operation.pointer("/requestBody/content").and_then(Value::as_object).map(|content| {
+                let example = &content.values().next().unwrap()["example"];
+                example.as_str().map_or_else(|| example.to_string(), str::to_owned)
+            });
+            Route { verb: verb.to_uppercase(), path: path.clone(), scope, query: query.join("&"), body }
+        };
+        verbs.as_object().unwrap().clone().into_iter().map(of_verb).collect::<Vec<_>>()
+    };
+    let routes: Vec<Route> = paths.into_iter().flat_map(of_path).collect();
+    assert!(routes.len() > 30);
+    routes
+}
+
+impl Route {
+    fn send(&self, client: &Client, conversation: &str, item: &str) -> Answer {
+        let path = self.path.replace("{conversation}", conversation).replace("{item}", item).replace("{message}", "0");
+        let path = if self.query.is_empty() { path } else { format!("{path}?{}", self.query) };
+        client.send(&self.verb, &path, &[], self.body.as_deref().unwrap_or_default().as_bytes())
+    }
+}
+
+/// A conversation with a secret: its ids in both APIs, its key, and an item.
+fn secret(client: &Client, key: &str) -> ([String; 3], String) {
+    let message = json!({ "role": "user", "id": "msg_secret", "chunks": [{ "type": "text", "text": SECRET }] });
+    let receipt = client.post(&format!("/api/v1/conversations/{key}/messages"), &message).ok();
+    let native = receipt["conversation"].as_str().unwrap().to_owned();
+    (["conv_".to_owned() + &native.replace('-', ""), native, key.to_owned()], "msg_secret".to_owned())
+}
+
+/// An answer, without the ids that were asked for.
+fn shape(answer: &Answer, ids: &[&str]) -> (u16, String) {
+    let mut text = answer.text();
+    for id in ids {
+        text = text.replace(id, "ID");
+        if let Ok(uuid) = id.trim_start_matches("conv_").parse::<uuid::Uuid>() {
+            text = text.replace(&uuid.to_string(), "ID");
+        }
+    }
+    (answer.status, text)
+}
+
+fn a_foreign_id_is_as_one_that_is_not_there() {
+    let (server, clients) =
+        Running::with_keys(&[("ada", "read,append,delete,admin"), ("grace", "read,append,delete,admin")]);
+    let [ada, grace] = &clients[..] else { panic!() };
+    let (ids, item) = secret(ada, "secret-key");
+    let before = ada.get("/api/v1/conversations/secret-key/entries").text();
+    let absent = ["conv_00000000000070008000000000000000", "00000000-0000-7000-8000-000000000000"];
+    let mut looked = 0;
+    for route in routes(&server.client) {
+        for (id, absent) in ids.iter().zip(absent) {
+            if !route.path.contains("{conversation}") {
+                let answer = route.send(grace, id, &item);
+                assert!(
+                    route.path.contains("/admin/") || !answer.text().contains(SECRET),
+                    "{} {}",
+                    route.verb,
+                    route.path
+                );
+                continue;
+            }
+            let (foreign, none) = (route.send(grace, id, &item), route.send(grace, absent, &item));
+            let place = format!("{} {} {id}", route.verb, route.path);
+            assert_eq!(foreign.status, 404, "{place}: {}", foreign.text());
+            assert_eq!(shape(&foreign, &[id]), shape(&none, &[absent]), "{place}");
+            looked += 1;
+        }
+    }
+    assert!(looked > 50, "{looked}");
+    assert_eq!(ada.get("/api/v1/conversations/secret-key/entries").text(), before, "nothing was changed");
+    // The same key is another conversation of another owner.
+    let mine = json!({ "role": "user", "chunks": [{ "type": "text", "text": "mine" }] });
+    let receipt = grace.post("/api/v1/conversations/secret-key/messages", &mine).ok();
+    assert_ne!(receipt["conversation"].as_str(), Some(&*ids[1]));
+}
+
+fn a_key_may_do_what_its_scopes_say() {
+    let scopes = ["read", "append", "delete", "admin"];
+    let owners: Vec<_> = scopes.iter().map(|scope| ("ada", *scope)).collect();
+    let (server, clients) = Running::with_keys(&owners);
+    let all = server.client.with_key(&crate::running::create_key(&server.keys(), "ada", "read,append,delete,admin"));
+    let begun = std::time::Instant::now();
+    while all.get("/api/v1/targets").status != 200 {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(30), "a new key is not noticed");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    for (at, route) in routes(&server.client).into_iter().enumerate() {
+        // Each route finds what it may destroy.
+        let (ids, item) = secret(&all, &format!("secret-key-{at}"));
+        for (scope, client) in scopes.iter().zip(&clients) {
+            let place = format!("{} {} by {scope}", route.verb, route.path);
+            let is_stream = route.path.ends_with("/events");
+            let answer = if is_stream && route.scope == *scope {
+                // It would not end.
+                client.follow(&format!("/api/v1/conversations/{}/events", ids[1]), &[]);
+                continue;
+            } else {
+                route.send(client, if route.path.starts_with("/v1") { &ids[0] } else { &ids[1] }, &item)
+            };
+            if route.scope == *scope {
+                assert!(![401, 403].contains(&answer.status) && answer.status < 500, "{place}: {}", answer.text());
+            } else {
+                assert_eq!(answer.code(403), "missing_scope", "{place}");
+            }
+        }
+        for wrong in [server.client.clone(), server.client.with_key("convo_wrong"), server.client.with_key("")] {
+            let answer = route.send(&wrong, "conv_x", "x");
+            assert_eq!(answer.code(401), "invalid_api_key", "{} {}", route.verb, route.path);
+            assert!(answer.header("www-authenticate").is_some());
+        }
+    }
+    for path in ["/v1/none", "/none"] {
+        assert_eq!(server.client.get(path).code(401), "invalid_api_key");
+    }
+    let log = server.log();
+    for secret in clients.iter().chain([&all]) {
+        assert!(!log.contains(secret.key.as_deref().unwrap()), "a key is in the log");
+    }
+    assert!(!log.contains(SECRET) && !log.contains("secret-key"), "content is in the log");
+}
+
+fn lists_show_only_the_owners() {
+    let (_server, clients) = Running::with_keys(&[("ada", "read,append"), ("grace", "read,append")]);
+    let [ada, grace] = &clients[..] else { panic!() };
+    let (ids, _) = secret(ada, "secret-key");
+    grace.post("/v1/conversations", &json!({})).ok();
+    for path in ["/v1/conversations", "/api/v1/conversations", "/api/v1/find?item=msg_secret", "/api/v1/unfinished"] {
+        let text = grace.get(path).text();
+        assert!(ids.iter().all(|id| !text.contains(id.as_str())), "{path}: {text}");
+    }
+    assert!(ada.get("/api/v1/find?item=msg_secret").text().contains(&ids[1]));
+    assert_eq!(ada.get("/v1/conversations").ok()["data"].as_array().unwrap().len(), 1);
+    // What begins after an id of another's tells nothing of it.
+    let after = |id: &str| shape(&grace.get(&format!("/v1/conversations?after={id}")), &[id]);
+    assert_eq!(after(&ids[0]), after("conv_00000000000070008000000000000000"));
+}

@@ -1,0 +1,310 @@
+//! Streams, in both directions.
+
+use std::io::{BufReader, Write};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::http::{Client, Event, Events, read};
+use crate::running::Running;
+
+crate::tests! {
+    an_answer_is_durable_while_it_comes, a_broken_pipe_leaves_an_interrupted_message, an_answer_that_is_none_leaves_nothing,
+    an_ingest_is_repeated_by_its_key, a_follower_sees_all_once, followers_resume_over_restarts,
+    followers_are_told_of_the_end, a_follower_is_kept_alive, a_follower_that_never_reads_is_dropped, streams_are_bounded,
+}
+
+const CHAT: &str = "/api/v1/conversations/chat-42";
+
+fn say(client: &Client, text: &str) {
+    let message = json!({ "role": "user", "chunks": [{ "type": "text", "text": text }] });
+    client.post(&format!("{CHAT}/messages"), &message).ok();
+}
+
+fn delta(text: &str) -> String {
+    format!("data: {}\n\n", json!({ "choices": [{ "index": 0, "delta": { "content": text } }] }))
+}
+
+const END: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+/// An ingest whose bytes are sent piece by piece.
+struct Ingest(std::net::TcpStream);
+
+impl Ingest {
+    fn begin(client: &Client) -> Self {
+        let mut stream = client.connect().unwrap();
+        let head = client.head(
+            "POST",
+            &format!("{CHAT}/ingest?from=openai-chat"),
+            &[("transfer-encoding", "chunked"), ("connection", "close")],
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        Self(stream)
+    }
+
+    fn push(&mut self, text: &str) {
+        self.0.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes()).unwrap();
+    }
+
+    fn finish(mut self) -> Value {
+        self.0.write_all(b"0\r\n\r\n").unwrap();
+        read(&mut BufReader::new(self.0)).unwrap().ok()
+    }
+}
+
+fn texts(events: &mut Events, wanted: &str) -> Vec<Event> {
+    let mut seen = Vec::new();
+    while !seen
+        .iter()
+        .any(|event: &Event| event.data["chunk"]["text"].as_str().is_some_and(|text| text.contains(wanted)))
+    {
+        seen.push(events.next().unwrap());
+    }
+    seen
+}
+
+fn an_answer_is_durable_while_it_comes() {
+    let mut server = Running::durable(&[]);
+    say(&server.client, "hello");
+    let mut events = server.client.follow(&format!("{CHAT}/events?since=1"), &[]);
+    let mut ingest = Ingest::begin(&server.client);
+    ingest.push(&delta("It is "));
+    let seen = texts(&mut events, "It is ");
+    assert_eq!((seen[0].data["kind"].as_str(), seen[0].id), (Some("begin"), Some(2)));
+    // What a follower has seen is on disk.
+    server.kill_and_restart();
+    let message = server.client.get(&format!("{CHAT}/messages/1")).ok();
+    assert_eq!((&message["state"], &message["chunks"][0]["text"]), (&json!("interrupted"), &json!("It is ")));
+
+    let mut ingest = Ingest::begin(&server.client);
+    ingest.push(&delta("noon"));
+    say(&server.client, "meanwhile");
+    ingest.push(END);
+    let receipt = ingest.finish();
+    assert_eq!((&receipt["finish_reason"], &receipt["durable"]), (&json!("stop"), &json!(true)));
+    let message = server.client.get(&format!("{CHAT}/messages/{}", receipt["message_indexes"][0])).ok();
+    assert_eq!(
+        (&message["state"], &message["chunks"][0]["text"], &message["finish_reason"]),
+        (&json!("complete"), &json!("noon"), &json!("stop"))
+    );
+}
+
+fn a_broken_pipe_leaves_an_interrupted_message() {
+    let server = Running::open();
+    say(&server.client, "hello");
+    let mut events = server.client.follow(&format!("{CHAT}/events?since=1"), &[]);
+    let mut ingest = Ingest::begin(&server.client);
+    ingest.push(&delta("It is "));
+    texts(&mut events, "It is ");
+    drop(ingest);
+    let mut last = events.next().unwrap();
+    while last.data["kind"] != "finish" && last.data["kind"] != "interrupt" {
+        last = events.next().unwrap();
+    }
+    let message = server.client.get(&format!("{CHAT}/messages/1")).ok();
+    assert_eq!(message["chunks"][0]["text"], "It is ");
+    assert!(message["finish_reason"] == "interrupted" || message["state"] == "interrupted", "{message}");
+    // It is not continued: what comes is a new message.
+    assert_eq!(server.client.get(&format!("{CHAT}/next")).ok()["step"], "continue_text");
+    // Bytes that end before the answer does are the same.
+    let mut ingest = Ingest::begin(&server.client);
+    ingest.push(&delta("half"));
+    assert_eq!(ingest.finish()["finish_reason"], "interrupted");
+}
+
+fn an_answer_that_is_none_leaves_nothing() {
+    let server = Running::open();
+    say(&server.client, "hello");
+    for body in ["", "\n\n", "data: [DONE]\n\n"] {
+        let answer = server.client.send("POST", &format!("{CHAT}/ingest?from=openai-chat"), &[], body.as_bytes());
+        assert_eq!(answer.code(422), "no_answer", "{body:?}");
+    }
+    for query in ["", "?from=x", "?from=openai-chat&fro=x"] {
+        server.client.send("POST", &format!("{CHAT}/ingest{query}"), &[], b"").code(400);
+    }
+    assert_eq!(server.client.get(CHAT).ok()["messages"], 1);
+    // An error of the provider is an answer: people see it, no model does.
+    let error = br#"{"error":{"message":"overloaded","type":"server_error","code":null}}"#;
+    let stored = server.client.send("POST", &format!("{CHAT}/ingest?from=openai-chat"), &[], error).ok();
+    assert_eq!(stored["finish_reason"], "error");
+}
+
+fn an_ingest_is_repeated_by_its_key() {
+    let server = Running::open();
+    let body = delta("Hi") + END;
+    let send = || {
+        server
+            .client
+            .send("POST", &format!("{CHAT}/ingest?from=openai-chat"), &[("idempotency-key", "k")], body.as_bytes())
+            .ok()
+    };
+    assert_eq!(send()["duplicate"], false);
+    let again = send();
+    assert_eq!(
+        (&again["duplicate"], &again["message_indexes"], &again["finish_reason"]),
+        (&json!(true), &json!([0]), &json!("stop"))
+    );
+    assert_eq!(server.client.get(CHAT).ok()["messages"], 1);
+}
+
+fn a_follower_sees_all_once() {
+    let server = Running::open();
+    (0..2_500).collect::<Vec<_>>().chunks(500).for_each(|numbers| {
+        let messages: Vec<Value> = numbers
+            .iter()
+            .map(|at| json!({ "role": "user", "chunks": [{ "type": "text", "text": at.to_string() }] }))
+            .collect();
+        server.client.post(&format!("{CHAT}/messages"), &Value::from(messages)).ok();
+    });
+    let followers: Vec<_> = (0..16)
+        .map(|at| {
+            let client = server.client.clone();
+            std::thread::spawn(move || {
+                let since = at * 100;
+                let mut events = client.follow(&format!("{CHAT}/events?since={since}"), &[]);
+                let ids: Vec<u64> = events.take(2_600 - since).iter().map(|event| event.id.unwrap()).collect();
+                assert_eq!(ids, (since as u64 + 1..=2_600).collect::<Vec<_>>());
+            })
+        })
+        .collect();
+    (0..100).for_each(|at| say(&server.client, &at.to_string()));
+    followers.into_iter().for_each(|follower| follower.join().unwrap());
+    assert_eq!(
+        server.client.send("GET", &format!("{CHAT}/events"), &[("last-event-id", "9999")], b"").code(410),
+        "cursor_out_of_range"
+    );
+    server.client.send("GET", &format!("{CHAT}/events?since=x"), &[], b"").code(400);
+    server.client.get("/api/v1/conversations/none/events").code(404);
+}
+
+/// A follower whose server is killed comes back with the last id that it saw.
+fn followers_resume_over_restarts() {
+    let mut server = Running::durable(&[]);
+    say(&server.client, "first");
+    let (mut seen, mut said) = (Vec::new(), 1);
+    for _ in 0..4 {
+        let last = seen.last().copied().unwrap_or(0_u64).to_string();
+        let mut events = server.client.follow(&format!("{CHAT}/events"), &[("last-event-id", &last)]);
+        let client = server.client.clone();
+        let writer = std::thread::spawn(move || {
+            let mut acknowledged = 0;
+            let message = json!({ "role": "user", "chunks": [{ "type": "text", "text": "x" }] }).to_string();
+            while client
+                .try_send("POST", &format!("{CHAT}/messages"), &[], message.as_bytes())
+                .is_ok_and(|answer| answer.status == 200)
+            {
+                acknowledged += 1;
+            }
+            acknowledged
+        });
+        for event in events.take(30) {
+            seen.push(event.id.unwrap());
+        }
+        server.kill();
+        said += writer.join().unwrap();
+        // What was sent before the end still counts.
+        while let Some(event) = events.next() {
+            seen.push(event.id.unwrap());
+        }
+        server.restart();
+    }
+    let last_seq = server.client.get(CHAT).ok()["last_seq"].as_u64().unwrap();
+    assert!(last_seq >= said, "{last_seq} entries, {said} acknowledged");
+    let last = seen.last().copied().unwrap();
+    let mut events = server.client.follow(&format!("{CHAT}/events"), &[("last-event-id", &last.to_string())]);
+    seen.extend(events.take(usize::try_from(last_seq - last).unwrap()).iter().map(|event| event.id.unwrap()));
+    assert_eq!(seen, (1..=last_seq).collect::<Vec<_>>(), "no gap, no repetition");
+}
+
+fn followers_are_told_of_the_end() {
+    let mut server = Running::durable(&[]);
+    say(&server.client, "first");
+    let mut deleted = server.client.follow(&format!("{CHAT}/events"), &[]);
+    deleted.next().unwrap();
+    server.client.delete(CHAT).ok();
+    assert_eq!(
+        deleted.next().unwrap(),
+        Event { name: "close".to_owned(), id: None, data: json!({ "reason": "deleted", "last_seq": 1 }) }
+    );
+    assert_eq!(deleted.next(), None);
+
+    say(&server.client, "again");
+    let mut events = server.client.follow(&format!("{CHAT}/events"), &[]);
+    events.next().unwrap();
+    let mut ingest = Ingest::begin(&server.client);
+    ingest.push(&delta("half"));
+    texts(&mut events, "half");
+    server.signal("TERM");
+    let mut last = events.next().unwrap();
+    while last.name != "close" {
+        last = events.next().unwrap();
+    }
+    assert_eq!(last.data["reason"], "shutdown");
+    assert_eq!(events.next(), None);
+    assert_eq!(server.wait(), Some(0), "{}", server.log());
+    server.restart();
+    let message = server.client.get(&format!("{CHAT}/messages/1")).ok();
+    assert_eq!(message["chunks"][0]["text"], "half");
+}
+
+fn a_follower_is_kept_alive() {
+    let server = Running::start("memory:", &["--config", &config("[limits]\nkeep_alive_seconds = 1\n")]);
+    say(&server.client, "first");
+    let mut stream = server.client.connect().unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.write_all(server.client.head("GET", &format!("{CHAT}/events"), &[]).as_bytes()).unwrap();
+    let mut text = String::new();
+    while !text.contains(": alive") {
+        let mut bytes = [0; 1024];
+        let read = std::io::Read::read(&mut stream, &mut bytes).unwrap();
+        assert!(read > 0);
+        text.push_str(std::str::from_utf8(&bytes[..read]).unwrap());
+    }
+}
+
+/// A file of settings that stays for as long as the tests run.
+pub(crate) fn config(text: &str) -> String {
+    let dir = tempfile::tempdir().unwrap().keep();
+    let file = dir.join("convo.toml");
+    std::fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// It costs its connection, not memory: what it does not take is not read for it.
+fn a_follower_that_never_reads_is_dropped() {
+    let server = Running::start("memory:", &["--config", &config("[limits]\nidle_seconds = 1\n")]);
+    let text = "x".repeat(1024 * 1024);
+    (0..24).for_each(|_| say(&server.client, &text));
+    let mut stuck = server.client.connect().unwrap();
+    stuck.write_all(server.client.head("GET", &format!("{CHAT}/events"), &[]).as_bytes()).unwrap();
+    let followers = || {
+        let metrics = server.client.get("/metrics").text();
+        metrics.lines().find_map(|line| line.strip_prefix("convo_followers ")).unwrap().to_owned()
+    };
+    let begun = std::time::Instant::now();
+    while followers() != "1" {
+        assert!(begun.elapsed() < Duration::from_secs(30), "it never began");
+    }
+    while followers() != "0" {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it is still served");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // Others go on.
+    assert_eq!(server.client.follow(&format!("{CHAT}/events"), &[]).take(24).len(), 24);
+}
+
+fn streams_are_bounded() {
+    let server = Running::start("memory:", &["--config", &config("[limits]\nstreams_per_key = 2\n")]);
+    say(&server.client, "first");
+    let follow = || server.client.follow(&format!("{CHAT}/events"), &[]);
+    let (first, _second) = (follow(), follow());
+    let refused = server.client.get(&format!("{CHAT}/events"));
+    assert_eq!((refused.code(429).as_str(), refused.header("retry-after")), ("too_many_streams", Some("5")));
+    drop(first);
+    let begun = std::time::Instant::now();
+    while server.client.get("/metrics").text().contains("convo_followers 2") {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    follow();
+}
