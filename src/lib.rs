@@ -14,6 +14,7 @@
 //! | `log` | the embedded log: appends into batches, group commit, the listing index, on an engine; and records back out |
 //! | `history` | entries to messages, by message index; messages to a [`Conversation`] that makes sense, with a report; [`next_step`] |
 //! | [`Store`], [`MessageWriter`], [`Tail`] | what a user opens, streams into, follows |
+//! | `transfer` | conversations from other programs' files, and into them (feature `transfer`) |
 //! | [`provider`] | conversations to requests ([`provider::render`]) and back ([`provider::parse`]); answers to chunks ([`provider::Decoder`]); requests judged and repaired ([`provider::check`], [`provider::repair`]) |
 //!
 //! Data flows one way; `provider` and `engine` never meet.
@@ -26,6 +27,8 @@ pub mod model;
 pub mod provider;
 mod record;
 mod store;
+#[cfg(feature = "transfer")]
+pub mod transfer;
 
 pub use error::{Error, Result};
 pub use history::{
@@ -51,6 +54,8 @@ pub mod documentation {
     pub mod durability {}
     #[doc = include_str!("docs/performance.md")]
     pub mod performance {}
+    #[doc = include_str!("docs/transfer.md")]
+    pub mod transfer {}
     #[doc = include_str!("docs/changelog.md")]
     pub mod changelog {}
 }

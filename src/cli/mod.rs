@@ -12,6 +12,7 @@ mod entries;
 mod failure;
 mod find;
 mod fork;
+mod import;
 mod ingest;
 mod lines;
 mod list;
@@ -95,6 +96,7 @@ struct Global {
 enum Command {
     Append(append::Args),
     Ingest(ingest::Args),
+    Import(import::Args),
     Replay(replay::Args),
     Prompt(prompt::Args),
     Show(show::Args),
@@ -165,6 +167,7 @@ impl Command {
         match self {
             Self::Append(args) => append::run(&args, location, output),
             Self::Ingest(args) => ingest::run(&args, location, output),
+            Self::Import(args) => import::run(&args, location, output),
             Self::Replay(args) => replay::run(&args, location, output),
             Self::Prompt(args) => prompt::run(&args, location, output),
             Self::Show(args) => show::run(&args, location, output),

@@ -43,6 +43,8 @@ pub use names::UnknownTarget;
 pub use prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
 pub use prompt::render::{Prompt, render};
 pub use prompt::tools::Tool;
+#[cfg(feature = "transfer")]
+pub(crate) use read::fields;
 pub use read::decoder::{Decoder, decode};
 pub use read::event::Event;
 pub use read::parse::parse;
