@@ -9,6 +9,7 @@ mod check;
 mod confirm;
 mod delete;
 mod entries;
+mod export;
 mod failure;
 mod find;
 mod fork;
@@ -97,6 +98,7 @@ enum Command {
     Append(append::Args),
     Ingest(ingest::Args),
     Import(import::Args),
+    Export(export::Args),
     Replay(replay::Args),
     Prompt(prompt::Args),
     Show(show::Args),
@@ -168,6 +170,7 @@ impl Command {
             Self::Append(args) => append::run(&args, location, output),
             Self::Ingest(args) => ingest::run(&args, location, output),
             Self::Import(args) => import::run(&args, location, output),
+            Self::Export(args) => export::run(&args, location, output),
             Self::Replay(args) => replay::run(&args, location, output),
             Self::Prompt(args) => prompt::run(&args, location, output),
             Self::Show(args) => show::run(&args, location, output),

@@ -7,7 +7,6 @@ use serde_json::value::RawValue;
 use super::foreign::Taken;
 use super::source::Assets;
 use crate::provider::fields::Fields;
-use crate::store::Store;
 
 /// A format of conversations that another program writes or reads: its row in [`super::FORMATS`].
 pub struct Format {
@@ -75,12 +74,11 @@ pub(crate) struct Writer {
     pub(crate) frame: [&'static str; 3],
     /// The extension of its files.
     pub(crate) extension: &'static str,
-    pub(crate) write: fn(&Outgoing<'_>, &mut dyn Write, &mut super::foreign::Skipped) -> io::Result<()>,
+    pub(crate) write: fn(&Outgoing, &mut dyn Write, &mut super::foreign::Skipped) -> io::Result<()>,
 }
 
 /// A conversation on its way out.
-pub(crate) struct Outgoing<'a> {
-    pub(crate) store: &'a Store,
+pub(crate) struct Outgoing {
     pub(crate) item: crate::log::ListItem,
     pub(crate) messages: Vec<crate::history::StoredMessage>,
 }

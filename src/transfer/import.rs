@@ -145,7 +145,8 @@ pub fn import(
         known.ok_or_else(|| Error::InvalidInput(format!("there is no format {name} to import; {}", names())))
     });
     let wanted = wanted.transpose()?;
-    let mut import = Import { store, options, progress, summary: ImportSummary::default(), stop: None, read: 0, all: source.bytes };
+    let mut import =
+        Import { store, options, progress, summary: ImportSummary::default(), stop: None, read: 0, all: source.bytes };
     for (name, why) in &source.passed_over {
         import.note(&format!("{name}: passed over: {why}"));
         *import.summary.skipped.entry((*why).to_owned()).or_default() += 1;
@@ -236,7 +237,12 @@ impl Import<'_, '_> {
     }
 
     /// Takes a document; of one that is not recognised it says what it looks like.
-    fn document(&mut self, source: &Source, document: &Document, wanted: Option<&'static Format>) -> Result<Option<String>> {
+    fn document(
+        &mut self,
+        source: &Source,
+        document: &Document,
+        wanted: Option<&'static Format>,
+    ) -> Result<Option<String>> {
         let file = stem(&document.name);
         let magic = source.read(document, |input| {
             let mut magic = [0; SQLITE.len()];
@@ -259,12 +265,21 @@ impl Import<'_, '_> {
         };
         let last = last.map_err(Error::io(format!("cannot read {}", document.name)))?;
         let context = Context { file: &file, number: 0, only: known.only, assets: source };
-        source.read(document, |input| self.values(input, &known, context, &last))?.map_err(Error::io(format!("cannot read {}", document.name)))?;
+        source
+            .read(document, |input| self.values(input, &known, context, &last))?
+            .map_err(Error::io(format!("cannot read {}", document.name)))?;
         Ok(None)
     }
 
-    fn database(&mut self, source: &Source, document: &Document, wanted: Option<&'static Format>) -> Result<Option<String>> {
-        let Some(path) = source.path(document) else { return Ok(Some("a database in an archive: unpack it first".to_owned())) };
+    fn database(
+        &mut self,
+        source: &Source,
+        document: &Document,
+        wanted: Option<&'static Format>,
+    ) -> Result<Option<String>> {
+        let Some(path) = source.path(document) else {
+            return Ok(Some("a database in an archive: unpack it first".to_owned()));
+        };
         let cannot = |error: rusqlite::Error| Error::InvalidInput(format!("cannot read {}: {error}", document.name));
         let database = super::database::open(path).map_err(cannot)?;
         let tables = super::database::tables(&database).map_err(cannot)?;
@@ -335,7 +350,10 @@ impl Import<'_, '_> {
                 _ => {}
             }
             number += 1;
-            (self.progress)(Progress::Bytes(self.read + values.position(), self.all.max(self.read + values.position())));
+            (self.progress)(Progress::Bytes(
+                self.read + values.position(),
+                self.all.max(self.read + values.position()),
+            ));
         }
         if let Some(Reader::Parts { read, .. }) = &known.format.read {
             for (key, parts) in groups.all() {
@@ -495,7 +513,12 @@ impl Groups {
     /// Begins the key of a conversation that has no id.
     const UNNAMED: char = '\0';
 
-    fn key(current: &mut Option<(usize, String)>, group: fn(&str) -> Option<String>, text: &str, list: usize) -> String {
+    fn key(
+        current: &mut Option<(usize, String)>,
+        group: fn(&str) -> Option<String>,
+        text: &str,
+        list: usize,
+    ) -> String {
         let unnamed = || format!("{}{list}", Self::UNNAMED);
         let key = match (group(text), &*current) {
             (Some(key), _) => key,

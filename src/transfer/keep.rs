@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::foreign::{Branch, Foreign, Node, Skipped};
 use super::take;
 use crate::error::{Error, Result};
-use crate::history::EntryKind;
+use crate::history::{EntryKind, StoredMessage};
 use crate::log::{AppendOptions, Durability, ExpectedHead, Limits, NewConversation};
 use crate::model::{Extra, Json, Message, Name};
 use crate::store::Store;
@@ -17,6 +17,9 @@ use crate::store::Store;
 const BRANCHES: usize = 1000;
 /// Entries that may stand between two imported messages without being messages: titles, tags, metadata.
 const BETWEEN: u64 = 1000;
+
+/// The format of our own transcript.
+pub(crate) const TRANSCRIPT: &str = "transcript";
 
 /// What became of a conversation.
 #[derive(Debug)]
@@ -45,8 +48,10 @@ pub enum Branches {
 }
 
 /// The key of a conversation of a format. One that is too long for a key is shortened to a UUID of it.
+///
+/// What a transcript names is its name here, too: it was this program that gave it.
 pub(crate) fn key(format: &str, id: &str) -> String {
-    let key = format!("{format}:{id}");
+    let key = if format == TRANSCRIPT { id.to_owned() } else { format!("{format}:{id}") };
     if key.len() <= Limits::NAME_BYTES / 2 { key } else { format!("{format}:{}", digest(&key)) }
 }
 
@@ -64,12 +69,23 @@ pub(crate) fn keep(
 ) -> Result<Kept> {
     let branches = foreign.branches();
     let key = key(format, &foreign.id);
-    let mut keeper = Keeper { store, format, owner, key, kept: Vec::new(), added: 0, notes: Vec::new(), forks: 0, skipped: Skipped::new() };
+    let mut keeper = Keeper {
+        store,
+        format,
+        owner,
+        key,
+        kept: Vec::new(),
+        added: 0,
+        notes: Vec::new(),
+        forks: 0,
+        skipped: Skipped::new(),
+    };
     let metadata = metadata(format, foreign);
     let mut shown = 0;
     let mut left = 0_u64;
     for (number, branch) in branches.iter().enumerate() {
-        let says = branch.nodes.iter().filter_map(|place| foreign.nodes.get(*place)).map(|node| node.messages.len() as u64);
+        let says =
+            branch.nodes.iter().filter_map(|place| foreign.nodes.get(*place)).map(|node| node.messages.len() as u64);
         let says = says.sum::<u64>();
         if number == 0 {
             shown = says;
@@ -84,7 +100,8 @@ pub(crate) fn keep(
         keeper.branch(&Branch { from: None, nodes: Vec::new() }, true, foreign, &metadata)?;
     }
     if left > 0 {
-        let kind = if which == Branches::Current { "message_of_another_branch" } else { "message_of_too_many_branches" };
+        let kind =
+            if which == Branches::Current { "message_of_another_branch" } else { "message_of_too_many_branches" };
         *keeper.skipped.entry(kind.to_owned()).or_default() += left;
     }
     for (kind, count) in std::mem::take(&mut keeper.skipped) {
@@ -123,10 +140,7 @@ fn metadata(format: &str, foreign: &mut Foreign) -> Option<Json> {
         }
     }
     let import = Import { source: format, id: &foreign.id, title: foreign.title.as_deref(), raw };
-    let json = take::json_of(&serde_json::json!({ "import": null })).and_then(|_| {
-        let text = serde_json::to_string(&import).ok()?;
-        Json::new(format!("{{\"import\":{text}}}")).ok()
-    });
+    let json = take::json_of(&std::collections::BTreeMap::from([("import", &import)]));
     left.into_iter().for_each(|kind| foreign.skip(kind));
     json
 }
@@ -255,7 +269,10 @@ impl Keeper<'_> {
         let mut last = before;
         for (part, messages) in node.messages.chunks(Limits::APPEND_MESSAGES).enumerate() {
             let part = if part == 0 { String::new() } else { format!("#{part}") };
-            let key = format!("import:{}:{}:{}{part}", self.format, foreign.id, node.id);
+            // A message that was exported while it was written has more chunks when it is whole.
+            let chunks = messages.iter().map(|message| message.chunks.len()).sum::<usize>();
+            let chunks = if chunks == 1 { String::new() } else { format!("+{chunks}") };
+            let key = format!("import:{}:{}:{}{part}{chunks}", self.format, foreign.id, node.id);
             let key = if key.len() <= Limits::NAME_BYTES { key } else { format!("import:{}", digest(&key)) };
             last = self.append(store, walked, last, messages, &key, &node.id)?;
         }
@@ -286,11 +303,19 @@ impl Keeper<'_> {
                     return Ok(receipt.last_seq);
                 }
                 Err(Error::LimitExceeded { .. }) => {
-                    *self.skipped.entry("message_over_a_limit_of_the_store".to_owned()).or_default() += messages.len() as u64;
+                    *self.skipped.entry("message_over_a_limit_of_the_store".to_owned()).or_default() +=
+                        messages.len() as u64;
                     return Ok(before);
                 }
-                Err(Error::StaleHead { actual, .. }) if expected != actual && is_about(store, &walked.name, expected, actual)? => {
+                Err(Error::StaleHead { actual, .. })
+                    if expected != actual && is_about(store, &walked.name, expected, actual)? =>
+                {
                     expected = actual;
+                }
+                Err(Error::StaleHead { actual, .. })
+                    if expected != actual && !forked && grew(store, &walked.name, before, messages)? =>
+                {
+                    expected = store.describe(&walked.name)?.last_seq;
                 }
                 Err(Error::StaleHead { .. } | Error::KeyReused { .. }) if !forked => {
                     forked = true;
@@ -309,6 +334,22 @@ impl Keeper<'_> {
             }
         }
     }
+}
+
+/// Hides what was imported of these messages before they were whole, if that is all that stands after a seq.
+fn grew(store: &Store, name: &Name, after: u64, messages: &[Message]) -> Result<bool> {
+    store.sync()?;
+    let newest = store.newest_messages(name, messages.len() + 1)?;
+    let stored: Vec<_> = newest.into_iter().filter(|stored| stored.first_seq > after).collect();
+    let Some(first) = stored.first() else { return Ok(false) };
+    let begins = |(stored, whole): (&StoredMessage, &Message)| {
+        stored.message.role == whole.role && whole.chunks.starts_with(&stored.message.chunks)
+    };
+    let is_beginning = stored.len() <= messages.len() && stored.iter().zip(messages).all(begins);
+    if is_beginning {
+        store.rewind(name, first.index)?;
+    }
+    Ok(is_beginning)
 }
 
 /// Whether the entries after a seq only say something of the conversation as a whole.

@@ -7,6 +7,7 @@
 //! **To add a format**: its file in `formats/`, and its row in [`FORMATS`]. `docs/transfer.md` says what is taken from each.
 
 mod database;
+mod export;
 mod foreign;
 mod format;
 mod formats;
@@ -16,12 +17,28 @@ mod source;
 mod take;
 mod values;
 
+pub use export::{ExportSummary, export};
 pub use format::Format;
 pub use import::{ImportOptions, ImportSummary, Imported, Input, Progress, import, key};
 pub use keep::Branches;
 
 /// All formats, in the order in which a file is compared with them.
 pub static FORMATS: &[Format] = &[
+    formats::transcript::FORMAT,
     formats::chatgpt::FORMAT,
     formats::claude_ai::FORMAT,
+    formats::claude_code::FORMAT,
+    formats::codex::FORMAT,
+    formats::rows::FORMAT,
+    formats::open_webui::FORMAT,
+    formats::librechat::FORMAT,
+    formats::finetune::FORMAT,
+    formats::sharegpt::FORMAT,
+    formats::ai_sdk::FORMAT,
+    formats::langchain::FORMAT,
+    formats::pydantic_ai::FORMAT,
+    formats::items::FORMAT,
+    formats::llm::FORMAT,
+    formats::markdown::FORMAT,
+    formats::html::FORMAT,
 ];

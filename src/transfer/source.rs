@@ -39,7 +39,11 @@ enum Place {
         /// What stdin held, until it was read.
         _spooled: Option<tempfile::NamedTempFile>,
     },
-    Zip { archive: Box<RefCell<ZipArchive<BufReader<File>>>>, path: PathBuf, left: RefCell<u64> },
+    Zip {
+        archive: Box<RefCell<ZipArchive<BufReader<File>>>>,
+        path: PathBuf,
+        left: RefCell<u64>,
+    },
 }
 
 /// A file that may hold conversations.
@@ -61,15 +65,6 @@ enum At {
 pub(crate) trait Assets {
     /// The file whose name holds this id: its name, and its content if it is not too large.
     fn find(&self, id: &str) -> Option<(String, Vec<u8>)>;
-}
-
-/// No files.
-pub(crate) struct NoAssets;
-
-impl Assets for NoAssets {
-    fn find(&self, _: &str) -> Option<(String, Vec<u8>)> {
-        None
-    }
 }
 
 impl Source {
@@ -151,7 +146,8 @@ impl Source {
     }
 
     fn archive(path: &Path, name: &str) -> Result<Self> {
-        let broken = |error: &dyn std::fmt::Display| Error::InvalidInput(format!("{name}: no readable archive: {error}"));
+        let broken =
+            |error: &dyn std::fmt::Display| Error::InvalidInput(format!("{name}: no readable archive: {error}"));
         let file = File::open(path).map_err(|error| broken(&error))?;
         let packed = file.metadata().map_err(|error| broken(&error))?.len();
         let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|error| broken(&error))?;
@@ -188,17 +184,15 @@ impl Source {
         }
         documents.sort_by(|a, b| a.name.cmp(&b.name));
         let most = packed.saturating_mul(RATIO).clamp(UNPACKED_ALWAYS, UNPACKED);
-        let place = Place::Zip {
-            archive: Box::new(RefCell::new(archive)),
-            path: path.to_owned(),
-            left: RefCell::new(most),
-        };
+        let place =
+            Place::Zip { archive: Box::new(RefCell::new(archive)), path: path.to_owned(), left: RefCell::new(most) };
         Ok(Self { place, documents, passed_over, bytes })
     }
 
     /// Reads a document from its beginning.
     pub(crate) fn read<T>(&self, document: &Document, read: impl FnOnce(&mut dyn BufRead) -> T) -> Result<T> {
-        let cannot = |error: &dyn std::fmt::Display| Error::InvalidInput(format!("cannot read {}: {error}", document.name));
+        let cannot =
+            |error: &dyn std::fmt::Display| Error::InvalidInput(format!("cannot read {}: {error}", document.name));
         match (&document.at, &self.place) {
             (At::Entry(index), Place::Zip { path, left, .. }) => {
                 // An archive of its own, so that attachments can be looked for meanwhile.
@@ -264,7 +258,8 @@ fn is_of(name: &str, id: &str) -> bool {
 /// Whether a file of this name may hold conversations.
 fn may_hold(name: &str) -> bool {
     let extension = Path::new(name).extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    extension.is_some_and(|extension| ["json", "jsonl", "ndjson", "db", "sqlite", "sqlite3"].contains(&extension.as_str()))
+    extension
+        .is_some_and(|extension| ["json", "jsonl", "ndjson", "db", "sqlite", "sqlite3"].contains(&extension.as_str()))
 }
 
 /// What is left of the bytes that an archive may unpack to.

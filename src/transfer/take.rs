@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::foreign::Foreign;
 use crate::model::{Body, Chunk, Extra, File, Image, Json, Message, Output, Part, PartBody, Role, Timestamp};
-use crate::provider::fields::{Fields, Owner, array, json, string, text};
+use crate::provider::fields::{Fields, Owner, array, json, string};
 
 /// Seconds since 1970 above which a number is taken for milliseconds: the year 5138.
 const MILLISECONDS: f64 = 1e11;
@@ -100,7 +100,12 @@ pub(crate) fn picture(found: Option<(String, Vec<u8>)>, reference: &str, mime_ty
 }
 
 /// A document that came with the export, else what names it.
-pub(crate) fn document(found: Option<(String, Vec<u8>)>, reference: &str, name: Option<String>, mime_type: Option<String>) -> Chunk {
+pub(crate) fn document(
+    found: Option<(String, Vec<u8>)>,
+    reference: &str,
+    name: Option<String>,
+    mime_type: Option<String>,
+) -> Chunk {
     let (data, url) = match &found {
         Some((_, bytes)) => (Some(STANDARD.encode(bytes)), None),
         None => (None, Some(reference.to_owned()).filter(|url| !url.is_empty())),
@@ -141,7 +146,9 @@ pub(crate) fn output(raw: Option<&RawValue>) -> Output {
         let kind = fields.as_mut().and_then(|fields| fields.string("type"));
         let text = fields.as_mut().filter(|_| matches!(kind.as_deref(), Some("text" | "input_text" | "output_text")));
         match (text.and_then(|fields| fields.string("text")), fields) {
-            (Some(text), Some(fields)) => Some(Part { body: PartBody::Text { text }, extra: fields.extra(Owner::Chunk) }),
+            (Some(text), Some(fields)) => {
+                Some(Part { body: PartBody::Text { text }, extra: fields.extra(Owner::Chunk) })
+            }
             _ => json(raw).map(json_part),
         }
     };
@@ -152,9 +159,9 @@ fn json_part(json: Json) -> Part {
     PartBody::Json { json }.into()
 }
 
-/// Arguments of a call: an object's JSON text, or the string that holds it.
+/// Arguments of a call: an object's JSON text without white space, or the string that holds it as it is.
 pub(crate) fn arguments(raw: Option<&RawValue>) -> String {
-    raw.map(text).unwrap_or_default()
+    raw.map(|raw| string(raw).unwrap_or_else(|| crate::model::json_text::compact(raw.get()))).unwrap_or_default()
 }
 
 /// A result.
@@ -176,9 +183,11 @@ pub(crate) fn tag_if(fields: &Fields<'_>, name: &str, tag: &str, foreign: &mut F
 
 /// Tags of a list of strings.
 pub(crate) fn tags_of(raw: Option<&RawValue>, foreign: &mut Foreign) {
-    let names = raw.and_then(array).unwrap_or_default().into_iter().filter_map(|raw| {
-        string(raw).or_else(|| Fields::of(raw).and_then(|mut fields| fields.string("name")))
-    });
+    let names = raw
+        .and_then(array)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|raw| string(raw).or_else(|| Fields::of(raw).and_then(|mut fields| fields.string("name"))));
     for name in names.filter(|name| !name.trim().is_empty()) {
         if !foreign.tags.contains(&name) {
             foreign.tags.push(name);

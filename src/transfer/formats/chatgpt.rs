@@ -12,12 +12,8 @@ use crate::transfer::foreign::{Broken, Foreign, Node, Taken};
 use crate::transfer::format::{Context, Format, Head, Reader};
 use crate::transfer::take;
 
-pub(crate) const FORMAT: Format = Format {
-    name: "chatgpt",
-    about: "ChatGPT's export",
-    read: Some(Reader::Each { recognise, read }),
-    write: None,
-};
+pub(crate) const FORMAT: Format =
+    Format { name: "chatgpt", about: "ChatGPT's export", read: Some(Reader::Each { recognise, read }), write: None };
 
 /// How far up the call that a tool answers is looked for.
 const NEAR: usize = 64;
@@ -148,7 +144,8 @@ impl Nodes<'_> {
             message.finish_reason = reason.map(|reason| FinishReason::from(reason.as_str()));
         }
         for fields in [content, metadata, author, fields] {
-            let blank: Vec<String> = fields.names().filter(|name| fields.peek(name).is_some_and(is_empty)).map(str::to_owned).collect();
+            let blank: Vec<String> =
+                fields.names().filter(|name| fields.peek(name).is_some_and(is_empty)).map(str::to_owned).collect();
             let mut fields = fields;
             blank.iter().for_each(|name| _ = fields.take(name));
             take::keep(fields, Some(&mut message));

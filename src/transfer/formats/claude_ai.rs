@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
-use crate::model::{Body, Chunk, File, Message, Role};
+use crate::model::{Body, Chunk, File, Role};
 use crate::provider::fields::{Fields, is_empty};
 use crate::transfer::foreign::{Broken, Foreign, Node, Taken};
 use crate::transfer::format::{Context, Format, Head, Reader};
@@ -136,7 +136,9 @@ fn block(raw: &RawValue, made: &str, open: &mut Vec<(String, Option<String>)>) -
             // Results without an id answer the first open call of their tool.
             let place = match &id {
                 Some(id) => open.iter().position(|(call, _)| call == id),
-                None => open.iter().position(|(_, tool)| *tool == name).or(if open.is_empty() { None } else { Some(0) }),
+                None => {
+                    open.iter().position(|(_, tool)| *tool == name).or(if open.is_empty() { None } else { Some(0) })
+                }
             };
             let answered = place.map(|place| open.remove(place).0);
             let is_error = fields.take("is_error").map(|raw| raw.get() == "true");
@@ -180,9 +182,4 @@ fn file(raw: &RawValue, context: &Context<'_>) -> Option<Chunk> {
         kept.extra.push(name, json.clone());
     }
     Some(kept)
-}
-
-/// A message that holds results only, as the user's messages of the API do.
-pub(crate) fn holds_results_only(message: &Message) -> bool {
-    !message.chunks.is_empty() && message.chunks.iter().all(|chunk| matches!(chunk.body, Body::ToolResult { .. }))
 }
