@@ -21,6 +21,8 @@ pub(crate) struct Foreign {
     /// The node at which the shown branch ends; the newest branch is shown if there is none.
     pub(crate) shown: Option<String>,
     pub(crate) skipped: Skipped,
+    /// Whether it is the rest of a file that holds no conversation: it is counted, and not kept.
+    pub(crate) is_hollow: bool,
 }
 
 /// A place in the tree: what was said there, and what it follows.

@@ -85,7 +85,7 @@ pub(crate) struct Outgoing {
 
 impl Head<'_> {
     /// How many values are looked at.
-    pub(crate) const VALUES: usize = 20;
+    pub(crate) const VALUES: usize = 64;
 
     /// Whether any value is an object of which this holds.
     pub(crate) fn any(&self, holds: impl Fn(&Fields<'_>) -> bool) -> bool {

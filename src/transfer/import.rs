@@ -311,7 +311,7 @@ impl Import<'_, '_> {
             context.number = number;
             let place = number + 1;
             let text = match value {
-                Value::Whole(bytes) => self.readable(bytes),
+                Value::Whole(bytes) => self.readable(bytes, known.format.name == keep::TRANSCRIPT),
                 Value::Cut(bytes) if matches!(known.format.read, Some(Reader::Parts { .. })) => {
                     let _ = bytes;
                     groups.cut += 1;
@@ -390,12 +390,17 @@ impl Import<'_, '_> {
     }
 
     /// Bytes as text that a parser takes.
-    fn readable(&mut self, bytes: Vec<u8>) -> String {
+    ///
+    /// A transcript's own reader knows what to do with lone surrogates, and keeps them.
+    fn readable(&mut self, bytes: Vec<u8>, is_transcript: bool) -> String {
         let mut count = |kind: &str| *self.summary.skipped.entry(kind.to_owned()).or_default() += 1;
         let text = String::from_utf8(bytes).unwrap_or_else(|error| {
             count("value_that_is_not_utf8");
             String::from_utf8_lossy(error.as_bytes()).into_owned()
         });
+        if is_transcript {
+            return text;
+        }
         match json_text::replace_lone_surrogates(&text) {
             std::borrow::Cow::Borrowed(_) => text,
             std::borrow::Cow::Owned(mended) => {
@@ -413,6 +418,10 @@ impl Import<'_, '_> {
             Ok(foreign) => foreign,
             Err(broken) => return self.failed(None, broken),
         };
+        if foreign.is_hollow {
+            *self.summary.skipped.entry("file_without_messages".to_owned()).or_default() += 1;
+            return self.note(&format!("{}: there are no messages in it", foreign.id));
+        }
         let options = self.options;
         match keep::keep(self.store, format, options.owner.as_deref(), options.branches, &mut foreign) {
             Ok(kept) => self.kept(foreign, &kept),
@@ -513,17 +522,20 @@ impl Groups {
     /// Begins the key of a conversation that has no id.
     const UNNAMED: char = '\0';
 
+    fn unnamed(list: usize) -> String {
+        format!("{}{list}", Self::UNNAMED)
+    }
+
     fn key(
         current: &mut Option<(usize, String)>,
         group: fn(&str) -> Option<String>,
         text: &str,
         list: usize,
     ) -> String {
-        let unnamed = || format!("{}{list}", Self::UNNAMED);
         let key = match (group(text), &*current) {
             (Some(key), _) => key,
             (None, Some((of, key))) if *of == list => key.clone(),
-            (None, _) => unnamed(),
+            (None, _) => Self::unnamed(list),
         };
         *current = Some((list, key.clone()));
         key
@@ -531,6 +543,14 @@ impl Groups {
 
     fn add(&mut self, group: fn(&str) -> Option<String>, text: String, list: usize) {
         let key = Self::key(&mut self.current, group, &text, list);
+        let unnamed = Self::unnamed(list);
+        // What comes before the first value that names its conversation belongs to that one.
+        if key != unnamed
+            && let Some(waiting) = self.parts.remove(&unnamed)
+        {
+            self.parts.insert(key.clone(), waiting);
+            self.order.iter_mut().filter(|known| **known == unnamed).for_each(|known| known.clone_from(&key));
+        }
         let new = !self.parts.contains_key(&key);
         if new {
             self.seen += 1;
@@ -576,7 +596,12 @@ fn last_values(input: &mut dyn BufRead, group: fn(&str) -> Option<String>) -> st
         if let Value::Whole(bytes) = value {
             let text = String::from_utf8_lossy(&bytes);
             let text = json_text::replace_lone_surrogates(&text);
-            last.insert(Groups::key(&mut current, group, &text, values.list()), number);
+            let key = Groups::key(&mut current, group, &text, values.list());
+            let unnamed = Groups::unnamed(values.list());
+            if key != unnamed {
+                last.remove(&unnamed);
+            }
+            last.insert(key, number);
         }
         number += 1;
     }

@@ -171,7 +171,8 @@ impl Source {
                 continue;
             }
             // Nothing is written under that name, but an archive that tries is not to be trusted.
-            if entry.enclosed_name().is_none() || entry.is_symlink() {
+            let is_absolute = inner.starts_with('/') || inner.contains(['\\', ':']);
+            if is_absolute || entry.enclosed_name().is_none() || entry.is_symlink() {
                 passed_over.push((inner, "path_outside_the_archive"));
                 continue;
             }

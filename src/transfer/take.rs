@@ -60,6 +60,15 @@ pub(crate) fn opaque(raw: &RawValue, kind: impl Into<String>, format: &str) -> O
     Some(Body::Opaque { provider: format.to_owned(), kind: kind.into(), json: json(raw)? }.into())
 }
 
+/// What stands where a block should: a string is text, `null` is nothing, any other value is kept.
+pub(crate) fn stray(raw: &RawValue, format: &str) -> Option<Chunk> {
+    match string(raw) {
+        Some(text) if text.is_empty() => None,
+        Some(text) => Some(Chunk::text(text)),
+        None => opaque(raw, "part", format),
+    }
+}
+
 /// Chunks in the order in which they came, as messages: results are the tool's, and what follows them is a new message.
 /// Results that follow each other are one message each.
 pub(crate) fn messages(role: Role, chunks: Vec<Chunk>) -> Vec<Message> {

@@ -12,6 +12,7 @@ mod ingest;
 mod read;
 mod repair;
 mod replay;
+mod transfer;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -114,7 +115,7 @@ fn options_stand_before_and_after_the_subcommand() {
 fn every_command_has_help_with_examples() {
     let place = Place::new();
     let help = place.ok(&["help"]).stdout;
-    let commands = "append ingest replay prompt show entries next list find unfinished fork rewind summarize title tag metadata remove redact delete verify backup restore bench check repair";
+    let commands = "append ingest import export replay prompt show entries next list find unfinished fork rewind summarize title tag metadata remove redact delete verify backup restore bench check repair";
     for command in commands.split(' ') {
         assert!(help.contains(&format!("\n  {command} ")), "{command}");
         let help = place.ok(&["help", command]).stdout;

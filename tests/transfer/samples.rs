@@ -11,12 +11,12 @@ const ROLLOUT: &str = "rollout-2026-04-05T06-07-00-44444444-4444-4444-8444-44444
 type Row = (&'static str, &'static str, [u64; 4], [usize; 2]);
 
 const SAMPLES: &[Row] = &[
-    ("transcript.jsonl", "?", [1, 0, 0, 0], [0, 0]),
+    ("transcript.jsonl", "?", [1, 0, 9, 0], [2, 4]),
     ("chatgpt-conversations.json", "chatgpt:00000000-0000-4000-8000-00000000c001", [1, 1, 4, 1], [1, 1]),
     ("claude-ai-conversations.json", "claude-ai:11111111-1111-4111-8111-111111111111", [1, 0, 4, 0], [1, 1]),
     ("claude-code-session.jsonl", "claude-code:33333333-3333-4333-8333-333333333333", [1, 0, 4, 0], [1, 1]),
     (ROLLOUT, "codex:44444444-4444-4444-8444-444444444444", [1, 0, 7, 0], [2, 1]),
-    ("rows.jsonl", "rows:r-1", [2, 0, 6, 0], [1, 1]),
+    ("rows.jsonl", "rows:r-2", [2, 0, 6, 0], [1, 1]),
     ("open-webui-export.json", "open-webui:ow-1", [1, 0, 2, 1], [0, 1]),
     ("librechat-export.json", "librechat:conv-lc-1", [1, 0, 4, 1], [1, 1]),
     ("openai-finetune.jsonl", "openai-finetune:openai-finetune#0", [3, 0, 9, 0], [1, 0]),

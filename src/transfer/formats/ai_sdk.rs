@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::model::{Body, Chunk, File, Message, Output, PartBody, Role};
-use crate::provider::fields::{Fields, Owner, string};
+use crate::provider::fields::{Fields, Owner, array, string};
 use crate::transfer::foreign::{Foreign, Node, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
 use crate::transfer::take;
@@ -16,18 +16,51 @@ use crate::transfer::take;
 pub(crate) const FORMAT: Format = Format {
     name: "ai-sdk",
     about: "UIMessages of the AI SDK",
-    read: Some(Reader::Parts { recognise, group: |_| None, read }),
+    read: Some(Reader::Parts { recognise, group, read }),
     write: Some(Writer { frame: ["", "\n", "\n"], extension: "json", write }),
 };
 
 fn recognise(head: &Head<'_>) -> bool {
-    let is_list = |fields: &Fields<'_>, name: &str| fields.peek(name).is_some_and(|raw| raw.get().starts_with('['));
-    head.first(|fields| fields.peek("role").is_some() && is_list(fields, "parts") && fields.peek("id").is_some())
+    head.first(|fields| {
+        let first = fields.peek("messages").and_then(array).and_then(|messages| messages.first().copied());
+        is_message(fields) || first.and_then(Fields::of).is_some_and(|message| is_message(&message))
+    })
+}
+
+/// Gemini's messages have parts, too, but without types.
+fn is_message(fields: &Fields<'_>) -> bool {
+    let parts = fields.peek("parts").and_then(array);
+    let is_typed = |raw: &&RawValue| Fields::of(raw).is_some_and(|part| part.peek("type").is_some());
+    let is_known = |parts: Vec<&RawValue>| match parts.first() {
+        Some(part) => is_typed(part),
+        None => fields.peek("id").is_some(),
+    };
+    fields.peek("role").is_some() && parts.is_some_and(is_known)
+}
+
+/// A chat may be an object with an id and its messages.
+fn group(text: &str) -> Option<String> {
+    let mut fields = Fields::read(text).ok()?;
+    fields.peek("messages")?;
+    fields.string("id")
 }
 
 fn read(key: &str, values: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
     let mut foreign = Foreign::new(key);
-    for value in &values {
+    let mut listed: Vec<String> = Vec::new();
+    for value in values {
+        let messages = Fields::read(&value).ok().and_then(|mut chat| {
+            let messages = chat.array("messages")?.into_iter().map(|raw| raw.get().to_owned()).collect::<Vec<_>>();
+            foreign.title = take::title(&mut chat, "title");
+            foreign.rest = take::rest(chat);
+            Some(messages)
+        });
+        match messages {
+            Some(messages) => listed.extend(messages),
+            None => listed.push(value),
+        }
+    }
+    for value in &listed {
         let Ok(mut fields) = Fields::read(value) else {
             foreign.skip("message_that_is_no_object");
             continue;

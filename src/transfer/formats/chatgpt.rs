@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde_json::value::RawValue;
 
 use crate::model::{Audio, Body, Chunk, FinishReason, Message, Output, Role};
-use crate::provider::fields::{Fields, array, is_empty, string};
+use crate::provider::fields::{Fields, array, is_empty};
 use crate::transfer::foreign::{Broken, Foreign, Node, Taken};
 use crate::transfer::format::{Context, Format, Head, Reader};
 use crate::transfer::take;
@@ -197,10 +197,7 @@ impl Nodes<'_> {
     }
 
     fn part(&self, raw: &RawValue) -> Option<Chunk> {
-        if let Some(text) = string(raw) {
-            return (!text.is_empty()).then(|| Chunk::text(text));
-        }
-        let mut fields = Fields::of(raw)?;
+        let Some(mut fields) = Fields::of(raw) else { return take::stray(raw, FORMAT.name) };
         match fields.string("content_type").unwrap_or_default().as_str() {
             "image_asset_pointer" => {
                 let pointer = fields.string("asset_pointer")?;

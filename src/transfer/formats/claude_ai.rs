@@ -106,7 +106,7 @@ fn message(raw: &RawValue, model: Option<&str>, context: &Context<'_>, foreign: 
 
 /// A block. `open` are the calls of the message that have no result yet.
 fn block(raw: &RawValue, made: &str, open: &mut Vec<(String, Option<String>)>) -> Option<Chunk> {
-    let mut fields = Fields::of(raw)?;
+    let Some(mut fields) = Fields::of(raw) else { return take::stray(raw, FORMAT.name) };
     let kind = fields.string("type").unwrap_or_default();
     for name in ["citations", "summaries"] {
         if fields.peek(name).is_some_and(is_empty) {

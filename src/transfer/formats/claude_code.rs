@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::model::{Body, Chunk, FinishReason, Message, Role};
 use crate::provider::Target;
 use crate::provider::fields::{Fields, json, string};
-use crate::transfer::foreign::{Broken, Foreign, Node, Taken};
+use crate::transfer::foreign::{Foreign, Node, Taken};
 use crate::transfer::format::{Context, Format, Head, Reader};
 use crate::transfer::take;
 
@@ -24,7 +24,15 @@ pub(crate) const FORMAT: Format = Format {
 fn recognise(head: &Head<'_>) -> bool {
     head.any(|fields| {
         let has = |name| fields.peek(name).is_some();
-        has("sessionId") && (has("uuid") || has("type")) || has("uuid") && has("message") && has("isSidechain")
+        let kind = fields.peek("type").and_then(string);
+        let is_aside = match kind.as_deref() {
+            Some("summary") => has("leafUuid"),
+            Some("file-history-snapshot") => has("snapshot"),
+            _ => false,
+        };
+        is_aside
+            || has("sessionId") && (has("uuid") || has("type"))
+            || has("uuid") && has("message") && has("isSidechain")
     })
 }
 
@@ -39,6 +47,8 @@ struct Thread {
     nodes: HashMap<String, usize>,
     /// Nodes that a message of the API began, by its id.
     begun: HashMap<String, usize>,
+    /// What summaries say, and of which line: some are of other sessions.
+    summaries: Vec<(Option<String>, String)>,
 }
 
 fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
@@ -82,14 +92,12 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
     for (kind, count) in aside {
         *main.foreign.skipped.entry(format!("line_of_kind:{kind}")).or_default() += count;
     }
+    let says = |thread: &Thread| thread.foreign.nodes.iter().any(|node| !node.messages.is_empty());
     let mut taken = Vec::new();
-    if !main.foreign.nodes.is_empty() || agents.is_empty() {
-        if main.foreign.nodes.is_empty() {
-            let id = Some(main.foreign.id);
-            taken.push(Err(Broken { id, title: main.foreign.title, why: "the session has no messages".to_owned() }));
-        } else {
-            taken.push(Ok(main.finish()));
-        }
+    if says(&main) || agents.is_empty() {
+        // A file that holds no more than summaries of other sessions is no conversation.
+        main.foreign.is_hollow = !says(&main);
+        taken.push(Ok(main.finish()));
     }
     for (_, mut thread) in agents {
         thread.foreign.tags.push("sub-agent".to_owned());
@@ -103,22 +111,33 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
 
 impl Thread {
     fn new(id: String) -> Self {
-        Self { foreign: Foreign::new(id), nodes: HashMap::new(), begun: HashMap::new() }
+        Self { foreign: Foreign::new(id), nodes: HashMap::new(), begun: HashMap::new(), summaries: Vec::new() }
     }
 
-    /// A line that says nothing in the conversation: titles are taken, the first of each kind is kept, all are counted.
+    /// A line that says nothing in the conversation: titles are taken, the first of each kind is kept, all are counted. What
+    /// is said next may follow it, so it has its place.
     fn aside(&mut self, kind: &str, mut fields: Fields<'_>, line: &str, count: &mut HashMap<String, u64>) {
+        if let Some(id) = fields.peek("uuid").and_then(string) {
+            let parent = ["parentUuid", "logicalParentUuid"].iter().find_map(|name| fields.peek(name)).and_then(string);
+            // It stands for what it follows.
+            let known = parent.as_ref().and_then(|parent| self.nodes.get(parent)).copied();
+            self.nodes.insert(id.clone(), known.unwrap_or(self.foreign.nodes.len()));
+            if known.is_none() {
+                self.foreign.nodes.push(Node { id, parent, messages: Vec::new() });
+            }
+        }
+        let named = ["customTitle", "aiTitle", "title"].iter().find_map(|name| fields.string(name));
         let title = match kind {
             "summary" => fields.string("summary"),
-            "ai-title" | "custom-title" => {
-                ["customTitle", "aiTitle", "title"].iter().find_map(|name| fields.string(name))
-            }
+            "ai-title" | "custom-title" => named,
             _ => None,
         };
         if let Some(title) = title.filter(|title| !title.trim().is_empty()) {
-            // What a person gave wins over what a model made.
-            if kind == "custom-title" || self.foreign.title.is_none() {
-                self.foreign.title = Some(title);
+            match kind {
+                "summary" => self.summaries.push((fields.string("leafUuid"), title)),
+                // What a person gave wins over what a model made.
+                "custom-title" => self.foreign.title = Some(title),
+                _ => self.foreign.title = self.foreign.title.take().or(Some(title)),
             }
             return;
         }
@@ -173,12 +192,18 @@ impl Thread {
 
     /// Parents become nodes, and results of one message's calls follow each other.
     fn finish(mut self) -> Foreign {
+        let is_ours =
+            |(leaf, _): &&(Option<String>, String)| leaf.as_ref().is_some_and(|leaf| self.nodes.contains_key(leaf));
+        let summary =
+            self.summaries.iter().rfind(is_ours).or(self.summaries.first()).map(|(_, summary)| summary.clone());
+        self.foreign.title = self.foreign.title.take().or(summary);
         let ids: Vec<String> = self.foreign.nodes.iter().map(|node| node.id.clone()).collect();
         for node in &mut self.foreign.nodes {
             if let Some(place) = node.parent.as_ref().and_then(|parent| self.nodes.get(parent)) {
                 node.parent = ids.get(*place).cloned();
             }
         }
+        self.foreign.shown = self.foreign.nodes.last().map(|node| node.id.clone());
         // Calls that were made at once have their results side by side, below lines of one message. Each is hung below
         // the one before it, unless it answers the same call again: then it is another branch.
         let mut last: HashMap<String, (String, Vec<String>)> = HashMap::new();

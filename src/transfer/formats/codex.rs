@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::items::{parsed, segments};
 use crate::model::{Json, Message, Role, Timestamp};
 use crate::provider::fields::{Fields, json, string};
-use crate::transfer::foreign::{Broken, Foreign, Node, Taken};
+use crate::transfer::foreign::{Foreign, Node, Taken};
 use crate::transfer::format::{Context, Format, Head, Reader};
 use crate::transfer::take;
 
@@ -117,10 +117,7 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
         let parent = foreign.nodes.last().map(|node: &Node| node.id.clone());
         foreign.nodes.push(Node { id: place.line.to_string(), parent, messages });
     }
-    if foreign.nodes.is_empty() {
-        let why = "the session has no items".to_owned();
-        return vec![Err(Broken { id: Some(foreign.id), title: None, why })];
-    }
+    foreign.is_hollow = foreign.nodes.is_empty();
     vec![Ok(foreign)]
 }
 

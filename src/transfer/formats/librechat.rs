@@ -52,9 +52,6 @@ fn conversation(text: &str, context: &Context<'_>) -> Taken {
     // Children come after all others of their depth: the order is that of time.
     foreign.nodes.sort_by_key(|node| times.get(&node.id).copied().flatten());
     foreign.rest = take::rest(fields);
-    if foreign.nodes.is_empty() {
-        return Err(Broken { id: Some(foreign.id), title: foreign.title, why: "it has no messages".to_owned() });
-    }
     Ok(foreign)
 }
 
@@ -190,7 +187,7 @@ fn message(raw: &RawValue, model: Option<&str>, foreign: &mut Foreign) {
 }
 
 fn part(raw: &RawValue, made: &str, chunks: &mut Vec<Chunk>) {
-    let Some(mut fields) = Fields::of(raw) else { return };
+    let Some(mut fields) = Fields::of(raw) else { return chunks.extend(take::stray(raw, FORMAT.name)) };
     let kind = fields.string("type").unwrap_or_default();
     let text = |fields: &mut Fields<'_>, name: &str| {
         fields.string(name).or_else(|| fields.object(name).and_then(|mut inner| inner.string("value")))

@@ -26,7 +26,7 @@ type Row = HashMap<String, Value>;
 
 fn rows(database: &Connection, sql: &str, parameter: &str, each: &mut dyn FnMut(Row) -> bool) -> rusqlite::Result<()> {
     let mut statement = database.prepare(sql)?;
-    let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let parameters: &[&dyn rusqlite::ToSql] = if statement.parameter_count() > 0 { &[&parameter] } else { &[] };
     let mut rows = statement.query(parameters)?;
     while let Some(row) = rows.next()? {

@@ -47,7 +47,7 @@ fn messages(mut fields: Fields<'_>, foreign: &mut Foreign) -> Vec<Message> {
         messages.push(Message::system(instructions));
     }
     for raw in fields.array("parts").unwrap_or_default() {
-        let Some(mut part) = Fields::of(raw) else { continue };
+        let mut part = Fields::of(raw).unwrap_or_default();
         let part_kind = part.string("part_kind").unwrap_or_default();
         let time = take::moment_of(&mut part, "timestamp");
         let empty: Vec<String> =
