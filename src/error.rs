@@ -96,7 +96,7 @@ pub enum Error {
     /// Stored bytes are damaged. What else is stored can be read; `verify` shows the extent.
     #[error("damaged data in {}{}: {detail}", place(.conversation), seq_place(.seq))]
     Corrupt {
-        /// The conversation, where the damage can be told to belong to one.
+        /// The conversation, where the damage is known to belong to one.
         conversation: Option<ConversationId>,
         /// The seq at which reading failed.
         seq: Option<u64>,
@@ -108,7 +108,7 @@ pub enum Error {
     UnsupportedVersion {
         /// What has the version.
         what: String,
-        /// The version found.
+        /// The version found; the next one, where what is found is of no version that is known.
         found: u32,
         /// The newest version that is understood.
         supported: u32,
@@ -165,6 +165,35 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
+    /// The kind as a word, for programs that read it as JSON: `not_found`, `stale_head` and so on. It does not change.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "not_found",
+            Self::StaleHead { .. } => "stale_head",
+            Self::NameTaken { .. } => "name_taken",
+            Self::SharedByForks { .. } => "shared_by_forks",
+            Self::CursorOutOfRange { .. } => "cursor_out_of_range",
+            Self::StaleCursor { .. } => "stale_cursor",
+            Self::KeyReused { .. } => "key_reused",
+            Self::MessageClosed { .. } => "message_closed",
+            Self::BeingWritten { .. } => "being_written",
+            Self::InvalidInput(_) => "invalid_input",
+            Self::LimitExceeded { .. } => "limit_exceeded",
+            Self::Busy(_) => "busy",
+            Self::Corrupt { .. } => "corrupt",
+            Self::UnsupportedVersion { .. } => "unsupported_version",
+            Self::WentBack { .. } => "went_back",
+            Self::Poisoned { .. } => "poisoned",
+            Self::ReadOnly => "read_only",
+            Self::Closed => "closed",
+            Self::OutcomeUnknown { .. } => "outcome_unknown",
+            Self::Io { .. } => "io",
+            Self::NothingToSend(_) => "nothing_to_send",
+            Self::TooLarge(_) => "too_large",
+        }
+    }
+
     pub(crate) fn no_conversation(name: impl std::fmt::Display) -> Self {
         Self::NotFound { what: format!("conversation {name}") }
     }

@@ -1,23 +1,70 @@
-#![doc = include_str!("../README.md")]
+//! An append-only, durable store for LLM conversations that replays them into prompts which the provider accepts.
 //!
-//! # The crate as a pipeline
+//! A chat server or an agent appends what is said, as it is said: texts, thinking, tool calls, results, images. Later it
+//! loads the conversation, and renders it as a request for OpenAI, Anthropic, Google or Amazon.
 //!
-//! ```text
-//! in:   provider bytes --decode--> chunks --append--> Store --record--> log --batch--> Engine (sled | fjall | memory | backup)
-//! out:  Engine --records--> entries --group--> messages --reconcile--> Conversation --window--> --render--> Prompt
+//! # A first program
+//!
+//! ```
+//! use conversation_store::model::{Chunk, Message};
+//! use conversation_store::provider::{PromptOptions, Target, render};
+//! use conversation_store::{NextStep, Store, next_step};
+//!
+//! let store = Store::open("memory:")?; // to keep it: "sled:./convo.db"
+//! store.append("chat-42", &[Message::user("What is in this folder?")])?;
+//! store.append("chat-42", &[Message::assistant([Chunk::tool_call("call_1", "list_files", r#"{"path":"."}"#)])])?;
+//!
+//! // The program ends here. The next one reads from the conversation what has to be done.
+//! let conversation = store.load("chat-42")?;
+//! assert!(matches!(next_step(&conversation), NextStep::RunTools(calls) if calls[0].name == "list_files"));
+//!
+//! // A provider refuses a call without a result. The prompt has one, and the report names it.
+//! let prompt = render(Target::ANTHROPIC, &conversation, &PromptOptions::new())?;
+//! assert!(prompt.request.get().contains("tool_result"));
+//! assert_eq!(prompt.report.len(), 1);
+//! # Ok::<(), conversation_store::Error>(())
 //! ```
 //!
-//! | module | what it is |
-//! |---|---|
-//! | [`model`] | what a conversation is: pure values, and their JSON, the transcript format |
-//! | `record` | entries to bytes and back: the only code that knows the disk format |
-//! | `log` | the embedded log: appends into batches, group commit, the listing index, on an engine; and records back out |
-//! | `history` | entries to messages, by message index; messages to a [`Conversation`] that makes sense, with a report; [`next_step`] |
-//! | [`Store`], [`MessageWriter`], [`Tail`] | what a user opens, streams into, follows |
-//! | `transfer` | conversations from other programs' files, and into them (feature `transfer`) |
-//! | [`provider`] | conversations to requests ([`provider::render`]) and back ([`provider::parse`]); answers to chunks ([`provider::Decoder`]); requests judged and repaired ([`provider::check`], [`provider::repair`]) |
+//! # The terms
 //!
-//! Data flows one way; `provider` and `engine` never meet.
+//! - A **conversation** has a name, which the application chooses, and an owner if the application gives one.
+//! - A **message** has a role, a message index, and chunks. The store gives out the index; it never starts again.
+//! - A **chunk** is one piece of a message: a text, a tool call, an image. It is stored under the index of its message,
+//!   so it belongs to that message whatever stands beside it.
+//! - An **entry** is one line of the log: a chunk, the beginning or the end of a message, a rewind, a redaction. Each has a
+//!   **seq**, its number in the conversation, from 1.
+//! - A **cursor** is a place in the log. What is new since then is read from it.
+//! - A **target** is a provider's wire, or a server's dialect of one, such as `openai-chat/mistral`.
+//! - A **prompt** is a request's body and a report. The report has a line for each difference from what is stored.
+//!
+//! # The pipeline
+//!
+//! ```text
+//! in:   provider's bytes --decode--> chunks --append--> Store --record--> log --batch--> engine (sled, fjall, memory)
+//! out:  engine --records--> entries --group--> messages --reconcile--> Conversation --window--> --render--> Prompt
+//! ```
+//!
+//! | step | where |
+//! |---|---|
+//! | an answer's bytes, whole or as a stream, to chunks | [`provider::Decoder`], [`provider::decode`] |
+//! | a request that was made elsewhere, to messages | [`provider::parse`] |
+//! | messages to the log, durable when the call returns | [`Store::append`] |
+//! | an answer to the log while it streams | [`Store::begin`], [`MessageWriter`] |
+//! | the log to a conversation in which calls and results belong together | [`Store::load`], [`Store::refresh`] |
+//! | what an agent has to do now | [`next_step`] |
+//! | a conversation to a request | [`provider::render`] |
+//! | a request judged, and repaired | [`provider::check()`], [`provider::repair()`] |
+//! | what others write, as it is written | [`Store::tail`], [`Tail`] |
+//! | other programs' files to conversations, and back (feature `transfer`) | `transfer` |
+//!
+//! # Where to go on
+//!
+//! - [`documentation::servers`]: streams, tabs, shutdown, restarts, agents' loops, status codes.
+//! - [`documentation::coming_from`]: for users of the Agents SDK, LangChain, LangGraph, `llm`, or a table of their own.
+//! - [`model`]: messages and chunks, and their JSON.
+//! - [`provider`]: targets, their rules, windows, options of prompts.
+//! - [`documentation::durability`]: what is promised, how it is tested, what is not covered.
+//! - [`documentation::format`]: what is on disk, byte by byte.
 
 mod embedded;
 mod error;
@@ -33,7 +80,7 @@ pub mod transfer;
 pub use error::{Error, Result};
 pub use history::{
     Conversation, Cursor, Entry, EntryHeader, EntryKind, Interruption, MessageState, NextStep, PendingCall, ReportLine,
-    Rule, StoredMessage, Summary, ToolKind, next_step,
+    Rule, Severity, StoredMessage, Summary, ToolKind, next_step,
 };
 pub use log::{
     AppendOptions, BackupSummary, Durability, ExpectedHead, Fork, Health, Item, Limits, ListCursor, ListItem, ListPage,
@@ -41,11 +88,19 @@ pub use log::{
 };
 pub use store::{Begun, MessageWriter, StopHandle, Store, StoreOptions, Tail};
 
-/// The documents of the crate: for people who write servers and agents, formats byte by byte, the design, durability,
-/// performance, what changed.
+/// The programs in README are compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+/// Longer texts: for people who write servers and agents, and for people who change this crate.
 pub mod documentation {
+    #[doc = include_str!("docs/coming-from.md")]
+    pub mod coming_from {}
     #[doc = include_str!("docs/servers.md")]
     pub mod servers {}
+    #[doc = include_str!("docs/targets.md")]
+    pub mod targets {}
     #[doc = include_str!("docs/format.md")]
     pub mod format {}
     #[doc = include_str!("docs/design.md")]

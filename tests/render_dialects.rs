@@ -332,9 +332,9 @@ fn notes_and_orphans_do_not_part_turns() {
 }
 
 #[test]
-fn the_readme_names_every_target() {
-    let readme = include_str!("../README.md");
+fn the_documents_name_every_target() {
+    let document = include_str!("../src/docs/targets.md");
     for target in prompts::targets() {
-        assert!(readme.contains(&format!("\n| `{target}` | ")), "{target}");
+        assert!(document.contains(&format!("\n| `{target}` | ")), "{target}");
     }
 }

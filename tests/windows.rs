@@ -166,7 +166,10 @@ fn what_is_left_out_is_one_line_and_the_system_message_stays() {
     let options = PromptOptions::new().with_last_turns(1);
     let prompt = prompts::prompt(Target::OPENAI_CHAT, &agent(3), &options).unwrap();
     let lines: Vec<String> = prompt.report.iter().map(ToString::to_string).collect();
-    assert_eq!(lines[0], "message 9: messages 1 to 8 were left out: the window begins here (outside_window)");
+    assert_eq!(
+        lines[0],
+        "message 9: messages 1 to 8 removed: the window that was asked for begins at this message (outside_window)"
+    );
     assert!(lines[1].ends_with("(thinking_left_out)") && lines.len() == 2, "{lines:?}");
     let lines = shape(prompt.request.get());
     assert_eq!(lines[..2], ["system You are a helper.", "user Question 2: what does the file say?"]);

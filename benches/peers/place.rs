@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// A directory that goes when the value is dropped; below target/ unless told otherwise. A file system in memory is
+/// A directory that goes when the value is dropped; below target/ unless `--dir` is given. A file system in memory is
 /// refused: nothing is durable there.
 pub(crate) fn directory(parent: Option<&Path>) -> Result<TempDir, String> {
     let parent = parent.unwrap_or(Path::new(env!("CARGO_TARGET_TMPDIR")));
@@ -20,7 +20,7 @@ pub(crate) fn directory(parent: Option<&Path>) -> Result<TempDir, String> {
     made.map_err(|error| format!("make a directory in {}: {error}", parent.display()))
 }
 
-/// The kind of file system that a path is on, where the system tells.
+/// The kind of file system that a path is on, where the system reports it.
 fn file_system(path: &Path) -> Option<String> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     let fields = mounts.lines().filter_map(|line| {
@@ -46,7 +46,7 @@ pub(crate) fn drop_caches() -> bool {
     synced && fs::write("/proc/sys/vm/drop_caches", "3").is_ok()
 }
 
-/// The most memory that this process has had, or has now, in MiB, where the system tells.
+/// The most memory that this process has had, or has now, in MiB, where the system reports it.
 pub(crate) fn memory(what: &str) -> Option<f64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(what)?.strip_prefix(':'))?;

@@ -11,7 +11,7 @@ use conversation_store::{Conversation, MessageState, Store, StoredMessage};
 struct Case {
     name: &'static str,
     id: fn(usize) -> String,
-    /// Whether the results stand in one message, the last call's first.
+    /// Whether the results are in one message, the last call's first.
     reversed: bool,
 }
 

@@ -175,7 +175,7 @@ fn anthropic(deltas: usize) -> Vec<Value> {
     events
 }
 
-/// A call comes whole: it stands for the last delta of its block.
+/// A call comes whole: it takes the place of its block's last delta.
 fn gemini(deltas: usize) -> Vec<Value> {
     let events = places(deltas).map(|(block, at, is_call)| {
         let part = if is_call && at + 1 == BLOCK {

@@ -6,32 +6,43 @@ use conversation_store::{AppendOptions, ExpectedHead, Limits, Receipt, Store};
 
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::{Input, LIMIT, Lines};
+use super::location::Location;
 use super::output::{self, Output};
 use super::progress::Progress;
 use super::request::{self, Request};
-use super::{Location, receipt, text};
+use super::values::conversation;
+use super::{receipt, text};
 
-const EXAMPLES: &str = r#"Examples:
-  echo '{"role":"user","chunks":[{"type":"text","text":"hello"}]}' | convo append chat-42
-  convo append chat-42 messages.jsonl --expect 0      only as a new conversation
-  convo append chat-42 messages.jsonl --key upload-7  safe to repeat
-  agent | convo append chat-42                        line by line, as they come
-  convo append chat-42 request.json --from anthropic  the messages of a provider's request
+const EXAMPLES: &str = "\
+Examples:
+  # line by line, as they come: {\"role\": \"user\", \"chunks\": [...]}
+  convo append chat-42 messages.jsonl
+  agent | convo append chat-42
+  # only if there is no such conversation yet
+  convo append chat-43 messages.jsonl --expect 0
+  # safe to repeat: what this key appended is not appended again
+  convo append chat-42 messages.jsonl --key upload-7
+  # the messages of a provider's request
+  convo append chat-42 request.json --from anthropic
 
-A line is durable once its receipt is printed. Blank lines are skipped. A bad line stops the command; the lines before
-it stay. With --from the file is one request, broken ones too, or the array of its messages: each message is a line.
-What could not be taken as it stands is told on stderr."#;
+A line is one message as JSON: {\"role\": \"user\", \"chunks\": [{\"type\": \"text\", \"text\": \"hello\"}]}. It is \
+durable once its receipt is printed. Blank lines are skipped. A bad line stops the command; the lines before it \
+stay.
+
+With --from the file is a provider's request, an array of its messages, or one of its messages a line; broken \
+requests are taken too. The report on stderr names what could not be read as it is.";
 
 /// Append messages, one JSON object a line: one durable append and one receipt for each
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The conversation; it is made if there is none of that name
+    #[arg(value_parser = conversation())]
     conversation: String,
     /// The messages; - for stdin
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// The file is a request of this wire, or wire and dialect
+    /// The file is a request of this wire, or wire and dialect; or its messages, one a line
     #[arg(long, value_name = "WIRE")]
     from: Option<Target>,
     /// Append all lines or none of them, as one append (at most 128 MiB and 10,000 messages)
@@ -80,7 +91,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
 
 /// The messages of a request.
 fn append_request(args: &Args, from: Target, location: &Location, output: &mut Output) -> Outcome {
-    let Request { name, json } = request::read(&args.file)?;
+    let Request { name, json } = request::read_messages(&args.file)?;
     let parsed = provider::parse(from, &json).map_err(|error| Failure::from(error).at(&name))?;
     let mut append = Append::new(args, location)?;
     output.outlive_reader();

@@ -1,18 +1,20 @@
 use std::path::PathBuf;
 
 use super::failure::{Exit, Outcome};
+use super::location::Location;
 use super::output::Output;
 use super::progress::Progress;
-use super::{Location, text};
+use super::text;
 
 const EXAMPLES: &str = "\
 Examples:
   convo backup chats.backup
-  convo show chat-42 --store backup:chats.backup   a backup is read as it is
-  convo restore chats.backup --store sled:new.db
+  # a backup is read as it is
+  convo list --store backup:chats.backup
+  convo restore chats.backup --store sled:restored.db
 
-One file, compressed and checksummed; it is there whole, or not at all. A store that another process holds cannot be
-opened: that process backs it up itself, with Store::backup.";
+One file, compressed and checksummed; it is there whole, or not at all. A store that another process has open cannot \
+be backed up from outside: that process does it itself, with Store::backup.";
 
 /// Write the whole store to a new file
 #[derive(Debug, clap::Args)]

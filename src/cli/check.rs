@@ -12,12 +12,13 @@ const EXAMPLES: &str = "\
 Examples:
   convo check --for openai-chat request.json
   convo prompt chat-42 --for openai-chat | convo check --for openai-chat
-  convo check --for openai-chat --dialect deepseek request.json --json | jq -r .place
+  convo check --for openai-chat/deepseek request.json --json | jq -r .place
 
-The request is a whole one, or just the array of its messages. Each finding has its place, the rule, the problem and
-the cure, and a level: hard (documented or recorded as refused), hard? (reported as refused), soft (accepted with a
-loss), unknown (a field, type or value that the rules do not know). Exit code 1 if the provider would refuse the
-request: a finding of level hard or hard?.";
+The request is a whole one, or the array of its messages. Each finding has its place, the rule, the problem and the \
+cure, and a level: hard (documented or recorded as refused), hard? (reported as refused), soft (accepted with a \
+loss), unknown (a field, type or value that the rules do not know).
+
+Exit code 1 if the provider would refuse the request: there is a finding of level hard or hard?.";
 
 /// Is this request valid? Says where it is not, why, and what to do
 #[derive(Debug, clap::Args)]
@@ -31,7 +32,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
-    let target = args.aim.target()?;
+    let target = args.aim.target;
     let Request { name, json } = request::read(&args.file)?;
     let findings = provider::check(target, &json)
         .map_err(|error| request::not_json(&name, error.line, error.column, &error.message))?;
@@ -48,7 +49,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
         };
         output::note(&format!("{name}: {target}: {verdict}"));
     }
-    Ok(if hard > 0 { Exit::Failed } else { Exit::Done })
+    Ok(if hard > 0 { Exit::Findings } else { Exit::Done })
 }
 
 fn text(finding: &Finding) -> String {

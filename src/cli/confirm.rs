@@ -4,10 +4,14 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use super::failure::Failure;
 
-/// Asks on a terminal, unless the answer was given on the command line. Elsewhere nobody is there to answer.
-pub(super) fn confirm(yes: bool, question: &str) -> Result<bool, Failure> {
-    if yes || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Ok(true);
+/// Asks on a terminal, unless the answer was given on the command line. Elsewhere nobody is there to answer: the command
+/// line has to. Fails unless the answer is yes.
+pub(super) fn confirm(yes: bool, question: &str, otherwise: &str) -> Result<(), Failure> {
+    if yes {
+        return Ok(());
+    }
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Err(Failure::usage(format!("nobody is there to ask: {otherwise}")).with_hint("--yes does it unasked"));
     }
     let mut stderr = anstream::stderr();
     // Who cannot see the question answers no.
@@ -15,5 +19,8 @@ pub(super) fn confirm(yes: bool, question: &str) -> Result<bool, Failure> {
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);
     read.map_err(|error| Failure::failed(format!("cannot read the answer: {error}")))?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(Failure::finding("declined", otherwise)),
+    }
 }

@@ -3,25 +3,29 @@ use conversation_store::model::Name;
 use serde::Serialize;
 
 use super::confirm::confirm;
-use super::failure::{Exit, Failure, Outcome};
+use super::failure::{Exit, Outcome};
+use super::location::Location;
 use super::output::Output;
-use super::{Location, text};
+use super::text;
+use super::values::conversation;
 
 const EXAMPLES: &str = "\
 Examples:
   convo delete chat-42
-  convo delete chat-42 --yes   without asking
+  # without being asked, as scripts need it
+  convo delete chat-42 --yes
 
-Asks on a terminal only: scripts are not asked. What forks of it share stays until the last of them is deleted, and its
-name is not free before. The store keeps the freed bytes until it reuses them.";
+What forks of it share stays until the last of them is deleted, and its name is not free before. The store keeps the \
+freed bytes until it reuses them.";
 
 /// Erase a conversation
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The conversation
+    #[arg(value_parser = conversation())]
     conversation: String,
-    /// Do not ask
+    /// Do not ask; needed where there is no terminal to ask on
     #[arg(long, short)]
     yes: bool,
 }
@@ -36,9 +40,7 @@ struct Shown<'a> {
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let (store, name) = (location.open()?, location.name(&args.conversation));
     let item = store.describe(&name)?;
-    if !confirm(args.yes, &question(&name, &item))? {
-        return Err(Failure::failed("nothing was deleted"));
-    }
+    confirm(args.yes, &question(&name, &item), "nothing was deleted")?;
     store.delete(&name)?;
     let shown = Shown { deleted: item.id.to_string(), key: item.key.as_deref() };
     output.result(&shown, || format!("deleted {}", text::printable(shown.key.unwrap_or(&shown.deleted))))?;

@@ -1,15 +1,19 @@
 use conversation_store::{Entry, EntryKind};
 
 use super::failure::{Exit, Failure, Outcome};
+use super::location::Location;
 use super::output::{self, Output};
-use super::{Location, show, text};
+use super::values::conversation;
+use super::{show, text};
 
 const EXAMPLES: &str = "\
 Examples:
   convo entries chat-42
-  convo entries chat-42 --since 41 --json   what came after seq 41, for sync
+  # what came after seq 2, for sync
+  convo entries chat-42 --since 2 --json
 
-The log itself, in order of seq, with what was rewound. As JSON one entry a line, without a limit unless one is given.";
+The log itself, in order of SEQ, with what was rewound or removed. As JSON one entry a line, without a limit unless \
+one is given.";
 
 /// Entries of one read, and of a page on a terminal.
 const PAGE: usize = 200;
@@ -19,6 +23,7 @@ const PAGE: usize = 200;
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The conversation
+    #[arg(value_parser = conversation())]
     conversation: String,
     /// Only what came after this seq
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
@@ -32,14 +37,15 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     let (store, name) = (location.read()?, location.name(&args.conversation));
     let last_seq = store.describe(&name)?.last_seq;
     if args.since > last_seq {
-        return Err(Failure::failed(format!(
-            "--since {} is no cursor of conversation {name}: its last seq is {last_seq}",
-            args.since
-        ))
+        return Err(Failure::new(
+            "cursor_out_of_range",
+            format!("--since {} is no cursor of conversation {name}: its last seq is {last_seq}", args.since),
+        )
         .with_hint("--since 0 begins anew; is it the same conversation, and the same store?"));
     }
     let default = if output.is_text() { PAGE } else { usize::MAX };
     let (mut since, mut left) = (args.since, args.limit.unwrap_or(default));
+    output.begin_pages();
     while left > 0 {
         let entries = store.entries(&name, since.saturating_add(1).., left.min(PAGE))?;
         let Some(last) = entries.last() else { break };
@@ -52,6 +58,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
             }
         }
     }
+    output.end_pages()?;
     if output.is_text() && since < last_seq {
         output::note(&format!("there are more: --since {since}"));
     }
@@ -72,7 +79,7 @@ fn text(entries: &[Entry]) -> String {
         ]
     };
     let heads = ["SEQ", "TIME (UTC)", "KIND", "MESSAGE", "CHUNK", "ROLE", ""].map(str::to_owned);
-    text::table(&std::iter::once(heads).chain(entries.iter().map(row)).collect::<Vec<_>>())
+    text::titled_table(&std::iter::once(heads).chain(entries.iter().map(row)).collect::<Vec<_>>())
 }
 
 fn content(kind: &EntryKind) -> String {
@@ -115,6 +122,7 @@ SEQ  TIME (UTC)           KIND    MESSAGE  CHUNK  ROLE
 3    1970-01-01 00:00:00  meta                               title: Files
 4    1970-01-01 00:00:00  rewind  1                          hides messages below 2
 ";
-        assert_eq!(text(&store.entries("c", .., 9).unwrap()), wanted);
+        let shown = text(&store.entries("c", .., 9).unwrap());
+        assert_eq!(anstream::adapter::strip_str(&shown).to_string(), wanted);
     }
 }

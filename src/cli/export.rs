@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     };
     drop(progress);
     for (kind, count) in &summary.left_out {
-        output::note(&text::printable(&format!("left out or altered: {count} {kind}")));
+        output::note(&format!("left out or altered: {count} {kind}"));
     }
     if args.out.is_some() {
         output.result(&summary, || {

@@ -3,15 +3,15 @@ use std::process::ExitCode;
 use conversation_store::Error;
 use serde::{Serialize, Serializer};
 
-/// How the program ends.
+/// How the program ends, as `grep` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
     /// Done, repairs included.
     Done = 0,
-    /// Findings, or a failed operation.
-    Failed = 1,
-    /// Usage, or malformed input.
-    Usage = 2,
+    /// Done, and there is something to look at: findings, problems, an answer that is an error.
+    Findings = 1,
+    /// The operation failed, or the command line or its input cannot be taken.
+    Failed = 2,
 }
 
 impl From<Exit> for ExitCode {
@@ -24,9 +24,11 @@ impl From<Exit> for ExitCode {
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) exit: Exit,
+    /// The kind of failure, for programs: [`Error::code`], or one of the program's own.
+    pub(super) code: &'static str,
     /// Empty if there is nobody to tell: the reader of the output has gone.
     pub(super) message: String,
-    /// What to do, where the message does not say it.
+    /// What to do, where the message does not give it.
     pub(super) hint: Option<String>,
 }
 
@@ -36,19 +38,28 @@ pub(super) type Outcome = Result<Exit, Failure>;
 impl Failure {
     /// An operation failed.
     pub(super) fn failed(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Failed, message: message.into(), hint: None }
+        Self::new("failed", message)
     }
 
     /// The command line, or the input, cannot be taken as it is.
     pub(super) fn usage(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, message: message.into(), hint: None }
+        Self::new("usage", message)
+    }
+
+    /// The operation succeeded, and what came of it needs a look.
+    pub(super) fn finding(code: &'static str, message: impl Into<String>) -> Self {
+        Self { exit: Exit::Findings, ..Self::new(code, message) }
+    }
+
+    pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { exit: Exit::Failed, code, message: message.into(), hint: None }
     }
 
     /// The output could not be written. A reader that has gone, as `head` does, has what it wanted.
     pub(super) fn output(error: &std::io::Error) -> Self {
         match error.kind() {
-            std::io::ErrorKind::BrokenPipe => Self { exit: Exit::Done, message: String::new(), hint: None },
-            _ => Self::failed(format!("cannot write the output: {error}")),
+            std::io::ErrorKind::BrokenPipe => Self { exit: Exit::Done, ..Self::new("reader_gone", "") },
+            _ => Self::new("io", format!("cannot write the output: {error}")),
         }
     }
 
@@ -70,19 +81,24 @@ impl Failure {
     }
 }
 
-/// As JSON the message alone.
 impl Serialize for Failure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.message.serialize(serializer)
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            kind: &'static str,
+            message: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            hint: Option<&'a str>,
+            exit_code: u8,
+        }
+        let Self { exit, code, message, hint } = self;
+        Shown { kind: code, message, hint: hint.as_deref(), exit_code: *exit as u8 }.serialize(serializer)
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let failure = match &error {
-            Error::InvalidInput(_) | Error::LimitExceeded { .. } | Error::ReadOnly => Self::usage(error.to_string()),
-            _ => Self::failed(error.to_string()),
-        };
+        let failure = Self::new(error.code(), error.to_string());
         match hint(&error) {
             Some(hint) => failure.with_hint(hint),
             None => failure,

@@ -1,24 +1,35 @@
 use conversation_store::model::{ConversationId, Name};
+use conversation_store::{Error, Store};
 use serde::Serialize;
 
-use super::Location;
-use super::failure::{Exit, Outcome};
+use super::failure::{Exit, Failure, Outcome};
+use super::location::Location;
 use super::output::Output;
+use super::values::conversation;
 
 const EXAMPLES: &str = "\
 Examples:
-  convo fork chat-42                     a new conversation that goes on from here
-  convo fork chat-42 --at 14 --as try-2  one that goes on behind seq 14
+  # a new conversation that goes on from here
+  convo fork chat-42
+  # one that shares the messages up to message 1, to try another answer
+  convo fork chat-42 --through 1 --as try-2
+  # one that shares the log up to seq 2
+  convo fork chat-42 --at 2
 
-The fork shares the entries up to that seq: it costs the same whatever their number.";
+The fork shares what it has in common with this conversation: it costs the same whatever its length. --through \
+leaves out what is hidden here; --at has the conversation as it was at that SEQ.";
 
 /// Make a new conversation that goes on from a point of this one
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The conversation to fork
+    #[arg(value_parser = conversation())]
     conversation: String,
-    /// The last seq that the fork shares; all if it is not given
+    /// The last message that the fork shares: its number, as `convo show` prints it; all if neither is given
+    #[arg(long, value_name = "MESSAGE", conflicts_with = "at")]
+    through: Option<u64>,
+    /// The last seq that the fork shares; 0 for none
     #[arg(long, value_name = "SEQ")]
     at: Option<u64>,
     /// The fork's name: your key, or a UUID; a new UUID if it is not given
@@ -35,8 +46,27 @@ struct Shown<'a> {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let child = args.name.as_ref().map_or_else(|| Name::from(ConversationId::new()), |name| location.name(name));
-    location.open()?.fork_to(location.name(&args.conversation), args.at, &child)?;
+    let (store, parent) = (location.open()?, location.name(&args.conversation));
+    match args.through {
+        Some(message) => fork_through(&store, &parent, message, &child)?,
+        None => store.fork_to(&parent, args.at, &child)?,
+    }
     let shown = Shown { conversation: child.id().to_string(), key: child.key() };
     output.result(&shown, || shown.conversation.clone())?;
     Ok(Exit::Done)
+}
+
+/// A fork in which the messages after this one are hidden. What is hidden in the parent stays hidden.
+fn fork_through(store: &Store, parent: &Name, message: u64, child: &Name) -> Result<(), Failure> {
+    // The message itself, and the next one that is not hidden.
+    let found = store.messages(parent, message, 2)?;
+    if found.first().is_none_or(|found| found.index != message) {
+        let what = format!("message {message} in conversation {parent}");
+        return Err(Error::NotFound { what }.into());
+    }
+    store.fork_to(parent, None, child)?;
+    if let Some(next) = found.get(1) {
+        store.rewind(child, next.index)?;
+    }
+    Ok(())
 }

@@ -70,14 +70,14 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
                 printed = line;
             }
         }
-        transfer::Progress::Note(note) => output::note(&text::printable(note)),
+        transfer::Progress::Note(note) => output::note(note),
         transfer::Progress::Bytes(done, all) => bar.set_of(done, all),
         _ => {}
     })?;
     drop(bar);
     printed?;
     output.result(&summary, || sum(&summary, args.dry_run))?;
-    Ok(if summary.failed > 0 { Exit::Failed } else { Exit::Done })
+    Ok(if summary.failed > 0 { Exit::Findings } else { Exit::Done })
 }
 
 /// `chatgpt:7  Picnic  6 messages, 1 branch, skipped 1 empty_message`

@@ -6,24 +6,29 @@ use conversation_store::{MessageWriter, Receipt, Store};
 
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::Input;
+use super::location::Location;
 use super::output::Output;
-use super::{Location, receipt};
+use super::receipt;
+use super::values::conversation;
 
 const EXAMPLES: &str = "\
 Examples:
-  curl -N https://api.openai.com/v1/chat/completions ... | convo ingest chat-42 --from openai-chat
+  curl -N https://api.openai.com/v1/... | convo ingest chat-42 --from openai-chat
   convo ingest chat-42 --from anthropic response.json
   convo ingest chat-42 --from openai-chat/deepseek stream.txt
 
-The answer is a whole response, or a stream: server-sent events, or lines of JSON; which, it finds out. It is stored
-while it comes, and its receipt printed when it has ended. One that is cut off, or that is an error, is stored as that,
-and the exit code is 1. Of input that holds no answer nothing is stored, and the exit code is 2.";
+The answer is a whole response, or a stream: server-sent events, or lines of JSON; convo finds out which. It is \
+stored while it comes, and its receipt is printed when it has ended.
+
+Exit code 1 if the answer is an error or was cut off: it is stored as that. Exit code 2 if the input holds no \
+answer, or one of another wire: nothing is stored.";
 
 /// Append a provider's answer, whole or while it streams
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The conversation; it is made if there is none of that name
+    #[arg(value_parser = conversation())]
     conversation: String,
     /// The answer; - for stdin
     #[arg(default_value = "-")]
@@ -63,6 +68,14 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         for part in piece.split_inclusive(|byte| *byte == b'\n') {
             let events =
                 decoder.push(part).map_err(|error| Failure::from(error).at(&format!("{}:{line}", input.name)))?;
+            if let Some(wire) = decoder.other_wire()
+                && ingest.writer.is_none()
+            {
+                let (name, from, wire) = (&input.name, args.from, wire.name);
+                let message = format!("{name}:{line}: this is no answer of {from}, it looks like one of {wire}");
+                return Err(Failure::new("invalid_input", format!("{message}; nothing was stored"))
+                    .with_hint(format!("--from {wire} takes it")));
+            }
             ingest.take(events, &format!("{}:{line}", input.name))?;
             line += usize::from(part.ends_with(b"\n"));
             bytes += part.len();
@@ -84,7 +97,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     if reason == Some(FinishReason::Interrupted) {
         let message =
             format!("{}: the answer was cut off after {bytes} bytes: it is stored as interrupted", input.name);
-        return Err(Failure::failed(message).with_hint("`convo next` tells how to go on"));
+        return Err(Failure::finding("answer_cut_off", message).with_hint("`convo next` names what to do now"));
     }
     Ok(Exit::Done)
 }
@@ -116,7 +129,7 @@ impl Ingest {
                     {
                         let code = code.as_ref().map_or_else(String::new, |code| format!(" ({code})"));
                         let message = format!("{place}: the answer is an error, and stored as that: {message}{code}");
-                        self.failure = Some(Failure::failed(message));
+                        self.failure = Some(Failure::finding("answer_is_error", message));
                     }
                 }
                 _ => {}

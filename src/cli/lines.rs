@@ -1,11 +1,13 @@
 //! A file of messages, read line by line.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use conversation_store::Limits;
-use conversation_store::model::Line;
+use conversation_store::model::{Body, Line};
+use serde::de::IgnoredAny;
 
 use super::failure::Failure;
 use super::output;
@@ -15,6 +17,9 @@ pub(super) const LIMIT: usize = Limits::APPEND_BYTES;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const LINE_HINT: &str =
     r#"a line is a message as JSON: {"role": "user", "chunks": [{"type": "text", "text": "hello"}]}"#;
+
+const PROVIDER_HINT: &str = "this looks like a message of a provider's request: \
+    `convo append CONVERSATION FILE --from openai-chat` takes those, and --from anthropic, and so on";
 
 /// A file, or stdin.
 pub(super) struct Input {
@@ -131,6 +136,7 @@ impl Lines {
             self.number += 1;
             if let Some(line) = self.parse()? {
                 let place = self.place();
+                check(&line, &place)?;
                 for chunk in &line.replaced_surrogates {
                     output::note(&format!(
                         "{place}: chunks[{chunk}]: a lone surrogate escape was replaced by U+FFFD; the text as it was is kept"
@@ -160,9 +166,44 @@ impl Lines {
         }
         Line::from_json(text).map(Some).map_err(|expected| {
             let (column, place, problem) = (expected.column, expected.place, expected.problem);
-            Failure::usage(format!("{}:{column}: {place}: {problem}", self.place())).with_hint(LINE_HINT)
+            let hint = if is_of_provider(text) { PROVIDER_HINT } else { LINE_HINT };
+            input_failure(format!("{}:{column}: {place}: {problem}", self.place())).with_hint(hint)
         })
     }
+}
+
+/// The failure of input that cannot be taken.
+fn input_failure(message: String) -> Failure {
+    Failure::new("invalid_input", message)
+}
+
+/// Refuses a message that is a mistake by all likelihood; warns of one that may be.
+fn check(line: &Line, place: &str) -> Result<(), Failure> {
+    if line.conversation.as_deref() == Some("") {
+        return Err(input_failure(format!("{place}: conversation: the name is empty"))
+            .with_hint("leave `conversation` out, or give it a name"));
+    }
+    for (at, chunk) in line.message.chunks.iter().enumerate() {
+        let Body::Unknown { kind } = &chunk.body else { continue };
+        let problem = format!("{place}: chunks[{at}]: the type `{kind}` is not known");
+        if let Some(likely) = Body::KINDS.iter().find(|known| strsim::osa_distance(known, kind) <= 2) {
+            return Err(input_failure(format!("{problem}; did you mean `{likely}`?"))
+                .with_hint(format!("the types are {}", Body::KINDS.join(", "))));
+        }
+        output::warn(&format!("{problem}: it is stored as it is, and no prompt has it"));
+    }
+    if line.message.chunks.is_empty() {
+        output::warn(&format!("{place}: the message has no chunks: it is stored, and no prompt has it"));
+    }
+    Ok(())
+}
+
+/// Whether a line is a message as providers have them: with `content`, or `parts`, in place of chunks.
+fn is_of_provider(text: &str) -> bool {
+    let fields: Result<HashMap<String, IgnoredAny>, _> = serde_json::from_str(text);
+    fields.is_ok_and(|fields| {
+        !fields.contains_key("chunks") && ["content", "parts"].iter().any(|name| fields.contains_key(*name))
+    })
 }
 
 /// The text before the first byte that is not UTF-8.

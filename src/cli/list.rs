@@ -1,9 +1,13 @@
-use conversation_store::{ListCursor, ListItem, ListQuery};
+use conversation_store::{ListCursor, ListItem, ListPage, ListQuery, Problem};
 use serde::Serialize;
 
 use super::failure::{Exit, Outcome};
+use super::location::Location;
 use super::output::{self, Output};
-use super::{Location, text};
+use super::text;
+
+/// Conversations of one read, and of a page on a terminal.
+const PAGE: usize = 50;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -13,16 +17,19 @@ Examples:
   convo list --owner ada
   convo list --json | jq -r .conversation
 
-The conversations of --owner, else those that have no owner. Newest activity first. Where there are more, the cursor for --after is printed on stderr; in JSON it is the last line:
+The conversations of --owner, else those that have no owner, newest activity first. As JSON one a line, all of them \
+unless --limit is given.
+
+Where --limit leaves some out, the cursor for --after follows: on a terminal as a note, as JSON in a last line \
 {\"next\": CURSOR}.";
 
 /// List the conversations, newest activity first
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Conversations at most
-    #[arg(long, default_value_t = 50)]
-    limit: usize,
+    /// Conversations at most; on a terminal 50 if it is not given
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
     /// Continue where the page before ended
     #[arg(long, value_name = "CURSOR")]
     after: Option<ListCursor>,
@@ -40,27 +47,40 @@ struct Next {
 }
 
 pub(super) fn run(args: Args, location: &Location, output: &mut Output) -> Outcome {
-    let mut query = ListQuery::new().with_owner(location.owner().unwrap_or_default()).with_limit(args.limit);
+    let store = location.read()?;
+    let limit = args.limit.unwrap_or(PAGE);
+    let mut query = ListQuery::new().with_owner(location.owner().unwrap_or_default()).with_limit(limit);
     (query.after, query.title, query.tags) = (args.after, args.title, args.tag);
-    let page = location.read()?.list(&query)?;
     if output.is_text() {
-        output.text(&text(&page.items))?;
-    } else {
-        for item in &page.items {
+        let ListPage { items, unreadable, next, .. } = store.list(&query)?;
+        output.begin_pages();
+        output.text(&text(&items))?;
+        output.end_pages()?;
+        warn_of(&unreadable);
+        if let Some(next) = next {
+            output::note(&format!("there are more: --after {next}, or --limit"));
+        }
+        return Ok(Exit::Done);
+    }
+    loop {
+        let ListPage { items, unreadable, next, .. } = store.list(&query)?;
+        for item in &items {
             output.json(item)?;
         }
+        warn_of(&unreadable);
+        let Some(next) = next else { return Ok(Exit::Done) };
+        if args.limit.is_some() {
+            output.json(&Next { next })?;
+            return Ok(Exit::Done);
+        }
+        query.after = Some(next);
     }
-    for problem in &page.unreadable {
+}
+
+fn warn_of(unreadable: &[Problem]) {
+    for problem in unreadable {
         output::warn(&format!("{problem}: `convo verify` shows more"));
     }
-    if let Some(next) = page.next {
-        if output.is_text() {
-            output::note(&format!("there are more: --after {next}"));
-        } else {
-            output.json(&Next { next })?;
-        }
-    }
-    Ok(Exit::Done)
 }
 
 fn text(items: &[ListItem]) -> String {
@@ -78,10 +98,10 @@ fn text(items: &[ListItem]) -> String {
             titled(item),
         ]
     };
-    text::table(&std::iter::once(heads).chain(items.iter().map(row)).collect::<Vec<_>>())
+    text::titled_table(&std::iter::once(heads).chain(items.iter().map(row)).collect::<Vec<_>>())
 }
 
-/// The title, and behind it the tags.
+/// The title, and after it the tags.
 fn titled(item: &ListItem) -> String {
     let title = text::cut(item.title.as_deref().unwrap_or_default(), 60);
     let tags: String = item.tags.iter().map(|tag| format!(" #{}", text::cut(tag, 30))).collect();
@@ -108,6 +128,7 @@ CONVERSATION                          LAST ACTIVITY (UTC)  MESSAGES  LAST SEQ  T
 chat-42                               1970-01-01 00:00:00  1         2         hello  #work
 07070707-0707-0707-0707-070707070707  1970-01-01 00:00:00  1         1
 ";
-        assert_eq!(text(&store.list(&ListQuery::new()).unwrap().items), wanted);
+        let shown = text(&store.list(&ListQuery::new()).unwrap().items);
+        assert_eq!(anstream::adapter::strip_str(&shown).to_string(), wanted);
     }
 }

@@ -2,19 +2,25 @@ use conversation_store::model::Json;
 use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
+use super::location::Location;
 use super::output::Output;
-use super::{Location, text};
+use super::text;
+use super::values::conversation;
 
-const EXAMPLES: &str = r#"Examples:
-  convo metadata chat-42                    prints the metadata
-  convo metadata chat-42 '{"project": 7}'   replaces it
-  convo metadata chat-42 '{}'               empties it"#;
+const EXAMPLES: &str = "\
+Examples:
+  convo metadata chat-42
+  # replaces it as a whole
+  convo metadata chat-42 '{\"project\": 7}'
+  # empties it
+  convo metadata chat-42 '{}'";
 
 /// Replace or print a conversation's metadata
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The conversation
+    #[arg(value_parser = conversation())]
     conversation: String,
     /// A JSON object, up to 64 KiB
     #[arg(value_name = "JSON")]

@@ -6,20 +6,24 @@ mod append;
 mod backup;
 mod bench;
 mod check;
+mod completions;
 mod confirm;
 mod delete;
 mod entries;
 mod export;
 mod failure;
-mod find;
+mod find_id;
 mod fork;
 mod import;
 mod ingest;
 mod lines;
 mod list;
+mod location;
+mod man;
 mod metadata;
 mod next;
 mod output;
+mod pager;
 mod progress;
 mod prompt;
 mod receipt;
@@ -27,38 +31,51 @@ mod redact;
 mod remove;
 mod repair;
 mod replay;
+mod report;
 mod request;
 mod restore;
 mod rewind;
 mod show;
 mod summarize;
 mod tag;
+mod targets;
 mod text;
 mod title;
 mod tools;
 mod unfinished;
+mod values;
 mod verify;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
-use conversation_store::model::Name;
-use conversation_store::{Error, Health, Store, StoreOptions};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, ColorChoice, Command as Program, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use failure::{Exit, Failure, Outcome};
-use output::{Output, warn};
+use location::Location;
+use output::{Form, Output};
+use values::seconds;
 
 const EXAMPLES: &str = "\
 Examples:
   convo repair refused.json --for openai-chat
-  convo replay incident.jsonl --for openai-chat
   convo append chat-42 messages.jsonl
-  convo prompt chat-42 --for openai-chat/deepseek
   convo show chat-42
+  convo prompt chat-42 --for anthropic
+  convo help prompt
 
-CONVERSATION is a UUID, or any other text: your own key for a conversation.
-Results go to stdout: text on a terminal, JSON elsewhere. Reports and errors go to stderr.
-Exit code: 0 done, 1 findings or a failed operation, 2 usage or malformed input.";
+CONVERSATION is a UUID, or any other text: your own key for a conversation. MESSAGE is the number that `convo show` prints \
+after the word message, CHUNK the one after the word chunk, and SEQ a position in the log, as `show`, `entries` and \
+receipts have it.
+
+Results go to stdout: text on a terminal, JSON elsewhere; --text and --json choose. Reports, notes and errors go to stderr.
+
+The store is the one that --store names, else CONVO_STORE, else ./convo.db where there is one, else your own: \
+$XDG_DATA_HOME/convo/store.db, which is ~/.local/share/convo/store.db unless you set it.
+
+Exit code: 0 done; 1 done, and there is something to look at: findings of check, problems of verify, an answer that is an \
+error or was cut off, nothing found; 2 failed or misused.";
 
 /// Keeps LLM conversations, and replays them into prompts that providers accept
 #[derive(Debug, Parser)]
@@ -71,26 +88,42 @@ struct Cli {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
 struct Global {
-    /// Where the store is: sled:DIRECTORY, or fjall:DIRECTORY where that is built in; backup:FILE, for reading only;
-    /// memory: to try something out. sled:DIRECTORY?cache_mb=128 sets the cache; ?sync=never is for throw-away stores: a
-    /// power cut takes them
-    #[arg(
-        long,
-        global = true,
-        env = "CONVO_STORE",
-        default_value = "sled:./convo.db",
-        value_name = "URL",
-        display_order = 100
-    )]
-    store: String,
+    /// The store: sled:DIRECTORY, fjall:DIRECTORY where that is built in, backup:FILE to read a backup, memory: to try
+    /// something out. sled:DIRECTORY?cache_mb=128 sets the cache; ?sync=never is for throw-away stores: a power cut takes
+    /// them. `convo help` has what is used without it
+    #[arg(long, global = true, env = "CONVO_STORE", hide_env_values = true, value_name = "URL", display_order = 100)]
+    store: Option<String>,
     /// Whose conversations are meant: a key names another conversation for each owner. Without it a key names one that has
     /// no owner, and a UUID anybody's
     #[arg(long, global = true, value_name = "OWNER", display_order = 101)]
     owner: Option<String>,
-    /// Print JSON, also on a terminal
-    #[arg(long, global = true, display_order = 102)]
+    /// How long to wait for a store that another process has open
+    #[arg(long, global = true, value_name = "SECONDS", default_value = "2", value_parser = seconds, display_order = 102)]
+    wait: Duration,
+    /// Print JSON, also on a terminal: one line for each result on stdout; reports, notes and errors as lines on stderr
+    #[arg(long, global = true, display_order = 103)]
     json: bool,
+    /// Print text for people, also where stdout is no terminal
+    #[arg(long, global = true, conflicts_with = "json", display_order = 104)]
+    text: bool,
+    /// Print no notes, reports and progress on stderr; warnings and errors stay
+    #[arg(long, short, global = true, display_order = 105)]
+    quiet: bool,
+    /// When to use colours; auto: on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", display_order = 106)]
+    color: Color,
+    /// Print long output at once. Otherwise it goes through CONVO_PAGER, else PAGER, else less, on a terminal
+    #[arg(long, global = true, display_order = 107)]
+    no_pager: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
 }
 
 #[derive(Debug, Subcommand)]
@@ -105,7 +138,7 @@ enum Command {
     Entries(entries::Args),
     Next(next::Args),
     List(list::Args),
-    Find(find::Args),
+    FindId(find_id::Args),
     Unfinished(unfinished::Args),
     Fork(fork::Args),
     Rewind(rewind::Args),
@@ -122,38 +155,35 @@ enum Command {
     Bench(bench::Args),
     Check(check::Args),
     Repair(repair::Args),
-    /// The name that `summarize` had
-    #[command(hide = true, disable_help_flag = true)]
-    Compact(Former),
+    Targets(targets::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
-/// Whatever a command was given that has another name now.
-#[derive(Debug, Args)]
-struct Former {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    _arguments: Vec<String>,
-}
-
-/// Where the commands find their store.
-struct Location {
-    url: String,
-    owner: Option<String>,
-}
+/// Commands that have another name now.
+const FORMER_COMMANDS: &[(&str, &str)] = &[("compact", "summarize"), ("find", "find-id")];
+/// Options that have another name now.
+const FORMER_OPTIONS: &[(&str, &str)] = &[("--max-tokens", "--window-tokens"), ("--dialect", "--for WIRE/DIALECT")];
 
 /// Runs the program.
 pub(crate) fn run() -> ExitCode {
-    let Cli { global, command } = match Cli::try_parse() {
+    let early = Early::read(std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()));
+    early.color.apply();
+    let parsed = program().color(early.color.of_help()).try_get_matches();
+    let Cli { global, command } = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help is an error to clap, of exit code 0. Who does not read it misses nothing else.
+        // Help is an error to clap, of exit code 0. Who does not read it misses nothing else.
+        Err(error) if error.exit_code() == 0 => {
             let _ = error.print();
-            return if error.exit_code() == 0 { Exit::Done } else { Exit::Usage }.into();
+            return Exit::Done.into();
         }
+        Err(error) => return misused(&error, early.json).into(),
     };
-    let mut output = Output::new(global.json);
-    let outcome = command.run(&Location { url: global.store, owner: global.owner }, &mut output);
-    let flushed = output.flush();
-    match outcome.and_then(|exit| flushed.map(|()| exit)) {
+    let Global { store, owner, wait, json, text, quiet, no_pager, .. } = global;
+    let mut output = Output::new(Form { json, text, quiet, unpaged: no_pager });
+    let outcome = command.run(&Location::new(store, owner, wait), &mut output);
+    let ended = output.end_pages();
+    match outcome.and_then(|exit| ended.map(|()| exit)) {
         Ok(exit) => exit.into(),
         Err(failure) => {
             if !failure.is_reader_gone() {
@@ -162,6 +192,73 @@ pub(crate) fn run() -> ExitCode {
             failure.exit.into()
         }
     }
+}
+
+/// Reports a command line that cannot be read.
+fn misused(error: &clap::Error, json: bool) -> Exit {
+    let _ = Output::new(Form { json, ..Form::default() });
+    match former(error) {
+        Some(failure) => output::error(&failure),
+        None if json => output::error(&Failure::usage(error.to_string().trim_start_matches("error: ").trim_end())),
+        // That nobody reads it is no failure.
+        None => _ = error.print(),
+    }
+    Exit::Failed
+}
+
+/// The program's arguments, for whoever parses, completes or describes them.
+fn program() -> Program {
+    Cli::command()
+}
+
+/// What is needed to report that the command line cannot be read.
+struct Early {
+    json: bool,
+    color: Color,
+}
+
+impl Early {
+    fn read(arguments: impl Iterator<Item = String>) -> Self {
+        let arguments: Vec<String> = arguments.take_while(|argument| argument != "--").collect();
+        let colors = arguments.iter().zip(arguments.iter().skip(1).map(Some).chain([None]));
+        let named = colors.filter_map(|(argument, next)| match argument.strip_prefix("--color")? {
+            "" => next.map(String::as_str),
+            value => value.strip_prefix('='),
+        });
+        let color = named.last().and_then(|name| Color::from_str(name, false).ok()).unwrap_or(Color::Auto);
+        Self { json: arguments.iter().any(|argument| argument == "--json"), color }
+    }
+}
+
+impl Color {
+    /// Sets it for all that is printed from now on. Auto looks at NO_COLOR, CLICOLOR and TERM too.
+    fn apply(self) {
+        match self {
+            Self::Auto => {}
+            Self::Always => anstream::ColorChoice::Always.write_global(),
+            Self::Never => anstream::ColorChoice::Never.write_global(),
+        }
+    }
+
+    const fn of_help(self) -> ColorChoice {
+        match self {
+            Self::Auto => ColorChoice::Auto,
+            Self::Always => ColorChoice::Always,
+            Self::Never => ColorChoice::Never,
+        }
+    }
+}
+
+/// The failure of a command line that uses a name which has changed.
+fn former(error: &clap::Error) -> Option<Failure> {
+    let (kind, names, prefix) = match error.kind() {
+        ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, FORMER_COMMANDS, "convo "),
+        ErrorKind::UnknownArgument => (ContextKind::InvalidArg, FORMER_OPTIONS, ""),
+        _ => return None,
+    };
+    let Some(ContextValue::String(given)) = error.get(kind) else { return None };
+    let (former, now) = names.iter().find(|(former, _)| former == given)?;
+    Some(Failure::usage(format!("`{prefix}{former}` is called `{prefix}{now}` now")))
 }
 
 impl Command {
@@ -181,13 +278,11 @@ impl Command {
             Self::Rewind(args) => rewind::run(&args, location, output),
             Self::Summarize(args) => summarize::run(&args, location, output),
             Self::Tag(args) => tag::run(&args, location, output),
-            Self::Find(args) => find::run(&args, location, output),
+            Self::FindId(args) => find_id::run(&args, location, output),
             Self::Unfinished(args) => unfinished::run(&args, location, output),
             Self::Title(args) => title::run(&args, location, output),
             Self::Metadata(args) => metadata::run(&args, location, output),
             Self::Remove(args) => remove::run(&args, location, output),
-            Self::Compact(_) => Err(Failure::usage("`convo compact` is called `convo summarize` now")
-                .with_hint("`convo summarize --help` shows its arguments")),
             Self::Redact(args) => redact::run(&args, location, output),
             Self::Delete(args) => delete::run(&args, location, output),
             Self::Verify(args) => verify::run(&args, location, output),
@@ -196,81 +291,9 @@ impl Command {
             Self::Bench(args) => bench::run(&args, location, output),
             Self::Check(args) => check::run(&args, output),
             Self::Repair(args) => repair::run(&args, output),
-        }
-    }
-}
-
-impl Location {
-    /// Opens the store; one that is not there is created.
-    fn create(&self) -> Result<Store, Failure> {
-        self.open_with(&StoreOptions::new())
-    }
-
-    /// Opens the store, which has to be there, to write.
-    fn open(&self) -> Result<Store, Failure> {
-        self.open_with(&StoreOptions::new().with_create(false))
-    }
-
-    /// Opens a store that lost acknowledged data, so that it can be written again.
-    fn open_accepting_loss(&self) -> Result<Store, Failure> {
-        self.open_with(&StoreOptions::new().with_create(false).with_accept_loss(true))
-    }
-
-    /// Opens the store, which has to be there, to read; what keeps it from being written is told.
-    fn read(&self) -> Result<Store, Failure> {
-        let store = self.open_with(&StoreOptions::new().with_create(false).with_read_only(true))?;
-        let Health { went_back, watermark_lost, disk_full, damage, .. } = store.health();
-        for detail in damage {
-            warn(&format!("the store is damaged: {detail}"));
-        }
-        if let Some((from, to)) = went_back {
-            warn(&format!("{}: what is left can be read", Error::WentBack { from, to }));
-        }
-        if watermark_lost {
-            warn("the store's file `watermark` is damaged or missing: what is there can be read, more may be lost");
-        }
-        if disk_full {
-            warn("the disk is full: the store can be read; make room to write");
-        }
-        Ok(store)
-    }
-
-    fn open_with(&self, options: &StoreOptions) -> Result<Store, Failure> {
-        let store = options.open(&self.url).map_err(|error| self.not_opened(error))?;
-        if let Some(copy) = store.health().set_aside {
-            let copy = copy.display();
-            warn(&format!(
-                "damage kept the store from opening as it was, and more may be lost; a copy of it is at {copy}"
-            ));
-        }
-        Ok(store)
-    }
-
-    fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// Whose conversations are meant.
-    fn owner(&self) -> Option<&str> {
-        self.owner.as_deref()
-    }
-
-    /// The conversation that the caller names.
-    fn name(&self, conversation: &str) -> Name {
-        let name = Name::from(conversation);
-        match &self.owner {
-            Some(owner) => name.with_owner(owner),
-            None => name,
-        }
-    }
-
-    fn not_opened(&self, error: Error) -> Failure {
-        match error {
-            Error::NotFound { .. } => Failure::failed(format!("there is no store at {}", self.url))
-                .with_hint("`convo append` and `convo replay` make one; --store URL or CONVO_STORE names another"),
-            Error::Corrupt { .. } => Failure::from(error)
-                .with_hint("the store cannot be opened: put its directory aside as it is, and restore a backup"),
-            other => other.into(),
+            Self::Targets(args) => targets::run(&args, output),
+            Self::Completions(args) => completions::run(&args, program(), output),
+            Self::Man(args) => man::run(&args, program(), output),
         }
     }
 }

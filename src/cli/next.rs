@@ -1,23 +1,25 @@
 use conversation_store::{NextStep, next_step};
 
 use super::failure::{Exit, Outcome};
+use super::location::Location;
 use super::output::{BOLD, DIM, Output};
-use super::{Location, text};
+use super::text;
+use super::values::conversation;
 
 const EXAMPLES: &str = "\
 Examples:
   convo next chat-42
   convo next chat-42 --json | jq -r '.calls[].name'
 
-Steps: run_tools (with the calls), call_model, continue_text (the answer's text was cut off),
-continue_turn (the provider paused: send the same again), await_model (a message is
-being written), await_user.";
+Steps: run_tools (with the calls), call_model, continue_text (the answer's text was cut off), continue_turn (the \
+provider paused: send the same again), await_model (a message is being written), await_user.";
 
 /// What an agent must do now: run tools, call the model, or wait
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The conversation
+    #[arg(value_parser = conversation())]
     conversation: String,
 }
 
@@ -35,7 +37,7 @@ fn text(step: &NextStep) -> String {
         for call in calls {
             let (name, id) = (text::printable(&call.name), text::printable(&call.tool_call_id));
             out.push_str(&format!("  {name} {DIM}{id}{DIM:#}\n"));
-            out.push_str(&text::wrap(&call.arguments, "    ", text::WIDTH, text::LINES));
+            out.push_str(&text::wrap(&call.arguments, "    ", text::Layout::folded("--json has them")));
         }
     }
     out

@@ -1,52 +1,106 @@
 //! Everything that is printed: results on stdout, all else on stderr.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::sync::OnceLock;
 
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use conversation_store::ReportLine;
+use conversation_store::model::Role;
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::text;
+use super::pager::Pager;
+use super::{report, text};
 
 pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
 pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(super) const WARNING: Style = AnsiColor::Yellow.on_default();
 
+/// The form of what is printed, as the command line gives it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Form {
+    /// JSON, also on a terminal and on stderr.
+    pub(super) json: bool,
+    /// Text, also where stdout is no terminal.
+    pub(super) text: bool,
+    /// No notes and no reports on stderr.
+    pub(super) quiet: bool,
+    /// No pager.
+    pub(super) unpaged: bool,
+}
+
+/// What stderr has to know everywhere. Set once, before a command runs.
+static FORM: OnceLock<Form> = OnceLock::new();
+
+fn form() -> Form {
+    FORM.get().copied().unwrap_or_default()
+}
+
 /// Where results go, and in which form.
 pub(super) struct Output {
     stdout: BufWriter<Box<dyn Write>>,
     is_terminal: bool,
-    json: bool,
+    form: Form,
     /// What to do when the reader has gone: end, or finish the work.
     outlives_reader: bool,
     reader_gone: bool,
 }
 
 impl Output {
-    /// JSON if it is asked for, or if stdout is no terminal.
-    pub(super) fn new(json: bool) -> Self {
+    /// JSON if it is asked for, or if stdout is no terminal and text is not asked for.
+    pub(super) fn new(form: Form) -> Self {
+        // Only the first call counts, and there is one.
+        let form = *FORM.get_or_init(|| form);
         let is_terminal = io::stdout().is_terminal();
         // Only text has colours to strip. JSON passes as it is.
-        let stdout: Box<dyn Write> =
-            if is_terminal && !json { Box::new(anstream::stdout()) } else { Box::new(io::stdout()) };
-        Self { stdout: BufWriter::new(stdout), is_terminal, json, outlives_reader: false, reader_gone: false }
+        let is_text = !form.json && (is_terminal || form.text);
+        let stdout: Box<dyn Write> = if is_text { Box::new(anstream::stdout()) } else { Box::new(io::stdout()) };
+        Self { stdout: BufWriter::new(stdout), is_terminal, form, outlives_reader: false, reader_gone: false }
     }
 
     /// Whether `--json` was given.
     pub(super) const fn is_json(&self) -> bool {
-        self.json
+        self.form.json
     }
 
     /// Whether results are text for people.
     pub(super) const fn is_text(&self) -> bool {
-        self.is_terminal && !self.json
+        !self.form.json && (self.is_terminal || self.form.text)
     }
 
     /// From now on a reader that goes away does not end the work.
     pub(super) const fn outlive_reader(&mut self) {
         self.outlives_reader = true;
+    }
+
+    /// From now on, text on a terminal goes through the user's pager, until [`Self::end_pages`].
+    pub(super) fn begin_pages(&mut self) {
+        if !self.is_text() || !self.is_terminal || self.form.unpaged {
+            return;
+        }
+        match Pager::start() {
+            Ok(None) => {}
+            Ok(Some(pager)) => {
+                let choice = match AutoStream::choice(&io::stdout()) {
+                    ColorChoice::Never => ColorChoice::Never,
+                    _ => ColorChoice::AlwaysAnsi,
+                };
+                let pager: Box<dyn Write> = Box::new(pager);
+                self.stdout = BufWriter::new(Box::new(AutoStream::new(pager, choice)));
+            }
+            Err(problem) => warn(&problem),
+        }
+    }
+
+    /// Waits until the user has seen the pages. What is printed after them is not paged.
+    pub(super) fn end_pages(&mut self) -> Result<(), Failure> {
+        let flushed = self.flush();
+        if self.is_text() {
+            self.stdout = BufWriter::new(Box::new(anstream::stdout()));
+        }
+        flushed
     }
 
     /// A result: a line of JSON, or text.
@@ -64,6 +118,12 @@ impl Output {
     /// Text for people.
     pub(super) fn text(&mut self, text: &str) -> Result<(), Failure> {
         self.line(text.trim_end_matches('\n'))
+    }
+
+    /// Text for other programs, as it is.
+    pub(super) fn verbatim(&mut self, text: &str) -> Result<(), Failure> {
+        let written = self.stdout.write_all(text.as_bytes());
+        self.check(written)
     }
 
     fn line(&mut self, line: &str) -> Result<(), Failure> {
@@ -87,33 +147,70 @@ impl Output {
         Err(failure)
     }
 
-    /// What was done to a conversation on the way out: text on stderr, with `--json` a line of JSON each.
+    /// What was done to a conversation on the way out: text on stderr, the worst first, with `--json` a line of JSON each.
     pub(super) fn report(&self, of: Option<&str>, report: &[ReportLine]) {
-        for line in report {
-            if self.json {
-                note(&serde_json::to_string(line).unwrap_or_default());
-            } else {
-                let of = of.map_or_else(String::new, |name| format!("{name}: "));
-                note(&format!("{WARNING}report:{WARNING:#} {}", text::printable(&format!("{of}{line}"))));
-            }
+        if self.form.quiet {
+            return;
+        }
+        if self.form.json {
+            report.iter().for_each(|line| print(&serde_json::to_string(line).unwrap_or_default()));
+        } else if !report.is_empty() {
+            print(report::text(of, report).trim_end());
         }
     }
 }
 
+/// The colour of a role.
+pub(super) fn style_of(role: Role) -> Style {
+    match role {
+        Role::System => AnsiColor::Yellow.on_default().bold(),
+        Role::User => AnsiColor::Green.on_default().bold(),
+        Role::Assistant => AnsiColor::Cyan.on_default().bold(),
+        Role::Tool => AnsiColor::Magenta.on_default().bold(),
+    }
+}
+
+/// Whether `--quiet` was given.
+pub(super) fn is_quiet() -> bool {
+    form().quiet
+}
+
 /// A line on stderr. That nobody reads it is no failure.
-pub(super) fn note(line: &str) {
+fn print(line: &str) {
     let _ = writeln!(anstream::stderr(), "{line}");
 }
 
-/// Something to know, on stderr.
+/// A line of JSON on stderr: an object of one field.
+fn print_json(name: &str, value: impl Serialize) {
+    let object = std::collections::BTreeMap::from([(name, value)]);
+    print(&text::escape_json(&serde_json::to_string(&object).unwrap_or_default()));
+}
+
+/// Something to know, on stderr, unless `--quiet` was given.
+pub(super) fn note(what: &str) {
+    match form() {
+        Form { quiet: true, .. } => {}
+        Form { json: true, .. } => print_json("note", what),
+        _ => print(&text::printable(what)),
+    }
+}
+
+/// Something to look at, on stderr.
 pub(super) fn warn(what: &str) {
-    note(&format!("{WARNING}warning:{WARNING:#} {}", text::printable(what)));
+    if form().json {
+        print_json("warning", what);
+    } else {
+        print(&format!("{WARNING}warning:{WARNING:#} {}", text::printable(what)));
+    }
 }
 
 /// A failure, on stderr.
 pub(super) fn error(failure: &Failure) {
-    note(&format!("{ERROR}error:{ERROR:#} {}", text::printable(&failure.message)));
+    if form().json {
+        return print_json("error", failure);
+    }
+    print(&format!("{ERROR}error:{ERROR:#} {}", text::printable(&failure.message)));
     if let Some(hint) = &failure.hint {
-        note(&format!("  hint: {}", text::printable(hint)));
+        print(&format!("  hint: {}", text::printable(hint)));
     }
 }

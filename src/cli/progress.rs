@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
 /// What is done sooner shows no bar.
@@ -40,7 +41,7 @@ impl Progress {
     }
 
     pub(super) fn set(&self, position: u64) {
-        if self.bar.is_hidden() && self.begun.elapsed() > PATIENCE {
+        if self.bar.is_hidden() && !output::is_quiet() && self.begun.elapsed() > PATIENCE {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         self.bar.set_position(position);

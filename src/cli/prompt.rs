@@ -2,38 +2,48 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use conversation_store::model::Name;
-use conversation_store::provider::{
-    self, DIALECTS, FinishedTools, Images, NoContent, PromptOptions, Target, Thinking, WIRES,
-};
+use conversation_store::provider::{self, FinishedTools, Images, NoContent, PromptOptions, Target, Thinking, WIRES};
 use conversation_store::{Error, ReportLine, Store};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::failure::{Exit, Failure, Outcome};
+use super::location::Location;
 use super::output::Output;
-use super::{Location, tools};
+use super::values::conversation;
+use super::{report, text, tools};
 
 const EXAMPLES: &str = "\
 Examples:
   convo prompt chat-42 --for openai-chat
-  convo prompt chat-42 --for anthropic
-  convo prompt chat-42 --for openai-chat/deepseek --model deepseek-v4 --thinking tagged
-  convo prompt chat-42 --for gemini --tools tools.json --finished-tools flatten
-  convo prompt chat-42 --for anthropic --max-tokens 150000   the newest part of a long conversation
+  convo prompt chat-42 --for openai-chat/deepseek --thinking tagged
+  convo prompt chat-42 --for gemini --tools tools.json
+  # the newest part of a long conversation
+  convo prompt chat-42 --for anthropic --window-tokens 150000
+  # what was left out or altered, why, and what to do about it
+  convo prompt chat-42 --for anthropic --report
   convo prompt chat-42 --for openai-chat --json | jq .report
 
-The request holds the conversation, and the tools of --tools: model, limits and the like are yours to add. What was
-left out or altered stands in the report, on stderr; with --json in one object with the request:
-{\"conversation\", \"key\"?, \"request\", \"report\"}, or \"error\" in place of \"request\" where there is nothing to send.";
+The request has the conversation, and the tools of --tools: model, limits and the like are yours to add. The \
+report on stderr names what was left out or altered, the worst first.
+
+With --json both come as one object on stdout:
+  {\"conversation\": \"e07db1a4-...\", \"key\": \"chat-42\", \"request\": {\"messages\": [...]},
+   \"report\": [{\"severity\": \"lost\", \"rule\": \"thinking_left_out\", \"message_index\": 1, ...}]}
+If there is nothing to send, it has \"error\": {\"kind\", \"message\", \"hint\"} in place of \"request\".";
 
 /// Print a conversation as a request that the provider accepts
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The conversation
+    #[arg(value_parser = conversation())]
     conversation: String,
     #[command(flatten)]
     rendering: Rendering,
+    /// Print the report in place of the request: what was left out or altered, why, and what to do about it
+    #[arg(long)]
+    report: bool,
 }
 
 /// For whom, and how.
@@ -64,7 +74,7 @@ pub(super) struct Rendering {
     last_turns: Option<u64>,
     /// At most so many tokens, estimated: the newest turns that fit, besides system messages and tools
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_tokens: Option<u64>,
+    window_tokens: Option<u64>,
     /// The tools to declare: a JSON array of {name, description?, parameters}, as for any wire but Gemini's
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
@@ -80,9 +90,7 @@ pub(super) struct Renderer {
 #[derive(Debug, clap::Args)]
 pub(super) struct Aim {
     #[arg(long = "for", value_name = "TARGET", help = known_wires())]
-    target: Target,
-    #[arg(long, value_name = "NAME", help = known_dialects())]
-    dialect: Option<String>,
+    pub(super) target: Target,
 }
 
 /// A conversation's prompt, or why there is none.
@@ -102,22 +110,15 @@ pub(super) struct Shown {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let renderer = args.rendering.prepare()?;
-    renderer.render(&location.read()?, &location.name(&args.conversation))?.print(output)
+    renderer.render(&location.read()?, &location.name(&args.conversation))?.print(args.report, output)
 }
 
 fn known_wires() -> String {
     let wires: Vec<_> = WIRES.iter().map(|wire| wire.name).collect();
-    format!("The wire, or the wire and its dialect, as in openai-chat/mistral: {}", wires.join(", "))
-}
-
-fn known_dialects() -> String {
-    let of = |wire: &str| {
-        let dialects: Vec<_> =
-            DIALECTS.iter().filter(|dialect| dialect.wire == wire).map(|dialect| dialect.name).collect();
-        (!dialects.is_empty()).then(|| format!("of {wire} {}", dialects.join(", ")))
-    };
-    let known: Vec<_> = WIRES.iter().filter_map(|wire| of(wire.name)).collect();
-    format!("The dialect of the wire: {}", known.join("; "))
+    format!(
+        "The wire, or the wire and a dialect, as in openai-chat/mistral: {}; `convo targets` lists all",
+        wires.join(", ")
+    )
 }
 
 fn thinking() -> impl TypedValueParser<Value = Thinking> {
@@ -150,24 +151,14 @@ fn no_content() -> impl TypedValueParser<Value = NoContent> {
     })
 }
 
-impl Aim {
-    /// The target, in its dialect.
-    pub(super) fn target(&self) -> Result<Target, Failure> {
-        match &self.dialect {
-            None => Ok(self.target),
-            Some(name) => self.target.with_dialect(name).map_err(|error| Failure::usage(format!("--dialect: {error}"))),
-        }
-    }
-}
-
 impl Rendering {
     /// Reads what the arguments name.
     pub(super) fn prepare(&self) -> Result<Renderer, Failure> {
-        let target = self.aim.target()?;
+        let target = self.aim.target;
         let mut options = PromptOptions::new().with_thinking(self.thinking).with_finished_tools(self.finished_tools);
         (options.images, options.no_content) = (self.images, self.no_content);
         (options.last_messages, options.last_turns) = (self.last, self.last_turns);
-        options.max_tokens = self.max_tokens;
+        options.max_tokens = self.window_tokens;
         if let Some(model) = &self.model {
             options = options.with_model(model);
         }
@@ -206,8 +197,15 @@ impl Shown {
         self.key.as_deref().or(self.conversation.as_deref()).unwrap_or_default()
     }
 
-    /// The request alone, and what was done on stderr; with `--json` all in one.
-    pub(super) fn print(self, output: &mut Output) -> Outcome {
+    /// The request alone, and what was done on stderr; with `--json` all in one; with `--report` what was done alone.
+    pub(super) fn print(self, report_only: bool, output: &mut Output) -> Outcome {
+        if report_only {
+            output.result(&self.report, || match self.report.as_slice() {
+                [] => "report: nothing was left out or altered".to_owned(),
+                report => report::text(None, report),
+            })?;
+            return self.error.map_or(Ok(Exit::Done), Err);
+        }
         if output.is_json() {
             output.json(&self)?;
             return Ok(self.exit());
@@ -215,6 +213,10 @@ impl Shown {
         output.report(None, &self.report);
         match (&self.request, self.error) {
             (_, Some(error)) => Err(error),
+            // People read it in lines; what has lines already stays as it was written.
+            (Some(request), None) if output.is_text() && !request.get().contains('\n') => {
+                output.text(&text::printable(&text::pretty_json(request.get()))).map(|()| Exit::Done)
+            }
             (request, None) => output.json(request).map(|()| Exit::Done),
         }
     }

@@ -1,32 +1,39 @@
 use serde::Serialize;
 
 use super::confirm::confirm;
-use super::failure::{Exit, Failure, Outcome};
+use super::failure::{Exit, Outcome};
+use super::location::Location;
 use super::output::{Output, warn};
-use super::{Location, text};
+use super::text;
+use super::values::conversation;
 
 const EXAMPLES: &str = "\
 Examples:
-  convo redact chat-42 3             the content of message 3 is gone for good
-  convo redact chat-42 3 --chunk 1   of that message, one chunk
-  convo redact chat-42 3 --yes       without asking
+  convo redact chat-42 1
+  # one chunk of that message
+  convo redact chat-42 1 --chunk 0
+  # without being asked, as scripts need it
+  convo redact chat-42 1 --yes
 
-Texts, arguments, results, images and unknown fields go; role, index, call ids and tool names stay. Forks that share the
-message lose its content too. Backups made before still hold it, and so may bytes that the store freed and has not
-reused: `convo backup`, then `convo restore` into a new store, is the way to be rid of those. Asks on a terminal only.";
+Texts, arguments, results, images and unknown fields go; role, index, call ids and tool names stay. Forks that share \
+the message lose its content too.
+
+Backups made before still hold it, and so may bytes that the store freed and has not reused: `convo backup`, then \
+`convo restore` into a new store, is the way to be rid of those.";
 
 /// Erase the content of a message for good; its place stays
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The conversation
+    #[arg(value_parser = conversation())]
     conversation: String,
-    /// The message's index, as `convo show` gives it
-    index: u64,
-    /// Only this chunk of the message
-    #[arg(long, value_name = "N")]
+    /// The message: its number, as `convo show` prints it
+    message: u64,
+    /// Only this chunk of the message: its number, as `convo show` prints it
+    #[arg(long, value_name = "CHUNK")]
     chunk: Option<u32>,
-    /// Do not ask
+    /// Do not ask; needed where there is no terminal to ask on
     #[arg(long, short)]
     yes: bool,
 }
@@ -47,15 +54,13 @@ struct Shown<'a> {
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let (store, name) = (location.open()?, location.name(&args.conversation));
     let chunk = args.chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
-    let what = format!("{chunk}message {} of {}", args.index, text::printable(&name.to_string()));
-    if !confirm(args.yes, &format!("Erase {what} for good?"))? {
-        return Err(Failure::failed("nothing was erased"));
-    }
-    let redaction = store.redact(&name, args.index, args.chunk)?;
+    let what = format!("{chunk}message {} of {}", args.message, text::printable(&name.to_string()));
+    confirm(args.yes, &format!("Erase {what} for good?"), "nothing was erased")?;
+    let redaction = store.redact(&name, args.message, args.chunk)?;
     let shown = Shown {
         conversation: name.id().to_string(),
         key: name.key(),
-        message_index: args.index,
+        message_index: args.message,
         chunk_index: args.chunk,
         seq: redaction.seq,
         summaries: redaction.summaries,

@@ -1,11 +1,15 @@
 use super::failure::{Exit, Outcome};
+use super::location::Location;
 use super::output::Output;
-use super::{Location, receipt};
+use super::receipt;
+use super::values::conversation;
 
 const EXAMPLES: &str = "\
 Examples:
-  convo remove chat-42 3             message 3 is gone from the conversation and from prompts
-  convo remove chat-42 3 --chunk 1   of that message, one chunk
+  # message 1 is gone from the conversation and from prompts
+  convo remove chat-42 1
+  # one chunk of message 2
+  convo remove chat-42 2 --chunk 0
 
 The log keeps it: `convo entries` shows it. `convo redact` erases it for good.";
 
@@ -14,17 +18,18 @@ The log keeps it: `convo entries` shows it. `convo redact` erases it for good.";
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The conversation
+    #[arg(value_parser = conversation())]
     conversation: String,
-    /// The message's index, as `convo show` gives it
-    index: u64,
-    /// Only this chunk of the message
-    #[arg(long, value_name = "N")]
+    /// The message: its number, as `convo show` prints it
+    message: u64,
+    /// Only this chunk of the message: its number, as `convo show` prints it
+    #[arg(long, value_name = "CHUNK")]
     chunk: Option<u32>,
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let name = location.name(&args.conversation);
-    let receipt = location.open()?.remove(&name, args.index, args.chunk)?;
+    let receipt = location.open()?.remove(&name, args.message, args.chunk)?;
     receipt::print(&name, &receipt, output)?;
     Ok(Exit::Done)
 }

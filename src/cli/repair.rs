@@ -13,15 +13,18 @@ const EXAMPLES: &str = "\
 Examples:
   convo repair refused.json --for openai-chat > accepted.json
   convo repair refused.json --for openai-chat/mistral
-  convo repair request.json --from openai-chat --for anthropic --model claude-opus-4-5
-  curl ... | convo repair --for anthropic --json | jq .report
+  convo repair refused.json --for openai-chat --report
+  convo repair refused.json --from openai-chat --for anthropic
+  curl https://example.com/request.json | convo repair --for openai-chat --json
 
-Calls without results, results without calls, broken arguments, empty messages, results in the wrong place: what was
-wrong, and what was done about it, stands in the report, on stderr; with --json in one object with the request:
-{\"request\", \"report\"}, or \"error\" in place of \"request\" where there is nothing to send.
+Repairs calls without results, results without calls, results in the wrong place, broken arguments, empty messages. \
+On one wire the repair is the smallest edit: what no rule objects to stays byte for byte, and a request that is \
+accepted comes out as it is. From one wire to another only the messages and the tools go along; --tools names \
+others.
 
-On one wire the repair is the smallest edit: what no rule objects to stays byte for byte, and a request that is accepted
-comes out as it is. From one wire to another only the tools go along; --tools names others.";
+The report on stderr names what was wrong, and what was done about it. With --json both come as one object on stdout:
+  {\"request\": {...}, \"report\": [{\"severity\": \"lost\", \"rule\": \"orphan_result_removed\", ...}]}
+Where there is nothing to send, it has \"error\": {\"kind\", \"message\", \"hint\"} in place of \"request\".";
 
 /// Repair a request that a provider refuses: prints one that it accepts, and what was wrong
 #[derive(Debug, clap::Args)]
@@ -33,6 +36,9 @@ pub(super) struct Args {
     /// The wire in whose words the request is, if it is not that of --for
     #[arg(long, value_name = "WIRE")]
     from: Option<Target>,
+    /// Print the report in place of the request: what was wrong, and what was done about it
+    #[arg(long)]
+    report: bool,
     #[command(flatten)]
     rendering: Rendering,
 }
@@ -50,7 +56,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
         }
         Err(error) => return Err(Failure::from(error).at(&name)),
     };
-    Shown { conversation: None, key: None, request, error, report }.print(output)
+    Shown { conversation: None, key: None, request, error, report }.print(args.report, output)
 }
 
 /// The envelope is one line. In JSON, line breaks stand between tokens only.

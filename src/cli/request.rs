@@ -16,23 +16,48 @@ pub(super) struct Request {
 
 /// Reads a request; `-` is stdin.
 pub(super) fn read(path: &Path) -> Result<Request, Failure> {
+    let request = read_text(path)?;
+    request.check().map(|()| request)
+}
+
+/// Reads a request, or its messages, one a line.
+pub(super) fn read_messages(path: &Path) -> Result<Request, Failure> {
+    let mut request = read_text(path)?;
+    let checked = request.check();
+    if checked.is_err() {
+        let lines: Vec<_> = request.json.lines().filter(|line| !line.trim().is_empty()).collect();
+        let is_object =
+            |line: &&str| line.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(line).is_ok();
+        if lines.len() > 1 && lines.iter().all(is_object) {
+            request.json = format!("[{}]", lines.join(",\n"));
+            return Ok(request);
+        }
+    }
+    checked.map(|()| request)
+}
+
+fn read_text(path: &Path) -> Result<Request, Failure> {
     let input = Input::open(path)?;
     let name = input.name.clone();
     let json = input.read_text()?;
     if json.trim().is_empty() {
-        return Err(Failure::usage(format!("{name}: it is empty; expected a request as JSON")));
-    }
-    // What is wrong with the text is told here, with its place. Lone surrogate escapes pass.
-    if let Err(error) = serde_json::from_str::<IgnoredAny>(&json) {
-        let (line, column) = (error.line(), error.column());
-        let text = error.to_string();
-        let message = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text);
-        return Err(not_json(&name, line, column, message));
+        return Err(Failure::new("invalid_input", format!("{name}: it is empty; expected a request as JSON")));
     }
     Ok(Request { name, json })
 }
 
+impl Request {
+    /// Fails on what is no JSON, at its place. Lone surrogate escapes pass.
+    fn check(&self) -> Result<(), Failure> {
+        let Err(error) = serde_json::from_str::<IgnoredAny>(&self.json) else { return Ok(()) };
+        let (line, column) = (error.line(), error.column());
+        let text = error.to_string();
+        let message = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text);
+        Err(not_json(&self.name, line, column, message))
+    }
+}
+
 /// The failure of a text that is no JSON, at its place.
 pub(super) fn not_json(name: &str, line: usize, column: usize, message: &str) -> Failure {
-    Failure::usage(format!("{name}:{line}:{column}: not JSON: {message}"))
+    Failure::new("invalid_input", format!("{name}:{line}:{column}: not JSON: {message}"))
 }

@@ -3,17 +3,18 @@ use std::path::PathBuf;
 use conversation_store::Store;
 
 use super::failure::{Exit, Outcome};
+use super::location::Location;
 use super::output::Output;
 use super::progress::Progress;
-use super::{Location, text};
+use super::text;
 
 const EXAMPLES: &str = "\
 Examples:
-  convo restore chats.backup --store sled:new.db
+  convo restore chats.backup --store sled:restored.db
 
-The way to get a store back, to make it smaller, to be rid of what was deleted or redacted, and to change the engine.
-A damaged file is told before anything is made. A restore that was cut off leaves no store: remove its directory, then
-restore again.";
+The way to get a store back, to make it smaller, to be rid of what was deleted or redacted, and to change the \
+engine. A damaged file is reported before anything is made. A restore that was cut off leaves no store: remove its \
+directory, then restore again.";
 
 /// Make a new store from a backup
 #[derive(Debug, clap::Args)]
@@ -25,7 +26,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let progress = Progress::bytes(Some(0));
-    let summary = Store::restore(&args.file, location.url(), |done, all| progress.set_of(done, all))?;
+    let summary = Store::restore(&args.file, &location.url()?, |done, all| progress.set_of(done, all))?;
     drop(progress);
     output.result(&summary, || {
         format!("{} from {}", text::count(summary.conversations, "conversation"), text::count(summary.bytes, "byte"))

@@ -1,26 +1,30 @@
 use super::failure::{Exit, Outcome};
+use super::location::Location;
 use super::output::Output;
-use super::{Location, receipt};
+use super::receipt;
+use super::values::conversation;
 
 const EXAMPLES: &str = "\
 Examples:
-  convo rewind chat-42 7    messages 7 and later are gone from the conversation: edit, regenerate
+  # message 1 and all after it are hidden: to edit, or to ask again
+  convo rewind chat-42 1
 
 The entries stay in the log: `convo entries` shows them. To keep both branches, `convo fork` first.";
 
-/// Hide every message from an index on
+/// Hide a message and all after it
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The conversation
+    #[arg(value_parser = conversation())]
     conversation: String,
-    /// The index of the first message to hide, as `convo show` gives it
-    index: u64,
+    /// The first message to hide: its number, as `convo show` prints it
+    message: u64,
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let name = location.name(&args.conversation);
-    let receipt = location.open()?.rewind(&name, args.index)?;
+    let receipt = location.open()?.rewind(&name, args.message)?;
     receipt::print(&name, &receipt, output)?;
     Ok(Exit::Done)
 }

@@ -2,25 +2,28 @@ use std::path::PathBuf;
 
 use super::failure::{Exit, Outcome};
 use super::lines::Input;
+use super::location::Location;
 use super::output::Output;
-use super::{Location, receipt};
+use super::receipt;
+use super::values::conversation;
 
 const EXAMPLES: &str = "\
 Examples:
-  convo summarize chat-42 --through 57 --summary summary.txt
-  my-summarizer chat-42 | convo summarize chat-42 --through 57 --summary -
+  convo summarize chat-42 --through 1 --summary summary.txt
+  summarizer chat-42 | convo summarize chat-42 --through 1 --summary -
 
-Prompts use the summary in place of messages 0 to 57, system messages apart. The messages stay: `convo show` and
-`convo entries` print them. The newest summary counts; a rewind into what it covers undoes it.";
+Prompts use the summary in place of the messages up to message 1, system messages apart. The messages stay: `convo \
+show` and `convo entries` print them. The newest summary counts; a rewind into what it covers undoes it.";
 
 /// Let prompts use a summary in place of the first messages
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The conversation
+    #[arg(value_parser = conversation())]
     conversation: String,
-    /// The index of the last message that the summary covers, as `convo show` gives it
-    #[arg(long, value_name = "INDEX")]
+    /// The last message that the summary covers: its number, as `convo show` prints it
+    #[arg(long, value_name = "MESSAGE")]
     through: u64,
     /// The file with the summary, or - for stdin
     #[arg(long, value_name = "FILE")]

@@ -1,14 +1,17 @@
 use serde::Serialize;
 
 use super::failure::{Exit, Outcome};
+use super::location::Location;
 use super::output::Output;
-use super::{Location, text};
+use super::text;
+use super::values::conversation;
 
 const EXAMPLES: &str = "\
 Examples:
-  convo tag chat-42 work later          adds two tags
+  convo tag chat-42 work later
   convo tag chat-42 --remove later
-  convo tag chat-42                     prints the tags
+  # prints the tags
+  convo tag chat-42
   convo list --tag work";
 
 /// Add, remove or print a conversation's tags
@@ -16,6 +19,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The conversation
+    #[arg(value_parser = conversation())]
     conversation: String,
     /// The tags to add
     tags: Vec<String>,

@@ -3,12 +3,42 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use anstyle::Style;
 use conversation_store::model::Timestamp;
 
-/// Characters of a line of wrapped text.
-pub(super) const WIDTH: usize = 100;
-/// Lines of a text, before it is cut.
-pub(super) const LINES: usize = 30;
+const DIM: Style = Style::new().dimmed();
+
+/// Columns where there is no terminal, and at most where there is one: longer lines are hard to read.
+const WIDTH: usize = 100;
+/// Lines of a text, before it is folded.
+const LINES: usize = 30;
+/// Columns at least: a text of one word a line is no text.
+const MIN_WIDTH: usize = 40;
+
+/// How texts are laid out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    /// Columns of a line, its indent too.
+    pub(super) width: usize,
+    /// Lines of a text, before the rest of it is folded.
+    pub(super) lines: usize,
+    /// What to do to see the rest.
+    pub(super) more: &'static str,
+}
+
+impl Layout {
+    /// As wide as the terminal, folded.
+    pub(super) fn folded(more: &'static str) -> Self {
+        let terminal = terminal_size::terminal_size().map(|(terminal_size::Width(columns), _)| usize::from(columns));
+        let width = terminal.unwrap_or(WIDTH).clamp(MIN_WIDTH, WIDTH);
+        Self { width, lines: LINES, more }
+    }
+
+    /// The same, with nothing folded.
+    pub(super) const fn whole(self) -> Self {
+        Self { lines: usize::MAX, ..self }
+    }
+}
 
 /// The text with its control characters made visible: what is stored must not command the terminal.
 pub(super) fn printable(text: &str) -> Cow<'_, str> {
@@ -45,33 +75,45 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     printable(&cut).into_owned()
 }
 
-/// The text wrapped at spaces to `width` characters, each line behind `indent`; at most `most` lines.
-pub(super) fn wrap(text: &str, indent: &str, width: usize, most: usize) -> String {
+/// The text wrapped at spaces, each line after `indent`; what is too long is folded, which its last line reports.
+pub(super) fn wrap(text: &str, indent: &str, layout: Layout) -> String {
     let text = printable(text.trim_end_matches('\n'));
+    let width = layout.width.saturating_sub(indent.len()).max(1);
     let mut out = String::new();
     let lines: Vec<String> = text.lines().flat_map(|line| wrap_line(line, width)).collect();
-    for line in lines.iter().take(most) {
+    // To fold a line away saves nothing: a line reports it.
+    let shown = if lines.len() > layout.lines.saturating_add(1) { layout.lines } else { lines.len() };
+    for line in lines.iter().take(shown) {
         let _ = writeln!(out, "{}", format!("{indent}{line}").trim_end());
     }
-    if lines.len() > most {
-        let _ = writeln!(out, "{indent}… {}", count(lines.len() - most, "more line"));
+    if lines.len() > shown {
+        let folded = lines.iter().skip(shown).map(|line| line.chars().count()).sum::<usize>();
+        let (lines, folded) = (count(lines.len() - shown, "more line"), count(folded, "character"));
+        let _ = writeln!(out, "{indent}{DIM}… {lines}, {folded}: {}{DIM:#}", layout.more);
     }
     out
 }
 
+/// The line in pieces of at most `width` characters, cut at spaces where there are some.
 fn wrap_line(line: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut length = 0;
     for word in line.split_inclusive(' ') {
-        let word_length = word.chars().count();
-        if length > 0 && length + word.trim_end().chars().count() > width {
+        let word_length = word.trim_end().chars().count();
+        if length > 0 && length + word_length > width {
             lines.push(String::new());
             length = 0;
         }
-        if let Some(last) = lines.last_mut() {
-            last.push_str(word);
+        for character in word.chars() {
+            if length >= width && character != ' ' {
+                lines.push(String::new());
+                length = 0;
+            }
+            if let Some(last) = lines.last_mut() {
+                last.push(character);
+            }
+            length += 1;
         }
-        length += word_length;
     }
     lines
 }
@@ -90,6 +132,15 @@ pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> String {
         let _ = writeln!(out, "{}", line.trim_end());
     }
     out
+}
+
+/// The same, with its first row as the columns' titles.
+pub(super) fn titled_table<const N: usize>(rows: &[[String; N]]) -> String {
+    let table = table(rows);
+    match table.split_once('\n') {
+        Some((titles, rest)) => format!("{DIM}{titles}{DIM:#}\n{rest}"),
+        None => table,
+    }
 }
 
 /// `2026-01-02 03:04:05`, UTC.
@@ -169,9 +220,14 @@ mod tests {
 
     #[test]
     fn texts_are_wrapped_at_spaces() {
-        assert_eq!(wrap("one two three\n\nfour", "  ", 8, 10), "  one two\n  three\n\n  four\n");
-        assert_eq!(wrap("a\nb\nc", "", 8, 2), "a\nb\n… 1 more line\n");
-        assert_eq!(wrap("abcdefghij k", "", 4, 9), "abcdefghij\nk\n");
+        let wrap = |text, indent, width, lines| {
+            let wrapped = wrap(text, indent, Layout { width, lines, more: "look elsewhere" });
+            anstream::adapter::strip_str(&wrapped).to_string()
+        };
+        assert_eq!(wrap("one two three\n\nfour", "  ", 10, 10), "  one two\n  three\n\n  four\n");
+        assert_eq!(wrap("abcdefghij k", "", 4, 9), "abcd\nefgh\nij k\n");
+        assert_eq!(wrap("a\nb\nc\ndé", "", 8, 2), "a\nb\n… 2 more lines, 3 characters: look elsewhere\n");
+        assert_eq!(wrap("a\nb\nc", "", 8, 2), "a\nb\nc\n");
     }
 
     #[test]

@@ -1,20 +1,25 @@
 use serde::Serialize;
 
 use super::failure::{Exit, Outcome};
+use super::location::Location;
 use super::output::Output;
-use super::{Location, text};
+use super::text;
+use super::values::conversation;
 
 const EXAMPLES: &str = "\
 Examples:
-  convo title chat-42                  prints the title
-  convo title chat-42 \"Cache design\"   sets it
-  convo title chat-42 --derive         the first user text gives it again";
+  # prints the title
+  convo title chat-42
+  convo title chat-42 \"Cache design\"
+  # the first user text gives it again
+  convo title chat-42 --derive";
 
 /// Set or print a conversation's title
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The conversation
+    #[arg(value_parser = conversation())]
     conversation: String,
     /// The title, up to 1 KiB
     #[arg(conflicts_with = "derive")]

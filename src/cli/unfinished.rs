@@ -1,8 +1,9 @@
 use conversation_store::Unfinished;
 
 use super::failure::{Exit, Outcome};
+use super::location::Location;
 use super::output::Output;
-use super::{Location, text};
+use super::text;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -10,7 +11,7 @@ Examples:
   convo unfinished --owner ada
   convo unfinished --json | jq -r .conversation
 
-After a crash these are the answers that were cut off and that no later message follows. Those of all owners, unless
+After a crash these are the answers that were cut off and that no later message follows. Those of all owners, unless \
 --owner names one.";
 
 /// List the messages that were begun and are not finished

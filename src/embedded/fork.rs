@@ -8,10 +8,10 @@ use super::place::index_ops;
 use super::segments::{Segment, segment_of};
 use super::state::{Pending, Unsealed};
 use crate::error::{Error, Result};
-use crate::log::Durability;
+use crate::log::chain::Records;
 use crate::log::limits::check_key;
 use crate::log::names::Names;
-use crate::log::reading::Hide;
+use crate::log::{Durability, Order};
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Head, Header, Line, Origin, Parent, TitleSource, key};
 
@@ -108,10 +108,11 @@ impl Core {
         if at_seq + 1 == head.next_seq {
             return Ok((shared, head.clone()));
         }
+        let entries = Records::new(id, |seq, visit| self.read(id, &segments, seq..=seq, Order::Ascending, visit));
         let mut past = Head {
             next_message_index: self.next_message_index_at(&segments, at_seq)?,
-            last_hide: self.last_hide_at(&segments, head, at_seq)?,
-            last_meta: self.last_meta_at(&segments, head, at_seq)?,
+            last_hide: entries.last_hide(head.last_hide, at_seq)?,
+            last_meta: entries.last_meta(head.last_meta, at_seq)?,
             ..head.clone()
         };
         let is_as_it_was = (past.last_hide, past.last_meta) == (head.last_hide, head.last_meta)
@@ -125,59 +126,6 @@ impl Core {
             self.names(id, &segments, at_seq)?.give(&mut past);
         }
         Ok((shared, past))
-    }
-
-    /// The last rewind or removal at or before `at_seq`.
-    fn last_hide_at(&self, segments: &[Segment], head: &Head, at_seq: u64) -> Result<u64> {
-        let mut last = head.last_hide;
-        while last > at_seq {
-            last = self.hide_at(segments, last)?.previous();
-        }
-        Ok(last)
-    }
-
-    fn hide_at(&self, segments: &[Segment], seq: u64) -> Result<Hide> {
-        let mut found = None;
-        self.record_at(segments, seq, &mut |record| {
-            for line in record.lines() {
-                match line? {
-                    (at, Line::Rewind(rewind)) if at == seq => found = Some(Hide::Rewind(rewind)),
-                    (at, Line::Remove(remove)) if at == seq => found = Some(Hide::Remove(remove)),
-                    _ => {}
-                }
-            }
-            Ok(())
-        })?;
-        // A chain that does not go back would never end.
-        found.filter(|hide| hide.previous() < seq).ok_or_else(|| Error::Corrupt {
-            conversation: segments.last().map(|segment| segment.conversation),
-            seq: Some(seq),
-            detail: "a rewind or a removal is expected here".to_owned(),
-        })
-    }
-
-    /// The last meta entry at or before `at_seq`.
-    fn last_meta_at(&self, segments: &[Segment], head: &Head, at_seq: u64) -> Result<u64> {
-        let mut last = head.last_meta;
-        while last > at_seq {
-            let mut previous = None;
-            self.record_at(segments, last, &mut |record| {
-                for line in record.lines() {
-                    match line? {
-                        (seq, Line::Meta(meta)) if seq == last => previous = Some(meta.previous),
-                        _ => {}
-                    }
-                }
-                Ok(())
-            })?;
-            // A chain that does not go back would never end.
-            last = previous.filter(|previous| *previous < last).ok_or_else(|| Error::Corrupt {
-                conversation: segments.last().map(|segment| segment.conversation),
-                seq: Some(last),
-                detail: "a change of what is known about the conversation is expected here".to_owned(),
-            })?;
-        }
-        Ok(last)
     }
 
     /// The index of the next message as it was right after `at_seq`.

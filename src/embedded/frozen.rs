@@ -18,6 +18,14 @@ pub(super) struct Frozen<'a> {
     head: Option<Arc<Head>>,
 }
 
+/// Values that are replaced together with an entry.
+#[derive(Debug, Default)]
+pub(super) struct Rewritten {
+    pub(super) ops: Replacement,
+    /// The conversations in whose logs something is redacted.
+    pub(super) owners: Vec<ConversationId>,
+}
+
 impl Frozen<'_> {
     /// Its head, whoever owns it.
     pub(super) fn any_head(&self) -> Option<&Head> {
@@ -87,22 +95,23 @@ impl Core {
         Ok(frozen)
     }
 
-    /// Writes an entry about a conversation as a whole, and returns once it is durable. `ops` go with it; `change` is what it
-    /// does to the head beside moving it.
+    /// Writes an entry about a conversation as a whole, and returns once it is durable. What is `rewritten` goes with it;
+    /// `change` is what it does to the head beside moving it.
     pub(super) fn write_control(
         &self,
         frozen: &Frozen<'_>,
         name: &Name,
         body: Body,
-        ops: Replacement,
+        rewritten: Rewritten,
         change: impl FnOnce(&mut Head),
     ) -> Result<Receipt> {
         let mut state = self.lock();
         state.check_writable()?;
         let draft = Draft { name, body, messages: 0, base: None, said: &[] };
         let mut placed = self.place(&mut state, frozen.pin.id, draft, change);
-        placed.pending.rewrites = !ops.is_empty();
-        placed.pending.ops.extend(ops);
+        placed.pending.rewrites = !rewritten.ops.is_empty();
+        placed.pending.ops.extend(rewritten.ops);
+        placed.pending.redacts = rewritten.owners;
         self.queue(state, placed, Durability::Durable)
     }
 }

@@ -1,13 +1,15 @@
 //! The list of conversations, read from the indexes.
 
+use std::cmp::Reverse;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use super::core::Core;
 use super::heads::damage_of;
 use crate::embedded::engine::Order;
 use crate::error::Result;
 use crate::log::Problem;
-use crate::log::list::{ListItem, ListPage, ListQuery, Pager};
+use crate::log::list::{ListPage, ListQuery, Listed, Pager};
 use crate::model::ConversationId;
 use crate::record::{self, Head, key};
 
@@ -21,7 +23,7 @@ impl Core {
         Ok(pager.page())
     }
 
-    /// Reads the owner's index second by second: within one, the heads tell the order.
+    /// Reads the owner's index second by second: within one, the heads have the order.
     fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<()> {
         let all = key::index_of(&record::digest(query.owner.as_bytes()));
         let start = match query.after {
@@ -40,7 +42,7 @@ impl Core {
             }
             match damage_of(self.head_for_list(id)) {
                 // No head: it is new and not durable yet, or it is being deleted.
-                Ok(Ok(head)) => found.extend(head.map(|head| ListItem::new(id, &head))),
+                Ok(Ok(head)) => found.extend(head.map(|head| Listed { id, head })),
                 Ok(Err(error)) => pager.unreadable.push(Problem::from_error(id, &error)),
                 Err(error) => result = Err(error),
             }
@@ -60,23 +62,23 @@ impl Core {
         let mut found = Vec::new();
         for id in ids {
             match damage_of(self.head_for_list(id))? {
-                Ok(head) => found.extend(head.map(|head| ListItem::new(id, &head))),
+                Ok(head) => found.extend(head.map(|head| Listed { id, head })),
                 Err(error) => pager.unreadable.push(Problem::from_error(id, &error)),
             }
         }
-        found.sort_unstable_by_key(|item| std::cmp::Reverse(item.place()));
-        for item in found {
-            pager.add(item.last_activity.second(), &mut vec![item]);
+        found.sort_unstable_by_key(|listed| Reverse((listed.last_activity(), listed.id)));
+        for listed in found {
+            pager.add(listed.last_activity().second(), &mut vec![listed]);
         }
         Ok(())
     }
 
     /// The head that readers see, without making it one of those in use.
-    pub(super) fn head_for_list(&self, id: ConversationId) -> Result<Option<Head>> {
+    pub(super) fn head_for_list(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
         loop {
             let state = self.lock();
             if let Some(slot) = state.slots.get(&id) {
-                return Ok(slot.published.as_deref().cloned());
+                return Ok(slot.published.clone());
             }
             let generation = state.generation;
             drop(state);
@@ -87,7 +89,7 @@ impl Core {
             };
             let state = self.lock();
             if state.generation == generation && !state.slots.contains_key(&id) {
-                return Ok(head);
+                return Ok(head.map(Arc::new));
             }
         }
     }

@@ -27,6 +27,7 @@ mod read;
 mod rebuild;
 mod receipts;
 mod redact;
+mod redactions;
 mod seam;
 mod segments;
 mod state;

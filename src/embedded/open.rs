@@ -9,6 +9,7 @@ use bincode::BorrowDecode;
 use super::core::{COMMIT, Clock, Core, EPOCH, LOST, RESTORING, STORE};
 use super::heads::damage_of;
 use super::place::born;
+use super::redactions::Redactions;
 use super::state::{Blocked, State, UNMARKED};
 use crate::embedded::engine::{Batch, Directory, Engine, MARKER, Order};
 use crate::error::{Error, Result};
@@ -69,7 +70,9 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
     if is_writable && opening.accept_loss {
         commit.number = next_number(&*engine, commit.number.max(marked.unwrap_or(0)), !unknown.is_empty())?;
     }
-    let core = Core::new(engine, clock, epoch, health, State { commit, blocked, ..State::default() });
+    let redactions = Redactions::after(commit.number);
+    let state = State { commit, blocked, redactions, ..State::default() };
+    let core = Core::new(engine, clock, epoch, health, state);
     if is_writable {
         note_opening(&*core.engine, &info, epoch, opening.accept_loss)?;
         core.finish_deletions()?;

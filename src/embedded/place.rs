@@ -131,8 +131,21 @@ pub(super) fn index_keys(id: ConversationId, head: &Head) -> Vec<Vec<u8>> {
     keys
 }
 
+/// Whether two heads of one conversation have the same keys in the indexes. Most appends change none within one second.
+fn is_indexed_alike(before: &Head, after: &Head) -> bool {
+    let second = |head: &Head| Timestamp::from_micros(head.last_activity).second();
+    let is_unfinished = |head: &Head| !head.open.is_empty() || !head.interrupted.is_empty();
+    (second(before), is_unfinished(before)) == (second(after), is_unfinished(after))
+        && (&before.owner, &before.tags) == (&after.owner, &after.tags)
+}
+
 /// Moves a conversation in the indexes of conversations.
 pub(super) fn index_ops(id: ConversationId, before: Option<&Head>, after: Option<&Head>, ops: &mut Replacement) {
+    if let (Some(before), Some(after)) = (before, after)
+        && is_indexed_alike(before, after)
+    {
+        return;
+    }
     let keys = |head: Option<&Head>| head.map(|head| index_keys(id, head)).unwrap_or_default();
     let (old, new) = (keys(before), keys(after));
     ops.extend(old.iter().filter(|key| !new.contains(key)).map(|key| (key.clone(), None)));

@@ -140,9 +140,10 @@ impl Core {
         let mut state = self.lock();
         // Where nothing is written, the number of the last commit may be damaged.
         let through = if state.blocked.is_some() { u64::MAX } else { state.commit.number };
+        let commit = state.commit.number;
         let slot = state.slot(id);
         let live = slot.writers.keys().copied().collect();
-        Ok(slot.published.clone().map(|head| View { id, head, live, epoch: self.epoch, through }))
+        Ok(slot.published.clone().map(|head| View { id, head, live, epoch: self.epoch, commit, through }))
     }
 
     /// Whether a conversation is the one whose head this was: what is missing in one that was deleted meanwhile, and made

@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
 use super::core::Core;
-use super::frozen::Frozen;
+use super::frozen::{Frozen, Rewritten};
 use super::heads::damage_of;
 use super::read::Item;
 use super::segments::{Segment, owner, segment_of};
@@ -40,14 +40,14 @@ impl Core {
         if rewriting.ops.is_empty() {
             let what = chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
             let missing = Error::NotFound { what: format!("{what}message {message} in conversation {name}") };
-            return Err(rewriting.unread.map_or(missing, |error| unreached(error, message)));
+            return Err(rewriting.unread.or(rewriting.unknown).map_or(missing, |error| unreached(error, message)));
         }
         let shared = segment_of(&segments, rewriting.first_seq).filter(|segment| segment.conversation != id);
         let rest = match shared.filter(|_| rewriting.progress != Progress::Whole) {
             Some(segment) => self.rewrite_rest(name, segment, &mut rewriting)?,
             None => None,
         };
-        let Rewriting { mut ops, seqs, owners, first_seq, summaries, unread, .. } = rewriting;
+        let Rewriting { mut ops, seqs, owners, first_seq, summaries, unread, unknown, .. } = rewriting;
         for owner in &owners {
             self.forget_digests(*owner, &seqs, &mut ops)?;
         }
@@ -55,11 +55,12 @@ impl Core {
         // Titles go first: whatever a crash leaves, no title outlives the text.
         self.forget_titles(&family, message)?;
         let body = Body::redaction(Redact { message, chunk })?;
-        let receipt = self.write_control(&frozen, name, body, ops, |head| forget_title(head, message))?;
+        let rewritten = Rewritten { ops, owners: owners.into_iter().collect() };
+        let receipt = self.write_control(&frozen, name, body, rewritten, |head| forget_title(head, message))?;
         drop((frozen, rest));
         // One may have been made of the text meanwhile.
         self.forget_titles(&family, message)?;
-        match unread {
+        match unread.or(unknown) {
             Some(error) => Err(unreached(error, message)),
             None => Ok(Redaction { seq: receipt.last_seq, summaries }),
         }
@@ -245,6 +246,13 @@ fn unreached(error: Error, message: u64) -> Error {
                  read: {detail}"
             ),
         },
+        Error::UnsupportedVersion { what, found, supported } => Error::UnsupportedVersion {
+            what: format!(
+                "what can be read of message {message} is redacted, but a part of it may be in {what}, which"
+            ),
+            found,
+            supported,
+        },
         other => other,
     }
 }
@@ -266,6 +274,8 @@ struct Rewriting {
     summaries: Vec<u64>,
     /// Damage that may hide a part of the message.
     unread: Option<Error>,
+    /// An entry that a later program wrote: wherever it is, it may hold a part of the message.
+    unknown: Option<Error>,
     progress: Progress,
     /// The chunks of which a fragment was seen.
     seen: HashSet<u32>,
@@ -284,7 +294,15 @@ impl Rewriting {
             self.owners.insert(owner);
             self.seqs.push((record.first_seq, record.first_seq + record.len() - 1));
         }
-        for (seq, line) in record.lines().filter_map(Result::ok).filter(|(seq, _)| *seq <= last) {
+        for line in record.lines() {
+            let (seq, line) = match line {
+                Ok((seq, _)) if seq > last => break,
+                Ok(line) => line,
+                Err(error) => {
+                    self.unknown.get_or_insert(error);
+                    break;
+                }
+            };
             // Those that the caller's conversation has.
             if self.after == 0 && matches!(&line, Line::Summary(summary) if summary.through >= message) {
                 self.summaries.push(seq);

@@ -7,6 +7,7 @@ use std::task::{Poll, Waker};
 
 use super::Embedded;
 use super::core::Core;
+use super::frozen::Rewritten;
 use super::writer::{Closed, Writer};
 use crate::error::Result;
 use crate::log::decision::{self, Decision};
@@ -16,7 +17,7 @@ use crate::log::{
     Order, Receipt, Redaction, Verification, View, Visit, Wait,
 };
 use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata, Name, Role};
-use crate::record::{Replacement, key};
+use crate::record::key;
 
 impl Log for Embedded {
     fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
@@ -50,7 +51,8 @@ impl Log for Embedded {
             frozen.close_writers(first, Closed::Rewound);
         }
         let tags = change.tags(&view.head);
-        let receipt = self.core().write_control(&frozen, name, body, Replacement::new(), |head| change.apply(head))?;
+        let receipt =
+            self.core().write_control(&frozen, name, body, Rewritten::default(), |head| change.apply(head))?;
         Ok(Controlled { receipt, tags })
     }
 
@@ -77,6 +79,10 @@ impl Log for Embedded {
 
     fn is_there(&self, view: &View) -> Result<bool> {
         self.core().is_still(view.id, &view.head)
+    }
+
+    fn is_redacted_since(&self, view: &View, commit: u64) -> Result<bool> {
+        self.core().is_redacted_since(view, commit)
     }
 
     fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>> {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use super::follow::Followers;
+use super::redactions::Redactions;
 use super::sync::{self, Thread};
 use super::writer::Writer;
 use crate::error::{Error, Result};
@@ -43,6 +44,8 @@ pub(super) struct State {
     pub(super) phase: Phase,
     /// The last one that is published.
     pub(super) commit: Commit,
+    /// What was redacted since the store was opened.
+    pub(super) redactions: Redactions,
     /// How many conversations were made since the store was opened.
     pub(super) made: u64,
     /// Who is woken when something is published.
@@ -198,6 +201,8 @@ pub(super) struct Pending {
     pub(super) before: Option<Arc<Head>>,
     /// The idempotency key's digest, if there is one.
     pub(super) receipt: Option<[u8; 16]>,
+    /// The conversations in whose logs this write redacts something.
+    pub(super) redacts: Vec<ConversationId>,
     /// The message that this write finishes.
     pub(super) finishes: Option<u64>,
     /// Who waits for it to be durable.
@@ -381,6 +386,9 @@ impl State {
     /// Shows a durable batch to readers.
     pub(super) fn publish(&mut self, batch: &mut [Pending]) {
         for pending in batch {
+            for owner in pending.redacts.drain(..) {
+                self.redactions.note(owner, self.commit.number);
+            }
             let Some((id, head)) = pending.head.take() else { continue };
             self.followers.notify(id);
             let slot = self.slot(id);

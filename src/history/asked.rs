@@ -56,7 +56,7 @@ struct Row {
     asks: &'static str,
     /// The field with its id.
     id: &'static str,
-    /// The field that tells what to do.
+    /// The field that has the action.
     what: &'static str,
     answers: &'static str,
     /// The fields of an answer with the id.

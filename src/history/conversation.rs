@@ -2,7 +2,9 @@
 
 use super::cursor::Cursor;
 use super::group::{Grouped, MessageState, StoredMessage, Summary};
-use super::reconcile::{self, Calls, ReportLine, Rule, Site, first_pending, is_cut_off};
+use super::reconcile::{self, Calls, Site, first_pending, is_cut_off};
+use super::report::{Fact, ReportLine, Rule};
+use crate::error::Error;
 use crate::model::{Body, ConversationId, Role};
 
 /// Messages in the order of their index, reconciled, the summary that prompts use in place of the first of them, and the
@@ -25,6 +27,8 @@ pub(crate) struct Source {
     pub(crate) incarnation: u64,
     /// The last seq that was read.
     pub(crate) seq: u64,
+    /// The last commit when it was read.
+    pub(crate) commit: u64,
     /// The index of the message that comes next.
     pub(crate) next_message: u64,
     /// Index and first seq of the first message that is still open: what comes later may change it.
@@ -40,8 +44,8 @@ impl Conversation {
             .iter()
             .any(|stored| stored.state == MessageState::Streaming && stored.message.role == Role::Assistant);
         let (messages, mut lines) = reconcile::reconcile(grouped.messages);
-        let mut report: Vec<ReportLine> =
-            grouped.damage.iter().map(|error| ReportLine::new(Rule::DamagedRecord, error.to_string())).collect();
+        let damaged = |error: &Error| ReportLine::new(Fact::RecordDamaged { error: &error.to_string() });
+        let mut report: Vec<ReportLine> = grouped.damage.iter().map(damaged).collect();
         report.append(&mut lines);
         Self { messages, summary: grouped.summary, report, is_being_answered, source: None }
     }
@@ -80,7 +84,7 @@ impl Conversation {
         let Some(first) = open.into_iter().chain(unanswered).min() else {
             return Some((source.next_message, source.seq + 1));
         };
-        // A result that stands before it, and came after it, takes its call along.
+        // A result whose place is before it, and which came after it, takes its call along.
         let highest = later.iter().scan(0, |highest: &mut u64, stored| {
             *highest = stored.index.max(*highest);
             Some(*highest)
@@ -95,7 +99,7 @@ impl Conversation {
         lowest.reverse();
         let mut at = first;
         let from = loop {
-            // So does one that stands after it: what comes later may change which call it answers.
+            // So does one whose place is after it: what comes later may change which call it answers.
             let crosses =
                 |(call, answer): &&(u64, Option<u64>)| *call < at && answer.is_some_and(|answer| answer >= at);
             let parted = asked.iter().filter(crosses).map(|(call, _)| *call).min();
@@ -109,7 +113,7 @@ impl Conversation {
         Some((at, seq))
     }
 
-    /// Takes what was read anew from the first message on that was not settled. False, and nothing is changed: it must be
+    /// Takes what was read again from the first unsettled message on. False, and nothing is changed: it must be
     /// loaded whole.
     pub(crate) fn renew(&mut self, news: Grouped, source: Source) -> bool {
         if news.reaches_back || !news.damage.is_empty() {
@@ -162,7 +166,7 @@ impl Conversation {
         self.summary.as_ref()
     }
 
-    /// The first message up to `through` with a call whose result comes behind `through`, or may still come.
+    /// The first message up to `through` with a call whose result comes after `through`, or may still come.
     pub(crate) fn parted_call(&self, through: u64) -> Option<u64> {
         let paired = Calls::pair(&self.messages);
         let pending = first_pending(&self.messages);

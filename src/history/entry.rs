@@ -90,7 +90,7 @@ pub enum EntryKind {
 pub enum Interruption {
     /// Its writer was dropped.
     Dropped,
-    /// The store was opened anew: the program that wrote the message had ended without finishing it.
+    /// The store was opened again: the program that wrote the message had ended without finishing it.
     Reopened,
 }
 

@@ -33,7 +33,7 @@ pub struct StoredMessage {
 }
 
 impl StoredMessage {
-    /// A message that stands in no log: its seqs are 0, its chunks' indexes are their positions.
+    /// A message that is in no log: its seqs are 0, its chunks' indexes are their positions.
     #[must_use]
     pub fn new(index: u64, state: MessageState, message: Message) -> Self {
         let chunk_indexes = (0..).take(message.chunks.len()).collect();
@@ -63,7 +63,7 @@ impl StoredMessage {
         Self { index: *index, state: *state, first_seq: *first_seq, last_seq: *last_seq, chunk_indexes, message }
     }
 
-    /// A message of which nothing is known but where its first entry stands.
+    /// A message of which only the place of its first entry is known.
     fn unread(index: u64, role: Role, time: i64, seq: u64) -> Self {
         let mut message = Message::new(role, Vec::with_capacity(1));
         message.metadata.created_at = Some(Timestamp::from_micros(time));
@@ -131,7 +131,7 @@ impl StoredMessage {
             Some(before) if before.check_fragment(&chunk).is_ok() => {
                 let _ = before.push_fragment(chunk);
             }
-            // A writer refuses a fragment that does not fit; should one stand in a log, it is kept as it is.
+            // A writer refuses a fragment that does not fit; if one is in a log, it is kept as it is.
             _ => {
                 chunk_indexes.push(index);
                 message.chunks.push(chunk);
@@ -139,7 +139,7 @@ impl StoredMessage {
         }
     }
 
-    /// Puts scattered fragments in order, each behind those of its index that came before it.
+    /// Puts scattered fragments in order, each after those of its index that came before it.
     fn gather(&mut self) {
         let indexes = std::mem::take(&mut self.chunk_indexes);
         let mut fragments: Vec<(u32, Chunk)> =
@@ -321,7 +321,7 @@ impl Grouper {
                 if let Line::Chunk(line) = &line {
                     let index = record.message_index(line.message);
                     if seq > last {
-                        // Behind the point of the fork: a message that goes on there is not whole.
+                        // After the fork point: a message that goes on there is not whole.
                         self.interrupt(index);
                     }
                     last_message = Some(index);

@@ -1,4 +1,4 @@
-//! What a log means: entries to messages ([`group`]), messages to a [`Conversation`] that makes sense ([`reconcile`]), and
+//! What a log means: entries to messages ([`group`]), messages to a [`Conversation`] that makes sense ([`reconcile`], which reports by [`report`]), and
 //! what an agent loop must do next ([`next_step`]). Pure: nothing here reads or writes.
 
 mod asked;
@@ -8,6 +8,7 @@ mod entry;
 mod group;
 mod next_step;
 mod reconcile;
+pub(crate) mod report;
 
 pub use asked::ToolKind;
 pub(crate) use asked::{answered, asked};
@@ -19,4 +20,4 @@ pub(crate) use group::{Grouped, Grouper};
 pub use group::{MessageState, StoredMessage, Summary};
 pub use next_step::{NextStep, PendingCall, next_step};
 pub(crate) use reconcile::{Calls, NOT_RUN, OUTCOME_UNKNOWN, Site, is_cut_off, parted};
-pub use reconcile::{ReportLine, Rule};
+pub use report::{ReportLine, Rule, Severity};

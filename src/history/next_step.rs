@@ -29,7 +29,7 @@ pub enum NextStep {
     AwaitModel,
     /// The model is done, or cannot go on by itself: it is the user's turn. An answer that ran into its limit of tokens
     /// while it thought, and said nothing, is one of these: asked again with the same limit, the model would think to the
-    /// same end. Its finish reason, `length`, tells; raise the limit and call the model.
+    /// same end. Its finish reason is `length`: raise the limit, and call the model.
     AwaitUser,
 }
 

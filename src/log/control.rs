@@ -19,7 +19,7 @@ pub(crate) enum Control<'a> {
     Rewind { to: u64 },
     /// Hides one message, or one chunk of it.
     Remove { message: u64, chunk: Option<u32> },
-    /// Lets a summary stand for all messages up to `through`.
+    /// Puts a summary in the place of all messages up to `through`.
     Summarize { through: u64, text: &'a str },
 }
 

@@ -73,7 +73,7 @@ impl Change {
     }
 }
 
-/// What a control entry does to a conversation as it stands. `None`: it would change nothing.
+/// What a control entry does to a conversation as it is now. `None`: it would change nothing.
 pub(crate) fn decide(log: &dyn Log, name: &Name, view: &View, control: &Control<'_>) -> Result<Option<Decision>> {
     match *control {
         Control::Title(title) => set_title(log, view, title).map(Some),
@@ -130,7 +130,7 @@ fn change_tags(head: &Head, remove: &[&str], add: &[&str]) -> Result<Option<Deci
     Ok(Some(Decision::new(body, change)))
 }
 
-/// The tags, and others behind them that are not among them.
+/// The tags, then the others that are not among them.
 fn added<'a>(mut tags: Vec<String>, others: impl Iterator<Item = &'a str>) -> Result<Vec<String>> {
     for tag in others {
         if !tags.iter().any(|known| known == tag) {

@@ -13,7 +13,7 @@ pub struct Health {
     /// be read. As JSON: `from` and `to`.
     #[serde(serialize_with = "from_to", skip_serializing_if = "Option::is_none")]
     pub went_back: Option<(u64, u64)>,
-    /// The file `watermark` is damaged or missing: whether acknowledged data is missing cannot be told. The store can be
+    /// The file `watermark` is damaged or missing: nobody can know whether acknowledged data is missing. The store can be
     /// read.
     pub watermark_lost: bool,
     /// What else of the store as a whole is damaged. If acknowledged data may be missing, the store can only be read.

@@ -1,5 +1,8 @@
 //! Which conversations there are, newest activity first.
 
+use std::cmp::Reverse;
+use std::sync::Arc;
+
 use serde::{Serialize, Serializer};
 
 use super::limits::check_name;
@@ -87,11 +90,22 @@ pub struct ListItem {
     pub last_activity: Timestamp,
     /// Its last seq.
     pub last_seq: u64,
-    /// How many messages were appended, hidden ones too.
+    /// How many messages it shows: those that were appended, without those that a rewind or a removal hides.
     pub messages: u64,
+    /// How many messages a rewind or a removal hides.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub hidden: u64,
+    /// Whether something is hidden, and not counted yet: `messages` has it.
+    #[serde(skip)]
+    pub(crate) is_uncounted: bool,
     /// The conversation that it was forked from, and where.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Fork>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Where a conversation was forked from.
@@ -193,22 +207,43 @@ impl ListItem {
             last_activity: Timestamp::from_micros(head.last_activity),
             last_seq: head.next_seq - 1,
             messages: head.next_message_index,
+            hidden: 0,
+            is_uncounted: head.last_hide > 0,
             parent: head.parent.map(|parent| Fork { conversation: parent.id(), at_seq: parent.at_seq }),
         }
     }
 }
 
 impl ListItem {
-    pub(crate) fn place(&self) -> Place {
-        Place { micros: self.last_activity.as_micros(), conversation: self.id }
+    /// Takes the hidden messages out of those that were appended.
+    pub(crate) fn hide(&mut self, hidden: u64) {
+        (self.messages, self.hidden) = (self.messages.saturating_sub(hidden), hidden);
+        self.is_uncounted = false;
     }
 }
 
-/// Collects a page, and one item more, which tells that there is a next one.
+/// A conversation that a page of the list may show.
+#[derive(Clone, Debug)]
+pub(crate) struct Listed {
+    pub(crate) id: ConversationId,
+    pub(crate) head: Arc<Head>,
+}
+
+impl Listed {
+    fn place(&self) -> Place {
+        Place { micros: self.last_activity().as_micros(), conversation: self.id }
+    }
+
+    pub(crate) fn last_activity(&self) -> Timestamp {
+        Timestamp::from_micros(self.head.last_activity)
+    }
+}
+
+/// Collects a page, and one item more: if there is one, there is a next page.
 pub(crate) struct Pager<'a> {
     query: &'a ListQuery,
     title: Option<String>,
-    items: Vec<(u64, ListItem)>,
+    items: Vec<(u64, Listed)>,
     pub(crate) unreadable: Vec<Problem>,
 }
 
@@ -228,29 +263,30 @@ impl<'a> Pager<'a> {
         self.items.len() > self.query.limit
     }
 
-    /// Adds the conversations whose last activity lies in one second.
-    pub(crate) fn add(&mut self, second: u64, found: &mut Vec<ListItem>) {
-        found.retain(|item| self.is_wanted(second, item));
-        found.sort_unstable_by_key(|item| std::cmp::Reverse(item.place()));
+    /// Adds the conversations whose last activity is in one second.
+    pub(crate) fn add(&mut self, second: u64, found: &mut Vec<Listed>) {
+        found.retain(|listed| self.is_wanted(second, listed));
+        found.sort_unstable_by_key(|listed| Reverse(listed.place()));
         let room = self.query.limit.saturating_add(1).saturating_sub(self.items.len());
-        self.items.extend(found.drain(..).take(room).map(|item| (second, item)));
+        self.items.extend(found.drain(..).take(room).map(|listed| (second, listed)));
     }
 
-    fn is_wanted(&self, second: u64, item: &ListItem) -> bool {
-        let is_after = self.query.after.is_none_or(|cursor| (second, item.place()) < (cursor.second, cursor.place));
-        let title = item.title.as_deref().unwrap_or_default();
+    fn is_wanted(&self, second: u64, listed: &Listed) -> bool {
+        let head = &listed.head;
+        let is_after = self.query.after.is_none_or(|cursor| (second, listed.place()) < (cursor.second, cursor.place));
+        let title = head.title.as_deref().unwrap_or_default();
         is_after
-            && self.query.tags.iter().all(|tag| item.tags.contains(tag))
+            && self.query.tags.iter().all(|tag| head.tags.contains(tag))
             && self.title.as_ref().is_none_or(|wanted| title.to_lowercase().contains(wanted))
-            && item.owner == self.query.owner
+            && head.owner == self.query.owner
     }
 
     pub(crate) fn page(mut self) -> ListPage {
         let has_more = self.is_full();
         self.items.truncate(self.query.limit);
         let last = self.items.last().filter(|_| has_more);
-        let next = last.map(|(second, item)| ListCursor { second: *second, place: item.place() });
-        let items = self.items.into_iter().map(|(_, item)| item).collect();
+        let next = last.map(|(second, listed)| ListCursor { second: *second, place: listed.place() });
+        let items = self.items.iter().map(|(_, listed)| ListItem::new(listed.id, &listed.head)).collect();
         ListPage { items, unreadable: self.unreadable, next }
     }
 }

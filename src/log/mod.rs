@@ -4,9 +4,10 @@
 //! knows nothing else of it. To add a log: a folder beside `embedded/` that implements [`Log`] and passes `conformance/`,
 //! and a row in `store/open.rs`.
 //!
-//! What every log does alike stands here, once: limits, the order of the list, titles, what control entries do, and reading
+//! What every log does alike is here, once: limits, the order of the list, titles, what control entries do, and reading
 //! ([`reading`]): entries, messages, what is hidden.
 
+pub(crate) mod chain;
 pub(crate) mod control;
 pub(crate) mod decision;
 pub(crate) mod health;

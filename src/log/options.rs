@@ -2,7 +2,7 @@
 
 use crate::model::Json;
 
-/// What [`crate::Store::append_with`] may be told.
+/// Options of [`crate::Store::append_with`].
 ///
 /// ```
 /// use conversation_store::{AppendOptions, Durability, ExpectedHead};
@@ -45,8 +45,9 @@ pub enum Durability {
     /// When it survives a power cut.
     #[default]
     Durable,
-    /// When it is queued: it is written within the store's window, and a crash may lose that window, never more, and
-    /// never with a hole in it.
+    /// When it is queued. It is durable at the latest when the window of the store has passed
+    /// ([`StoreOptions::with_window`](crate::StoreOptions::with_window)), and then the commit that is under way and its own
+    /// are done. A crash may take what was appended since then, from the end: it leaves no hole.
     Buffered,
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::{ControlFlow, RangeInclusive};
 
+use super::chain::{Hide, Records};
 use super::names::Names;
 use super::results::{Item, Unfinished};
 use super::seam::Log;
@@ -9,7 +10,7 @@ use super::view::{Order, Reading, View};
 use crate::error::{Error, Result};
 use crate::history::{Conversation, Entry, EntryKind, Grouped, Grouper, MessageState, Source, StoredMessage};
 use crate::model::{Json, Name};
-use crate::record::{Line, Record, Remove, Rewind};
+use crate::record::Record;
 
 /// The last seq that there can be.
 pub(crate) const LAST_SEQ: u64 = u64::MAX - 1;
@@ -19,7 +20,7 @@ pub(crate) fn view(log: &dyn Log, name: &Name) -> Result<View> {
     log.view(name)?.ok_or_else(|| Error::no_conversation(name))
 }
 
-/// Reads as long as a conversation is taken away while it is read, and made anew perhaps: what is missing then is no damage.
+/// Reads again while a conversation is deleted, and perhaps made again, during the read: what is missing then is not damage.
 fn settled<T>(log: &dyn Log, name: &Name, read: impl Fn(&View) -> Result<(T, bool)>) -> Result<T> {
     loop {
         let view = view(log, name)?;
@@ -73,6 +74,7 @@ fn source(view: &View, messages: &[StoredMessage], settled: u64) -> Source {
         id: view.id,
         incarnation: view.head.incarnation,
         seq: view.last_seq(),
+        commit: view.commit,
         next_message: view.head.next_message_index,
         open: open.map(|stored| (stored.index, stored.first_seq)),
         settled,
@@ -86,7 +88,10 @@ pub(crate) fn refresh(log: &dyn Log, conversation: &mut Conversation) -> Result<
     };
     let name = Name::from(before.id);
     let view = view(log, &name)?;
-    let is_same = view.head.incarnation == before.incarnation && view.last_seq() >= before.seq;
+    let is_same = view.head.incarnation == before.incarnation
+        && view.last_seq() >= before.seq
+        // A redaction through a fork, or what this one was forked from, leaves no entry here.
+        && !log.is_redacted_since(&view, before.commit)?;
     if is_same && view.last_seq() == before.seq && before.open.is_none() {
         return Ok(());
     }
@@ -193,8 +198,10 @@ fn first_seq_of(log: &dyn Log, view: &View, message: u64) -> Result<u64> {
         let mut probe = None;
         log.read(view, middle..=middle, Order::Ascending, &mut |reading| {
             match reading {
-                Reading::Record { record, .. } => {
-                    probe = Some((record.first_seq, record.len(), record.header.next_message_index));
+                Reading::Record { record, last, .. } => {
+                    // A fork reads no more of its parent's record than up to the fork point: its own records follow there.
+                    let end = (record.first_seq + record.len()).min(last.saturating_add(1));
+                    probe = Some((record.first_seq, end, record.header.next_message_index));
                 }
                 Reading::Stray(_) => return ControlFlow::Continue(()),
                 Reading::Damaged(_) => {}
@@ -202,12 +209,12 @@ fn first_seq_of(log: &dyn Log, view: &View, message: u64) -> Result<u64> {
             ControlFlow::Break(())
         })?;
         // Around what cannot be read, all is read.
-        let Some((first, length, next)) = probe else { return Ok(1) };
+        let Some((first, end, next)) = probe else { return Ok(1) };
         if next > message {
             found = first;
             high = first.saturating_sub(1);
         } else {
-            low = (first + length).max(middle + 1);
+            low = end.max(middle + 1);
         }
     }
     Ok(found)
@@ -283,102 +290,42 @@ fn collect(
     Ok(())
 }
 
-/// What an entry at a seq gives; `Corrupt` if it gives nothing.
-fn at<T>(
-    log: &dyn Log,
-    view: &View,
-    seq: u64,
-    expected: &str,
-    pick: impl Fn(&Record<'_>, &Line<'_>) -> Result<Option<T>>,
-) -> Result<T> {
-    let mut found = Ok(None);
-    log.read(view, seq..=seq, Order::Ascending, &mut |reading| {
-        found = match reading {
-            Reading::Record { record, .. } => pick_at(record, seq, &pick),
-            Reading::Damaged(error) => Err(error),
-            Reading::Stray(_) => return ControlFlow::Continue(()),
-        };
-        ControlFlow::Break(())
-    })?;
-    found?.ok_or_else(|| Error::Corrupt {
-        conversation: Some(view.id),
-        seq: Some(seq),
-        detail: format!("{expected} is expected here"),
-    })
-}
-
-fn pick_at<T>(
-    record: &Record<'_>,
-    seq: u64,
-    pick: impl Fn(&Record<'_>, &Line<'_>) -> Result<Option<T>>,
-) -> Result<Option<T>> {
-    for line in record.lines() {
-        let (at, line) = line?;
-        if at == seq {
-            return pick(record, &line);
-        }
-    }
-    Ok(None)
-}
-
-/// An entry that hides messages.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Hide {
-    Rewind(Rewind),
-    Remove(Remove),
-}
-
-impl Hide {
-    /// The seq of the one before it; 0 if there is none.
-    pub(crate) const fn previous(self) -> u64 {
-        match self {
-            Self::Rewind(rewind) => rewind.previous,
-            Self::Remove(remove) => remove.previous,
-        }
-    }
-
-    /// Whether it hides a message.
-    pub(crate) fn hides(&self, message: u64) -> bool {
-        match self {
-            Self::Rewind(rewind) => (rewind.to..rewind.end).contains(&message),
-            Self::Remove(remove) => remove.message == message && remove.chunk.is_none(),
-        }
-    }
-
-    /// Whether it hides one chunk of a message.
-    pub(crate) fn hides_chunk(&self, message: u64, chunk: u32) -> bool {
-        matches!(self, Self::Remove(remove) if remove.message == message && remove.chunk == Some(chunk))
-    }
+/// Where single entries of a view are read.
+fn entries_at<'a>(log: &'a dyn Log, view: &'a View) -> Records<'a> {
+    Records::new(view.id, move |seq, visit| log.read(view, seq..=seq, Order::Ascending, visit))
 }
 
 /// All rewinds and removals of a view, the newest first.
 pub(crate) fn hides(log: &dyn Log, view: &View) -> Result<Vec<Hide>> {
     let (mut hides, mut seq) = (Vec::new(), view.head.last_hide);
+    let entries = entries_at(log, view);
     while seq > 0 {
-        let hide = hide_at(log, view, seq)?;
+        let hide = entries.hide(seq)?;
         seq = hide.previous();
         hides.push(hide);
     }
     Ok(hides)
 }
 
-fn hide_at(log: &dyn Log, view: &View, seq: u64) -> Result<Hide> {
-    at(log, view, seq, "a rewind or a removal", |_, line| {
-        let hide = match line {
-            Line::Rewind(rewind) => Some(Hide::Rewind(*rewind)),
-            Line::Remove(remove) => Some(Hide::Remove(*remove)),
-            _ => None,
-        };
-        // A chain that does not go back would never end.
-        Ok(hide.filter(|hide| hide.previous() < seq))
-    })
+/// How many messages of a view are hidden. Cost: a read for each rewind and removal.
+pub(crate) fn hidden(log: &dyn Log, view: &View) -> Result<u64> {
+    let hides = hides(log, view)?;
+    let mut ranges: Vec<_> = hides.into_iter().filter_map(Hide::messages).collect();
+    ranges.sort_unstable_by_key(|range| range.start);
+    let (mut hidden, mut counted_to) = (0, 0);
+    for range in ranges {
+        hidden += range.end.saturating_sub(range.start.max(counted_to));
+        counted_to = counted_to.max(range.end);
+    }
+    Ok(hidden)
 }
 
 /// Whether a message is there, and neither rewound nor removed. Reads what hid something since it began.
 pub(crate) fn is_visible(log: &dyn Log, view: &View, message: u64) -> Result<bool> {
     let mut seq = view.head.last_hide;
+    let entries = entries_at(log, view);
     while seq > 0 {
-        let hide = hide_at(log, view, seq)?;
+        let hide = entries.hide(seq)?;
         match hide {
             // What is earlier hides only messages that are earlier still.
             Hide::Rewind(rewind) if rewind.end <= message => break,
@@ -405,15 +352,13 @@ pub(crate) fn title(log: &dyn Log, view: &View) -> Result<Option<(u64, String)>>
 pub(crate) fn metadata(log: &dyn Log, name: &Name) -> Result<Option<Json>> {
     settled(log, name, |view| {
         let mut seq = view.head.last_meta;
+        let entries = entries_at(log, view);
         while seq > 0 {
-            let (metadata, previous) = at(log, view, seq, "a meta entry", |_, line| {
-                let Line::Meta(meta) = line else { return Ok(None) };
-                Ok(Some((meta.metadata()?, meta.previous)))
-            })?;
+            let (metadata, previous) = entries.meta(seq)?;
             if metadata.is_some() {
                 return Ok((metadata, true));
             }
-            seq = if previous < seq { previous } else { 0 };
+            seq = previous;
         }
         Ok((None, true))
     })
@@ -426,8 +371,9 @@ pub(crate) fn find_item(log: &dyn Log, view: &View, item: &str) -> Result<Option
         return Ok(None);
     }
     let hides = hides(log, view)?;
+    let entries = entries_at(log, view);
     for seq in seqs {
-        let entry = at(log, view, seq, "an entry", |record, line| Entry::read(record, seq, line).map(Some))?;
+        let entry = entries.at(seq, "an entry", |record, line| Entry::read(record, seq, line).map(Some))?;
         let Some(message_index) = entry.message_index.filter(|_| bears(&entry, item)) else { continue };
         let chunk_index = entry.chunk_index.filter(|_| is_chunks(&entry, item));
         // The message itself may bear the id of a chunk that is hidden.

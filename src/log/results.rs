@@ -45,7 +45,7 @@ pub struct BackupSummary {
     pub bytes: u64,
 }
 
-/// Where an item id of a provider stands.
+/// The place of a provider's item id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Item {

@@ -57,6 +57,9 @@ pub(crate) trait Log: Send + Sync + fmt::Debug {
     /// Whether the conversation of a view is still there, so that what could not be read of it is damaged.
     fn is_there(&self, view: &View) -> Result<bool>;
 
+    /// Whether something that a view shows was redacted after a commit, or may have been, through whichever conversation.
+    fn is_redacted_since(&self, view: &View, commit: u64) -> Result<bool>;
+
     /// The seqs of entries that may bear a provider's item id, in order.
     fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>>;
 

@@ -14,7 +14,7 @@ pub(crate) struct Terms<'a> {
     expected: ExpectedHead,
 }
 
-/// An idempotency key, and what it stands for.
+/// An idempotency key, and the content that it was given with.
 pub(crate) struct Key<'a> {
     key: &'a str,
     /// Under which it is stored.
@@ -45,7 +45,7 @@ pub(crate) fn begin<'a>(
     check_known(&message)?;
     let mut body = Body::new();
     body.begin(0, role, Some(epoch), &message)?;
-    // The key stands for the message, whichever opening of the store begins it, and for no append.
+    // The key belongs to the message, in any opening of the store, and to no append.
     let mut content = Body::new();
     content.begin(0, role, None, &message)?;
     let terms = Terms::new(options, Durability::Durable, &[b"begin", content.content()].concat())?;
@@ -53,7 +53,7 @@ pub(crate) fn begin<'a>(
 }
 
 impl<'a> Terms<'a> {
-    /// `content`: what the idempotency key stands for.
+    /// `content`: what the idempotency key was given with.
     fn new(options: &'a AppendOptions, durability: Durability, content: &[u8]) -> Result<Self> {
         let key = options.idempotency_key.as_deref().map(|key| {
             check_name("an idempotency key", key)?;
@@ -79,7 +79,7 @@ impl<'a> Terms<'a> {
 }
 
 impl Key<'_> {
-    /// Fails if the key stands for other content. What was redacted since may have been the same.
+    /// Fails if the key was given with other content. What was redacted since may have been the same.
     pub(crate) fn check_content(&self, name: &Name, receipt: &record::Receipt) -> Result<()> {
         if [self.content_digest, record::FORGOTTEN].contains(&receipt.content_digest) {
             return Ok(());

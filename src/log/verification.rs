@@ -22,9 +22,9 @@ pub struct Verification {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
-    /// The conversation, where it can be told.
+    /// The conversation, where it is known.
     pub conversation: Option<ConversationId>,
-    /// The seq, where it can be told.
+    /// The seq, where it is known.
     pub seq: Option<u64>,
     /// What does not fit.
     pub detail: String,

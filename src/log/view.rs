@@ -18,7 +18,9 @@ pub(crate) struct View {
     pub(crate) live: Vec<u64>,
     /// Which opening of the log this is.
     pub(crate) epoch: u64,
-    /// The last commit that it is of.
+    /// The last commit when it was taken.
+    pub(crate) commit: u64,
+    /// The last commit whose records belong to it.
     pub(crate) through: u64,
 }
 

@@ -46,7 +46,7 @@ pub enum Body {
         name: String,
         /// The arguments as the model wrote them: JSON text, or what should have become it.
         arguments: String,
-        /// Opaque proof of the thinking behind the call (Gemini).
+        /// Opaque proof of the thinking that led to the call (Gemini).
         signature: Option<String>,
         /// Whether the provider runs the tool itself.
         server: bool,
@@ -227,6 +227,10 @@ impl From<Body> for Chunk {
 }
 
 impl Body {
+    /// The names of all kinds that are known.
+    pub const KINDS: &'static [&'static str] =
+        &["text", "thinking", "refusal", "tool_call", "tool_result", "image", "audio", "file", "error", "opaque"];
+
     /// The kind's name in the transcript format: `text`, `tool_call` ...
     #[must_use]
     pub fn kind(&self) -> &str {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// JSON text that is kept as it was written: order of keys, spelling of numbers, escapes. One of several lines loses the
-/// white space between its tokens: whatever it stands in stays one line.
+/// white space between its tokens: a line that it is part of stays one line.
 #[derive(Clone)]
 pub struct Json(Box<RawValue>);
 

@@ -1,4 +1,4 @@
-//! JSON as text: what can be told, or mended, before a parser sees it.
+//! JSON as text: what can be found, or mended, before a parser sees it.
 
 use std::borrow::Cow;
 use std::io;
@@ -14,7 +14,7 @@ pub(crate) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     replace(text, &lone_surrogates(text.as_bytes()), r"\ufffd")
 }
 
-/// Replaces each lone surrogate escape by that of a character which the text does not hold, and tells which one.
+/// Replaces each lone surrogate escape by that of a character which is not in the text, and returns that character.
 /// `None` where there was none to replace.
 pub(crate) fn mark_lone_surrogates(text: &str) -> (Cow<'_, str>, Option<char>) {
     let lone = lone_surrogates(text.as_bytes());
@@ -53,7 +53,7 @@ fn escape(character: char) -> String {
     format!(r"\u{:04x}", u32::from(character))
 }
 
-/// JSON text on one line: line breaks in it stand between tokens only, and become spaces.
+/// JSON text on one line: line breaks are only between tokens, and become spaces.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     if text.contains(['\n', '\r']) { Cow::Owned(text.replace(['\n', '\r'], " ")) } else { Cow::Borrowed(text) }
 }

@@ -19,8 +19,8 @@ const FIRST: i64 = -377_705_023_201_000_000;
 const LAST: i64 = 253_402_207_199_999_999;
 
 impl Timestamp {
-    /// The moment this many microseconds after 1970-01-01T00:00:00Z (before it, if negative). What lies before the year
-    /// -9999 or behind 9999 becomes the first or the last moment that can be written.
+    /// The moment this many microseconds after 1970-01-01T00:00:00Z (before it, if negative). A moment before the year
+    /// -9999 or after 9999 becomes the first or the last moment that can be written.
     #[must_use]
     pub const fn from_micros(micros: i64) -> Self {
         match micros {

@@ -22,6 +22,8 @@ use crate::model::FinishReason;
 pub struct Wire {
     /// Name as in `--for`, for example `openai-chat`.
     pub name: &'static str,
+    /// Whose it is, for people.
+    pub about: &'static str,
     /// When a request is refused, or accepted with a loss.
     pub rules: &'static [&'static ProtocolRule],
     /// The key of the request under which its messages stand. An array in place of a request is taken as theirs.
@@ -36,6 +38,8 @@ pub struct Wire {
     pub(super) render: Render,
     /// Whether it tells the steps of the tools that a provider ran itself in one message. Else they are parted before.
     pub(super) joins_steps: bool,
+    /// Whether an object, or an event of this name, is of an answer of this wire and of no other.
+    pub(super) is_of_answer: fn(&str, &Fields<'_>) -> bool,
     /// Makes a decoder of a target's answers.
     pub(super) decode: fn(Target) -> Box<dyn Decode>,
     /// Takes the messages out of a request's fields. What it leaves there is no part of the conversation.
@@ -55,8 +59,10 @@ type Render = fn(Target, &[StoredMessage], &PromptOptions) -> Result<(Box<RawVal
 /// A server's way of speaking a wire.
 #[derive(Debug)]
 pub struct Dialect {
-    /// Name as in `--dialect`, for example `deepseek`.
+    /// Name as in `--for openai-chat/deepseek`, here `deepseek`.
     pub name: &'static str,
+    /// Whose servers speak it, for people.
+    pub about: &'static str,
     /// Name of the wire it speaks.
     pub wire: &'static str,
     /// Its own rules; those of the wire hold as well.

@@ -52,7 +52,13 @@ pub(super) fn check_version(what: &str, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// The value at the start of `bytes`.
+/// That something is not of this version, and cannot be passed over.
+pub(crate) fn newer(what: String) -> Error {
+    let supported = u32::from(VERSION);
+    Error::UnsupportedVersion { what, found: supported + 1, supported }
+}
+
+/// The value at the start of `bytes`. What comes after it is of a later program: fields are added at the end.
 pub(super) fn decode<'a, T: BorrowDecode<'a, ()>>(what: &str, bytes: &'a [u8]) -> Result<T> {
     let mut decoder = DecoderImpl::new(SliceReader::new(bytes), CONFIG.with_limit::<DECODE_LIMIT>(), ());
     T::borrow_decode(&mut decoder).map_err(|error| corrupt(format!("{what}: {error}")))

@@ -1,12 +1,16 @@
 //! Small values of version 1: heads, receipts, and the store's own data.
 
 use std::ops::RangeBounds;
+use std::sync::LazyLock;
 
 use bincode::{Decode, Encode};
 
 use super::{check_number, digest, envelope};
 use crate::error::Result;
 use crate::model::ConversationId;
+
+/// The digest of the empty owner: that of most conversations where owners are not used, and asked for with each append.
+static NO_OWNER: LazyLock<[u8; 16]> = LazyLock::new(|| digest(b""));
 
 /// The state of a conversation. All of it can be rebuilt from the records.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
@@ -23,7 +27,7 @@ pub(crate) struct Head {
     pub(crate) created: i64,
     /// Microseconds since 1970; never goes back.
     pub(crate) last_activity: i64,
-    /// The number of the last commit before the conversation was made, then bits of no meaning: it tells this conversation
+    /// The number of the last commit before the conversation was made, then bits of no meaning: it distinguishes this conversation
     /// from one of the same id before or after it, and from older records.
     pub(crate) incarnation: u64,
     pub(crate) owner: String,
@@ -86,7 +90,7 @@ impl Head {
         let first = head.first_seq();
         if head.next_seq < first {
             return Err(envelope::corrupt(format!(
-                "{what}: its next seq {} lies before its first {first}",
+                "{what}: its next seq {} is before its first {first}",
                 head.next_seq
             )));
         }
@@ -124,7 +128,7 @@ impl Head {
 
     /// The digest of its owner, as keys have it.
     pub(crate) fn owner_digest(&self) -> [u8; 16] {
-        digest(self.owner.as_bytes())
+        if self.owner.is_empty() { *NO_OWNER } else { digest(self.owner.as_bytes()) }
     }
 
     /// Entries of its own: without those that it reads through its parent.

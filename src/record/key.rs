@@ -155,7 +155,7 @@ pub(crate) fn meta(name: &str) -> Vec<u8> {
     key
 }
 
-/// The first key behind all that begin with `prefix`.
+/// The first key after all that begin with `prefix`.
 pub(crate) fn after(prefix: &[u8]) -> Vec<u8> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {

@@ -1,6 +1,7 @@
 //! Entries to bytes and back: the only code that knows the disk format. Described byte by byte in `docs/format.md`.
 //!
-//! To add a kind of entry: a constant and a struct in `v1.rs`, a variant of [`Line`], its row in [`Line::decode`]. A new
+//! To add a kind of entry: a constant and a struct in `v1.rs`, a variant of [`Line`], its row in [`Line::decode`]; from
+//! `v1::NEEDED` on, if older programs must not pass over it. A new
 //! version of the format: a file beside `v1.rs`, which stays as it is.
 
 mod digest;
@@ -19,7 +20,7 @@ use crate::error::Result;
 
 pub(crate) use digest::{FORGOTTEN, digest};
 pub(crate) use encode::{Body, Fragment};
-pub(crate) use envelope::{open, seal};
+pub(crate) use envelope::{newer, open, seal};
 pub(crate) use head::{Commit, ForkPoint, Head, Lost, Parent, Receipt, StoreInfo, TitleSource, Tombstone};
 pub(crate) use read::role;
 pub(crate) use rewrite::{REDACTED, Replacement, is_redacted, mark_deleted, redact, truncate};

@@ -11,7 +11,7 @@ use crate::model::ConversationId;
 /// Puts and removals that replace a record.
 pub(crate) type Replacement = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-/// What stands in place of content that was forgotten.
+/// What takes the place of content that was forgotten.
 pub(crate) const REDACTED: &str = "[redacted]";
 
 /// The record without its entries above `last`: its key and value.
@@ -22,7 +22,7 @@ pub(crate) fn truncate(
     next_message_index: u64,
 ) -> Result<(Vec<u8>, Vec<u8>)> {
     let mut body = Body::new();
-    let (mut before, mut behind) = (None, None);
+    let (mut before, mut after) = (None, None);
     for ((seq, entry), line) in record.raw_entries().zip(record.lines()) {
         let message = match line? {
             (_, Line::Chunk(line)) => Some(line.message),
@@ -32,10 +32,10 @@ pub(crate) fn truncate(
             body.raw(entry)?;
             before = message;
         } else if seq == last + 1 {
-            behind = message;
+            after = message;
         }
     }
-    let cut = before.is_some() && before == behind;
+    let cut = before.is_some() && before == after;
     let header = Header { next_message_index, cut, ..record.header.clone() };
     seal_record(conversation, record.first_seq, &header, body)
 }
@@ -50,8 +50,9 @@ pub(crate) fn mark_deleted(conversation: ConversationId, record: &Record<'_>) ->
     seal_record(conversation, record.first_seq, &header, body)
 }
 
-/// The record without the content of a message, or of one chunk of it: its key and value. `first` tells of a chunk
-/// index whether its first fragment was seen before; entries above `last` are not read through. `None` if the record holds nothing of it.
+/// The record without the content of a message, or of one chunk of it: its key and value. `first` answers whether the
+/// first fragment of a chunk index was seen before. Entries above `last` are not read. `None` if the record has nothing of
+/// it.
 pub(crate) fn redact(
     conversation: ConversationId,
     record: &Record<'_>,
@@ -92,7 +93,7 @@ fn redacted(
         Line::Finish(finish) => chunk.is_none() && record.message_index(finish.message) == message,
         _ => false,
     };
-    // Behind the point of a fork, the index means another message, unless the fork cut this one in two.
+    // After a fork point, the index means another message, unless the fork cut this one in two.
     if !record.lines().filter_map(Result::ok).any(|(seq, line)| seq <= last && is_of(&line)) {
         return Ok(None);
     }

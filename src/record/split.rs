@@ -3,7 +3,7 @@
 use bincode::{Decode, Encode};
 
 use super::encode::Body;
-use super::envelope::{CONFIG, check_version, checksum, corrupt, decode, short};
+use super::envelope::{CONFIG, check_version, checksum, corrupt, decode, newer, short};
 use super::head::Parent;
 use super::v1::{self, Begin, ChunkLine, Finish, Interrupt, Meta, Redact, Remove, Rewind, Summary};
 use super::{MAX_NUMBER, VERSION, check_number, key};
@@ -15,6 +15,8 @@ pub(super) const HEADER_BYTES: usize = 38;
 const FLAG_ORIGIN: u8 = 1;
 const FLAG_CUT: u8 = 2;
 const FLAG_DELETED: u8 = 4;
+/// Who does not know one of these flags does not know what the record says; any other is a hint.
+const FLAGS_NEEDED: u8 = 0b1110_0000;
 const LENGTH_BYTES: usize = 4;
 
 /// What all entries of a record share.
@@ -26,7 +28,7 @@ pub(crate) struct Header {
     pub(crate) base: u64,
     /// The index of the next message after this append.
     pub(crate) next_message_index: u64,
-    /// The number of the commit that wrote it first. Of two records of one place it tells which is meant.
+    /// The number of the commit that wrote it first. Of two records of one place it decides which is meant.
     pub(crate) commit: u64,
     /// Whether entries after the last one were erased that belonged to its message.
     pub(crate) cut: bool,
@@ -109,7 +111,7 @@ pub(crate) enum Line<'a> {
     Redact(Redact),
     Interrupt(Interrupt),
     Remove(Remove),
-    /// A kind that this version does not know: it has a seq, and nothing else is known.
+    /// A kind that this version does not know, and may pass over: it has a seq, and nothing else is known.
     Unknown(u8),
 }
 
@@ -127,6 +129,9 @@ impl<'a> Record<'a> {
         if u32::from_be_bytes([*c0, *c1, *c2, *c3]) != record_checksum(&key::record(conversation, first_seq), bytes) {
             return Err(corrupt(format!("{WHAT}: the checksum does not match")));
         }
+        if flags & FLAGS_NEEDED != 0 {
+            return Err(newer(format!("{WHAT} with the flags {flags:#010b}")));
+        }
         let number = |at: usize| {
             let bytes = fields.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
             u64::from_be_bytes(bytes)
@@ -136,13 +141,13 @@ impl<'a> Record<'a> {
         [first_seq, base, next_message_index, commit].into_iter().try_for_each(|number| check_number(WHAT, number))?;
         let mut origin: Option<Origin> = None;
         if flags & FLAG_ORIGIN != 0 {
-            let (encoded, behind) = length_prefixed(rest).ok_or_else(|| short(WHAT))?;
+            let (encoded, after) = length_prefixed(rest).ok_or_else(|| short(WHAT))?;
             origin = Some(decode(WHAT, encoded)?);
-            rest = behind;
+            rest = after;
         }
         let parent = origin.as_ref().and_then(|origin| origin.parent);
         if first_seq == 0 || parent.is_some_and(|parent| parent.at_seq >= first_seq) {
-            return Err(corrupt(format!("{WHAT}: its first seq {first_seq} lies before its conversation's")));
+            return Err(corrupt(format!("{WHAT}: its first seq {first_seq} is before its conversation's")));
         }
         Ok(Self {
             first_seq,
@@ -159,18 +164,18 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// The entries with their seqs, in order. Ends behind the first one that cannot be decoded.
+    /// The entries with their seqs, in order. Ends after the first one that cannot be decoded.
     pub(crate) fn lines(&self) -> impl Iterator<Item = Result<(u64, Line<'a>)>> + use<'a> {
         let (mut rest, mut seq) = (self.entries, self.first_seq);
         std::iter::from_fn(move || {
             if rest.is_empty() {
                 return None;
             }
-            let Some((entry, behind)) = length_prefixed(rest) else {
+            let Some((entry, after)) = length_prefixed(rest) else {
                 rest = &[];
                 return Some(Err(short("an entry")));
             };
-            rest = behind;
+            rest = after;
             let line = Line::decode(entry).map(|line| (seq, line));
             if line.is_err() {
                 rest = &[];
@@ -184,8 +189,8 @@ impl<'a> Record<'a> {
     pub(crate) fn raw_entries(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
         let (mut rest, first_seq) = (self.entries, self.first_seq);
         let entries = std::iter::from_fn(move || {
-            let (entry, behind) = length_prefixed(rest)?;
-            rest = behind;
+            let (entry, after) = length_prefixed(rest)?;
+            rest = after;
             Some(entry)
         });
         (first_seq..).zip(entries)
@@ -199,8 +204,8 @@ impl<'a> Record<'a> {
     /// The number of entries.
     pub(crate) fn len(&self) -> u64 {
         let (mut rest, mut count) = (self.entries, 0);
-        while let Some((_, behind)) = length_prefixed(rest) {
-            (rest, count) = (behind, count + 1);
+        while let Some((_, after)) = length_prefixed(rest) {
+            (rest, count) = (after, count + 1);
         }
         count
     }
@@ -224,6 +229,7 @@ impl<'a> Line<'a> {
             v1::REDACT => Self::Redact(decode("a redact entry", body)?),
             v1::INTERRUPT => Self::Interrupt(decode("an interrupt entry", body)?),
             v1::REMOVE => Self::Remove(decode("a remove entry", body)?),
+            kind if kind >= v1::NEEDED => return Err(newer(format!("an entry of kind {kind}"))),
             kind => Self::Unknown(kind),
         })
     }

@@ -14,6 +14,8 @@ pub(super) const SUMMARY: u8 = 6;
 pub(super) const REDACT: u8 = 7;
 pub(super) const INTERRUPT: u8 = 8;
 pub(super) const REMOVE: u8 = 9;
+/// Kinds from here on change what other entries mean: who does not know one cannot read the record.
+pub(super) const NEEDED: u8 = 128;
 
 /// What is known about a message: rides on the first entry of an appended message, on `begin`, and on `finish`.
 #[derive(Debug, Clone, Default, Encode, BorrowDecode)]
@@ -179,7 +181,7 @@ pub(crate) struct Interrupt {
 pub(crate) enum InterruptCause {
     /// Its writer was dropped.
     Dropped,
-    /// The store was opened anew: the program that wrote the message had ended without finishing it.
+    /// The store was opened again: the program that wrote the message had ended without finishing it.
     Reopened,
 }
 

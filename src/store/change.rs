@@ -141,10 +141,10 @@ impl Store {
         self.log.fork(&name.into(), at_seq, &child.into())
     }
 
-    /// Erases a conversation. Durable. Its id may then be used anew, from seq 1 on. The engine may keep the freed bytes
+    /// Erases a conversation. Durable. Its id may then be used again, from seq 1 on. The engine may keep the freed bytes
     /// until it reuses them.
     ///
-    /// Of a conversation that has forks, what lies behind the highest fork point is erased at once, and the rest with the
+    /// Of a conversation that has forks, what comes after the highest fork point is erased at once, and the rest with the
     /// last fork: until then its id is not free.
     ///
     /// # Errors
@@ -155,13 +155,14 @@ impl Store {
 
     /// Erases the content of a message, or of one chunk of it, for good: texts, arguments, results, images, native data,
     /// unknown fields, a title that came from it. Role, indices, call ids and tool names stay. Durable. All forks that
-    /// share the message are affected; backups, and bytes that the engine freed and has not reused, are not.
+    /// share the message are affected; a conversation that somebody keeps, when it is [refreshed](Store::refresh). Those who
+    /// follow one of the forks get no entry. Backups, and bytes that the engine freed and has not reused, are not affected.
     ///
     /// Cost: reading the conversation, and writing the message's records again.
     ///
     /// # Errors
-    /// `NotFound`; `BeingWritten`; `Corrupt` if a part of the message may be where nothing can be read: the rest is redacted;
-    /// `Poisoned`.
+    /// `NotFound`; `BeingWritten`; `Corrupt` if a part of the message may be where nothing can be read, or
+    /// `UnsupportedVersion` if it may be in what a newer version of this crate wrote: the rest is redacted; `Poisoned`.
     pub fn redact(&self, name: impl Into<Name>, message_index: u64, chunk_index: Option<u32>) -> Result<Redaction> {
         self.log.redact(&name.into(), message_index, chunk_index)
     }

@@ -6,13 +6,15 @@ use crate::log::{Item, ListItem, ListPage, ListQuery, Unfinished, reading};
 use crate::model::{Json, Name};
 
 impl Store {
-    /// What the list says of one conversation: title, key, times, last seq, parent.
+    /// What the list has of one conversation: title, key, times, last seq, parent. Cost: as in [`Store::list`].
     ///
     /// # Errors
     /// `NotFound`; `Corrupt`; `Io`.
     pub fn describe(&self, name: impl Into<Name>) -> Result<ListItem> {
         let view = reading::view(&*self.log, &name.into())?;
-        Ok(ListItem::new(view.id, &view.head))
+        let mut item = ListItem::new(view.id, &view.head);
+        self.count(&mut item)?;
+        Ok(item)
     }
 
     /// A conversation's metadata, if some was set. A fork begins with that of its parent. Cost: one read for each change of
@@ -24,19 +26,32 @@ impl Store {
         reading::metadata(&*self.log, &name.into())
     }
 
-    /// A page of the list of conversations, newest activity first. Cost: one read an item; see
-    /// [`ListQuery`] for filters.
+    /// A page of the list of conversations, newest activity first. Cost: one read an item, and one for each rewind and
+    /// removal of it; see [`ListQuery`] for filters.
     ///
     /// # Errors
     /// `Corrupt`; `Io`.
     pub fn list(&self, query: &ListQuery) -> Result<ListPage> {
-        self.log.list(query)
+        let mut page = self.log.list(query)?;
+        page.items.iter_mut().try_for_each(|item| self.count(item))?;
+        Ok(page)
+    }
+
+    /// Counts what is hidden. Where damage keeps that from being read, nothing is.
+    fn count(&self, item: &mut ListItem) -> Result<()> {
+        if item.is_uncounted
+            && let Some(view) = readable(self.log.view(&item.id.into()))?.flatten()
+            && let Some(hidden) = readable(reading::hidden(&*self.log, &view))?
+        {
+            item.hide(hidden);
+        }
+        Ok(())
     }
 
     /// The messages that were begun and are not finished: those that are being written, and those that were interrupted and
     /// that no later message follows. By conversation id.
     ///
-    /// After a crash this tells which answers were cut off. Cost: one read for each conversation that has such messages.
+    /// After a crash these are the answers that were cut off. Cost: one read for each conversation that has such messages.
     ///
     /// ```
     /// use conversation_store::{MessageState, Store};
@@ -62,7 +77,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Where a provider's item id stands in a conversation: the id of a chunk ([`crate::model::Chunk::id`]) or of a message
+    /// The place of a provider's item id in a conversation: the id of a chunk ([`crate::model::Chunk::id`]) or of a message
     /// ([`crate::model::Metadata::id`]). Of several the first that no rewind hides. A fork knows what it shares with its parent.
     ///
     /// ```
@@ -86,7 +101,7 @@ impl Store {
         reading::find_item(&*self.log, &view, item_id)
     }
 
-    /// Where a provider's item id stands in all conversations, by their ids. Cost: a look into the index for each
+    /// The places of a provider's item id in all conversations, by their ids. Cost: a look into the index for each
     /// conversation. Conversations that are damaged are left out; [`Store::verify`] reports them.
     ///
     /// # Errors

@@ -57,7 +57,7 @@ impl Store {
     /// | `backup:FILE` | a backup, all of it in memory, for reading only |
     /// | `memory:` | a new store that forgets all when it is dropped |
     ///
-    /// Options stand behind a `?`, with `&` between them: `sled:chats.db?cache_mb=128`. Both engines have two:
+    /// Options follow a `?`, with `&` between them: `sled:chats.db?cache_mb=128`. Both engines have two:
     ///
     /// | option | default | what it is |
     /// |---|---|---|
@@ -111,7 +111,7 @@ impl Store {
     }
 
     /// As [`Store::begin`], with an expectation and an idempotency key: of two tabs that ask at once, one begins the answer.
-    /// The key is looked at first, as in [`Store::append_with`]. It stands for the role and the metadata. A begin is always
+    /// The key is looked at first, as in [`Store::append_with`]. It belongs to this role and metadata. A begin is always
     /// durable: the options' durability is not looked at.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! Which log a store stands on. To add one: a row here.
+//! Which log a store uses. To add one: a row here.
 
 use std::path::Path;
 use std::sync::Arc;

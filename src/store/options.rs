@@ -50,7 +50,11 @@ impl StoreOptions {
         Self { window, opening, clock: Arc::new(Timestamp::now), create: true }
     }
 
-    /// Sets how long a buffered append, or a writer's delta, may wait before it is made durable: what a crash may take.
+    /// Sets how long a buffered append, or a writer's delta, may wait before it is made durable.
+    ///
+    /// It is durable, at the latest, after the window and two commits: the one that is under way when the window ends, and
+    /// its own. Where a commit takes longer than the window, or a single append has more than 4 MiB, it may be three. A
+    /// commit takes as long as the disk needs for a sync; a crash may take what was appended in that time.
     #[must_use]
     pub const fn with_window(mut self, window: Duration) -> Self {
         self.window = window;

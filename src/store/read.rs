@@ -59,11 +59,9 @@ impl Store {
     /// report.
     ///
     /// Cost: reading and reconciling what is new, and what was not settled before it: messages that were open, and those
-    /// from the first call on that had no result. It is read whole if a rewind, removal or redaction reaches back, if it is
-    /// damaged, or if a result comes before its call.
-    ///
-    /// A redaction that was made in another conversation, a fork or what this one was forked from, leaves no entry here: load
-    /// it anew to be rid of what was redacted there.
+    /// from the first call on that had no result. It is read whole if a rewind, removal or redaction reaches back, also a
+    /// redaction through a fork or through what this one was forked from; if it is damaged; if a result comes before its
+    /// call; or if it was loaded before the store was opened, and anything was written in between.
     ///
     /// ```
     /// # use conversation_store::{Store, model::Message};

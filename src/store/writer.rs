@@ -91,7 +91,7 @@ impl MessageWriter {
     }
 
     /// Takes what a decoder gives: its deltas are pushed, its end closes the message. Gives the receipt of the end, once it
-    /// has come; nothing can be pushed behind it.
+    /// has come; nothing can be pushed after it.
     ///
     /// The message has begun already, with the metadata that its caller gave. What the provider says of it in
     /// [`Event::Begin`] is stored with its end: its id, the exact model, fields that are not known. These count in place of

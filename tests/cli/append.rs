@@ -22,7 +22,7 @@ fn receipts_come_while_the_input_is_open() {
     let place = Place::new();
     let mut child = Command::new(assert_cmd::cargo::cargo_bin!("convo"))
         .current_dir(place.dir.path())
-        .env_remove("CONVO_STORE")
+        .env("CONVO_STORE", super::STORE)
         .args(["append", "c"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -51,7 +51,7 @@ fn atomic_appends_all_or_nothing() {
     let place = Place::new();
     let run = place.run_with(&["append", "c", "-", "--atomic"], format!("{HELLO}\nnonsense"));
     assert_eq!((run.exit, run.stdout.as_str()), (2, ""));
-    assert_eq!(place.run(&["show", "c"]).exit, 1);
+    assert_eq!(place.run(&["show", "c"]).exit, 2);
     let run = place.run_with(&["append", "c", "-", "--atomic"], format!("{HELLO}\n{ANSWER}"));
     let [receipt] = run.json().try_into().unwrap();
     assert_eq!(receipt["message_indexes"], serde_json::json!([0, 1]));
@@ -62,10 +62,10 @@ fn expectations_hold_from_line_to_line() {
     let place = Place::new();
     let lines = format!("{HELLO}\n{ANSWER}");
     assert_eq!(place.run_with(&["append", "c", "--expect", "0"], lines.as_str()).json().len(), 2);
-    assert_eq!(place.run_with(&["append", "c", "--expect", "0"], lines.as_str()).exit, 1);
-    assert_eq!(place.run_with(&["append", "c", "--expect", "1"], lines.as_str()).exit, 1);
+    assert_eq!(place.run_with(&["append", "c", "--expect", "0"], lines.as_str()).exit, 2);
+    assert_eq!(place.run_with(&["append", "c", "--expect", "1"], lines.as_str()).exit, 2);
     assert_eq!(place.run_with(&["append", "c", "--expect", "2"], lines.as_str()).json().len(), 2);
-    assert_eq!(place.run_with(&["append", "d", "--expect", "2"], lines.as_str()).exit, 1);
+    assert_eq!(place.run_with(&["append", "d", "--expect", "2"], lines.as_str()).exit, 2);
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn a_broken_request_is_appended_as_it_is_and_told() {
     let place = Place::new();
     let request = r#"[{"role": "human", "content": "hi"}, {"role": "tool", "tool_call_id": "c", "content": "42"}]"#;
     let run = place.run_with(&["append", "c", "--from", "openai-chat"], request);
-    assert_eq!((run.exit, run.json().len(), run.stderr.lines().count()), (0, 2, 1));
-    assert!(run.stderr.starts_with("report: message 0: "), "{}", run.stderr);
+    assert_eq!((run.exit, run.json().len(), run.stderr.lines().count()), (0, 2, 2));
+    assert!(run.stderr.starts_with("report: 1 changed\n  changed  message 0: "), "{}", run.stderr);
     assert_eq!(place.run(&["show", "c", "--raw"]).json().len(), 2);
     for (text, wanted) in [
         ("{\"messages\": [", "error: stdin:1:14: not JSON: EOF while parsing a list\n"),

@@ -60,8 +60,8 @@ fn nothing_is_made_of_a_file_that_is_cut_off_damaged_or_no_backup() {
     flipped[whole.len() / 2] ^= 1;
     let damaged = "damaged data in the store: the backup: ";
     for (bytes, exit, error) in [
-        (&whole[..whole.len() - 1], 1, format!("{damaged}it is cut off: it has no end")),
-        (&flipped, 1, format!("{damaged}the checksum of a frame does not match")),
+        (&whole[..whole.len() - 1], 2, format!("{damaged}it is cut off: it has no end")),
+        (&flipped, 2, format!("{damaged}the checksum of a frame does not match")),
         (b"something else entirely", 2, "this is no backup of a conversation store".to_owned()),
     ] {
         place.write("bad", bytes);
@@ -72,6 +72,6 @@ fn nothing_is_made_of_a_file_that_is_cut_off_damaged_or_no_backup() {
         assert_eq!((run.exit, run.stderr.lines().next()), (exit, Some(format!("error: {error}").as_str())));
     }
     let run = place.run(&["restore", "nothing", "--store", "sled:new.db"]);
-    assert!(run.exit == 1 && run.stderr.starts_with("error: open the backup nothing: "), "{}", run.stderr);
+    assert!(run.exit == 2 && run.stderr.starts_with("error: open the backup nothing: "), "{}", run.stderr);
     assert!(!place.path("new.db").exists());
 }

@@ -23,9 +23,9 @@ fn stores_that_are_none() {
     place.write("other/notes.txt", "text");
     let list = |url: &str, exit, error: &str| fails(&place, &["list", "--store", url], "", exit, error);
     let none = "hint: `convo append` and `convo replay` make one; --store URL or CONVO_STORE names another";
-    list("sled:nothing", 1, &format!("there is no store at sled:nothing\n  {none}"));
+    list("sled:nothing", 2, &format!("there is no store at sled:nothing\n  {none}"));
     std::fs::create_dir(place.path("empty")).unwrap();
-    list("sled:empty", 1, &format!("there is no store at sled:empty\n  {none}"));
+    list("sled:empty", 2, &format!("there is no store at sled:empty\n  {none}"));
     list("sled:file", 2, "file is a file, not a conversation store: a store is a directory");
     list(
         "sled:other",
@@ -57,15 +57,15 @@ fn reading_commands_make_no_store() {
         &["list"],
         &["fork", "c"],
         &["rewind", "c", "0"],
-        &["delete", "c"],
+        &["delete", "c", "--yes"],
         &["verify"],
-        &["redact", "c", "0"],
+        &["redact", "c", "0", "--yes"],
         &["backup", "file"],
         &["show", "c", "--raw"],
     ];
     for args in commands {
         let run = place.run(args);
-        assert_eq!((run.exit, run.stderr.lines().next()), (1, Some("error: there is no store at sled:./convo.db")));
+        assert_eq!((run.exit, run.stderr.lines().next()), (2, Some("error: there is no store at sled:./convo.db")));
     }
     assert!(!place.path("convo.db").exists());
 }
@@ -78,8 +78,10 @@ fn a_store_that_another_process_holds() {
     let wanted = format!(
         "process {process} holds the store ./convo.db: one process can open a store at a time; end it, or ask it"
     );
-    fails(&place, &["list"], "", 1, &wanted);
-    fails(&place, &["append", "c"], HELLO, 1, &wanted);
+    fails(&place, &["list", "--wait", "0"], "", 2, &wanted);
+    let begun = std::time::Instant::now();
+    fails(&place, &["append", "c", "--wait", "0.3"], HELLO, 2, &wanted);
+    assert!(begun.elapsed() >= std::time::Duration::from_millis(300));
 }
 
 #[test]
@@ -90,14 +92,14 @@ fn a_store_of_a_newer_format() {
     let text = std::fs::read_to_string(&marker).unwrap();
     std::fs::write(&marker, text.replace("format 1\n", "format 99\n")).unwrap();
     let wanted = "the store ./convo.db has format version 99, this program reads up to 1: update it";
-    fails(&place, &["list"], "", 1, wanted);
+    fails(&place, &["list"], "", 2, wanted);
 }
 
 #[test]
 fn conversations_messages_and_seqs_that_are_not_there() {
     let place = Place::new();
     place.append("c", &[HELLO]);
-    let not_found = |args: &[&str], what: &str| fails(&place, args, "", 1, &format!("{what} not found{FIND_HINT}"));
+    let not_found = |args: &[&str], what: &str| fails(&place, args, "", 2, &format!("{what} not found{FIND_HINT}"));
     let commands: [&[&str]; 8] = [
         &["prompt", "x", "--for", "openai-chat"],
         &["show", "x"],
@@ -106,7 +108,7 @@ fn conversations_messages_and_seqs_that_are_not_there() {
         &["next", "x"],
         &["fork", "x"],
         &["rewind", "x", "0"],
-        &["delete", "x"],
+        &["delete", "x", "--yes"],
     ];
     for args in commands {
         not_found(args, "conversation x");
@@ -118,7 +120,7 @@ fn conversations_messages_and_seqs_that_are_not_there() {
         &place,
         &["entries", "c", "--since", "7"],
         "",
-        1,
+        2,
         "--since 7 is no cursor of conversation c: its last seq is 1\
          \n  hint: --since 0 begins anew; is it the same conversation, and the same store?",
     );
@@ -130,7 +132,7 @@ fn conflicts_and_reused_keys() {
     place.append("c", &[HELLO]);
     let conflict = |args: &[&str], detail: &str| {
         let wanted = format!("stdin:1: conversation c {detail}{LOOK_HINT}");
-        fails(&place, args, HELLO, 1, &wanted);
+        fails(&place, args, HELLO, 2, &wanted);
     };
     conflict(&["append", "c", "--expect", "0"], "exists already; its last seq is 1");
     conflict(&["append", "c", "--expect", "7"], "ends at seq 1, not at 7");
@@ -140,13 +142,13 @@ fn conflicts_and_reused_keys() {
         &place,
         &["append", "c", "--key", "k"],
         ANSWER,
-        1,
+        2,
         "stdin:1: idempotency key \"k\" of conversation c was used before with other content\
              \n  hint: a repeated append needs the same content; give new content a new key",
     );
     place.ok(&["fork", "c", "--as", INCIDENT]);
     let run = place.run(&["fork", "c", "--as", INCIDENT]);
-    assert_eq!(run.exit, 1);
+    assert_eq!(run.exit, 2);
     assert!(run.stderr.starts_with(&format!("error: conversation {INCIDENT} exists already; ")), "{}", run.stderr);
 }
 
@@ -245,7 +247,7 @@ fn a_replay_file_changed_in_its_middle() {
     );
     let summary = format!("{INCIDENT}: 0 lines appended, 3 stored already\n");
     let run = place.run(&replay);
-    assert_eq!((run.exit, run.stdout.as_str(), run.stderr), (1, "", format!("{summary}error: {wanted}\n")));
+    assert_eq!((run.exit, run.stdout.as_str(), run.stderr), (2, "", format!("{summary}error: {wanted}\n")));
 }
 
 #[test]
@@ -258,14 +260,99 @@ fn arguments_that_are_not_understood() {
     let unknown = "unknown dialect `x` of anthropic; known are bedrock";
     let error = format!("{}{unknown}{HELP}", invalid("anthropic/x"));
     fails(&place, &["prompt", "c", "--for", "anthropic/x"], "", 2, &error);
-    let unknown = format!("--dialect: {unknown}");
-    fails(&place, &["replay", "-", "--for", "anthropic", "--dialect", "x"], "", 2, &unknown);
-    let other = "--dialect: `bedrock` is a dialect of anthropic, not of gemini";
-    fails(&place, &["replay", "-", "--for", "gemini", "--dialect", "bedrock"], "", 2, other);
+    let former = "`--dialect` is called `--for WIRE/DIALECT` now";
+    fails(&place, &["replay", "-", "--for", "anthropic", "--dialect", "bedrock"], "", 2, former);
+    fails(&place, &["check", "--for=anthropic", "--dialect=bedrock"], "", 2, former);
+    let former = "`--max-tokens` is called `--window-tokens` now";
+    fails(&place, &["prompt", "c", "--for", "anthropic", "--max-tokens", "9"], "", 2, former);
     let cursor = "invalid value 'x' for '--after <CURSOR>': \"x\" is not a cursor: give the `next` of a page unchanged";
     fails(&place, &["list", "--after", "x"], "", 2, &format!("{cursor}{HELP}"));
     for args in [["nonsense"].as_slice(), &["show"], &["rewind", "c", "x"], &["append", "c", "--expect", "-1"], &[]] {
         assert_eq!(place.run(args).exit, 2, "{args:?}");
     }
     assert!(!place.path("convo.db").exists());
+}
+
+#[test]
+fn messages_that_are_a_mistake_by_all_likelihood() {
+    let place = Place::new();
+    let kinds = "text, thinking, refusal, tool_call, tool_result, image, audio, file, error, opaque";
+    for (typo, meant) in [("txt", "text"), ("Text", "text"), ("toolcall", "tool_call"), ("tool_results", "tool_result")]
+    {
+        let line = HELLO.replacen(r#""type": "text""#, &format!(r#""type": "{typo}""#), 1);
+        let wanted = format!(
+            "stdin:1: chunks[0]: the type `{typo}` is not known; did you mean `{meant}`?\n  hint: the types are {kinds}"
+        );
+        fails(&place, &["append", "c"], line.as_str(), 2, &wanted);
+        fails(&place, &["replay", "-", "--for", "openai-chat"], line, 2, &wanted);
+    }
+    let nameless = HELLO.replacen('{', r#"{"conversation": "", "#, 1);
+    let wanted = "stdin:1: conversation: the name is empty\n  hint: leave `conversation` out, or give it a name";
+    fails(&place, &["replay", "-", "--for", "openai-chat"], nameless, 2, wanted);
+    let run = place.run_with(&["append", ""], HELLO);
+    assert!(run.exit == 2 && run.stderr.contains("a value is required for '<CONVERSATION>'"), "{}", run.stderr);
+    assert!(place.run(&["list"]).json().is_empty(), "something was stored");
+
+    let warned = |line: &str, wanted: &str| {
+        let run = place.run_with(&["append", "c"], line);
+        assert_eq!((run.exit, run.json().len(), run.stderr), (0, 1, format!("warning: {wanted}\n")));
+    };
+    let known_later = HELLO.replacen(r#""type": "text""#, r#""type": "hologram""#, 1);
+    warned(
+        &known_later,
+        "stdin:1: chunks[0]: the type `hologram` is not known: it is stored as it is, and no prompt has it",
+    );
+    let wordless = r#"{"role": "user", "chunks": []}"#;
+    warned(wordless, "stdin:1: the message has no chunks: it is stored, and no prompt has it");
+}
+
+#[test]
+fn lines_that_are_messages_of_a_request() {
+    let place = Place::new();
+    let line = r#"{"role": "user", "content": "hello"}"#;
+    let wanted = "stdin:1:1: chunks: missing; expected an array of chunks\
+                  \n  hint: this looks like a message of a provider's request: `convo append CONVERSATION FILE \
+                  --from openai-chat` takes those, and --from anthropic, and so on";
+    fails(&place, &["append", "c"], line, 2, wanted);
+    let lines = format!("{line}\n\n{}\n", line.replace("user", "assistant"));
+    let run = place.run_with(&["append", "c", "--from", "openai-chat"], lines);
+    assert_eq!((run.exit, run.stderr.as_str(), run.json().len()), (0, "", 2));
+    let wanted = "stdin:2:1: not JSON: trailing characters";
+    fails(&place, &["append", "c", "--from", "openai-chat"], format!("{line}\nnonsense"), 2, wanted);
+}
+
+#[test]
+fn failures_are_json_where_json_is_asked_for() {
+    let place = Place::new();
+    place.append("c", &[HELLO]);
+    let error = |args: &[&str], stdin: &str| {
+        let run = place.run_with(&[args, &["--json"]].concat(), stdin);
+        assert_eq!(run.exit, 2, "{args:?}");
+        let [line] = run.stderr.lines().collect::<Vec<_>>()[..] else { panic!("{}", run.stderr) };
+        let mut error = serde_json::from_str::<serde_json::Value>(line).unwrap();
+        error["error"].take()
+    };
+    let wanted = serde_json::json!({"kind": "not_found", "message": "conversation x not found",
+        "hint": "`convo list` shows the conversations, `convo show CONVERSATION` the messages", "exit_code": 2});
+    assert_eq!(error(&["show", "x"], ""), wanted);
+    assert_eq!(error(&["append", "c", "--expect", "9"], HELLO)["kind"], "stale_head");
+    assert_eq!(error(&["append", "c"], "nonsense")["kind"], "invalid_input");
+    assert_eq!(error(&["delete", "c"], "")["kind"], "usage");
+    let usage = error(&["show"], "");
+    assert_eq!(usage["kind"], "usage");
+    assert!(usage["message"].as_str().unwrap().starts_with("the following required arguments"), "{usage}");
+    let run = place.run_with(&["append", "c", "--json"], "");
+    assert_eq!(run.stderr, "{\"note\":\"stdin: no messages, nothing was appended\"}\n");
+    assert_eq!(place.run_with(&["append", "c", "--quiet"], "").stderr, "");
+}
+
+#[test]
+fn nothing_is_erased_unasked() {
+    let place = Place::new();
+    place.append("c", &[HELLO]);
+    for (args, what) in [(&["delete", "c"][..], "deleted"), (&["redact", "c", "0"], "erased")] {
+        let wanted = format!("nobody is there to ask: nothing was {what}\n  hint: --yes does it unasked");
+        fails(&place, args, "y\n", 2, &wanted);
+    }
+    assert_eq!(place.ok(&["show", "c"]).json()[0]["chunks"][0]["text"], "hello");
 }

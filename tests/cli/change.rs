@@ -20,8 +20,8 @@ fn fork_rewind_and_delete() {
     assert_eq!(place.ok(&["show", "try-2"]).json().len(), 3);
 
     for name in [id, "try-2", "c"] {
-        assert_eq!(place.ok(&["delete", name]).json().len(), 1);
-        assert_eq!(place.run(&["show", name]).exit, 1);
+        assert_eq!(place.ok(&["delete", name, "--yes"]).json().len(), 1);
+        assert_eq!(place.run(&["show", name]).exit, 2);
     }
     assert_eq!(place.ok(&["list"]).stdout, "");
     assert_eq!(place.ok(&["verify"]).json(), [json!({"conversations": 0, "entries": 0, "problems": []})]);
@@ -38,7 +38,7 @@ fn a_store_that_lost_its_newest_data_to_damage() {
         std::fs::copy(place.path("convo.db").join(name), lost.join(name)).unwrap();
     }
     let run = place.run(&["verify", "--store", "sled:lost.db"]);
-    assert_eq!(run.exit, 1);
+    assert_eq!(run.exit, 2);
     assert!(run.stderr.starts_with("error: damaged data in the store: "), "{}", run.stderr);
 
     let db = place.path("convo.db/db");
@@ -51,7 +51,7 @@ fn a_store_that_lost_its_newest_data_to_damage() {
     assert_eq!(run.exit, 1);
     assert!(problem.as_str().unwrap().starts_with("the store went back from commit "), "{problem}");
     let run = place.run_with(&["append", "d"], HELLO);
-    assert_eq!(run.exit, 1);
+    assert_eq!(run.exit, 2);
     let [warning, error, ..] = run.stderr.lines().collect::<Vec<_>>()[..] else { panic!("{}", run.stderr) };
     assert!(warning.starts_with("warning: damage kept the store from opening as it was"), "{warning}");
     assert!(error.starts_with("error: stdin:1: the store went back from commit "), "{error}");
@@ -65,7 +65,7 @@ fn what_is_redacted_is_gone_and_its_place_stays() {
     let place = Place::new();
     place.append("c", &[HELLO, ANSWER]);
     place.ok(&["fork", "c", "--as", "fork"]);
-    let redacted = place.ok(&["redact", "c", "0"]).json();
+    let redacted = place.ok(&["redact", "c", "0", "--yes"]).json();
     let wanted =
         json!({"conversation": redacted[0]["conversation"], "key": "c", "message_index": 0, "seq": 3, "summaries": []});
     assert_eq!(redacted, [wanted]);
@@ -76,8 +76,10 @@ fn what_is_redacted_is_gone_and_its_place_stays() {
     }
     place.ok(&["redact", "c", "1", "--chunk", "0", "--yes"]);
     assert_eq!(place.ok(&["show", "c"]).json()[1]["chunks"][0]["text"], "[redacted]");
-    for absent in [&["redact", "c", "9"][..], &["redact", "c", "0", "--chunk", "4"], &["redact", "none", "0"]] {
-        assert_eq!(place.run(absent).exit, 1, "{absent:?}");
+    for absent in
+        [&["redact", "c", "9", "-y"][..], &["redact", "c", "0", "--chunk", "4", "-y"], &["redact", "none", "0", "-y"]]
+    {
+        assert_eq!(place.run(absent).exit, 2, "{absent:?}");
     }
     place.ok(&["verify"]);
 }
@@ -87,12 +89,12 @@ fn of_a_deleted_conversation_its_forks_keep_what_they_share() {
     let place = Place::new();
     place.append("c", &[HELLO, ANSWER]);
     place.ok(&["fork", "c", "--at", "1", "--as", "fork"]);
-    place.ok(&["delete", "c"]);
-    assert_eq!(place.run(&["show", "c"]).exit, 1);
+    place.ok(&["delete", "c", "--yes"]);
+    assert_eq!(place.run(&["show", "c"]).exit, 2);
     assert_eq!(place.ok(&["show", "fork"]).json().len(), 1);
     let run = place.run_with(&["append", "c"], HELLO);
-    assert_eq!(run.exit, 1, "{}", run.stderr);
-    place.ok(&["delete", "fork"]);
+    assert_eq!(run.exit, 2, "{}", run.stderr);
+    place.ok(&["delete", "fork", "--yes"]);
     place.append("c", &[HELLO]);
 }
 
@@ -111,7 +113,7 @@ fn summarize_lets_prompts_use_a_summary() {
     assert_eq!(place.ok(&["show", "c", "--raw"]).json(), show.json());
     assert_eq!(place.ok(&["entries", "c"]).json()[3]["kind"], "summary");
     let refused = place.run_with(&["summarize", "c", "--through", "9", "--summary", "-"], "x");
-    assert_eq!(refused.exit, 1);
+    assert_eq!(refused.exit, 2);
 }
 
 #[test]
@@ -130,7 +132,7 @@ fn tags_are_added_removed_and_filtered_by() {
     assert_eq!(tags(&["c", "--remove", "work"]), json!(["later"]));
     assert_eq!(tags(&["c"]), json!(["later"]));
     assert_eq!(place.run(&["tag", "c", " "]).exit, 2);
-    assert_eq!(place.run(&["tag", "nobody", "x"]).exit, 1);
+    assert_eq!(place.run(&["tag", "nobody", "x"]).exit, 2);
 }
 
 #[test]
@@ -154,7 +156,7 @@ fn title_metadata_and_a_removed_message() {
     let indexes: Vec<_> = place.ok(&["show", "c"]).json().iter().map(|message| message["index"].clone()).collect();
     assert_eq!(indexes, [0, 2]);
     let again = place.run(&["remove", "c", "1"]);
-    assert_eq!(again.exit, 1);
+    assert_eq!(again.exit, 2);
     assert!(again.stderr.contains("message 1 in conversation c"), "{}", again.stderr);
 }
 
@@ -165,13 +167,13 @@ fn an_owner_has_conversations_of_the_same_key() {
     assert_eq!(place.run_with(&["append", "c", "--owner", "ada"], [HELLO, ANSWER].join("\n")).exit, 0);
     assert_eq!(place.ok(&["show", "c"]).json().len(), 1);
     assert_eq!(place.ok(&["--owner", "ada", "show", "c"]).json().len(), 2);
-    assert_eq!(place.run(&["show", "c", "--owner", "grace"]).exit, 1);
+    assert_eq!(place.run(&["show", "c", "--owner", "grace"]).exit, 2);
     let listed = place.ok(&["list", "--owner", "ada"]).json();
     assert_eq!((listed.len(), &listed[0]["owner"]), (1, &json!("ada")));
     // A UUID is anybody's, unless an owner is named.
     let id = listed[0]["conversation"].as_str().unwrap();
     assert_eq!(place.ok(&["show", id]).json().len(), 2);
-    assert_eq!(place.run(&["show", id, "--owner", "grace"]).exit, 1);
+    assert_eq!(place.run(&["show", id, "--owner", "grace"]).exit, 2);
 }
 
 #[test]
@@ -199,4 +201,53 @@ fn a_former_name_is_refused_with_the_new_one() {
         assert_eq!(run.exit, 2);
         assert!(run.stderr.starts_with("error: `convo compact` is called `convo summarize` now"), "{}", run.stderr);
     }
+    let run = place.run(&["find", "msg_1"]);
+    assert_eq!(run.exit, 2);
+    assert!(run.stderr.starts_with("error: `convo find` is called `convo find-id` now"), "{}", run.stderr);
+}
+
+#[test]
+fn list_and_show_agree_on_the_count() {
+    let place = Place::new();
+    place.append("c", &[HELLO, ANSWER, HELLO, ANSWER, HELLO]);
+    place.ok(&["fork", "c", "--as", "whole"]);
+    let counts = |name: &str| {
+        let listed = place.ok(&["list"]).json();
+        let item = listed.iter().find(|item| item["key"] == name).unwrap().clone();
+        let shown = place.ok(&["show", name]).json().len();
+        assert_eq!(item["messages"], shown, "{name}");
+        (shown, item.get("hidden").map_or(0, |hidden| hidden.as_u64().unwrap()))
+    };
+    place.ok(&["remove", "c", "4"]);
+    let stored = place.ok(&["list"]).json();
+    assert_eq!(stored.iter().find(|item| item["key"] == "c").unwrap()["messages"], 4);
+    place.ok(&["rewind", "c", "3"]);
+    place.append("c", &[ANSWER]);
+    place.ok(&["rewind", "c", "2"]);
+    place.append("c", &[HELLO]);
+    assert_eq!((counts("whole"), counts("c").1), ((5, 0), 4));
+}
+
+#[test]
+fn a_fork_through_a_message_has_what_is_seen_up_to_it() {
+    let place = Place::new();
+    place.append("c", &[HELLO, ANSWER, HELLO, ANSWER]);
+    place.ok(&["remove", "c", "1"]);
+    place.ok(&["fork", "c", "--through", "2", "--as", "two"]);
+    let indexes = |name: &str| -> Vec<_> {
+        place.ok(&["show", name]).json().iter().map(|message| message["index"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(indexes("two"), [0, 2]);
+    place.ok(&["fork", "c", "--through", "3", "--as", "three"]);
+    assert_eq!(indexes("three"), [0, 2, 3]);
+    // What is hidden, or is not there, is no message to fork through; a seq is from before the removal.
+    for absent in ["1", "4"] {
+        let run = place.run(&["fork", "c", "--through", absent, "--as", "none"]);
+        let wanted = format!("error: message {absent} in conversation c not found");
+        assert!(run.exit == 2 && run.stderr.starts_with(&wanted), "{}", run.stderr);
+        assert_eq!(place.run(&["show", "none"]).exit, 2);
+    }
+    place.ok(&["fork", "c", "--at", "3", "--as", "at"]);
+    assert_eq!(indexes("at"), [0, 1, 2]);
+    assert_eq!(place.run(&["fork", "c", "--at", "3", "--through", "1"]).exit, 2);
 }

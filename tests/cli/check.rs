@@ -16,7 +16,7 @@ fn findings_have_place_rule_problem_and_cure() {
 fn a_valid_request_has_none() {
     let place = Place::new();
     place.write("request.json", r#"{"messages": [{"role": "user", "content": "hi"}]}"#);
-    let run = place.run(&["check", "--for", "openai-chat", "--dialect", "deepseek", "request.json"]);
+    let run = place.run(&["check", "--for", "openai-chat/deepseek", "request.json"]);
     let wanted = (0, "", "request.json: openai-chat/deepseek: no findings\n");
     assert_eq!((run.exit, run.stdout.as_str(), run.stderr.as_str()), wanted);
     assert_eq!(place.ok(&["check", "--for", "openai-chat", "--json", "request.json"]).stdout, "");

@@ -66,7 +66,7 @@ fn a_stream_is_stored_while_it_comes() {
     let place = Place::new();
     let mut child = Command::new(assert_cmd::cargo::cargo_bin!("convo"))
         .current_dir(place.dir.path())
-        .env_remove("CONVO_STORE")
+        .env("CONVO_STORE", super::STORE)
         .args(["ingest", "c", "--from", "openai-chat"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -101,7 +101,7 @@ fn what_is_cut_off_is_stored_as_interrupted() {
     let run = place.run_with(&["ingest", "c", "--from", "openai-chat"], STREAM.split_at(cut).0);
     let wanted = format!(
         "error: stdin: the answer was cut off after {cut} bytes: it is stored as interrupted\
-         \n  hint: `convo next` tells how to go on\n"
+         \n  hint: `convo next` names what to do now\n"
     );
     assert_eq!((run.exit, run.json().len(), run.stderr), (1, 1, wanted));
     let shown = place.run(&["show", "c"]).json();
@@ -146,7 +146,7 @@ fn of_what_holds_no_answer_nothing_is_stored() {
         let run = place.run_with(&["ingest", "c", "--from", "openai-chat"], input);
         assert_eq!((run.exit, run.stdout.as_str(), run.stderr), (2, "", format!("error: {wanted}\n")), "{input}");
     }
-    assert_eq!(place.run(&["show", "c"]).exit, 1);
+    assert_eq!(place.run(&["show", "c"]).exit, 2);
     let run = place.run(&["ingest", "c", "none", "--from", "openai-chat"]);
     assert_eq!(
         (run.exit, run.stderr.as_str()),
@@ -154,4 +154,22 @@ fn of_what_holds_no_answer_nothing_is_stored() {
     );
     assert_eq!(place.run(&["ingest", "c", "--from", "chat"]).exit, 2);
     assert_eq!(place.run(&["ingest", "c"]).exit, 2);
+}
+
+#[test]
+fn an_answer_of_another_wire_is_refused_with_its_name() {
+    let place = Place::new();
+    for from in WIRES.iter().map(|wire| wire.name) {
+        for wire in WIRES.iter().map(|wire| wire.name).filter(|wire| *wire != from) {
+            for file in ["response.json", "stream.txt"] {
+                let path = fixture(&format!("{}/plain_text/{file}", wire.replace('-', "_")));
+                let run = place.run(&["ingest", "c", &path, "--from", from]);
+                assert_eq!((run.exit, run.stdout.as_str()), (2, ""), "{from} {wire} {file}");
+                let wanted = format!("this is no answer of {from}, it looks like one of {wire}; nothing was stored");
+                assert!(run.stderr.contains(&wanted), "{from} {wire} {file}: {}", run.stderr);
+                assert!(run.stderr.ends_with(&format!("\n  hint: --from {wire} takes it\n")), "{}", run.stderr);
+            }
+        }
+    }
+    assert_eq!(place.run(&["show", "c"]).exit, 2, "something was stored");
 }

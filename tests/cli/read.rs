@@ -24,8 +24,8 @@ fn show_repairs_and_reports_and_raw_does_not() {
     let repaired = place.run(&["show", "c"]);
     let states: Vec<_> = repaired.json().iter().map(|message| message["state"].clone()).collect();
     assert_eq!((repaired.exit, states), (0, vec![json!("complete"), json!("synthetic"), json!("complete")]));
-    assert!(repaired.stderr.starts_with("report: message 0, chunk 0: "), "{}", repaired.stderr);
-    assert!(repaired.stderr.ends_with("(outcome_unknown)\n"), "{}", repaired.stderr);
+    assert!(repaired.stderr.starts_with("report: 1 added\n  added    message 0, chunk 0: "), "{}", repaired.stderr);
+    assert!(repaired.stderr.contains("(outcome_unknown)\n"), "{}", repaired.stderr);
     let report = place.run(&["show", "c", "--json"]).stderr;
     assert_eq!(serde_json::from_str::<serde_json::Value>(&report).unwrap()["rule"], "outcome_unknown");
     assert_eq!(place.ok(&["show", "c", "--raw"]).json().len(), 2);
@@ -110,9 +110,10 @@ fn prompt_takes_targets_dialects_and_thinking() {
     assert!(!plain.contains("hm") && report.contains("(thinking_left_out)"));
     assert!(prompt(&["--for", "openai-chat", "--thinking", "tagged"]).0.contains("<think>"));
     let deepseek = prompt(&["--for", "openai-chat/deepseek", "--model", "m"]);
-    assert_eq!(prompt(&["--for", "openai-chat", "--dialect", "deepseek", "--model", "m"]), deepseek);
-    let bedrock = prompt(&["--for", "anthropic", "--dialect", "bedrock"]).0;
-    assert_eq!(prompt(&["--for", "anthropic/bedrock"]).0, bedrock);
+    assert!(deepseek.0.contains(r#""content":"Hi!""#), "{}", deepseek.0);
+    let (lines, nothing) = prompt(&["--for", "openai-chat", "--report"]);
+    let lines: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((lines.len(), &lines[0]["rule"], nothing.as_str()), (1, &json!("thinking_left_out"), ""));
 }
 
 #[test]
@@ -148,16 +149,16 @@ fn prompt_has_the_content_that_is_asked_for() {
 }
 
 #[test]
-fn find_names_the_message_of_an_item() {
+fn find_id_names_the_message_of_an_item() {
     let place = Place::new();
     let item = ANSWER.replace(r#""text": "Hi!""#, r#""text": "Hi!", "id": "item_1""#);
     place.append("c", &[HELLO, &item]);
     place.append("d", &[&item]);
-    let places: Vec<_> = place.ok(&["find", "item_1"]).json();
+    let places: Vec<_> = place.ok(&["find-id", "item_1"]).json();
     let of = |key: &str| places.iter().find(|place| place["key"] == key).unwrap();
     assert_eq!((places.len(), &of("c")["message_index"], &of("c")["chunk_index"]), (2, &json!(1), &json!(0)));
-    assert_eq!(place.ok(&["find", "item_1", "--in", "d"]).json(), [of("d").clone()]);
-    let nowhere = place.run(&["find", "item_2"]);
+    assert_eq!(place.ok(&["find-id", "item_1", "--in", "d"]).json(), [of("d").clone()]);
+    let nowhere = place.run(&["find-id", "item_2"]);
     assert_eq!((nowhere.exit, nowhere.stderr.as_str()), (1, "error: no message has the item id item_2\n"));
 }
 
@@ -176,14 +177,71 @@ fn prompt_and_replay_take_windows() {
         (["--last", "5"], 2),
         (["--last-turns", "2"], 2),
         (["--last-turns", "1"], 1),
-        (["--max-tokens", "1000"], 3),
-        (["--max-tokens", "30"], 1),
+        (["--window-tokens", "1000"], 3),
+        (["--window-tokens", "30"], 1),
     ] {
         let run = place.run(&[&["prompt", "c", "--for", "openai-chat"], &limit[..]].concat());
         assert_eq!((run.exit, run.stdout.matches("\"user\"").count()), (0, held), "{limit:?}");
         assert_eq!(run.stderr.matches("(outside_window)").count(), usize::from(held < 3), "{}", run.stderr);
     }
-    for option in ["--last", "--last-turns", "--max-tokens"] {
+    for option in ["--last", "--last-turns", "--window-tokens"] {
         assert_eq!(place.run(&["prompt", "c", "--for", "openai-chat", option, "0"]).exit, 2);
     }
+}
+
+#[test]
+fn show_prints_the_newest_messages_only_if_asked() {
+    let place = Place::new();
+    place.append("c", &[HELLO, ANSWER, CALL, HELLO]);
+    let indexes = |args: &[&str]| {
+        let run = place.run(&[&["show", "c"], args].concat());
+        let indexes: Vec<_> = run.json().iter().map(|message| message["index"].as_u64().unwrap()).collect();
+        (run.exit, indexes, run.stderr.lines().count())
+    };
+    // The call's made-up answer has the index of the call.
+    assert_eq!(indexes(&[]), (0, vec![0, 1, 2, 2, 3], 1));
+    assert_eq!(indexes(&["--last", "1"]), (0, vec![3], 0));
+    assert_eq!(indexes(&["--last", "3"]), (0, vec![2, 2, 3], 1));
+    assert_eq!(indexes(&["--last", "9"]).1.len(), 5);
+    assert_eq!(indexes(&["--quiet"]).2, 0);
+    assert_eq!(place.run(&["show", "c", "--last", "0"]).exit, 2);
+}
+
+#[test]
+fn show_follows_what_other_processes_write() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    let place = Place::new();
+    place.append("c", &[HELLO]);
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("convo"))
+        .current_dir(place.dir.path())
+        .env("CONVO_STORE", super::STORE)
+        .args(["show", "c", "--follow"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || serde_json::from_str::<serde_json::Value>(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(next()["index"], 0);
+    for index in 1..4 {
+        place.append("c", &[ANSWER]);
+        assert_eq!((next()["index"].clone(), &json!("complete")), (json!(index), &json!("complete")));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn targets_are_listed() {
+    let place = Place::new();
+    let targets = place.ok(&["targets"]).json();
+    let wanted = conversation_store::provider::WIRES.len() + conversation_store::provider::DIALECTS.len();
+    assert_eq!(targets.len(), wanted);
+    for target in &targets {
+        let target = target["target"].as_str().unwrap();
+        let run = place.run_with(&["check", "--for", target], r#"{"messages": []}"#);
+        assert!(run.stderr.contains(&format!(": {target}: ")), "{}", run.stderr);
+    }
+    let text = place.ok(&["targets", "--text"]).stdout;
+    assert!(text.starts_with("TARGET ") && text.contains("\nopenai-chat/mistral "), "{text}");
 }

@@ -32,7 +32,7 @@ fn openais_error_is_repaired_and_the_other_fields_stay() {
     assert_eq!((orphan["role"].as_str(), &made), (Some("tool"), &wanted));
     assert_eq!(
         report,
-        "report: message 3, chunk 0: no call of this id stands in the conversation (orphan_result_removed)\n"
+        "report: 1 lost\n  lost     messages[3]: tool result removed: no matching tool call (orphan_result_removed)\n"
     );
     assert!(!place.path("convo.db").exists());
 }
@@ -50,6 +50,7 @@ fn anthropics_error_is_repaired_and_the_other_fields_stay() {
     assert_eq!(results[1]["content"], "error: cannot find module 'vite'");
     let rules: Vec<&str> = report.lines().filter_map(|line| line.rsplit_once('(').map(|(_, rule)| rule)).collect();
     assert_eq!(rules, ["result_moved)", "outcome_unknown)"], "{report}");
+    assert!(report.starts_with("report: 1 moved, 1 added\n  moved    messages[4].content[0]: "), "{report}");
     for request in [&mut wanted, &mut made] {
         request.as_object_mut().unwrap().retain(|name, _| name != "messages");
     }
@@ -94,6 +95,9 @@ fn the_envelope_holds_request_and_report() {
     let [envelope] = run.json().try_into().unwrap();
     assert_eq!(envelope.as_object().unwrap().keys().collect::<Vec<_>>(), ["report", "request"]);
     assert_eq!(envelope["report"][0]["rule"], "orphan_result_removed");
+    assert_eq!(envelope["report"][0]["place"], "messages[3]");
+    let alone = place.run(&["repair", &refused("openai-chat"), "--for", "openai-chat", "--report"]);
+    assert_eq!((alone.exit, alone.json()), (0, vec![envelope["report"].clone()]));
     let plain = place.run_with(&["repair", "--for", "openai-chat"], std::fs::read(refused("openai-chat")).unwrap());
     assert_eq!(serde_json::from_str::<Value>(&plain.stdout).unwrap(), envelope["request"]);
 }
@@ -110,22 +114,27 @@ fn from_one_wire_to_another_the_tools_go_along() {
         json!({"name": "get_weather", "description": function["description"], "input_schema": function["parameters"]});
     assert_eq!(made["tools"], json!([tool]));
     let lost = |name: &str| {
-        format!("report: `{name}` is of openai-chat: what anthropic takes for it is not known (left_out)\n")
+        run.stderr.contains(&format!("  lost     {name}: `{name}` removed: it is a field of openai-chat; "))
     };
-    assert!(run.stderr.ends_with(&(lost("model") + &lost("temperature"))), "{}", run.stderr);
+    assert!(lost("model") && lost("temperature"), "{}", run.stderr);
     assert_eq!(made.as_object().unwrap().len(), 3);
 
     place.write("request.json", r#"{"messages": [{"role": "user", "content": "a"}], "tools": [
         {"name": "clock", "input_schema": {"type": "object"}}, {"type": "web_search_20250305", "name": "web_search"}]}"#);
     let run = place.run(&["repair", "request.json", "--from", "anthropic", "--for", "openai-responses"]);
     assert!(run.stdout.contains(r#""name":"clock""#) && !run.stdout.contains("web_search"), "{}", run.stdout);
-    let lost = "report: `tools[1]` cannot be declared on another wire: it has no JSON Schema (left_out)\n";
+    let lost = "report: 1 lost\n  lost     tools[1]: `tools[1]` removed: it cannot be declared on another wire: it has no JSON \
+                Schema (left_out)\n             cure: `--tools` declares other tools\n";
     assert_eq!((run.exit, run.stderr.as_str()), (0, lost));
     place.write("tools.json", r#"[{"name": "other", "parameters": {"type": "object"}}]"#);
     let args = ["repair", "request.json", "--from", "anthropic", "--for", "gemini", "--tools", "tools.json"];
     let run = place.run(&args);
     assert!(run.stdout.contains(r#""name":"other""#) && !run.stdout.contains("clock"), "{}", run.stdout);
-    assert!(run.stderr.starts_with("report: `tools` is of anthropic: "), "{}", run.stderr);
+    assert!(
+        run.stderr.starts_with("report: 1 lost\n  lost     tools: `tools` removed: it is a field of anthropic; "),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -133,11 +142,11 @@ fn where_there_is_nothing_to_send_it_says_so() {
     let place = Place::new();
     let orphan = r#"[{"role": "tool", "tool_call_id": "c", "content": "42"}]"#;
     let run = place.run_with(&["repair", "--for", "openai-chat"], orphan);
-    assert_eq!((run.exit, run.stdout.as_str()), (1, ""));
+    assert_eq!((run.exit, run.stdout.as_str()), (2, ""));
     assert!(run.stderr.starts_with("error: stdin: there is nothing to send: "), "{}", run.stderr);
     let run = place.run_with(&["repair", "--for", "openai-chat", "--json"], orphan);
     let [envelope] = run.json().try_into().unwrap();
-    assert_eq!((run.exit, envelope.get("request"), envelope["error"].is_string()), (1, None, true));
+    assert_eq!((run.exit, envelope.get("request"), envelope["error"]["kind"] == "nothing_to_send"), (2, None, true));
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn times_of_the_file_are_compared_and_those_of_the_store_are_not() {
     assert_eq!(replay(&place, "c.jsonl").exit, 0);
     place.write("c.jsonl", format!("{HELLO}\n{}", dated.replace("2026", "2027")));
     let run = replay(&place, "c.jsonl");
-    assert_eq!(run.exit, 1);
+    assert_eq!(run.exit, 2);
     assert!(run.stdout.contains("c.jsonl:2 is not what is stored as message 1 (seq 2): created_at differs"));
 }
 
@@ -108,7 +108,8 @@ fn a_conversation_that_holds_anything_else_is_a_conflict() {
         let run = replay(&place, "c.jsonl");
         let [conflict, other] = run.json().try_into().unwrap();
         let wanted = format!("conflict: {wanted}; nothing was appended to it");
-        assert_eq!((run.exit, &conflict["error"], &conflict["key"]), (1, &json!(wanted), &json!("c")));
+        assert_eq!((run.exit, &conflict["error"]["message"], &conflict["key"]), (2, &json!(wanted), &json!("c")));
+        assert_eq!(conflict["error"]["kind"], "conflict");
         // The others go on.
         assert!(other["request"].is_object());
         let run = place.run(&["replay", "c.jsonl", "--for", "openai-chat"]);
@@ -125,15 +126,15 @@ fn a_rewound_or_interrupted_conversation_is_a_conflict() {
     assert_eq!(replay(&place, "c.jsonl").exit, 0);
     place.ok(&["rewind", "c", "1"]);
     let run = replay(&place, "c.jsonl");
-    assert_eq!(run.exit, 1);
-    assert!(run.stdout.contains("conflict: a rewind hides 1 message of it, which the file does not know"));
+    assert_eq!(run.exit, 2);
+    assert!(run.stdout.contains("conflict: it has 1 hidden message, which the file does not know"));
 
     let store = place.store();
     let writer = store.begin("d", conversation_store::model::Role::User, Default::default()).unwrap();
     drop((writer, store));
     place.write("d.jsonl", HELLO);
     let run = replay(&place, "d.jsonl");
-    assert_eq!(run.exit, 1);
+    assert_eq!(run.exit, 2);
     assert!(run.stdout.contains("(seq 1): the stored message is interrupted, not complete"), "{}", run.stdout);
 }
 
@@ -143,13 +144,13 @@ fn where_there_is_nothing_to_send_the_envelope_says_so() {
     place.write("c.jsonl", r#"{"role": "assistant", "chunks": [{"type": "error", "message": "overloaded"}]}"#);
     let run = replay(&place, "c.jsonl");
     let [envelope] = run.json().try_into().unwrap();
-    assert_eq!((run.exit, envelope.get("request")), (1, None));
-    assert!(envelope["error"].as_str().unwrap().starts_with("there is nothing to send: "));
+    assert_eq!((run.exit, envelope.get("request")), (2, None));
+    assert!(envelope["error"]["message"].as_str().unwrap().starts_with("there is nothing to send: "));
     assert!(!envelope["report"].as_array().unwrap().is_empty());
     let prompt = place.run(&["prompt", "c", "--for", "openai-chat", "--json"]);
-    assert_eq!((prompt.exit, prompt.json()), (1, vec![envelope]));
+    assert_eq!((prompt.exit, prompt.json()), (2, vec![envelope]));
     let prompt = place.run(&["prompt", "c", "--for", "openai-chat"]);
-    assert_eq!((prompt.exit, prompt.stdout.as_str()), (1, ""));
+    assert_eq!((prompt.exit, prompt.stdout.as_str()), (2, ""));
     assert!(prompt.stderr.contains("error: there is nothing to send: "));
 }
 
@@ -158,6 +159,6 @@ fn an_empty_file_is_nothing_to_do() {
     let place = Place::new();
     place.write("c.jsonl", "\n");
     let run = replay(&place, "c.jsonl");
-    let wanted = (0, "", "c.jsonl: no messages, nothing was appended\n");
+    let wanted = (0, "", "{\"note\":\"c.jsonl: no messages, nothing was appended\"}\n");
     assert_eq!((run.exit, run.stdout.as_str(), run.stderr.as_str()), wanted);
 }

@@ -49,8 +49,8 @@ fn a_store_that_went_back_can_be_looked_at() {
     let run = place.run(&["verify"]);
     assert_eq!((run.exit, run.json()[0]["problems"].as_array().unwrap().len()), (1, 1));
     assert_eq!(std::fs::read(place.path("convo.db/watermark")).unwrap(), watermark, "reading changes nothing");
-    assert_eq!(place.run_with(&["append", "a"], HELLO).exit, 1);
-    assert_eq!(place.run(&["show", "b"]).exit, 1);
+    assert_eq!(place.run_with(&["append", "a"], HELLO).exit, 2);
+    assert_eq!(place.run(&["show", "b"]).exit, 2);
     place.ok(&["restore", "left", "--store", "sled:new.db"]);
     // What is restored has lost it, too.
     let run = place.run(&["verify", "--store", "sled:new.db"]);
@@ -77,7 +77,7 @@ fn a_store_without_a_watermark_is_read_only_until_that_is_accepted() {
             run.stderr
         );
         let run = place.run_with(&["append", "a"], HELLO);
-        assert!(run.exit == 1 && run.stderr.contains("its file `watermark` is damaged or missing"), "{}", run.stderr);
+        assert!(run.exit == 2 && run.stderr.contains("its file `watermark` is damaged or missing"), "{}", run.stderr);
         let run = place.run(&["verify"]);
         let problems = &run.json()[0]["problems"];
         assert_eq!((run.exit, problems.as_array().unwrap().len()), (1, 1), "{problems}");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use conversation_store::model::{Body, Chunk, Message, Output, PartBody, Role};
 use conversation_store::provider::{FinishedTools, Prompt, PromptOptions, Target, check, render};
-use conversation_store::{Conversation, Error, ReportLine, Rule, StoredMessage};
+use conversation_store::{Conversation, Error, ReportLine, Rule, Severity, StoredMessage};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -63,6 +63,60 @@ pub(crate) fn assert_conserved(target: Target, messages: &[StoredMessage], promp
     }
 }
 
+/// Fails if a chunk that is not in the prompt as it was has no line at its place that states a loss or a change, or a chunk
+/// that is in it has one that states a loss. What says nothing may leave with a note.
+pub(crate) fn assert_reported(
+    target: Target,
+    messages: &[StoredMessage],
+    prompt: &Prompt,
+    is_told_apart: fn(&Chunk) -> bool,
+) {
+    let request: Value = serde_json::from_str(prompt.request.get()).unwrap();
+    let mut strings = HashSet::new();
+    collect(&request, &mut strings);
+    // Words in the place of an attachment may hold its address.
+    let is_said = |line: &&str| !(line.starts_with('[') && line.contains(" left out: "));
+    let said = |text: &String| text.split('\n').filter(is_said).collect::<Vec<_>>().join("\n");
+    let strings: HashSet<String> = strings.iter().map(said).collect();
+    let mut severities: BTreeMap<(u64, u32), Vec<Severity>> = BTreeMap::new();
+    for line in &prompt.report {
+        if let (Some(message), Some(chunk)) = (line.message_index, line.chunk_index) {
+            severities.entry((message, chunk)).or_default().push(line.severity);
+        }
+    }
+    let begin = window(prompt).unwrap_or_default().max(summarized(prompt).map_or(0, |through| through + 1));
+    let is_held = |stored: &&StoredMessage| stored.index >= begin || stored.message.role == Role::System;
+    for stored in messages.iter().filter(is_held) {
+        for (at, chunk) in stored.message.chunks.iter().enumerate() {
+            let found = severities.get(&(stored.index, stored.chunk_index(at))).map(Vec::as_slice).unwrap_or_default();
+            let is_in = is_in(chunk, prompt.request.get(), &strings);
+            let at_least = if says_nothing(chunk) { Severity::Note } else { Severity::Changed };
+            let is_told = found.iter().any(|severity| *severity <= at_least) || says_nothing(chunk);
+            let says = || format!("{target}: chunk {at} of message {}: {chunk:?}\n{prompt:#?}", stored.index);
+            assert!(is_in || is_told, "no line states a loss or a change: {}", says());
+            let is_stated = found.contains(&Severity::Lost) && is_told_apart(chunk);
+            assert!(!is_in || !is_stated, "stated as lost, but there: {}", says());
+        }
+    }
+}
+
+/// Whether the chunk of a hostile log has a mark, which no other has: nobody can tell others apart in a prompt.
+pub(crate) fn is_marked(chunk: &Chunk) -> bool {
+    if matches!(chunk.body, Body::ToolResult { output: Output::Parts(_), .. }) {
+        return false;
+    }
+    let text = format!("{:?}", chunk.body);
+    text.split('<').skip(1).any(|rest| rest.split_once('>').is_some_and(|(mark, _)| mark.parse::<u32>().is_ok()))
+}
+
+fn says_nothing(chunk: &Chunk) -> bool {
+    match &chunk.body {
+        Body::Text { text, .. } | Body::Refusal { text } => text.is_empty(),
+        Body::Thinking { text, signature: None, redacted: None } => text.is_empty(),
+        _ => false,
+    }
+}
+
 /// The index of the first message of the window, if messages were left out for it.
 pub(crate) fn window(prompt: &Prompt) -> Option<u64> {
     prompt.report.iter().find(|line| line.rule == Rule::OutsideWindow).and_then(|line| line.message_index)
@@ -70,8 +124,7 @@ pub(crate) fn window(prompt: &Prompt) -> Option<u64> {
 
 /// How many documents were left out because the target takes no more: a step of that limit may lie between two prompts.
 fn over_limit(prompt: &Prompt) -> usize {
-    let is_over =
-        |line: &&ReportLine| line.rule == Rule::LeftOut && line.detail.starts_with("the document was left out:");
+    let is_over = |line: &&ReportLine| line.rule == Rule::LeftOut && line.detail.starts_with("document removed");
     prompt.report.iter().filter(is_over).count()
 }
 
@@ -118,6 +171,7 @@ fn is_in(chunk: &Chunk, request: &str, strings: &HashSet<String>) -> bool {
             PartBody::Text { text } => has(text) || has_arguments(text),
             PartBody::Json { json } => has(json.as_str()) || has_arguments(json.as_str()),
             PartBody::Image(image) => has_data(&image.url),
+            PartBody::Audio(audio) => audio.data.as_ref().is_some_and(|data| has(data)),
             PartBody::File(file) => [&file.data, &file.url].into_iter().flatten().any(|place| has_data(place)),
             _ => false,
         }),

@@ -1,7 +1,7 @@
 //! Forks: a prefix, whatever becomes of the parent.
 
-use conversation_store::model::{Chunk, ConversationId, FinishReason, Metadata, Name, Role};
-use conversation_store::{Error, MessageState, Store};
+use conversation_store::model::{Chunk, ConversationId, FinishReason, Message, Metadata, Name, Role};
+use conversation_store::{Error, MessageState, Store, StoredMessage};
 
 use crate::place::Place;
 use crate::said::{five_seqs, load, states, texts, user};
@@ -9,9 +9,11 @@ use crate::said::{five_seqs, load, states, texts, user};
 crate::tests![
     a_fork_is_a_prefix_at_every_seq,
     a_fork_in_the_middle_of_a_message_interrupts_it,
+    a_fork_in_the_middle_of_an_append_is_read_in_parts,
     a_fork_without_entries_is_forked_from_its_grandparent,
     a_fork_needs_a_free_name,
     a_chunk_behind_a_fork_point_is_not_the_forks_to_redact,
+    what_is_kept_is_rid_of_what_was_redacted_elsewhere,
 ];
 
 fn a_fork_is_a_prefix_at_every_seq(place: &Place) {
@@ -31,6 +33,22 @@ fn a_fork_is_a_prefix_at_every_seq(place: &Place) {
     }
     assert!(matches!(store.fork("chat", Some(6)), Err(Error::NotFound { .. })));
     assert_eq!(load(&store, "chat"), said);
+}
+
+fn a_fork_in_the_middle_of_an_append_is_read_in_parts(place: &Place) {
+    let store = place.store();
+    // The fork point lies within one append, of which the fork reads the first entries only.
+    let long = || Message::new(Role::User, (0..4).map(|_| Chunk::text("x")).collect::<Vec<_>>());
+    store.append("chat", &[long(), user("b"), long(), user("c")]).unwrap();
+    for at_seq in 1..=10 {
+        let fork = store.fork("chat", Some(at_seq)).unwrap();
+        let own = ["d", "e", "f"].map(|said| store.append(fork, &[user(said)]).unwrap().message_indexes[0]);
+        let all = store.load_raw(fork).unwrap();
+        for (at, stored) in all.iter().enumerate() {
+            assert_eq!(store.messages(fork, stored.index, usize::MAX).unwrap(), all[at..]);
+        }
+        assert_eq!(store.newest_messages(fork, 3).unwrap().iter().map(|m| m.index).collect::<Vec<_>>(), own);
+    }
 }
 
 fn a_fork_in_the_middle_of_a_message_interrupts_it(place: &Place) {
@@ -95,4 +113,37 @@ fn a_chunk_behind_a_fork_point_is_not_the_forks_to_redact(place: &Place) {
 /// The conversation that one was forked from, and at which seq.
 fn forked_from(store: &Store, name: impl Into<Name>) -> Option<(ConversationId, u64)> {
     store.describe(name).unwrap().parent.map(|fork| (fork.conversation, fork.at_seq))
+}
+
+fn what_is_kept_is_rid_of_what_was_redacted_elsewhere(place: &Place) {
+    let names = ["chat", "child", "grandchild", "stranger"];
+    let url = place.url();
+    let mut store = Store::open(&url).unwrap();
+    store.append("chat", &["a", "b", "c", "d"].map(user)).unwrap();
+    store.append("stranger", &[user("a")]).unwrap();
+    store.fork_to("chat", None, "child").unwrap();
+    store.append("child", &[user("e")]).unwrap();
+    store.fork_to("child", None, "grandchild").unwrap();
+    let mut kept = names.map(|name| store.load(name).unwrap());
+    for (number, through) in [(0, "grandchild"), (1, "child"), (2, "chat"), (3, "grandchild")] {
+        store.redact(through, number, None).unwrap();
+        if number == 3 && place.survives() {
+            store.close().unwrap();
+            drop(store);
+            store = Store::open(&url).unwrap();
+        }
+        for (kept, name) in kept.iter_mut().zip(names) {
+            store.refresh(kept).unwrap();
+            assert_eq!(kept.messages(), store.load(name).unwrap().messages(), "{name}, message {number} in {through}");
+        }
+        let is_redacted = |stored: &&StoredMessage| stored.message.chunks == [Chunk::text("[redacted]")];
+        let redacted = kept.each_ref().map(|kept| kept.messages().iter().filter(is_redacted).count() as u64);
+        assert_eq!(redacted, [number + 1, number + 1, number + 1, 0]);
+    }
+    // The parent's copy goes with the parent: what the forks share is redacted in what is left of it.
+    store.delete("chat").unwrap();
+    store.redact("grandchild", 4, None).unwrap();
+    store.refresh(&mut kept[1]).unwrap();
+    assert_eq!(kept[1].messages(), store.load("child").unwrap().messages());
+    assert_eq!(texts(kept[1].messages()), ["[redacted]"; 5]);
 }

@@ -154,8 +154,8 @@ fn write(store: &Store, pass: usize) {
         }
     }
     for number in (3..CONVERSATIONS).step_by(70) {
-        let messages = store.describe(name(number)).unwrap().messages;
-        store.rewind(name(number), messages - 1).unwrap();
+        let last = store.newest_messages(name(number), 1).unwrap()[0].index;
+        store.rewind(name(number), last).unwrap();
         store.append(name(number), &[Message::user(AGAIN)]).unwrap();
         store.redact(name(number + 1), 0, None).unwrap();
         store.append(name(number + 2), &[Message::user(LARGE.0.repeat(LARGE.1))]).unwrap();

@@ -143,7 +143,7 @@ impl Place {
         let receipts: Vec<Value> = ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         match (ended.exit, fault.how) {
             (Some(0), _) => assert_eq!(receipts.len(), work.lines, "{case}"),
-            (Some(1), _) => assert!(ended.stderr.contains("error: "), "{case}"),
+            (Some(2), _) => assert!(ended.stderr.contains("error: "), "{case}"),
             (None, "kill") => {}
             _ => panic!("{case}"),
         }

@@ -16,6 +16,7 @@ mod forks;
 mod ids;
 mod limits;
 mod listing;
+mod newer;
 mod recovery;
 mod redact;
 mod story;

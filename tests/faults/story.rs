@@ -201,7 +201,8 @@ impl Story {
         if store.fork_to(parent, Some(at), child).is_err() {
             return;
         }
-        let next = store.describe(child).unwrap().messages;
+        let described = store.describe(child).unwrap();
+        let next = described.messages + described.hidden;
         let shared = self.ever[parent].range(..next).map(|(index, texts)| (*index, texts.clone())).collect();
         self.ever.insert(child.to_owned(), shared);
         self.dead.remove(child);

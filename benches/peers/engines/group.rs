@@ -1,5 +1,5 @@
-//! Group commit for peers, of the same kind as the store's own: whoever finds nobody leading leads, takes along what has
-//! queued up, and hands leadership on before the others wake.
+//! Group commit for peers, of the same kind as the store's own: the first thread that finds no leader leads. It takes what
+//! is queued, and passes the lead on before it wakes the others.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
@@ -31,7 +31,7 @@ pub(super) struct Group<B> {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<(Job, Arc<Waiter>)>,
-    /// Somebody leads, or was told to.
+    /// A thread leads, or was asked to.
     led: bool,
     crowd: usize,
     patience: Duration,
@@ -39,7 +39,7 @@ struct Queue {
 }
 
 struct Waiter {
-    told: Mutex<Option<Signal>>,
+    signal: Mutex<Option<Signal>>,
     thread: Thread,
 }
 
@@ -50,14 +50,14 @@ enum Signal {
 
 impl Waiter {
     fn tell(&self, signal: Signal) {
-        *self.told.lock().unwrap() = Some(signal);
+        *self.signal.lock().unwrap() = Some(signal);
         self.thread.unpark();
     }
 
     fn wait(&self) -> Signal {
         loop {
-            let told = self.told.lock().unwrap().take();
-            match told {
+            let signal = self.signal.lock().unwrap().take();
+            match signal {
                 Some(signal) => return signal,
                 None => thread::park(),
             }
@@ -93,7 +93,7 @@ impl<B: Backend> Group<B> {
 
     /// Writes a job, with whatever else waits; durable when it returns.
     pub(super) fn write(&self, job: Job) -> Placed {
-        let own = Arc::new(Waiter { told: Mutex::default(), thread: thread::current() });
+        let own = Arc::new(Waiter { signal: Mutex::default(), thread: thread::current() });
         let mut queue = self.queue.lock().unwrap();
         queue.waiting.push_back((job, Arc::clone(&own)));
         let was_led = std::mem::replace(&mut queue.led, true);

@@ -35,8 +35,8 @@ pub(super) fn visit<'a>(key: &[u8], value: &'a [u8], mut visit: impl FnMut(Found
         let chunk = Some(u32::from_be_bytes(*take::<4>(&mut rest))).filter(|chunk| *chunk != u32::MAX);
         let [role] = *take::<1>(&mut rest);
         let length = u32::from_be_bytes(*take::<4>(&mut rest)) as usize;
-        let (line, behind) = rest.split_at(length);
-        rest = behind;
+        let (line, after) = rest.split_at(length);
+        rest = after;
         visit(Found { seq, time, message, chunk, role, line });
         seq += 1;
     }

@@ -1,4 +1,4 @@
-//! redb: a value for every append, behind the same kind of group commit as the store's.
+//! redb: a value for every append, with the same kind of group commit as the store's.
 
 use std::path::Path;
 

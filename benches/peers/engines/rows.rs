@@ -35,7 +35,7 @@ pub(super) struct Row {
     pub(super) line: Vec<u8>,
 }
 
-/// Where a job came to stand.
+/// Where a job was written.
 #[derive(Clone, Copy, Debug, Encode, Decode)]
 pub(super) struct Placed {
     pub(super) first_seq: u64,

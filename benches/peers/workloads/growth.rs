@@ -5,7 +5,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use conversation_store::model::{ConversationId, Message};
-use conversation_store::{AppendOptions, Durability, ListQuery, Store};
+use conversation_store::provider::{PromptOptions, Target, render};
+use conversation_store::{AppendOptions, Durability, ListQuery, Store, next_step};
 
 use super::Bench;
 use crate::engines::ENGINES;
@@ -44,6 +45,19 @@ const TABLES: &[Table] = &[
             ("last 10, µs", tail),
             ("fork, µs", fork),
             ("rewind, µs", rewind),
+        ],
+    },
+    Table {
+        name: "messages",
+        what: "messages in an agent's conversation",
+        smallest: 100,
+        largest: (1_000_000, 10_000),
+        columns: &[
+            ("append, µs", append),
+            ("refresh and next step, µs", refresh),
+            ("load the newest 100 and next step, µs", load_newest),
+            ("prompt of a kept conversation's last 50, µs", prompt),
+            ("load, ns/chunk", load),
         ],
     },
     Table {
@@ -94,8 +108,12 @@ pub(crate) fn print_table(options: &Options, name: &str) {
     let store = Store::open(&format!("{}:{}", engine.name, path.display())).unwrap();
     let mut texts = Texts::new();
     let (turn, batch) = (texts.chat(3, CHUNK_BYTES), texts.chat(10, CHUNK_BYTES));
-    let in_one = name == "chunks";
-    let (messages, unit) = if in_one { (&batch, chunks(&batch)) } else { (&turn, 1) };
+    let (messages, unit) = match name {
+        "chunks" => (&batch, chunks(&batch)),
+        "messages" => (&batch, batch.len()),
+        _ => (&turn, 1),
+    };
+    let in_one = name != "conversations";
     println!("\n{}, {what}:\n", engine.title);
     let names = columns.iter().map(|(name, _)| (*name).to_owned());
     row([(*what).to_owned()].into_iter().chain(names).chain(["memory, MiB".to_owned()]));
@@ -160,6 +178,33 @@ fn tail(subject: &Subject<'_>) -> f64 {
         1
     });
     each.as_secs_f64() * 1e6
+}
+
+/// What a turn of an agent's loop reads that keeps its conversation: what was appended since, and what to do.
+fn refresh(subject: &Subject<'_>) -> f64 {
+    let mut kept = subject.store.load(subject.some[0]).unwrap();
+    let mut times: Vec<_> = (0..STEPS)
+        .map(|_| {
+            subject.store.append(subject.some[0], subject.turn).unwrap();
+            let start = Instant::now();
+            subject.store.refresh(&mut kept).unwrap();
+            black_box(next_step(&kept));
+            start.elapsed()
+        })
+        .collect();
+    times.sort();
+    times[STEPS / 2].as_secs_f64() * 1e6
+}
+
+/// The same for one that keeps nothing.
+fn load_newest(subject: &Subject<'_>) -> f64 {
+    median_micros(|at| next_step(&subject.store.load_newest(subject.some[at], 100).unwrap()))
+}
+
+fn prompt(subject: &Subject<'_>) -> f64 {
+    let kept = subject.store.load(subject.some[0]).unwrap();
+    let options = PromptOptions::new().with_last_messages(50);
+    median_micros(|_| render(Target::OPENAI_CHAT, &kept, &options).unwrap())
 }
 
 fn list(subject: &Subject<'_>) -> f64 {

@@ -13,9 +13,11 @@ use conversation_store::{Durability, Limits};
 use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
+use super::location::{Location, directory};
 use super::output::Output;
 use super::progress::Progress;
-use super::{Location, text};
+use super::text;
+use super::values::seconds;
 use acks::Acks;
 use load::{Load, Work};
 
@@ -26,9 +28,9 @@ Examples:
   convo bench --store sled:bench.db --mixed --streams 4 --acks acks.txt
   convo verify --store sled:bench.db --acks acks.txt
 
-Each thread appends to new conversations of its own, one message an append, one append after the other. The store is
-made if it is not there, and what it holds stays. To try out what a power cut takes: write the acks to another disk, cut
-the power, verify.";
+Each thread appends to new conversations of its own, one message an append, one append after the other. The store \
+has to be named; it is made if it is not there, and what it holds stays. To try out what a power cut takes: write \
+the acks to another disk, cut the power, verify.";
 
 /// Measure what appends cost on this disk
 #[derive(Debug, clap::Args)]
@@ -41,7 +43,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
     streams: u16,
     /// How long
-    #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     seconds: Duration,
     /// When an append returns: when it survives a power cut, or when it is queued
     #[arg(long, value_name = "WHEN", default_value = "durable")]
@@ -85,7 +87,14 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     if args.threads + args.streams == 0 {
         return Err(Failure::usage("--threads 0 needs --streams: nobody would append"));
     }
-    let path = path(location.url());
+    if args.seconds.is_zero() {
+        return Err(Failure::usage("--seconds 0 measures nothing"));
+    }
+    let Some(url) = location.named() else {
+        return Err(Failure::usage("bench writes a lot: name the store to measure in")
+            .with_hint("--store sled:bench.db makes one"));
+    };
+    let path = directory(url);
     let before = path.map_or(0, bytes);
     let store = location.create()?;
     let durability = match args.durability {
@@ -144,22 +153,9 @@ fn text(shown: &Shown) -> String {
     out
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0);
-    let seconds = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.filter(|seconds| *seconds <= Duration::from_secs(86_400)).ok_or("expected up to 86400".to_owned())
-}
-
 fn chunk_bytes(text: &str) -> Result<usize, String> {
     let bytes = text.parse::<usize>().ok().filter(|bytes| (1..=Limits::CHUNK_BYTES).contains(bytes));
     bytes.ok_or(format!("expected 1 to {}", Limits::CHUNK_BYTES))
-}
-
-/// The path of a store's URL, if the store lives in a directory.
-fn path(url: &str) -> Option<&Path> {
-    let (_, rest) = url.split_once(':')?;
-    let (path, _) = rest.split_once('?').unwrap_or((rest, ""));
-    (!path.is_empty()).then(|| Path::new(path))
 }
 
 /// The bytes of all files below a path.
@@ -198,19 +194,5 @@ latency: p50 210 µs, p99 900 µs, longest 4000 µs
         assert_eq!(text(&shown), wanted);
         let memory = Shown { streamed: 0, disk_bytes: None, ..shown };
         assert!(text(&memory).ends_with("4.5 MB of text"));
-    }
-
-    #[test]
-    fn a_store_has_a_path_where_it_has_a_directory() {
-        assert_eq!(path("sled:a/b.db?cache_mb=1"), Some(Path::new("a/b.db")));
-        assert_eq!(path("memory:"), None);
-    }
-
-    #[test]
-    fn seconds_may_be_parts_of_one() {
-        assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
-        for bad in ["0", "-1", "x", "nan", "inf", "1e9"] {
-            assert!(seconds(bad).is_err(), "{bad}");
-        }
     }
 }

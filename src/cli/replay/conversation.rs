@@ -36,10 +36,9 @@ impl Replayed {
             Err(error @ Error::Corrupt { .. }) => replayed.conflict = Some(error.into()),
             Err(error) => return Err(error),
         }
-        let hidden = item.messages.saturating_sub(replayed.stored.len() as u64);
-        if hidden > 0 && replayed.conflict.is_none() {
-            let hidden = count(hidden, "message");
-            replayed.refuse(&format!("a rewind hides {hidden} of it, which the file does not know"));
+        if item.hidden > 0 && replayed.conflict.is_none() {
+            let hidden = count(item.hidden, "hidden message");
+            replayed.refuse(&format!("it has {hidden}, which the file does not know"));
         }
         Ok(replayed)
     }
@@ -86,7 +85,7 @@ impl Replayed {
     }
 
     fn refuse(&mut self, problem: &str) {
-        let conflict = Failure::failed(format!("conflict: {problem}; nothing was appended to it"));
+        let conflict = Failure::new("conflict", format!("conflict: {problem}; nothing was appended to it"));
         let hint = format!("replay into another store (--store URL), or `convo delete {}` first", self.name);
         self.conflict = Some(conflict.with_hint(hint));
     }

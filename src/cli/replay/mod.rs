@@ -11,10 +11,11 @@ use conversation_store::{Error, Store};
 
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::{self, Input, Lines};
-use super::output::{self, BOLD, DIM, Output, WARNING};
+use super::location::Location;
+use super::output::{self, BOLD, DIM, Output};
 use super::progress::Progress;
 use super::prompt::{Rendering, Shown};
-use super::{Location, text};
+use super::{report, text};
 use conversation::Replayed;
 
 const EXAMPLES: &str = "\
@@ -23,10 +24,14 @@ Examples:
   convo replay incident.jsonl --for openai-chat --json | jq .report
   convo replay - --for openai-chat/deepseek --store memory: < incident.jsonl
 
-Each line is one durable append to the conversation that it names; where it names none, to one called as the file,
-without directory and extension (stdin for -). What is stored already is compared, not appended again: a second run
-adds nothing, and of a file that grew the new lines. A conversation that holds anything else is left as it is, and is
-an error; the others go on. Every conversation is then loaded from the store and its prompt printed.";
+Each line is one durable append to the conversation that it names; where it names none, to one called as the file, \
+without directory and extension (stdin for -). What is stored already is compared, not appended again: a second run \
+adds nothing, and of a file that grew the new lines. A conversation that holds anything else is left as it is, and \
+is an error; the others go on. Every conversation is then loaded from the store and its prompt printed.
+
+With --json one object a conversation, on one line:
+  {\"conversation\": \"1a997b08-...\", \"key\"?: \"chat-42\", \"request\": {...}, \"report\": [...]}
+Where there is no prompt, it has \"error\": {\"kind\", \"message\", \"hint\"} in place of \"request\".";
 
 /// Append a file of messages, line by line, then print the prompt of each of its conversations
 #[derive(Debug, clap::Args)]
@@ -127,7 +132,7 @@ fn print(shown: Shown, replayed: &Replayed, output: &mut Output) -> Result<(), F
     if let Some(request) = &shown.request {
         if output.is_text() {
             output.text(&text::printable(&text::pretty_json(request.get())))?;
-            output.text(&report(&shown))?;
+            output.text(&shown_report(&shown))?;
         } else {
             output.json(request)?;
         }
@@ -146,11 +151,9 @@ fn print(shown: Shown, replayed: &Replayed, output: &mut Output) -> Result<(), F
 }
 
 /// The report as people read it below the request.
-fn report(shown: &Shown) -> String {
+fn shown_report(shown: &Shown) -> String {
     if shown.report.is_empty() {
         return format!("{DIM}report: nothing was left out or altered{DIM:#}\n");
     }
-    let lines =
-        shown.report.iter().map(|line| format!("{WARNING}report:{WARNING:#} {}\n", text::printable(&line.to_string())));
-    lines.collect()
+    report::text(None, &shown.report) + "\n"
 }

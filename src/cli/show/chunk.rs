@@ -1,26 +1,27 @@
 use conversation_store::model::{Audio, Body, Chunk, File, Output, Part, PartBody};
 
 use super::super::output::{DIM, ERROR};
-use super::super::text::{WIDTH, cut, printable, wrap};
+use super::super::text::{Layout, cut, printable, wrap};
 
 const INDENT: &str = "    ";
 const DEEPER: &str = "      ";
 
-/// A chunk, indented: text as it is, anything else behind its kind.
-pub(super) fn text(chunk: &Chunk, lines: usize) -> String {
-    if let Body::Text { text, .. } = &chunk.body {
-        return wrap(text, INDENT, WIDTH, lines);
+/// A chunk, indented: text as it is, anything else after its kind. `index`: its number, where it has to be told from others.
+pub(super) fn text(chunk: &Chunk, index: Option<u32>, layout: Layout) -> String {
+    if let (Body::Text { text, .. }, None) = (&chunk.body, index) {
+        return wrap(text, INDENT, layout);
     }
     let style = if matches!(chunk.body, Body::Error { .. }) { ERROR } else { DIM };
     let kind = chunk.body.kind().replace('_', " ");
-    let mut out = format!("{INDENT}{style}{}{style:#}", printable(&kind));
+    let number = index.map_or_else(String::new, |index| format!("{DIM}chunk {index}{DIM:#}  "));
+    let mut out = format!("{INDENT}{number}{style}{}{style:#}", printable(&kind));
     let label = label(&chunk.body);
     if !label.is_empty() {
-        out.push_str(&format!(" {}", cut(&label, WIDTH)));
+        out.push_str(&format!("  {}", cut(&label, layout.width)));
     }
     out.push('\n');
     for content in contents(chunk) {
-        out.push_str(&wrap(&content, DEEPER, WIDTH, lines));
+        out.push_str(&wrap(&content, DEEPER, layout));
     }
     out
 }

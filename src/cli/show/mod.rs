@@ -2,72 +2,197 @@
 
 mod chunk;
 
-use conversation_store::{MessageState, StoredMessage, Summary};
+use std::thread;
+use std::time::Duration;
 
-use super::failure::{Exit, Outcome};
-use super::output::{self, BOLD, DIM, Output, WARNING};
-use super::{Location, text};
+use conversation_store::model::Name;
+use conversation_store::{ListItem, MessageState, ReportLine, StoredMessage, Summary};
+
+use super::failure::{Exit, Failure, Outcome};
+use super::location::Location;
+use super::output::{self, BOLD, DIM, Output, WARNING, style_of};
+use super::text::{self, Layout};
+use super::values::conversation;
 pub(super) use chunk::summary;
+
+/// Between two looks at a conversation that is followed.
+const PAUSE: Duration = Duration::from_millis(300);
 
 const EXAMPLES: &str = "\
 Examples:
   convo show chat-42
-  convo show chat-42 --raw            as it was appended, nothing repaired
-  convo show chat-42 --json | jq .role
+  # the newest 2 messages, nothing folded
+  convo show chat-42 --last 2 --full
+  # and what comes, as it comes
+  convo show chat-42 --last 2 --follow
+  # as it was appended, nothing repaired
+  convo show chat-42 --raw
+  convo show chat-42 --json | jq -r .role
+  convo show chat-42 --text > chat.txt
 
-On a terminal long texts are cut; JSON has everything. The report, on stderr, says what was repaired.";
+On a terminal a text of more than 30 lines is folded; --full shows it whole, and JSON has everything. The report, on \
+stderr, names what was repaired.
+
+The number after the word message is the MESSAGE that rewind, remove, redact, summarize --through and fork --through \
+take; CHUNK is the one after the word chunk; fork --at and entries --since take a SEQ.";
 
 /// Print the messages of a conversation
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The conversation
+    #[arg(value_parser = conversation())]
     conversation: String,
-    /// The messages as they were appended: nothing is repaired, and on a terminal nothing is cut
+    /// Only the newest messages
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    last: Option<u64>,
+    /// Go on and print what comes, until Ctrl-C. A message is printed once it is complete. The store is open for moments
+    /// only, so that other processes can write to it
+    #[arg(long, short)]
+    follow: bool,
+    /// Fold nothing
+    #[arg(long)]
+    full: bool,
+    /// The messages as they were appended: nothing is repaired, and nothing is folded
     #[arg(long)]
     raw: bool,
 }
 
+/// What is stored of a conversation at one moment.
+struct Shown {
+    item: ListItem,
+    messages: Vec<StoredMessage>,
+    report: Vec<ReportLine>,
+    summary: Option<Summary>,
+}
+
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let (store, name) = (location.read()?, location.name(&args.conversation));
-    let (messages, report, summary) = if args.raw {
-        (store.load_raw(&name)?, Vec::new(), None)
-    } else {
-        let conversation = store.load(&name)?;
-        let (report, summary) = (conversation.report().to_vec(), conversation.summary().cloned());
-        (conversation.into_messages(), report, summary)
-    };
-    let lines = if args.raw { usize::MAX } else { text::LINES };
-    for stored in &messages {
-        output.result(stored, || text(stored, lines))?;
+    let name = location.name(&args.conversation);
+    let folded = Layout::folded("--full shows them");
+    let layout = if args.raw || args.full { folded.whole() } else { folded };
+    let Shown { item, mut messages, report, summary } = load(args, location, &name)?;
+    if !args.follow {
+        output.begin_pages();
     }
-    if messages.is_empty() && output.is_text() {
-        output.text("no messages")?;
+    if output.is_text() {
+        output.text(&heading(&name, &item))?;
     }
-    output.flush()?;
-    output.report(None, &report);
+    let next = messages.last().map_or(0, |last| last.index + 1);
+    let left_out =
+        messages.len().saturating_sub(args.last.map_or(usize::MAX, |last| last.try_into().unwrap_or(usize::MAX)));
+    let first = messages.get(left_out).map_or(0, |first| first.index);
+    if left_out > 0 && output.is_text() {
+        output.text(&format!("\n{DIM}… {} before: --last leaves them out{DIM:#}", text::count(left_out, "message")))?;
+    }
+    for stored in messages.drain(left_out..) {
+        output.result(&stored, || text(&stored, layout))?;
+    }
+    if next == 0 && output.is_text() && !args.follow {
+        output.text("\nno messages")?;
+    }
+    output.end_pages()?;
+    output.report(None, &report.into_iter().filter(|line| is_from(line, first)).collect::<Vec<_>>());
     if let Some(Summary { seq, through, .. }) = summary {
         output::note(&format!("prompts use the summary of seq {seq} in place of the messages up to {through}"));
+    }
+    if args.follow {
+        return Err(follow(args, location, &name, next, layout, output));
     }
     Ok(Exit::Done)
 }
 
-/// `#3 assistant  stop  2026-01-02 03:04:05`, then its chunks, of each at most so many lines.
-fn text(stored: &StoredMessage, lines: usize) -> String {
+fn load(args: &Args, location: &Location, name: &Name) -> Result<Shown, Failure> {
+    let store = location.read()?;
+    let item = store.describe(name)?;
+    if args.raw {
+        return Ok(Shown { item, messages: store.load_raw(name)?, report: Vec::new(), summary: None });
+    }
+    let conversation = store.load(name)?;
+    let (report, summary) = (conversation.report().to_vec(), conversation.summary().cloned());
+    Ok(Shown { item, messages: conversation.into_messages(), report, summary })
+}
+
+/// Whether a line is about the messages that are shown.
+fn is_from(line: &ReportLine, first: u64) -> bool {
+    line.message_index.is_none_or(|index| index >= first)
+}
+
+/// Prints the messages from `next` on as they are complete; ends with the failure that keeps it from going on.
+fn follow(
+    args: &Args,
+    location: &Location,
+    name: &Name,
+    mut next: u64,
+    layout: Layout,
+    output: &mut Output,
+) -> Failure {
+    let mut seen = None;
+    let mut step = || -> Result<(), Failure> {
+        thread::sleep(PAUSE);
+        let changed = location.changed();
+        if changed.is_some() && changed == seen {
+            return Ok(());
+        }
+        // A process that has the store open is writing to it: what it writes is printed when it is done.
+        let Shown { messages, .. } = match load(args, location, name) {
+            Err(failure) if failure.code == "busy" => return Ok(()),
+            loaded => loaded?,
+        };
+        // From before the store was read: what is written meanwhile is read next time.
+        seen = changed;
+        for stored in messages {
+            if stored.index < next {
+                continue;
+            }
+            if stored.state == MessageState::Streaming {
+                break;
+            }
+            output.result(&stored, || text(&stored, layout))?;
+            next = stored.index + 1;
+        }
+        output.flush()
+    };
+    loop {
+        if let Err(failure) = step() {
+            return failure;
+        }
+    }
+}
+
+/// `chat-42  Cache design  4 messages, 2 hidden  last seq 9`.
+fn heading(name: &Name, item: &ListItem) -> String {
+    let title = item.title.as_ref().map_or_else(String::new, |title| format!("  {}", text::cut(title, 60)));
+    let hidden = if item.hidden > 0 { format!(", {} hidden", item.hidden) } else { String::new() };
+    let (messages, seq) = (text::count(item.messages, "message"), item.last_seq);
+    let name = name.to_string();
+    format!("{BOLD}{}{BOLD:#}{title}  {DIM}{messages}{hidden}  last seq {seq}{DIM:#}", text::printable(&name))
+}
+
+/// `message 3  assistant  seq 5 to 7  gpt-5  stop  2026-01-02 03:04:05 UTC`, then its chunks.
+fn text(stored: &StoredMessage, layout: Layout) -> String {
     let message = &stored.message;
-    let mut out = format!("{BOLD}#{} {}{BOLD:#}", stored.index, message.role);
+    let style = style_of(message.role);
+    let mut out = format!("\n{DIM}message{DIM:#} {BOLD}{}{BOLD:#}  {style}{}{style:#}", stored.index, message.role);
     if stored.state != MessageState::Complete {
         out.push_str(&format!("  {WARNING}{}{WARNING:#}", stored.state.as_str()));
     }
-    let time = message.metadata.created_at.map(text::time);
+    let seqs = match (stored.first_seq, stored.last_seq) {
+        // What was made up for the prompt is in no log.
+        _ if stored.state == MessageState::Synthetic => None,
+        (first, last) if first == last => Some(format!("seq {first}")),
+        (first, last) => Some(format!("seq {first} to {last}")),
+    };
+    let time = message.metadata.created_at.map(|time| format!("{} UTC", text::time(time)));
     let reason = message.finish_reason.as_ref().map(|reason| text::cut(reason.as_str(), 40));
     let model = message.metadata.model.as_ref().map(|model| text::cut(model, 40));
-    for part in [model, reason, time].into_iter().flatten() {
+    for part in [seqs, model, reason, time].into_iter().flatten() {
         out.push_str(&format!("  {DIM}{part}{DIM:#}"));
     }
     out.push('\n');
-    for chunk in &message.chunks {
-        out.push_str(&chunk::text(chunk, lines));
+    let is_one = message.chunks.len() < 2;
+    for (position, chunk) in message.chunks.iter().enumerate() {
+        let index = if is_one { None } else { Some(stored.chunk_index(position)) };
+        out.push_str(&chunk::text(chunk, index, layout));
     }
     out
 }
@@ -92,30 +217,35 @@ mod tests {
             Chunk::error("overloaded"),
         ]);
         answer.finish_reason = Some("tool_calls".into());
-        let mut messages = [Message::user("hi\u{1b}[2J\nthere"), answer, Message::tool("call_1", "a\nb\nc")];
+        let mut messages = [Message::user("hi\u{1b}[2J\nthere"), answer, Message::tool("call_1", "a\nb\nc\nd")];
         for message in &mut messages {
             message.metadata.created_at = Some(Timestamp::from_micros(0));
         }
         store.append("chat", &messages).unwrap();
-        let shown: String = store.load_raw("chat").unwrap().iter().map(|stored| plain(&text(stored, 2))).collect();
-        let wanted = "\
-#0 user  1970-01-01 00:00:00
+        let layout = Layout { width: 60, lines: 2, more: "--full shows them" };
+        let shown: String = store.load_raw("chat").unwrap().iter().map(|stored| plain(&text(stored, layout))).collect();
+        let wanted = "
+message 0  user  seq 1  1970-01-01 00:00:00 UTC
     hi\\u{1b}[2J
     there
-#1 assistant  tool_calls  1970-01-01 00:00:00
-    thinking
+
+message 1  assistant  seq 2 to 4  tool_calls  1970-01-01 00:00:00 UTC
+    chunk 0  thinking
       Look first.
-    tool call run call_1
+    chunk 1  tool call  run call_1
       {\"command\":\"ls\"}
-    error
+    chunk 2  error
       overloaded
-#2 tool  1970-01-01 00:00:00
-    tool result call_1
+
+message 2  tool  seq 5  1970-01-01 00:00:00 UTC
+    tool result  call_1
       a
       b
-      … 1 more line
+      … 2 more lines, 2 characters: --full shows them
 ";
         assert_eq!(shown, wanted);
+        let heading = heading(&Name::from("chat"), &store.describe("chat").unwrap());
+        assert_eq!(plain(&heading), "chat  hi…  3 messages  last seq 5");
     }
 
     #[test]
@@ -124,7 +254,7 @@ mod tests {
         let call = Chunk::tool_call("c", "run", "{}");
         store.append("chat", &[Message::assistant([call]), Message::user("go on")]).unwrap();
         let conversation = store.load("chat").unwrap();
-        let synthetic = conversation.messages().get(1).map(|stored| plain(&text(stored, 9)));
-        assert!(synthetic.unwrap().starts_with("#0 tool  synthetic"));
+        let synthetic = conversation.messages().get(1).map(|stored| plain(&text(stored, Layout::folded(""))));
+        assert!(synthetic.unwrap().starts_with("\nmessage 0  tool  synthetic"));
     }
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::failure::{Exit, Outcome};
+use super::location::Location;
 use super::output::{ERROR, Output};
 use super::progress::Progress;
-use super::{Location, text};
+use super::text;
 use acks::Acks;
 use conversation_store::{Problem, Verification};
 
@@ -14,10 +15,11 @@ const EXAMPLES: &str = "\
 Examples:
   convo verify
   convo verify --store backup:chats.backup --json | jq .problems
-  convo verify --acks acks.txt    is everything there that was acknowledged?
+  # is everything there that `convo bench --acks` saw acknowledged?
+  convo verify --acks acks.txt
 
-Reads everything and derives again what can be derived. Writes nothing, unless --accept-loss is given. Exit code 1 if
-anything is wrong.";
+Reads everything and derives again what can be derived. Writes nothing, unless --accept-loss is given. Exit code 1 \
+if anything is wrong.";
 
 /// Check the whole store for damage
 #[derive(Debug, clap::Args)]
@@ -42,7 +44,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         found.problems.extend(acks.missing(&store)?);
     }
     output.result(&found, || text(&found))?;
-    Ok(if found.problems.is_empty() { Exit::Done } else { Exit::Failed })
+    Ok(if found.problems.is_empty() { Exit::Done } else { Exit::Findings })
 }
 
 fn text(found: &Verification) -> String {

@@ -1,7 +1,9 @@
 //! What every engine has to do, as one suite.
 
 use std::ops::ControlFlow;
+use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use super::{Batch, Engine, LARGE_BYTES, Order};
 
@@ -21,6 +23,24 @@ fn scan(engine: &dyn Engine, start: &[u8], end: &[u8], order: Order, limit: usiz
     };
     engine.scan(start..end, order, visit).unwrap();
     found
+}
+
+/// An engine that has not done by then what the suite asks for hangs.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Runs the suite on an empty engine, in a thread of its own: one that hangs is a failure, not a test that never ends.
+pub(crate) fn run_within(engine: Arc<dyn Engine>) {
+    let (done, waiting) = mpsc::channel();
+    let running = thread::spawn(move || {
+        run(&*engine);
+        drop(engine);
+        // Nobody waits any more if it took too long.
+        let _ = done.send(());
+    });
+    if waiting.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+        panic!("the engine hangs: its suite has not ended after {PATIENCE:?}");
+    }
+    running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
 /// Runs the suite on an empty engine.
@@ -168,6 +188,10 @@ fn large_values_that_are_replaced_while_they_are_read(engine: &dyn Engine) {
                     _ => batch.put(b"q".to_vec(), uniform(turn)),
                 }
                 engine.rewrite(batch).unwrap();
+                // The log syncs after each batch; much that is not synced can hang sled (`docs/durability.md`).
+                if turn % 8 == 0 {
+                    engine.sync().unwrap();
+                }
             }
         });
         let check = |value: &[u8]| {

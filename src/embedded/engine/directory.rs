@@ -280,6 +280,9 @@ fn check_marker(path: &Path, engine: &str, marker: &str) -> Result<()> {
             });
         }
     }
+    if let Some(needed) = field("needs ") {
+        return Err(crate::record::newer(format!("the store {shown}, which needs {needed:?},")));
+    }
     match field("engine ") {
         Some(found) if found != engine => {
             Err(Error::InvalidInput(format!("{shown} was written by the engine {found}: name it as {found}:{shown}")))

@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn conforms() {
         let (dir, url) = conformance::place(NAME);
-        conformance::run(&*open(dir.path(), &url).unwrap());
+        conformance::run_within(open(dir.path(), &url).unwrap());
     }
 
     #[test]

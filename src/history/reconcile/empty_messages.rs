@@ -1,5 +1,5 @@
 use super::super::group::StoredMessage;
-use super::{ReportLine, Rule};
+use super::super::report::{Fact, ReportLine};
 use crate::model::{Body, Chunk};
 
 /// A message without any content says nothing. Thinking is content.
@@ -8,11 +8,7 @@ pub(super) fn remove(mut messages: Vec<StoredMessage>, report: &mut Vec<ReportLi
         let has_content = stored.message.chunks.iter().any(is_content);
         if !has_content {
             let role = stored.message.role;
-            report.push(ReportLine::message(
-                Rule::EmptyMessageRemoved,
-                stored,
-                format!("the {role} message has no content"),
-            ));
+            report.push(ReportLine::message(Fact::MessageEmpty { role }, stored));
         }
         has_content
     });

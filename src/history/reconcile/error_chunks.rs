@@ -1,5 +1,5 @@
 use super::super::group::StoredMessage;
-use super::{ReportLine, Rule};
+use super::super::report::{Fact, ReportLine};
 use crate::model::Body;
 
 /// A failed generation is visible to people who look at the log, never to a provider.
@@ -7,12 +7,7 @@ pub(super) fn remove(mut messages: Vec<StoredMessage>, report: &mut Vec<ReportLi
     for stored in &mut messages {
         for (at, chunk) in stored.message.chunks.iter().enumerate() {
             if matches!(chunk.body, Body::Error { .. }) {
-                report.push(ReportLine::chunk(
-                    Rule::ErrorChunkRemoved,
-                    stored,
-                    at,
-                    "an error is no part of what was said",
-                ));
+                report.push(ReportLine::chunk(Fact::ErrorRemoved, stored, at));
             }
         }
         stored.retain(|chunk| !matches!(chunk.body, Body::Error { .. }));

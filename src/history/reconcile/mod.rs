@@ -1,23 +1,22 @@
 //! Messages as they were appended, to a conversation that makes sense: repaired on the way out, never in the log.
 //!
 //! Pure, idempotent, deterministic; a clean conversation comes out unchanged with an empty report. The rules run in the
-//! order of [`RULES`]. To add one: a file with a function of that shape, a row here, and its [`Rule`] in `report.rs`.
+//! order of [`RULES`]. To add one: a file with a function of that shape, a row here, and what it reports in `report/`.
 
 mod empty_messages;
 mod error_chunks;
 mod pairing;
 mod placement;
-mod report;
 mod site;
 mod steps;
 mod waiting;
 
 use super::group::StoredMessage;
+use super::report::ReportLine;
 
 pub(crate) use empty_messages::is_content;
 pub(crate) use pairing::Calls;
 pub(crate) use placement::{NOT_RUN, OUTCOME_UNKNOWN, first_pending, is_cut_off};
-pub use report::{ReportLine, Rule};
 pub(crate) use site::Site;
 pub(crate) use steps::parted;
 

@@ -96,7 +96,7 @@ impl Calls {
         self.answers.get(&call).copied()
     }
 
-    /// Whether a result stands before the call that it answers.
+    /// Whether a result comes before the call that it answers.
     pub(crate) fn has_early_result(&self) -> bool {
         self.answers.iter().any(|(call, result)| result < call)
     }

@@ -1,12 +1,12 @@
-//! Results stand directly behind their call's message, in call order; calls that nobody will answer are answered.
+//! Results come directly after their call's message, in call order; calls that nobody will answer are answered.
 
 use std::collections::HashSet;
 
 use super::super::group::{MessageState, StoredMessage};
+use super::super::report::{Fact, ReportLine, Rule};
 use super::empty_messages::is_content;
 use super::pairing::Calls;
 use super::site::Site;
-use super::{ReportLine, Rule};
 use crate::model::{Body, Chunk, Message, Output, Role};
 
 /// What a call without a result is answered. The same whether it is still pending or not: prompts that were sent stay
@@ -16,7 +16,7 @@ pub(crate) const OUTCOME_UNKNOWN: &str =
 /// What a call that was cut off is answered.
 pub(crate) const NOT_RUN: &str = "Not run: the call was cut off before its arguments were complete.";
 
-/// Pairs results with calls and puts them behind them.
+/// Pairs results with calls, and puts each result after its call.
 pub(super) fn place_results(mut messages: Vec<StoredMessage>, report: &mut Vec<ReportLine>) -> Vec<StoredMessage> {
     let known: HashSet<(u64, u32)> = messages
         .iter()
@@ -29,6 +29,7 @@ pub(super) fn place_results(mut messages: Vec<StoredMessage>, report: &mut Vec<R
     for position in 0..messages.len() {
         placement.place(position);
     }
+    placement.report_moves();
     let placed = placement.out;
     let stays = |(position, placed): (usize, &Placed)| matches!(placed, Placed::Whole(of) if *of == position);
     if placed.len() == messages.len() && placed.iter().enumerate().all(stays) {
@@ -37,31 +38,35 @@ pub(super) fn place_results(mut messages: Vec<StoredMessage>, report: &mut Vec<R
     let mut messages: Vec<Option<StoredMessage>> = messages.into_iter().map(Some).collect();
     let moved = placed.into_iter().filter_map(|placed| match placed {
         Placed::Whole(position) => messages.get_mut(position)?.take(),
-        Placed::Made(message) => Some(*message),
+        Placed::Part(message, ..) | Placed::Made(message) => Some(*message),
     });
     moved.collect()
 }
 
 /// A message of the conversation as it comes out.
 enum Placed {
-    /// As it was, by its position. No message stands in two places.
+    /// As it was, by its position. No message is in two places.
     Whole(usize),
-    /// A part of one, or an answer.
+    /// A part of the one at this position: the chunks at these.
+    Part(Box<StoredMessage>, usize, Vec<usize>),
+    /// An answer.
     Made(Box<StoredMessage>),
 }
 
 struct Placement<'a> {
     messages: &'a [StoredMessage],
     calls: &'a Calls,
-    /// Chunks that leave their message: moved behind a call, or out.
+    /// Chunks that leave their message: moved after a call, or out.
     taken: HashSet<Site>,
-    /// Messages that were placed whole, behind a call.
+    /// Messages that were placed whole, after a call.
     placed: Vec<bool>,
     /// Calls that were answered by an earlier run: their answer is no news.
     known: HashSet<(u64, u32)>,
     /// The position of the last message that ends what is pending.
     last_speaker: Option<usize>,
     report: &'a mut Vec<ReportLine>,
+    /// Results that were taken out of their message.
+    lifted: HashSet<Site>,
     out: Vec<Placed>,
 }
 
@@ -73,22 +78,19 @@ impl<'a> Placement<'a> {
         report: &'a mut Vec<ReportLine>,
     ) -> Self {
         let mut taken = HashSet::new();
-        let outs = [
-            (&calls.duplicates, Rule::DuplicateResultRemoved, "the call has a result already; the first one counts"),
-            (&calls.orphans, Rule::OrphanResultRemoved, "no call of this id stands in the conversation"),
-        ];
-        for (sites, rule, detail) in outs {
+        let outs = [(&calls.duplicates, Fact::ResultRepeated), (&calls.orphans, Fact::ResultUnpaired)];
+        for (sites, fact) in outs {
             for site in sites {
                 taken.insert(*site);
                 if let Some((stored, id)) = result_at(messages, *site) {
-                    report.push(ReportLine::chunk(rule, stored, site.chunk, detail).with_tool_call_id(id));
+                    report.push(ReportLine::chunk(fact.clone(), stored, site.chunk).with_tool_call_id(id));
                 }
             }
         }
         taken.extend(calls.results());
         let last_speaker = messages.iter().rposition(speaks);
         let placed = vec![false; messages.len()];
-        Self { messages, calls, taken, placed, known, last_speaker, report, out: Vec::new() }
+        Self { messages, calls, taken, placed, known, last_speaker, report, lifted: HashSet::new(), out: Vec::new() }
     }
 
     fn place(&mut self, position: usize) {
@@ -101,7 +103,9 @@ impl<'a> Placement<'a> {
         if leaving.is_empty() {
             self.out.push(Placed::Whole(position));
         } else if leaving.len() < stored.message.chunks.len() {
-            self.make(stored.select(|chunk| leaving.binary_search(&chunk).is_err()));
+            let stays = |chunk: &usize| leaving.binary_search(chunk).is_err();
+            let kept: Vec<usize> = (0..stored.message.chunks.len()).filter(stays).collect();
+            self.out.push(Placed::Part(Box::new(stored.pick(kept.iter().copied())), position, kept));
         }
         let mut expected = position + 1;
         let last = groups.len().saturating_sub(1);
@@ -169,16 +173,10 @@ impl<'a> Placement<'a> {
             *expected += 1;
             self.out.push(Placed::Whole(source));
         } else {
-            for chunk in chunks {
-                if let Some((_, id)) = result_at(self.messages, Site { message: source, chunk: *chunk }) {
-                    let detail = "the result stands directly behind its call now";
-                    self.report
-                        .push(ReportLine::chunk(Rule::ResultMoved, stored, *chunk, detail).with_tool_call_id(id));
-                }
-            }
-            let mut moved = stored.pick(chunks.iter().copied());
-            moved.message.role = Role::Tool;
-            self.make(moved);
+            self.lifted.extend(chunks.iter().map(|chunk| Site { message: source, chunk: *chunk }));
+            let mut lifted = stored.pick(chunks.iter().copied());
+            lifted.message.role = Role::Tool;
+            self.out.push(Placed::Part(Box::new(lifted), source, chunks.to_vec()));
         }
         if in_place && let Some(placed) = self.placed.get_mut(source) {
             *placed = true;
@@ -191,7 +189,7 @@ impl<'a> Placement<'a> {
         };
         let chunk_index = stored.chunk_index(chunk);
         if !self.known.contains(&(stored.index, chunk_index)) {
-            let line = ReportLine::chunk(rule, stored, chunk, format!("the call was answered: {text}"));
+            let line = ReportLine::chunk(Fact::ResultMade { rule, text }, stored, chunk);
             self.report.push(line.with_tool_call_id(id));
         }
         let body = Body::ToolResult {
@@ -200,18 +198,59 @@ impl<'a> Placement<'a> {
             output: Output::Text(text.to_owned()),
             is_error: Some(true),
         };
-        self.make(StoredMessage {
+        self.out.push(Placed::Made(Box::new(StoredMessage {
             index: stored.index,
             state: MessageState::Synthetic,
             first_seq: stored.first_seq,
             last_seq: stored.last_seq,
             chunk_indexes: vec![chunk_index],
             message: Message::new(Role::Tool, [body.into()]),
-        });
+        })));
     }
 
-    fn make(&mut self, message: StoredMessage) {
-        self.out.push(Placed::Made(Box::new(message)));
+    /// Reports the results that stand elsewhere than before: something else changed sides with them.
+    fn report_moves(&mut self) {
+        if self.lifted.is_empty() {
+            return;
+        }
+        let mut order: Vec<Site> = Vec::new();
+        for placed in &self.out {
+            let (message, chunks) = match placed {
+                Placed::Whole(position) => {
+                    let chunks = self.messages.get(*position).map_or(0, |stored| stored.message.chunks.len());
+                    (*position, (0..chunks).collect())
+                }
+                Placed::Part(_, position, chunks) => (*position, chunks.clone()),
+                Placed::Made(_) => continue,
+            };
+            order.extend(chunks.into_iter().map(|chunk| Site { message, chunk }));
+        }
+        // Before what it followed.
+        let mut moved = HashSet::new();
+        let mut least = None;
+        for site in order.iter().rev() {
+            if least.is_some_and(|least| least < *site) && self.lifted.contains(site) {
+                moved.insert(*site);
+            }
+            least = Some(least.map_or(*site, |least: Site| least.min(*site)));
+        }
+        // Or after what it preceded.
+        let mut most = None;
+        for site in &order {
+            if moved.contains(site) {
+                continue;
+            }
+            if most.is_some_and(|most| most > *site) && self.lifted.contains(site) {
+                moved.insert(*site);
+            } else {
+                most = Some(most.map_or(*site, |most: Site| most.max(*site)));
+            }
+        }
+        for site in order.iter().filter(|site| moved.contains(site)) {
+            if let Some((stored, id)) = result_at(self.messages, *site) {
+                self.report.push(ReportLine::chunk(Fact::ResultMoved, stored, site.chunk).with_tool_call_id(id));
+            }
+        }
     }
 
     fn is_placed(&self, position: usize) -> bool {
@@ -219,7 +258,7 @@ impl<'a> Placement<'a> {
     }
 }
 
-/// What stands behind a message with calls.
+/// What comes after a message with calls.
 enum Group {
     /// Results, by the position of their message and theirs in it.
     Results(usize, Vec<usize>),
@@ -254,7 +293,7 @@ fn speaks(stored: &StoredMessage) -> bool {
     matches!(stored.message.role, Role::Assistant | Role::User) && stored.message.chunks.iter().any(says)
 }
 
-/// The position of the first message behind which nobody went on: from there on, calls may still be running.
+/// The position of the first message after which nobody went on: from there on, calls may still be running.
 pub(crate) fn first_pending(messages: &[StoredMessage]) -> usize {
     messages.iter().rposition(speaks).unwrap_or_default()
 }
@@ -267,7 +306,7 @@ pub(crate) fn is_cut_off(stored: &StoredMessage, chunk: usize) -> bool {
         return false;
     };
     // The next call is looked for, not the last one: all calls of a message are asked about.
-    let behind = stored.message.chunks.get(chunk + 1..).unwrap_or_default();
-    let is_last = || !behind.iter().any(|chunk| matches!(chunk.body, Body::ToolCall { .. }));
+    let after = stored.message.chunks.get(chunk + 1..).unwrap_or_default();
+    let is_last = || !after.iter().any(|chunk| matches!(chunk.body, Body::ToolCall { .. }));
     ended_early && stored.message.role == Role::Assistant && is_last() && !crate::model::json_text::is_object(arguments)
 }

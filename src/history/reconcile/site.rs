@@ -1,4 +1,4 @@
-//! Where a call or a result stands.
+//! The place of a call or a result.
 
 /// A chunk's place: position of its message, position in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,4 +1,4 @@
-//! An assistant's message that holds the results of its own calls tells several steps at once: what stands behind a result
+//! An assistant's message that holds the results of its own calls has several steps in one: what comes after a result
 //! was said after it, by a model that had read it.
 
 use std::borrow::Cow;
@@ -6,11 +6,11 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use super::super::group::{MessageState, StoredMessage};
-use super::ReportLine;
+use super::super::report::ReportLine;
 use super::empty_messages::is_content;
 use crate::model::{Body, Chunk, Role};
 
-/// Each step is a message of its own. What a provider ran itself stays within its message, as the provider told it.
+/// Each step is a message of its own. What a provider ran itself stays within its message, as the provider sent it.
 pub(super) fn part(messages: Vec<StoredMessage>, _: &mut Vec<ReportLine>) -> Vec<StoredMessage> {
     match parted(&messages, |call| matches!(call.body, Body::ToolCall { server: false, .. })) {
         Cow::Borrowed(_) => messages,
@@ -32,7 +32,7 @@ pub(crate) fn parted(messages: &[StoredMessage], parts: impl Fn(&Chunk) -> bool)
         };
         out.extend(before.iter().map(|step| {
             let mut ended = stored.pick(step.clone());
-            // How the message ended, and what it cost, is told by its last step.
+            // The last step has how the message ended, and what it cost.
             ended.state = MessageState::Complete;
             ended.message.finish_reason = None;
             ended.message.usage = None;
@@ -43,7 +43,7 @@ pub(crate) fn parted(messages: &[StoredMessage], parts: impl Fn(&Chunk) -> bool)
     Cow::Owned(out)
 }
 
-/// The chunks of each step; none where there is but one. A step ends behind the results of its calls, where the assistant
+/// The chunks of each step; none where there is but one. A step ends after the results of its calls, where the assistant
 /// says or asks something more.
 fn steps(stored: &StoredMessage, parts: impl Fn(&Chunk) -> bool) -> Vec<Range<usize>> {
     let chunks = &stored.message.chunks;

@@ -73,7 +73,7 @@ impl<'a> Fields<'a> {
         let Some(at) = self.find(field) else { return Ok(None) };
         let (_, raw) = self.rest.remove(at);
         if self.find(field).is_some() {
-            return Err(self.error_at(raw, field, "stands twice in one object"));
+            return Err(self.error_at(raw, field, "is given twice in one object"));
         }
         Ok(Some(raw))
     }

@@ -46,7 +46,7 @@ impl Line {
     pub fn from_json(text: &str) -> Result<Self, Expected> {
         let whole = read::line(text);
         match super::json_text::replace_lone_surrogates(text) {
-            // Those that stand in JSON which is kept as it is need not be replaced.
+            // In JSON that is kept as it is they need not be replaced.
             Cow::Owned(readable) if whole.is_err() => {
                 let mut line = read::line(&readable)?;
                 read::keep_lone_surrogates(text, &mut line);

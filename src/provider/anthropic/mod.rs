@@ -17,6 +17,7 @@ use super::target::{Target, Wire};
 
 pub(super) static WIRE: Wire = Wire {
     name: manner::NAME,
+    about: "Anthropic Messages",
     rules: rules::RULES,
     messages: "messages",
     parameters: &rules::AN_02,
@@ -24,6 +25,9 @@ pub(super) static WIRE: Wire = Wire {
     check: check::request::check,
     render: render::render,
     joins_steps: true,
+    is_of_answer: |_, object| {
+        object.says("type", "message_start") || object.says("type", "message") && object.peek("content").is_some()
+    },
     decode: read::decode::decoder,
     parse: read::request::parse,
     tools: ToolForm {

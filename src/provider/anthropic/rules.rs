@@ -45,21 +45,21 @@ rules! {
         "gh:langchain-ai/langchain#35071; gh:langchain-ai/langchain-google#1733"
     AN_10 "AN-10" Hard
         "Each tool_use is answered by a tool_result in the next user turn; the conversation does not end before it."
-        "add a tool_result for it at the beginning of the next user message; where the result was lost, say so in its \
-         place"
+        "add a tool_result for it at the beginning of the next user message; where the result was lost, add \
+         one that states that"
         "gh:anthropics/claude-code#8210; read: the tests of a third party's mock of the API"
     AN_11 "AN-11" Soft
-        "All tool_results of a turn stand in one user message. User messages in a row are merged, but the model learns \
+        "All tool_results of a turn are in one user message. User messages in a row are merged, but the model learns \
          not to call in parallel."
         "move the tool_results into one user message"
         "gh:sipeed/picoclaw#1793; gh:Zoo-Code-Org/Zoo-Code#1705"
     AN_12 "AN-12" Hard
         "In the user turn after tool_use, tool_result blocks come before all others."
-        "move the other blocks behind the tool_results"
+        "move the other blocks after the tool_results"
         "platform.claude.com handle-tool-calls; gh:Zoo-Code-Org/Zoo-Code#1705; gh:anthropics/anthropic-sdk-typescript#653"
     AN_13 "AN-13" Hard
         "A tool_result answers a tool_use of the assistant turn just before it."
-        "move the tool_result directly behind its tool_use, or leave it out"
+        "move the tool_result directly after its tool_use, or leave it out"
         "gh:anthropics/claude-code#18947; gh:anthropics/claude-code#14075"
     AN_14 "AN-14" Hard
         "One tool_result for each tool_use_id."
@@ -84,15 +84,15 @@ rules! {
         "parse the arguments; send `{}` if nothing can be saved"
         "sdk:anthropic ToolUseBlockParam; platform.claude.com handle-tool-calls"
     AN_19 "AN-19" Hard
-        "tool_use and thinking stand in assistant messages only, tool_result in user messages only."
+        "tool_use and thinking are in assistant messages only, tool_result in user messages only."
         "move the block into a message of the other role"
         "read: third-party notes on the structure of tool messages"
     AN_20 "AN-20" Soft
-        "Images and documents stand in user messages or in tool_result."
+        "Images and documents are in user messages or in tool_result."
         "move it into a user message; the types allow more than the documentation shows"
         "sdk:anthropic, where the types allow it"
     AN_21 "AN-21" Hard
-        "A thinking block has thinking and a signature that is not empty. Whether it is the original one cannot be told \
+        "A thinking block has thinking and a signature that is not empty. Whether it is the original one cannot be seen \
          from the text."
         "send the signature that came with the thinking, or leave the block out"
         "sdk:anthropic ThinkingBlockParam; gh:lbjlaq/Antigravity-Manager#498"

@@ -18,6 +18,7 @@ use crate::model::FinishReason;
 
 pub(super) static WIRE: Wire = Wire {
     name: manner::NAME,
+    about: "Amazon Bedrock's Converse, for all of its models",
     rules: rules::RULES,
     messages: "messages",
     parameters: &rules::BC_02,
@@ -25,6 +26,11 @@ pub(super) static WIRE: Wire = Wire {
     check: check::request::check,
     render: render::render,
     joins_steps: false,
+    is_of_answer: |event, object| {
+        event == "messageStart"
+            || object.peek("messageStart").is_some()
+            || object.peek("output").is_some() && object.peek("stopReason").is_some()
+    },
     decode: read::decode::decoder,
     parse: read::request::parse,
     tools: ToolForm {

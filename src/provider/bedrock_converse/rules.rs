@@ -39,11 +39,11 @@ rules! {
         "gh:aws-samples/bedrock-engineer#8; gh:langchain-ai/langchainjs#8618; gh:NousResearch/hermes-agent#63983"
     BC_09 "BC-09" Hard
         "Each toolUse is answered by a toolResult of its id in the next message."
-        "answer each call in the user message directly behind it; where a result was lost, say so in its place"
+        "answer each call in the user message directly after it; where a result was lost, add one that states that"
         "gh:camel-ai/camel#3954; gh:langchain-ai/langchain-aws#451"
     BC_10 "BC-10" Hard
         "Each toolResult answers a toolUse of the message directly before it."
-        "move the toolResult directly behind its call, or leave it out"
+        "move the toolResult directly after its call, or leave it out"
         "gh:strands-agents/harness-sdk#1435"
     BC_11 "BC-11" Hard
         "The ids of the toolUse blocks of a message are unique, and so are those of its toolResult blocks."
@@ -66,7 +66,7 @@ rules! {
         "wrap the value into an object"
         "sdk:botocore bedrock-runtime ToolUseBlock"
     BC_16 "BC-16" Hard
-        "toolUse and reasoningContent stand in assistant messages, toolResult, image, document and video in user messages."
+        "toolUse and reasoningContent are in assistant messages, toolResult, image, document and video in user messages."
         "move the block into a message of the other role"
         "docs.aws.amazon.com API_runtime_Message; gh:run-llama/llama_index#18449"
     BC_17 "BC-17" Hard

@@ -14,8 +14,15 @@ use crate::provider::prompt::tool_id::NameRule;
 use crate::provider::target::Dialect;
 use crate::provider::text::{is_word, is_word_with};
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { name: "bedrock", wire: "anthropic", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect = Dialect {
+    name: "bedrock",
+    about: "Amazon Bedrock",
+    wire: "anthropic",
+    rules: RULES,
+    parameters: PARAMETERS,
+    check,
+    manner: &MANNER,
+};
 
 /// Its own fields of a request.
 const PARAMETERS: &[&str] = &["anthropic_beta"];
@@ -48,7 +55,7 @@ rules! {
         "declare the tools again, or stubs of them"
         "gh:patriceckhart/zot#18; gh:vxcontrol/pentagi#196"
     BR_05 "BR-05" Hard
-        "All tool_results of a turn stand in one message."
+        "All tool_results of a turn are in one message."
         "move the tool_results into one user message"
         "gh:ankit373/hydra#964"
     BR_06 "BR-06" Soft

@@ -8,8 +8,15 @@ use crate::provider::openai_chat::manner::{Manner, OPENAI, UserContent};
 use crate::provider::openai_chat::rules::{OC_01, OC_03, OC_07, OC_08, OC_09, OC_18, OC_32};
 use crate::provider::target::Dialect;
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { name: "compatible", wire: "openai-chat", rules: RULES, parameters: &[], check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect = Dialect {
+    name: "compatible",
+    about: "any other server that takes the wire",
+    wire: "openai-chat",
+    rules: RULES,
+    parameters: &[],
+    check,
+    manner: &MANNER,
+};
 
 /// What most servers take: text as strings, images at an address or as data.
 static MANNER: Manner = Manner {

@@ -16,8 +16,15 @@ use crate::provider::prompt::tool_id::IdRule;
 use crate::provider::target::Dialect;
 use crate::provider::text::{is_blank, is_word};
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { name: "databricks", wire: "openai-chat", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect = Dialect {
+    name: "databricks",
+    about: "Databricks and others who translate to Anthropic",
+    wire: "openai-chat",
+    rules: RULES,
+    parameters: PARAMETERS,
+    check,
+    manner: &MANNER,
+};
 
 /// Its own fields of a request.
 const PARAMETERS: &[&str] = &["databricks_options", "thinking", "top_k", "usage_context"];
@@ -58,8 +65,8 @@ rules! {
         "begin at a user message, and append the user's next message at the end"
         "gh:aj47/SpeakMCP#1037; gh:experientiallabs/experiential#850"
     DB_05 "DB-05" Hard
-        "The tool messages of a run stand together, so that one user turn can be made of them."
-        "move what stands between them behind the last of them"
+        "The tool messages of a run follow each other, so that they can become one user turn."
+        "move what is between them after the last of them"
         "gh:netease-lcap/wave-agent#1368; gh:Zoo-Code-Org/Zoo-Code#1705"
     DB_06 "DB-06" Hard
         "`tools` is there when the history holds tool calls."

@@ -10,8 +10,15 @@ use crate::provider::openai_chat::check::request::messages;
 use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI};
 use crate::provider::target::Dialect;
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { name: "deepseek", wire: "openai-chat", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect = Dialect {
+    name: "deepseek",
+    about: "DeepSeek",
+    wire: "openai-chat",
+    rules: RULES,
+    parameters: PARAMETERS,
+    check,
+    manner: &MANNER,
+};
 
 /// Its own fields of a request.
 const PARAMETERS: &[&str] = &["thinking"];

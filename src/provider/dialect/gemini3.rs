@@ -10,8 +10,15 @@ use crate::provider::gemini::manner::{AI_STUDIO, Manner};
 use crate::provider::gemini::rules::GM_17;
 use crate::provider::target::Dialect;
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { name: "gemini3", wire: "gemini", rules: RULES, parameters: &[], check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect = Dialect {
+    name: "gemini3",
+    about: "Gemini 3 and later, under any name",
+    wire: "gemini",
+    rules: RULES,
+    parameters: &[],
+    check,
+    manner: &MANNER,
+};
 
 static MANNER: Manner = Manner { signs: true, ..AI_STUDIO };
 

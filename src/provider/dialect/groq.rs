@@ -7,8 +7,15 @@ use crate::provider::check::rule::rules;
 use crate::provider::openai_chat::manner::{Manner, OPENAI, UserContent};
 use crate::provider::target::Dialect;
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { name: "groq", wire: "openai-chat", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect = Dialect {
+    name: "groq",
+    about: "Groq",
+    wire: "openai-chat",
+    rules: RULES,
+    parameters: PARAMETERS,
+    check,
+    manner: &MANNER,
+};
 
 /// Its own fields of a request.
 const PARAMETERS: &[&str] = &[

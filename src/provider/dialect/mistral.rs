@@ -15,8 +15,15 @@ use crate::provider::prompt::tool_id::IdRule;
 use crate::provider::target::Dialect;
 use crate::provider::text::is_word_with;
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { name: "mistral", wire: "openai-chat", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect = Dialect {
+    name: "mistral",
+    about: "Mistral",
+    wire: "openai-chat",
+    rules: RULES,
+    parameters: PARAMETERS,
+    check,
+    manner: &MANNER,
+};
 
 /// Its own fields of a request.
 const PARAMETERS: &[&str] =
@@ -70,7 +77,7 @@ rules! {
         "sdk:mistralai ChatCompletionRequestMessage"
     MI_09 "MI-09" Hard
         "A tool message does not follow a user message."
-        "move the tool message behind the assistant message with its call, or leave it out"
+        "move the tool message after the assistant message with its call, or leave it out"
         "gh:charmbracelet/crush#279"
 }
 

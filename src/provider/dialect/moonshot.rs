@@ -12,8 +12,15 @@ use crate::provider::openai_chat::check::sequence::role;
 use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI, Texts, UserContent};
 use crate::provider::target::Dialect;
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { name: "moonshot", wire: "openai-chat", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect = Dialect {
+    name: "moonshot",
+    about: "Moonshot's Kimi",
+    wire: "openai-chat",
+    rules: RULES,
+    parameters: PARAMETERS,
+    check,
+    manner: &MANNER,
+};
 
 /// Its own fields of a request.
 const PARAMETERS: &[&str] = &["enable_thinking", "thinking"];

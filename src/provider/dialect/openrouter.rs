@@ -8,8 +8,15 @@ use crate::provider::openai_chat::manner::{Manner, OPENAI};
 use crate::provider::openai_chat::rules::OC_13;
 use crate::provider::target::Dialect;
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { name: "openrouter", wire: "openai-chat", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect = Dialect {
+    name: "openrouter",
+    about: "OpenRouter",
+    wire: "openai-chat",
+    rules: RULES,
+    parameters: PARAMETERS,
+    check,
+    manner: &MANNER,
+};
 
 /// Its own fields of a request.
 const PARAMETERS: &[&str] = &[

@@ -8,8 +8,15 @@ use crate::provider::gemini::manner::Manner;
 use crate::provider::gemini::rules::{GM_03, GM_06};
 use crate::provider::target::Dialect;
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { name: "vertex", wire: "gemini", rules: RULES, parameters: &[], check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect = Dialect {
+    name: "vertex",
+    about: "Vertex AI",
+    wire: "gemini",
+    rules: RULES,
+    parameters: &[],
+    check,
+    manner: &MANNER,
+};
 
 /// Vertex signs thinking for itself.
 static MANNER: Manner = Manner { providers: &["vertex", "vertex_ai"], signs: false };

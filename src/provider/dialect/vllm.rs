@@ -11,8 +11,15 @@ use crate::provider::openai_chat::check::sequence::role;
 use crate::provider::openai_chat::manner::{Manner, OPENAI, Order, System, UserContent};
 use crate::provider::target::Dialect;
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { name: "vllm", wire: "openai-chat", rules: RULES, parameters: PARAMETERS, check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect = Dialect {
+    name: "vllm",
+    about: "vLLM, llama.cpp, LM Studio",
+    wire: "openai-chat",
+    rules: RULES,
+    parameters: PARAMETERS,
+    check,
+    manner: &MANNER,
+};
 
 /// Its own fields of a request.
 const PARAMETERS: &[&str] = &[

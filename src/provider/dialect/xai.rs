@@ -6,6 +6,7 @@ use crate::provider::target::Dialect;
 
 pub(crate) const DIALECT: Dialect = Dialect {
     name: "xai",
+    about: "xAI",
     wire: "openai-chat",
     rules: RULES,
     parameters: PARAMETERS,

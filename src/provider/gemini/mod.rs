@@ -16,6 +16,7 @@ use super::target::{Target, Wire};
 
 pub(super) static WIRE: Wire = Wire {
     name: manner::NAME,
+    about: "Gemini, as AI Studio serves it",
     rules: rules::RULES,
     messages: "contents",
     parameters: &rules::GM_02,
@@ -23,6 +24,7 @@ pub(super) static WIRE: Wire = Wire {
     check: check::request::check,
     render: render::render,
     joins_steps: false,
+    is_of_answer: |_, object| object.peek("candidates").is_some(),
     decode: read::decode::decoder,
     parse: read::request::parse,
     tools: ToolForm {

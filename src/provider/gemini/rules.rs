@@ -41,12 +41,12 @@ rules! {
          test_cross_provider_capability_replay (calls in two contents, answered in one)"
     GM_08 "GM-08" Hard
         "The next content has as many functionResponse parts as the turn has functionCall parts."
-        "answer each call with one functionResponse, all in the content behind it; where a result was lost, say so in \
-         its place"
+        "answer each call with one functionResponse, all in the content after it; where a result was lost, add one \
+         that states that"
         "gh:microsoft/vscode#299295"
     GM_09 "GM-09" Hard
         "A turn of function responses comes right after the turn with their calls."
-        "move the functionResponse directly behind its call, or leave it out"
+        "move the functionResponse directly after its call, or leave it out"
         "gh:langchain-ai/langchain#27799; gh:google-gemini/gemini-cli#26956"
     GM_10 "GM-10" Hard
         "The names of functionCall and functionResponse are not empty."
@@ -85,7 +85,7 @@ rules! {
          skip_thought_signature_validator"
         "ai.google.dev thought-signatures; gh:lbjlaq/Antigravity-Manager#139"
     GM_18 "GM-18" Hard
-        "A thoughtSignature is base64. Whether it is a genuine one cannot be told from the text."
+        "A thoughtSignature is base64. Whether it is a genuine one cannot be seen in the text."
         "send the signature as it came, or leave it out"
         "gh:earendil-works/pi#471; sdk:google-genai Part.thought_signature"
     GM_19 "GM-19" Hard
@@ -106,12 +106,12 @@ rules! {
         "leave the field out"
         "gh:gera2ld/ai.nvim#13"
     GM_23 "GM-23" Reported
-        "functionCall stands in model turns, functionResponse in user turns."
+        "functionCall is in model turns, functionResponse in user turns."
         "move the part into a content of the other role"
         "thin: follows from GM-07 and GM-09"
     GM_24 "GM-24" Soft
         "A turn of function responses has no other parts."
-        "move the other parts into a user content behind it"
+        "move the other parts into a user content after it"
         "gh:54xzh/FLIT#69"
     GM_25 "GM-25" Hard
         "systemInstruction is a content with parts of text, none of them empty; not a string."

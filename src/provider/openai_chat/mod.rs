@@ -15,6 +15,7 @@ use super::target::{Target, Wire};
 
 pub(super) static WIRE: Wire = Wire {
     name: manner::NAME,
+    about: "OpenAI Chat Completions",
     rules: rules::RULES,
     messages: "messages",
     parameters: &rules::OC_02,
@@ -22,6 +23,7 @@ pub(super) static WIRE: Wire = Wire {
     check: check::request::check,
     render: render::render,
     joins_steps: false,
+    is_of_answer: |_, object| object.peek("choices").is_some(),
     decode: read::decode::decoder,
     parse: read::request::parse,
     tools: ToolForm {

@@ -33,12 +33,12 @@ rules! {
     OC_07 "OC-07" Hard
         "Each assistant message with tool_calls is followed at once by one tool message for each id: no other message \
          comes before the last of them, and the conversation does not end before it."
-        "answer each call with one tool message directly behind it, before any other message; where a result was lost, \
-         say so in its place"
+        "answer each call with one tool message directly after it, before any other message; where a result was lost, \
+         add one that states that"
         "gh:BerriAI/litellm#10083; gh:agno-agi/agno#3105; gh:mozilla-ai/any-llm#1312"
     OC_08 "OC-08" Hard
         "A tool message answers a call of the assistant message that opens its run, and bears its id."
-        "move the tool message directly behind the assistant message with its call, or leave it out"
+        "move the tool message directly after the assistant message with its call, or leave it out"
         "gh:XSpoonAi/spoon-core#267; gh:earendil-works/pi#5884"
     OC_09 "OC-09" Hard
         "One tool message for each tool_call_id of a run."
@@ -82,8 +82,8 @@ rules! {
         "give the tool message the id of the call it answers"
         "gh:XSpoonAi/spoon-core#267; sdk:openai ChatCompletionToolMessageParam"
     OC_19 "OC-19" Hard
-        "Image parts stand in user messages only."
-        "move the image into a user message behind the tool messages of the run"
+        "Image parts are in user messages only."
+        "move the image into a user message after the tool messages of the run"
         "gh:OpenHands/OpenHands#7700; gh:openai/openai-node#1030; gh:openai/openai-openapi#523 (the newest models take \
          them, but cannot see them)"
     OC_20 "OC-20" Hard

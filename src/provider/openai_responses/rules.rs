@@ -21,12 +21,12 @@ rules! {
     OR_04 "OR-04" Hard
         "Every call that the caller answers (of a function, custom tool, shell, patch or computer) has, later in the \
          input, an output item with its call_id."
-        "add the output behind the call; where it was lost, say so in its place"
+        "add the output after the call; where it was lost, add an output that states that"
         "gh:lace-ai/gai#49"
     OR_05 "OR-05" Hard
         "Every output item has an earlier call item of its kind with that call_id, unless previous_response_id, \
          conversation or prompt is given."
-        "move the output behind its call, or leave it out"
+        "move the output after its call, or leave it out"
         "gh:james-6-23/codex2api#414; gh:continuedev/continue#11785; a function_call_output may answer a tool_search_call, \
          recorded: pydantic-ai test_tool_availability_portability_matrix"
     OR_06 "OR-06" Hard
@@ -98,7 +98,7 @@ rules! {
         "ask for reasoning.encrypted_content when responses are made, or leave the reasoning item out"
         "gh:vercel/ai#7543; gh:langchain-ai/langchain#38372"
     OR_22 "OR-22" Hard
-        "With store false there is no item_reference. Else it is soft: whether its id exists cannot be told from the text."
+        "With store false there is no item_reference. Else it is soft: whether its id exists cannot be seen in the text."
         "send the item itself"
         "gh:smixs/iva-agent#19; gh:Kilo-Org/kilocode#10197"
     OR_23 "OR-23" Hard

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use crate::history::ReportLine;
 use crate::history::StoredMessage;
-use crate::history::{ReportLine, Rule};
+use crate::history::report::Fact;
 use crate::model::{Body, Output, PartBody};
 
 /// Told in the place of an image.
@@ -29,8 +30,7 @@ pub(crate) fn told<'a>(messages: Cow<'a, [StoredMessage]>, report: &mut Vec<Repo
                 }
                 body => *body = Body::Text { text: LEFT_OUT.to_owned(), annotations: None },
             }
-            let detail = "the image was left out: the options say that the model takes none";
-            report.push(ReportLine::chunk(Rule::LeftOut, stored, at, detail));
+            report.push(ReportLine::chunk(Fact::ImageOmitted, stored, at));
         }
     }
     Cow::Owned(messages)

@@ -4,7 +4,8 @@
 //! model only. A message is a target's own if the provider is one of the target's and the model is of the same family as
 //! the one that is wanted. What is not stated counts as own; what is sent on that ground has a line in the report.
 
-use crate::history::{ReportLine, Rule, StoredMessage};
+use crate::history::report::Fact;
+use crate::history::{ReportLine, StoredMessage};
 use crate::model::Metadata;
 
 /// Whose a message is.
@@ -17,10 +18,6 @@ pub(crate) enum Whose {
     /// Another provider's, or another model's.
     Foreign,
 }
-
-/// What to do about an origin that is not stated.
-const UNSTATED: &str = "nobody states who made it, so it was sent as the target's own; if the target refuses it, store the \
-                        message with its provider and model";
 
 impl Whose {
     /// Whose a message with this metadata is, for a target with these providers and this model.
@@ -51,7 +48,7 @@ impl Whose {
 
     /// The line for a chunk that is sent as the target's own, where nobody states whose it is.
     pub(crate) fn note(self, stored: &StoredMessage, chunk: usize) -> Option<ReportLine> {
-        (self == Self::Unstated).then(|| ReportLine::chunk(Rule::OriginAssumed, stored, chunk, UNSTATED))
+        (self == Self::Unstated).then(|| ReportLine::chunk(Fact::OriginAssumed, stored, chunk))
     }
 }
 

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
+use crate::history::report::Refusal;
 use crate::model::Json;
+use crate::provider::check::finding::Finding;
 
 /// Fields that hold words, as the providers call them.
 const WORDS: &[&str] = &[
@@ -44,6 +46,12 @@ pub(crate) fn told(kind: &str, json: &Json) -> Option<String> {
     let mut words = Vec::new();
     collect(&value, false, &mut words);
     if words.is_empty() { None } else { Some(format!("[{kind}]\n{}", words.join("\n"))) }
+}
+
+impl From<Finding> for Refusal {
+    fn from(Finding { rule, problem, .. }: Finding) -> Self {
+        Self { rule, problem }
+    }
 }
 
 fn collect(value: &Value, speaks: bool, words: &mut Vec<String>) {

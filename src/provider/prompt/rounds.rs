@@ -7,7 +7,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::options::{FinishedTools, PromptOptions, Thinking};
 use crate::history::StoredMessage;
-use crate::history::{Calls, ReportLine, Rule, Site};
+use crate::history::report::{Fact, Thought};
+use crate::history::{Calls, ReportLine, Site};
 use crate::model::{Body, Chunk, Output, Part, PartBody, Role};
 use crate::provider::text::is_blank;
 
@@ -76,9 +77,12 @@ impl Rounds {
                         record(asked, output, is_error.unwrap_or_default()).into_iter().for_each(keep);
                     }
                 }
-                Body::Thinking { .. } if has_calls && self.with_thinking => {
-                    let detail = "the thinking went with the calls that it led to, whose round is over";
-                    report.push(ReportLine::chunk(Rule::ThinkingLeftOut, stored, chunk, detail));
+                Body::Thinking { text, .. } if has_calls && self.with_thinking => {
+                    report.push(ReportLine::chunk(
+                        Fact::ThinkingRemoved { why: Thought::WithCalls, text },
+                        stored,
+                        chunk,
+                    ));
                 }
                 _ => keep(content.clone()),
             }
@@ -91,12 +95,8 @@ impl Rounds {
     }
 
     fn line(&self, stored: &StoredMessage, chunk: usize) -> ReportLine {
-        let (rule, detail) = if self.flatten {
-            (Rule::FinishedToolFlattened, "the round is over: it is told in a user message")
-        } else {
-            (Rule::FinishedToolDropped, "the round is over: it was left out, as was asked for")
-        };
-        ReportLine::chunk(rule, stored, chunk, detail)
+        let fact = if self.flatten { Fact::RoundAsText } else { Fact::RoundRemoved };
+        ReportLine::chunk(fact, stored, chunk)
     }
 }
 

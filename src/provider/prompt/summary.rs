@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use crate::history::Conversation;
-use crate::history::{Calls, ReportLine, Rule, Site};
+use crate::history::report::Fact;
+use crate::history::{Calls, ReportLine, Site};
 use crate::history::{MessageState, StoredMessage, Summary};
 use crate::model::{Message, Role};
 
@@ -31,8 +32,7 @@ pub(crate) fn summarized<'a>(conversation: &'a Conversation, report: &mut Vec<Re
         }
         if stored.index > through {
             for chunk in (0..stored.message.chunks.len()).filter(|chunk| goes(*chunk)) {
-                let detail = "it answers a call that is told by the summary";
-                report.push(ReportLine::chunk(Rule::Summarized, stored, chunk, detail));
+                report.push(ReportLine::chunk(Fact::CallSummarized, stored, chunk));
             }
         }
         if !left.message.chunks.is_empty() {
@@ -40,8 +40,8 @@ pub(crate) fn summarized<'a>(conversation: &'a Conversation, report: &mut Vec<Re
         }
     }
     out.extend(standing);
-    let detail = format!("the messages up to this one are told by the summary of seq {}", summary.seq);
-    report.push(ReportLine { message_index: Some(through), ..ReportLine::new(Rule::Summarized, detail) });
+    let line = ReportLine::new(Fact::Summarized { seq: summary.seq });
+    report.push(ReportLine { message_index: Some(through), ..line });
     Cow::Owned(out)
 }
 

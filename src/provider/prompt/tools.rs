@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 use super::arguments::EMBEDDED_DEPTH;
 use super::tool_id::NameRule;
 use crate::error::{Error, Result};
-use crate::history::{ReportLine, Rule};
+use crate::history::ReportLine;
+use crate::history::report::Fact;
 use crate::model::Json;
 use crate::model::json_text;
 use crate::provider::text::is_blank;
@@ -75,8 +76,7 @@ pub(crate) fn declared<'a>(
             return Err(Error::InvalidInput(format!("two tools are declared by the name {name:?}")));
         }
         if name != tool.name {
-            let detail = format!("the target does not take the tool name {:?}; it is declared as {name:?}", tool.name);
-            report.push(ReportLine::new(Rule::NameChanged, detail));
+            report.push(ReportLine::new(Fact::DeclarationRenamed { from: &tool.name, to: &name }));
         }
         let description = tool.description.as_deref().filter(|text| !is_blank(text));
         declared.push(Declared { name, description, parameters: schema(tool)? });
@@ -104,6 +104,7 @@ fn stub() -> Box<RawValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::Rule;
 
     const NAMES: NameRule = NameRule::words(64);
 

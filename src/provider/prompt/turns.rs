@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use super::arguments;
 use super::origin::Whose;
 use super::tool_id::{IdRule, Ids, NameRule};
+use crate::history::report::{Arguments, Fact, Surrogates, Taken, Unsigned};
 use crate::history::{Calls, NOT_RUN, OUTCOME_UNKNOWN, ReportLine, Rule, Site, is_cut_off};
 use crate::history::{MessageState, StoredMessage};
 use crate::model::json_text::replace_lone_surrogates;
@@ -70,9 +71,6 @@ impl Turn<'_> {
 /// What a failure is told as that gave no words.
 pub(crate) const FAILED_WITHOUT_OUTPUT: &str = "The tool failed and gave no output.";
 
-/// What became of such a failure, in the report.
-pub(crate) const PUT_INTO_WORDS: &str = "a failure without words was put into words";
-
 /// Said by nobody, on wires where the user begins and the assistant would.
 pub(crate) const BEGINNING: &str = "(The conversation begins with the assistant.)";
 /// Said by nobody, on wires where the user ends and the assistant said the last.
@@ -88,8 +86,7 @@ pub(crate) fn turns<'a>(
     let turns = signed_turns(messages, ids, names, report);
     for turn in &turns {
         for call in turn.calls.iter().filter(|call| call.signature.is_some()) {
-            let detail = "the call's signature is bound to another provider";
-            let line = ReportLine::chunk(Rule::LeftOut, turn.stored, call.chunk, detail);
+            let line = ReportLine::chunk(Fact::CallSignatureRemoved(Unsigned::NoPlace), turn.stored, call.chunk);
             report.push(line.with_tool_call_id(call_id(turn.stored, call.chunk)));
         }
     }
@@ -111,20 +108,19 @@ pub(crate) fn signed_turns<'a>(
     for (position, stored) in messages.iter().enumerate() {
         note_mended(stored, report);
         if stored.state == MessageState::Streaming {
-            let detail = "the message is still being written; it was taken as it is";
-            report.push(ReportLine::message(Rule::StreamingTakenAsInterrupted, stored, detail));
+            report.push(ReportLine::message(Fact::StillWritten, stored));
         }
         let mut calls = Vec::new();
         for (chunk, content) in stored.message.chunks.iter().enumerate() {
             let Body::ToolCall { id, name, arguments, signature, .. } = &content.body else { continue };
             if stored.message.role != Role::Assistant {
-                let detail = format!("a tool call in a {} message", stored.message.role);
-                report.push(ReportLine::chunk(Rule::LeftOut, stored, chunk, detail).with_tool_call_id(id));
+                let fact = Fact::CallNotAssistants { role: stored.message.role };
+                report.push(ReportLine::chunk(fact, stored, chunk).with_tool_call_id(id));
                 continue;
             }
             let site = Site { message: position, chunk };
-            if let Some(detail) = unanswered(messages, &paired, site, content) {
-                report.push(ReportLine::chunk(Rule::LeftOut, stored, chunk, detail).with_tool_call_id(id));
+            if is_unended(messages, &paired, site, content) {
+                report.push(ReportLine::chunk(Fact::CallUnended, stored, chunk).with_tool_call_id(id));
                 continue;
             }
             let answer = answer(messages, &paired, site, report);
@@ -148,8 +144,7 @@ pub(crate) fn signed_turns<'a>(
         let turn = Turn { stored, begins, role, calls };
         if stored.message.role == Role::Tool {
             for (chunk, _) in turn.said() {
-                let detail = "a tool message holds results only; this was said by the user instead";
-                report.push(ReportLine::chunk(Rule::RoleChanged, stored, chunk, detail));
+                report.push(ReportLine::chunk(Fact::SaidByUser(Taken::ToolMessage), stored, chunk));
             }
         }
         turns.push(turn);
@@ -157,12 +152,11 @@ pub(crate) fn signed_turns<'a>(
     turns
 }
 
-/// Why a call is left out that the provider ran itself: nobody else can answer it.
-fn unanswered(messages: &[StoredMessage], paired: &Calls, call: Site, content: &Chunk) -> Option<&'static str> {
-    let Body::ToolCall { server: true, .. } = content.body else { return None };
+/// Whether the provider ran the call itself, and its result is not there: nobody else can answer it.
+fn is_unended(messages: &[StoredMessage], paired: &Calls, call: Site, content: &Chunk) -> bool {
+    let Body::ToolCall { server: true, .. } = content.body else { return false };
     let result = paired.result(call).and_then(|site| messages.get(site.message));
-    let is_real = result.is_some_and(|stored| stored.state != MessageState::Synthetic);
-    (!is_real).then_some("the provider ran the call itself, and its result was not recorded")
+    result.is_none_or(|stored| stored.state == MessageState::Synthetic)
 }
 
 fn answer<'a>(messages: &'a [StoredMessage], paired: &Calls, call: Site, report: &mut Vec<ReportLine>) -> Reply<'a> {
@@ -175,7 +169,7 @@ fn answer<'a>(messages: &'a [StoredMessage], paired: &Calls, call: Site, report:
     }
     let Some(stored) = messages.get(call.message) else { return Reply::Made(OUTCOME_UNKNOWN) };
     let text = if is_cut_off(stored, call.chunk) { NOT_RUN } else { OUTCOME_UNKNOWN };
-    let line = ReportLine::chunk(Rule::PendingAnswered, stored, call.chunk, format!("the call was answered: {text}"));
+    let line = ReportLine::chunk(Fact::ResultMade { rule: Rule::PendingAnswered, text }, stored, call.chunk);
     report.push(line.with_tool_call_id(call_id(stored, call.chunk)));
     Reply::Made(text)
 }
@@ -192,8 +186,7 @@ fn whole<'a>(arguments: &'a str, stored: &StoredMessage, chunk: usize, report: &
     let object = arguments::object(arguments);
     match replace_lone_surrogates(&object) {
         Cow::Owned(mended) => {
-            let detail = "a lone surrogate escape in the arguments is no character; U+FFFD stands in its place";
-            report.push(ReportLine::chunk(Rule::SurrogateReplaced, stored, chunk, detail));
+            report.push(ReportLine::chunk(Fact::SurrogatesReplaced(Surrogates::Arguments), stored, chunk));
             Cow::Owned(mended)
         }
         Cow::Borrowed(_) => object,
@@ -209,20 +202,19 @@ fn note_changes(
     report: &mut Vec<ReportLine>,
 ) {
     if call.name != name {
-        let detail = format!("the target does not take the tool name {name:?}; it is {:?} in this prompt", call.name);
-        report.push(ReportLine::chunk(Rule::NameChanged, stored, call.chunk, detail).with_tool_call_id(id));
+        let fact = Fact::NameChanged { from: name, to: &call.name };
+        report.push(ReportLine::chunk(fact, stored, call.chunk).with_tool_call_id(id));
     }
     if arguments::object(arguments) != arguments {
-        let detail = format!("the arguments are no JSON object; they are {} in this prompt", call.arguments);
-        report.push(ReportLine::chunk(Rule::ArgumentsRepaired, stored, call.chunk, detail).with_tool_call_id(id));
+        let fact = Fact::ArgumentsReplaced { why: Arguments::NotAnObject, now: &call.arguments };
+        report.push(ReportLine::chunk(fact, stored, call.chunk).with_tool_call_id(id));
     }
 }
 
 fn note_mended(stored: &StoredMessage, report: &mut Vec<ReportLine>) {
     for (at, chunk) in stored.message.chunks.iter().enumerate() {
         if was_mended(chunk.native.as_ref()) {
-            let detail = "a lone surrogate escape is no character; U+FFFD stands in its place";
-            report.push(ReportLine::chunk(Rule::SurrogateReplaced, stored, at, detail));
+            report.push(ReportLine::chunk(Fact::SurrogatesReplaced(Surrogates::Block), stored, at));
         }
     }
 }

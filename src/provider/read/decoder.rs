@@ -18,7 +18,8 @@ use super::halves::Halves;
 use super::{failure, framing};
 use crate::error::Result;
 use crate::model::{Body, Chunk, Message};
-use crate::provider::target::Target;
+use crate::provider::WIRES;
+use crate::provider::target::{Target, Wire};
 
 /// Turns a provider's bytes into events: of a whole answer, of server-sent events, of lines of JSON. It finds out which.
 ///
@@ -50,6 +51,9 @@ pub struct Decoder {
     errors: &'static ErrorForm,
     /// Text that is no JSON, since the last object.
     stray: String,
+    target: Target,
+    /// Whose answer it is, once an object has told.
+    whose: Option<&'static Wire>,
 }
 
 impl Decoder {
@@ -65,7 +69,25 @@ impl Decoder {
             halves: Halves::new(&target.wire().growing),
             errors: target.wire().errors,
             stray: String::new(),
+            target,
+            whose: None,
         }
+    }
+
+    /// The wire that the answer is of, if that is clearly another one than the decoder's: its events are then not worth
+    /// keeping. Known once the first object of the answer was pushed.
+    ///
+    /// ```
+    /// use conversation_store::provider::{Decoder, Target};
+    ///
+    /// let mut decoder = Decoder::new(Target::OPENAI_CHAT);
+    /// decoder.push(b"data: {\"type\":\"message_start\",\"message\":{\"content\":[]}}\n\n")?;
+    /// assert_eq!(decoder.other_wire().map(|wire| wire.name), Some("anthropic"));
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    #[must_use]
+    pub fn other_wire(&self) -> Option<&'static Wire> {
+        self.whose.filter(|wire| wire.name != self.target.wire().name)
     }
 
     /// Takes the next bytes.
@@ -116,6 +138,11 @@ impl Decoder {
 
     fn object(&mut self, event: &str, object: &RawValue) {
         let Some(mut fields) = Fields::of(object) else { return };
+        if self.whose.is_none() {
+            // Its own wire comes first: what servers add to it may look like another's.
+            let wires = std::iter::once(self.target.wire()).chain(WIRES.iter().copied());
+            self.whose = wires.into_iter().find(|wire| (wire.is_of_answer)(event, &fields));
+        }
         let known = self.wire.take(event, &mut fields, &mut self.answer);
         let error = failure::take(event, &mut fields, self.errors);
         let error = if known { error } else { error.or_else(|| failure::worded(&mut fields, self.errors)) };

@@ -39,6 +39,11 @@ impl<'a> Fields<'a> {
         found.map(|(_, raw)| *raw).filter(|raw| raw.get() != "null")
     }
 
+    /// Whether a field is this string.
+    pub(crate) fn says(&self, name: &str, word: &str) -> bool {
+        self.peek(name).and_then(string).is_some_and(|string| string == word)
+    }
+
     /// Takes a field, whatever it is.
     pub(crate) fn take(&mut self, name: &str) -> Option<&'a RawValue> {
         let found = self.peek(name);

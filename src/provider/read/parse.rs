@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 use super::fields::Fields;
 use super::parsed::{Parsed, no_messages};
 use crate::error::{Error, Result};
-use crate::history::{ReportLine, Rule};
+use crate::history::ReportLine;
+use crate::history::report::{Fact, Surrogates};
 use crate::provider::check::not_json::NotJson;
 use crate::provider::target::Target;
 
@@ -57,8 +58,7 @@ impl<'a> Readable<'a> {
 
     /// The line for what was replaced.
     pub(crate) fn note(&self) -> Option<ReportLine> {
-        let detail = "lone surrogate escapes in the request are no characters; U+FFFD stands in their place";
-        matches!(self.0, Cow::Owned(_)).then(|| ReportLine::new(Rule::SurrogateReplaced, detail))
+        matches!(self.0, Cow::Owned(_)).then(|| ReportLine::new(Fact::SurrogatesReplaced(Surrogates::Request)))
     }
 }
 

@@ -4,7 +4,8 @@ use serde_json::value::RawValue;
 
 use super::fields::{json, string};
 use crate::error::Error;
-use crate::history::{ReportLine, Rule};
+use crate::history::ReportLine;
+use crate::history::report::Fact;
 use crate::model::{Body, Chunk, Message, Role};
 
 /// The messages of a request.
@@ -35,12 +36,12 @@ impl<'a> Notes<'a> {
         Self { message: u64::try_from(message).unwrap_or(u64::MAX), lines }
     }
 
-    pub(crate) fn push(&mut self, rule: Rule, detail: impl Into<String>) {
-        self.lines.push(ReportLine { message_index: Some(self.message), ..ReportLine::new(rule, detail) });
+    pub(crate) fn push(&mut self, fact: Fact<'_>) {
+        self.lines.push(ReportLine { message_index: Some(self.message), ..ReportLine::new(fact) });
     }
 
-    pub(crate) fn of_call(&mut self, rule: Rule, id: &str, detail: impl Into<String>) {
-        self.push(rule, detail);
+    pub(crate) fn of_call(&mut self, fact: Fact<'_>, id: &str) {
+        self.push(fact);
         if let Some(line) = self.lines.last_mut() {
             line.tool_call_id = Some(id.to_owned());
         }
@@ -50,19 +51,19 @@ impl<'a> Notes<'a> {
 /// A content that is no array, whatever it is.
 pub(crate) fn words(raw: &RawValue, notes: &mut Notes<'_>) -> String {
     string(raw).unwrap_or_else(|| {
-        notes.push(Rule::Altered, "the content is neither a string nor an array; its JSON text stands for it");
+        notes.push(Fact::ContentAsText);
         raw.get().to_owned()
     })
 }
 
 /// What stands where a message should, or what the wire has for it: a string is what the user said; other JSON is kept as
 /// an opaque chunk, `null` not at all.
-pub(crate) fn stranger(raw: &RawValue, what: &str, opaque: Option<Chunk>, notes: &mut Notes<'_>) -> Message {
+pub(crate) fn stranger(raw: &RawValue, what: &'static str, opaque: Option<Chunk>, notes: &mut Notes<'_>) -> Message {
     if let Some(text) = string(raw) {
-        notes.push(Rule::RoleChanged, format!("a string in place of the {what}; it was taken for the user's"));
+        notes.push(Fact::StringAsMessage { what });
         return Message::user(text);
     }
-    notes.push(Rule::Altered, format!("no {what}, but other JSON; it is an opaque chunk, and nothing if it is null"));
+    notes.push(Fact::JsonAsMessage { what });
     Message::new(Role::User, opaque)
 }
 

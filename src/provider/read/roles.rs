@@ -2,7 +2,7 @@
 
 use super::fields::Fields;
 use super::parsed::Notes;
-use crate::history::Rule;
+use crate::history::report::Fact;
 use crate::model::Role;
 
 /// The names of a wire's roles.
@@ -33,7 +33,7 @@ impl RoleNames {
     pub(crate) fn role(&self, name: &str, guess: Role, notes: &mut Notes<'_>) -> Role {
         let role = self.find(name).unwrap_or(guess);
         if !self.same.contains(&name) {
-            notes.push(Rule::RoleChanged, format!("there is no role {name:?}; it was taken for {role}"));
+            notes.push(Fact::RoleTaken { name: Some(name), taken: role });
         }
         role
     }
@@ -43,7 +43,7 @@ impl RoleNames {
         if let Some(name) = message.text("role") {
             return self.role(&name, guess, notes);
         }
-        notes.push(Rule::RoleChanged, format!("the message has no role; it was taken for {guess}"));
+        notes.push(Fact::RoleTaken { name: None, taken: guess });
         guess
     }
 }

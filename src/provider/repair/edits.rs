@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::align::{Reading, Stretch, align};
 use super::outline::{Outline, Part};
+use crate::history::report::Refusal;
 use crate::provider::check::finding::Finding;
 use crate::provider::read::fields::{Fields, array};
 use crate::provider::target::Target;
@@ -61,6 +62,17 @@ pub(super) struct Piece {
     with: Vec<usize>,
 }
 
+/// What was done because of a finding.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// Something to a message.
+    Message,
+    /// This field, or item of it, was left out.
+    Removed(String),
+    /// This field was written anew.
+    Rebuilt(String),
+}
+
 /// A request as it is now, and the piece of each of its messages.
 #[derive(Debug)]
 pub(super) struct Written {
@@ -102,6 +114,15 @@ impl<'a> Edits<'a> {
 
     pub(super) fn pieces(&self) -> &[Piece] {
         &self.list.pieces
+    }
+
+    /// How many messages are written now.
+    pub(super) fn len(&self) -> usize {
+        let count = |piece: &Piece| match piece.why {
+            Some(_) => piece.stretch.rendered.len(),
+            None => piece.stretch.given.len(),
+        };
+        self.list.pieces.iter().map(count).sum()
     }
 
     pub(super) fn readings(&self) -> &[Reading] {
@@ -179,10 +200,9 @@ impl<'a> Edits<'a> {
         any
     }
 
-    /// Makes a difference for a finding on what is written now. Gives what was done to a field, or an empty text for a
-    /// message; `None` if nothing is left to do.
-    pub(super) fn answer(&mut self, finding: &Finding, written: &Written) -> Option<String> {
-        let why = format!("{}: {}", finding.rule, finding.problem);
+    /// Makes a difference for a finding on what is written now. `None` if nothing is left to do.
+    pub(super) fn answer(&mut self, finding: &Finding, written: &Written) -> Option<Done> {
+        let why = Refusal::from(finding.clone()).to_string();
         let (name, item) = place(finding)?;
         if name != self.list_name || self.fields.iter().any(|field| field.name == name) {
             return self.answer_field(name, item);
@@ -191,10 +211,10 @@ impl<'a> Edits<'a> {
         let piece = self.list.pieces.get(at)?;
         let changes = !piece.stretch.same || self.list.is_respelled(piece);
         if piece.why.is_none() && changes && self.make(at, &why) {
-            return Some(String::new());
+            return Some(Done::Message);
         }
         let neighbour = self.neighbour(at)?;
-        self.make(neighbour, &why).then(String::new)
+        self.make(neighbour, &why).then_some(Done::Message)
     }
 
     /// Whether a finding is on a message.
@@ -206,7 +226,7 @@ impl<'a> Edits<'a> {
     pub(super) fn respell_at(&mut self, finding: &Finding, written: &Written) {
         let item = place(finding).filter(|(name, _)| *name == self.list_name).and_then(|(_, item)| item);
         if let Some(at) = item.and_then(|item| written.owners.get(item)).copied() {
-            self.make(at, &format!("{}: {}", finding.rule, finding.problem));
+            self.make(at, &Refusal::from(finding.clone()).to_string());
         }
     }
 
@@ -221,13 +241,13 @@ impl<'a> Edits<'a> {
         (at + 1..self.list.pieces.len()).take(NEAR).find(is_open).or_else(|| (0..at).rev().take(NEAR).find(is_open))
     }
 
-    fn answer_field(&mut self, name: &str, item: Option<usize>) -> Option<String> {
+    fn answer_field(&mut self, name: &str, item: Option<usize>) -> Option<Done> {
         let field = self.fields.iter_mut().rfind(|field| field.name == name)?;
         let given = field.given.and_then(|at| self.request.members.get(at)).map(|member| member.value);
         match (&field.state, field.rendered) {
             (State::Given, Some(_)) => {
                 field.state = State::Rendered;
-                return Some(format!("`{name}` was written anew"));
+                return Some(Done::Rebuilt(name.to_owned()));
             }
             (State::LeftOut | State::Rendered, _) => return None,
             _ => {}
@@ -242,10 +262,10 @@ impl<'a> Edits<'a> {
         {
             let kept = (0..left.members.len()).filter(|at| *at != item).map(Part::Given);
             field.state = State::Items(left.written(kept));
-            return Some(format!("`{name}[{item}]` was left out"));
+            return Some(Done::Removed(format!("{name}[{item}]")));
         }
         field.state = State::LeftOut;
-        Some(format!("`{name}` was left out"))
+        Some(Done::Removed(name.to_owned()))
     }
 
     /// The names of the given fields that may be left out.

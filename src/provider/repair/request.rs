@@ -7,11 +7,13 @@ use serde_json::value::RawValue;
 use super::edits::Edits;
 use super::guess;
 use super::named::named;
+use super::places::place;
 use super::smallest::edit;
 use super::tools::crossing;
 use super::unknown::{left_out, unknown_fields};
 use crate::error::{Error, Result};
 use crate::history::Conversation;
+use crate::history::report::Fact;
 use crate::history::{MessageState, StoredMessage};
 use crate::history::{ReportLine, Rule};
 use crate::model::Message;
@@ -34,7 +36,9 @@ use crate::provider::target::Target;
 ///
 /// The report holds, in this order: what could not be read as it stands; what was wrong with the conversation; what the
 /// target does not take; what became of the other fields; what is refused still, where that can only be cured by the caller.
-/// Message indexes are positions in the list of messages that [`parse`](crate::provider::parse()) reads.
+/// A line's place is a path into the request that was given, in the notation of [`check`](crate::provider::check()); of a
+/// message that was added, where it stands now. Message indexes are positions in the list of messages that
+/// [`parse`](crate::provider::parse()) reads.
 ///
 /// Costs a parse, a prompt, and a few checks: linear in the length of the request.
 ///
@@ -49,7 +53,7 @@ use crate::provider::target::Target;
 /// let repaired = repair(Target::OPENAI_CHAT, Target::OPENAI_CHAT, request, &PromptOptions::new())?;
 /// assert!(repaired.request.get().starts_with(r#"{"model": "gpt-5", "messages": ["#));
 /// assert!(repaired.request.get().contains(r#"{"role":"tool","tool_call_id":"call_1","content":"Interrupted"#));
-/// assert_eq!(repaired.report[0].tool_call_id.as_deref(), Some("call_1"));
+/// assert_eq!(repaired.report[0].place.as_deref(), Some("messages[1].tool_calls[0]"));
 /// # Ok::<(), conversation_store::Error>(())
 /// ```
 ///
@@ -76,26 +80,42 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
     let mut report = parsed.notes;
     // What came on a wire was made there, as far as anybody can tell.
     report.extend(prompt.report.into_iter().filter(|line| crosses || line.rule != Rule::OriginAssumed));
+    let given = text.raw()?;
     if crosses {
-        report.extend(left_out(unknown_fields(&messages), &prompt.request));
+        place(&mut report, from, given, &messages);
+        let mut unknown = left_out(unknown_fields(&messages), &prompt.request);
+        place(&mut unknown, from, given, &messages);
+        report.append(&mut unknown);
         report.extend(lost);
-        report.extend(rest.names().map(|name| {
-            ReportLine::new(Rule::LeftOut, format!("`{name}` is of {from}: what {target} takes for it is not known"))
-        }));
+        let (from, target) = (from.to_string(), target.to_string());
+        let foreign = |name: &str| ReportLine::new(Fact::FieldForeign { name, from: &from, target: &target }).at(name);
+        report.extend(rest.names().map(foreign));
         return Ok(Prompt { request: prompt.request, report });
     }
-    let given = text.raw()?;
+    // What was rendered is not what is written.
+    report.iter_mut().for_each(|line| line.place = None);
     let Some(mut edits) = Edits::new(target, given, &prompt.request) else {
+        place(&mut report, from, given, &messages);
         return Ok(Prompt { request: prompt.request, report });
     };
     if is_asked {
-        edits.make_all(true, "the options ask for it");
+        edits.make_all(true, "as asked for");
     }
     let (written, lines) = edit(target, &mut edits);
     let request = RawValue::from_string(written)
         .map_err(|error| Error::InvalidInput(format!("it cannot be written: {error}")))?;
     report.extend(left_out(unknown_fields(&messages), &request));
     let mut report = named(report, &messages, &edits, target);
+    let is_bridge = |line: &&mut ReportLine| line.rule == Rule::BridgeAdded && line.place.is_none();
+    let list = target.wire().messages;
+    if let Some(bridge) = report.iter_mut().find(is_bridge) {
+        bridge.place = edits.len().checked_sub(1).map(|last| format!("{list}[{last}]"));
+    }
+    let is_first = |line: &&mut ReportLine| line.rule == Rule::TurnMade && line.message_index.is_none();
+    if let Some(first) = report.iter_mut().find(is_first) {
+        first.place = Some(format!("{list}[0]"));
+    }
+    place(&mut report, from, given, &messages);
     report.extend(lines);
     Ok(Prompt { request, report })
 }

@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use super::edits::{Edits, Written, place};
-use crate::history::{ReportLine, Rule};
+use super::edits::{Done, Edits, Written, place};
+use crate::history::ReportLine;
+use crate::history::report::{Fact, Refusal};
 use crate::provider::check::finding::Finding;
 use crate::provider::check::judge::check;
 use crate::provider::target::Target;
@@ -40,7 +41,7 @@ pub(super) fn edit(target: Target, edits: &mut Edits<'_>) -> (String, Vec<Report
 
 /// Where no single difference helps: more and more of them, if fewer things are refused then.
 fn widely(target: Target, edits: &mut Edits<'_>, findings: &[Finding]) -> bool {
-    let why = findings.first().map(|first| format!("{}: {}", first.rule, first.problem)).unwrap_or_default();
+    let why = findings.first().map(|first| Refusal::from(first.clone()).to_string()).unwrap_or_default();
     let wider: [fn(&mut Edits<'_>, &str) -> bool; 3] = [
         |edits, why| edits.make_all(false, why),
         |edits, why| edits.make_all(true, why),
@@ -58,12 +59,8 @@ fn widely(target: Target, edits: &mut Edits<'_>, findings: &[Finding]) -> bool {
 
 /// The line for what is refused still: only the caller can cure it.
 fn still(finding: &Finding) -> ReportLine {
-    let Finding { rule, problem, cure, .. } = finding;
-    ReportLine::new(Rule::Altered, format!("{} is refused still: {rule}: {problem}; {cure}", shown(finding)))
-}
-
-fn shown(finding: &Finding) -> String {
-    if finding.place.is_empty() { "the request".to_owned() } else { format!("`{}`", finding.place) }
+    let line = ReportLine::new(Fact::StillRefused { refusal: finding.clone().into(), cure: finding.cure });
+    if finding.place.is_empty() { line } else { line.at(&finding.place) }
 }
 
 /// Makes the differences that the findings ask for. Of an array, items are left out from its end, so that places hold.
@@ -77,9 +74,7 @@ fn answer(edits: &mut Edits<'_>, findings: &[Finding], written: &Written, lines:
         }
         let Some(done) = edits.answer(finding, written) else { continue };
         any = true;
-        if !done.is_empty() {
-            lines.push(refusal(&done, finding));
-        }
+        lines.extend(done.line(finding.clone().into()));
     }
     any
 }
@@ -91,7 +86,7 @@ fn cause(target: Target, edits: &mut Edits<'_>, finding: &Finding, lines: &mut V
         let Some(without) = edits.without(&name) else { continue };
         if !refused(target, &without.text).contains(finding) {
             edits.leave_out(&name);
-            lines.push(refusal(&format!("`{name}` was left out"), finding));
+            lines.extend(Done::Removed(name).line(finding.clone().into()));
             return true;
         }
     }
@@ -120,7 +115,13 @@ fn respelled_least(target: Target, edits: &mut Edits<'_>, written: Written) -> S
     edits.written().text
 }
 
-/// The line for what was done to a field because of a finding.
-fn refusal(done: &str, finding: &Finding) -> ReportLine {
-    ReportLine::new(Rule::LeftOut, format!("{done}, the target refuses it: {}: {}", finding.rule, finding.problem))
+impl Done {
+    /// The line for what was done to a field.
+    fn line(self, refusal: Refusal) -> Option<ReportLine> {
+        match self {
+            Self::Message => None,
+            Self::Removed(name) => Some(ReportLine::new(Fact::FieldRemoved { name: &name, refusal }).at(&name)),
+            Self::Rebuilt(name) => Some(ReportLine::new(Fact::FieldRebuilt { name: &name, refusal }).at(&name)),
+        }
+    }
 }

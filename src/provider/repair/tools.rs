@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::history::{ReportLine, Rule};
+use crate::history::ReportLine;
+use crate::history::report::Fact;
 use crate::provider::WIRES;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::tools::Tool;
@@ -29,8 +30,8 @@ pub(super) fn crossing<'a>(
         match tool {
             Ok(tool) => tools.push(tool),
             Err(problem) => {
-                let detail = format!("`{field}{place}` cannot be declared on another wire: {problem}");
-                lost.push(ReportLine::new(Rule::LeftOut, detail));
+                let place = format!("{field}{place}");
+                lost.push(ReportLine::new(Fact::ToolUndeclared { name: &place, problem }).at(&place));
             }
         }
     }

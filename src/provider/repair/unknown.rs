@@ -5,7 +5,8 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
-use crate::history::{ReportLine, Rule, StoredMessage};
+use crate::history::report::Fact;
+use crate::history::{ReportLine, StoredMessage};
 use crate::provider::read::fields::{Fields, array};
 
 /// A field that is not known, and the line that it gets if it does not reach the prompt.
@@ -19,17 +20,16 @@ pub(super) struct Unknown<'a> {
 pub(super) fn unknown_fields(messages: &[StoredMessage]) -> Vec<Unknown<'_>> {
     let mut unknown = Vec::new();
     for stored in messages {
-        let detail = |name| format!("the field `{name}` is not known and was left out");
         unknown.extend(stored.message.metadata.extra.iter().map(|(name, json)| Unknown {
             name,
             value: json.as_str(),
-            line: ReportLine::message(Rule::LeftOut, stored, detail(name)),
+            line: ReportLine::message(Fact::FieldUnknown { name }, stored),
         }));
         for (at, chunk) in stored.message.chunks.iter().enumerate() {
             unknown.extend(chunk.extra.iter().map(|(name, json)| Unknown {
                 name,
                 value: json.as_str(),
-                line: ReportLine::chunk(Rule::LeftOut, stored, at, detail(name)),
+                line: ReportLine::chunk(Fact::FieldUnknown { name }, stored, at),
             }));
         }
     }

@@ -61,7 +61,7 @@ fn bodies() -> Vec<(&'static str, model::Body)> {
 fn bytes_of_chunks() {
     let dumps = bodies().into_iter().map(|(name, body)| {
         let body = Body::messages(&[Message::new(Role::Tool, [body.into()])], 0).unwrap();
-        // What stands in front of the entries is the same for all.
+        // What comes before the entries is the same for all.
         format!("{name}\n{}", dump(body.content()))
     });
     insta::assert_snapshot!("chunks", dumps.collect::<Vec<_>>().join("\n"));

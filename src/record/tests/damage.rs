@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::model::{ConversationId, Message};
 
 /// Sets a record's checksum right again.
-fn mend(bytes: &mut [u8]) {
+pub(super) fn mend(bytes: &mut [u8]) {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&key::record(ID, SEQ));
     hasher.update(&bytes[..2]);

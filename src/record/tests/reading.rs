@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use proptest::prelude::*;
 
 use super::super::v1;
-use super::super::{Body, Header, Line, Record, key, role, seal_record};
+use super::super::{Body, Header, Line, Record, Tombstone, key, role, seal, seal_record};
+use super::damage::mend;
 use super::{ID, SEQ, entries, extra, header, is_corrupt, origin, read, sealed};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::{ConversationId, Message, arbitrary};
 
 #[test]
@@ -81,15 +82,58 @@ proptest! {
 #[test]
 fn an_unknown_kind_is_kept_and_skipped() {
     let body = Body::messages(&[Message::user("a")], 0).unwrap();
-    let body = body.with_entry(200, &"from the future").with_entry(v1::REDACT, &v1::Redact { message: 7, chunk: None });
+    let body = body.with_entry(127, &"from the future").with_entry(v1::REDACT, &v1::Redact { message: 7, chunk: None });
     let bytes = sealed(&header(None), body);
     let record = Record::open(ID, SEQ, &bytes).unwrap();
     assert_eq!(record.len(), 3);
     let lines: Vec<_> = record.lines().collect::<Result<_>>().unwrap();
     assert!(matches!(
         lines.as_slice(),
-        [(41, Line::Chunk(_)), (42, Line::Unknown(200)), (43, Line::Redact(v1::Redact { message: 7, chunk: None }))]
+        [(41, Line::Chunk(_)), (42, Line::Unknown(127)), (43, Line::Redact(v1::Redact { message: 7, chunk: None }))]
     ));
+}
+
+#[test]
+fn what_must_not_be_passed_over_is_refused() {
+    let body = || Body::messages(&[Message::user("a")], 0).unwrap();
+    let newer = |result: Result<()>| matches!(result, Err(Error::UnsupportedVersion { found: 2, supported: 1, .. }));
+    for kind in [128, 200, 255] {
+        let bytes = sealed(&header(None), body().with_entry(kind, &0_u8));
+        let record = Record::open(ID, SEQ, &bytes).unwrap();
+        // What is before it can be read, and how many there are is known.
+        assert_eq!((record.len(), record.lines().filter_map(Result::ok).count()), (2, 1));
+        assert!(newer(read(&bytes).map(drop)), "kind {kind}");
+    }
+    for flag in [8, 16, 32, 64, 128] {
+        let mut bytes = sealed(&header(None), body());
+        bytes[1] |= flag;
+        mend(&mut bytes);
+        let result = read(&bytes).map(drop);
+        assert!(if flag < 32 { result.is_ok() } else { newer(result) }, "flag {flag}");
+    }
+}
+
+#[test]
+fn fields_that_a_later_program_added_are_passed_over() {
+    for (name, body) in entries() {
+        let (plain, mut grown) = (sealed(&header(Some(origin())), body), Vec::new());
+        let record = Record::open(ID, SEQ, &plain).unwrap();
+        // Header and origin stay; each entry gets a byte at its end, and the origin one at its own.
+        let length = usize::from(plain[41]) + 42;
+        grown.extend_from_slice(&plain[..length]);
+        grown.push(7);
+        grown[41] += 1;
+        for (_, entry) in record.raw_entries() {
+            grown.extend_from_slice(&u32::try_from(entry.len() + 1).unwrap().to_be_bytes());
+            grown.extend_from_slice(entry);
+            grown.push(7);
+        }
+        mend(&mut grown);
+        assert_eq!(read(&grown).unwrap(), read(&plain).unwrap(), "{name}");
+    }
+    let key = key::tombstone(ID);
+    let value = Tombstone { parent: None, incarnation: 251 };
+    assert_eq!(Tombstone::open(&key, &seal(&key, &(value.clone(), 7_u64)).unwrap()).unwrap(), value);
 }
 
 #[test]

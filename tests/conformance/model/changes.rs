@@ -193,16 +193,12 @@ impl World<'_> {
                 }
             }
         }
-        // All that share the records are affected. A redaction leaves no entry in the others' logs, so that what is kept of
-        // them does not learn of it.
-        for (other, conversation) in self.conversations.iter_mut().enumerate() {
+        // All that share the records are affected.
+        for conversation in self.conversations.iter_mut().flatten() {
             let mut seen = BTreeSet::new();
-            for line in conversation.iter_mut().flat_map(|conversation| &mut conversation.lines) {
+            for line in &mut conversation.lines {
                 if found.contains(&line.record) && line.is_of(message, chunk) {
                     line.forget(&mut seen);
-                    if other != at {
-                        self.kept[other] = None;
-                    }
                 }
             }
         }

@@ -174,7 +174,10 @@ fn run(place: &Place, ops: Vec<(Op, i64)>) -> Result<(), TestCaseError> {
     }
     world.check_all()?;
     prop_assert_eq!(world.store().verify(|_, _| ()).unwrap().problems, []);
-    world.reopen()
+    world.reopen()?;
+    drop(world);
+    place.clear();
+    Ok(())
 }
 
 fn what_was_done_is_what_is_read(place: &Place) {

@@ -33,7 +33,8 @@ impl World<'_> {
         same(&loaded, &Loaded::new(messages.clone()))?;
         same(&store.load(&name).unwrap(), &loaded)?;
         let item = store.describe(&name).unwrap();
-        prop_assert_eq!((item.last_seq, item.messages), (known.last_seq(), known.next_message()));
+        prop_assert_eq!((item.last_seq, item.messages), (known.last_seq(), messages.len() as u64));
+        prop_assert_eq!(item.messages + item.hidden, known.next_message());
         prop_assert_eq!((item.tags, item.owner.as_str(), item.key.as_deref()), (known.tags(), owner(at), name.key()));
         prop_assert_eq!(store.metadata(&name).unwrap(), known.metadata());
         prop_assert_eq!((item.created_at.as_micros(), item.last_activity.as_micros()), (known.created, known.activity));
@@ -174,6 +175,9 @@ impl World<'_> {
                 next = next.with_after(after);
             }
             prop_assert_eq!(paged, listed.iter().map(|(_, id, _)| *id).collect::<Vec<_>>());
+            for item in self.store().list(&ListQuery::new().with_owner(whose)).unwrap().items {
+                prop_assert_eq!(&self.store().describe(item.id).unwrap(), &item);
+            }
         }
         Ok(())
     }

@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn conforms() {
         let (dir, url) = conformance::place(NAME);
-        conformance::run(&*open(dir.path(), &url).unwrap());
+        conformance::run_within(open(dir.path(), &url).unwrap());
     }
 
     /// An engine with a value of many pieces, opened as itself.

@@ -1,4 +1,4 @@
-//! Pairing against a plain version of it, which scans for every result: the same pairs, whatever stands in the log.
+//! Pairing against a plain version of it, which scans for every result: the same pairs for any log.
 
 use std::cell::Cell;
 use std::collections::VecDeque;

@@ -50,7 +50,7 @@ impl<'a> Marks<'a> {
             out.push(AN_27.at("", format!("{} blocks with cache_control, at most {MARKS}", self.0.len())));
         }
         if self.0.iter().skip_while(|ttl| **ttl != "5m").any(|ttl| *ttl == "1h") {
-            out.push(AN_27.at("", "a mark of 1h behind one of 5m"));
+            out.push(AN_27.at("", "a mark of 1h after one of 5m"));
         }
     }
 }

@@ -103,7 +103,7 @@ fn check_order(blocks: &[Value], place: &str, out: &mut Vec<Finding>) {
     for (i, name) in blocks.iter().map(name).enumerate() {
         match name {
             name if is_thinking(name) && spoken => {
-                out.push(AN_24.at(format!("{place}[{i}]"), "behind text or tool_use"));
+                out.push(AN_24.at(format!("{place}[{i}]"), "after text or tool_use"));
             }
             "text" | "tool_use" => spoken = true,
             "server_tool_use" => spoken = false,

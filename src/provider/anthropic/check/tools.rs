@@ -72,7 +72,7 @@ fn check_order(turn: &Side, out: &mut Vec<Finding>) {
     let mut blocks = turn.blocks.iter().skip_while(|block| block.name == "tool_result");
     let other = blocks.next().map(|block| block.name).unwrap_or_default();
     if let Some(late) = blocks.find(|block| block.name == "tool_result") {
-        out.push(AN_12.at(&late.place, format!("behind a block of type {other:?}")));
+        out.push(AN_12.at(&late.place, format!("after a block of type {other:?}")));
     }
     let mut holders: Vec<_> = of(turn, "tool_result").map(|result| result.message).collect();
     holders.dedup();

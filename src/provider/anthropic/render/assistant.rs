@@ -10,9 +10,9 @@ use super::plan::{Plan, Step};
 use super::renderer::Renderer;
 use super::request::{Block, OwnKind, Speaker};
 use super::thought::Thought;
-use crate::history::Rule;
 use crate::history::StoredMessage;
-use crate::model::{Body, Chunk, Json};
+use crate::history::report::{Arguments, Cited, Fact, Moved, Surrogates};
+use crate::model::{Body, Chunk, Json, Role};
 use crate::provider::prompt::arguments::{Mended, embedded};
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::turns::{Call, Turn};
@@ -122,13 +122,12 @@ impl<'a> Renderer<'a> {
         match given.and_then(|given| given.text_block(text)) {
             Some((block, true)) => block,
             Some((block, false)) => {
-                self.note(Rule::Altered, turn.stored, at, "the ids of files in its citations were left out");
+                self.note(Fact::CitedFilesRemoved, turn.stored, at);
                 block
             }
             None => {
                 if cited.is_some() {
-                    let detail = "annotations that the target did not make, or does not take; the text stays";
-                    self.note(Rule::LeftOut, turn.stored, at, detail);
+                    self.note(Fact::AnnotationsRemoved(Cited::OwnOnly), turn.stored, at);
                 }
                 block
             }
@@ -142,8 +141,7 @@ impl<'a> Renderer<'a> {
         match self.place(attachment, stored, at) {
             block @ Block::Text { .. } => plan.steps.push(Step::Say(block)),
             block => {
-                let detail = "assistant messages hold none: it stands in a user message behind";
-                self.note(Rule::MediaMoved, stored, at, detail);
+                self.note(Fact::MediaMoved(Moved::Role(Role::Assistant)), stored, at);
                 plan.media.push(block);
             }
         }
@@ -155,24 +153,18 @@ impl<'a> Renderer<'a> {
         match input.mended {
             None => {}
             Some(Mended::Surrogates) => {
-                let detail = "a lone surrogate escape in the arguments is no character; U+FFFD stands in its place";
-                self.note(Rule::SurrogateReplaced, stored, call.chunk, detail);
+                self.note(Fact::SurrogatesReplaced(Surrogates::Arguments), stored, call.chunk);
             }
             Some(Mended::Depth) => {
-                let detail = "the arguments are nested too deep; they are text in this prompt";
-                self.note(Rule::ArgumentsRepaired, stored, call.chunk, detail);
+                let fact = Fact::ArgumentsReplaced { why: Arguments::TooDeep, now: input.json.get() };
+                self.note(fact, stored, call.chunk);
             }
         }
         if let Some(given) = stored.message.chunks.get(call.chunk).and_then(|chunk| Given::of(chunk.native.as_ref())) {
             if given.is_call(&call.id, &call.name, &input.json) {
                 return given.block(OwnKind::Other, None);
             }
-            self.note(
-                Rule::Altered,
-                stored,
-                call.chunk,
-                "the block that it came as does not fit here; it is told anew",
-            );
+            self.note(Fact::Rebuilt { what: "block" }, stored, call.chunk);
         }
         Block::ToolUse { id: call.id.clone(), name: call.name.clone(), input: input.json }
     }

@@ -1,6 +1,7 @@
 //! Images, audio and files as blocks.
 
 use super::request::{Block, Origin, Source};
+use crate::history::report::{Mended, Unfit};
 use crate::model::{Audio, File, Image};
 use crate::provider::anthropic::check::image::{CHARACTERS, PIXELS};
 use crate::provider::anthropic::manner::Manner;
@@ -26,15 +27,15 @@ impl<'a> Attach<'a> for Blocks<'a> {
     fn image(&self, image: &'a Image) -> Made<Block<'a>> {
         let (source, side, mended) = match Picture::of(image)? {
             Picture::Address(url) if self.manner.addresses => (Source::Url { url }, None, None),
-            Picture::Address(url) => return Err(format!("the target takes data, not the address {url}")),
+            Picture::Address(url) => return Err(Unfit::AddressNotTaken(url.to_owned())),
             Picture::Data { media_type, base64, mended } => {
                 if base64.len() > CHARACTERS {
-                    return Err(format!("it has {} bytes as base64, at most {CHARACTERS} are taken", base64.len()));
+                    return Err(Unfit::Long(base64.len(), CHARACTERS));
                 }
                 let sides = decode_base64(&base64).and_then(|bytes| dimensions(&bytes));
                 let side = sides.map(|(width, height)| width.max(height));
                 if let Some(side) = side.filter(|side| *side > PIXELS) {
-                    return Err(format!("its longer side has {side} pixels, at most {PIXELS} are taken"));
+                    return Err(Unfit::Wide(side, PIXELS));
                 }
                 (Source::Base64 { media_type, data: base64 }, side, mended)
             }
@@ -43,14 +44,14 @@ impl<'a> Attach<'a> for Blocks<'a> {
     }
 
     fn audio(&self, _: &'a Audio) -> Made<Block<'a>> {
-        Err("the target takes none, and there is no transcript".to_owned())
+        Err(Unfit::NoTranscript)
     }
 
     /// A PDF by its bytes, or text. Of addresses only those of a PDF are taken.
     fn file(&self, file: &'a File) -> Made<Block<'a>> {
         let named = file.name.as_deref().filter(|name| !is_blank(name));
         let title = named.filter(|name| name.chars().count() <= TITLE);
-        let long = (title != named).then(|| "its name is too long for a title and was left out".to_owned());
+        let long = (title != named).then_some(Mended::LongTitle);
         if let Some(url) = pdf_address(file).filter(|_| self.manner.addresses) {
             return Ok((Block::Document { source: Source::Url { url }, title }, long));
         }
@@ -59,14 +60,13 @@ impl<'a> Attach<'a> for Blocks<'a> {
         let (source, mended) = match sniff(&bytes) {
             Some(PDF) => (Source::Base64 { media_type: PDF, data: base64 }, mended),
             None if media_type.starts_with("text/") => {
-                let text = String::from_utf8(bytes).map_err(|_| "its text is not UTF-8")?;
+                let text = String::from_utf8(bytes).map_err(|_| Unfit::NotUtf8)?;
                 if is_blank(&text) {
-                    return Err("its text is blank".to_owned());
+                    return Err(Unfit::Blank);
                 }
-                let mended = "its base64 was decoded: it is plain text in this prompt".to_owned();
-                (Source::Text { media_type: "text/plain", data: text }, Some(mended))
+                (Source::Text { media_type: "text/plain", data: text }, Some(Mended::Decoded))
             }
-            shown => return Err(format!("it is {:?}; PDF and text are taken", shown.unwrap_or(media_type))),
+            shown => return Err(Unfit::Shows(shown.unwrap_or(media_type).to_owned(), "PDF and text")),
         };
         Ok((Block::Document { source, title }, mended.or(long)))
     }

@@ -10,8 +10,9 @@ use super::native::Given;
 use super::plan::{Plan, Step};
 use super::renderer::{Asked, Renderer};
 use super::request::{Block, Origin, OwnKind};
-use crate::history::Rule;
+use crate::history::report::{Fact, Unsent};
 use crate::model::{Body, Chunk};
+use crate::provider::anthropic::rules::AN_37;
 use crate::provider::prompt::own::told;
 use crate::provider::prompt::turns::{Call, Reply, Turn};
 
@@ -77,19 +78,17 @@ impl<'a> Renderer<'a> {
             plan.change();
             match told(kind, json) {
                 Some(text) => {
-                    let detail = format!("{kind} of {provider}: what it tells is text in this prompt");
-                    self.note(Rule::Altered, turn.stored, at, detail);
+                    self.note(Fact::ToldAsText { kind, provider }, turn.stored, at);
                     plan.steps.push(Step::Say(Block::Text { text: Cow::Owned(text) }));
                 }
                 None => {
-                    let detail = format!("{kind}: it is {provider}'s own, and tells other models nothing");
-                    self.note(Rule::LeftOut, turn.stored, at, detail);
+                    self.note(Fact::Removed { kind, why: Unsent::Foreign(provider) }, turn.stored, at);
                 }
             }
             return;
         }
         let found = match Given::read(json).filter(Given::is_block) {
-            None => Err("it is no block as the target takes one".to_owned()),
+            None => Err(Unsent::NotTyped),
             Some(given) => self.why_not(turn, &given).map_or(Ok(given), Err),
         };
         match found {
@@ -112,33 +111,30 @@ impl<'a> Renderer<'a> {
             }
             Err(why) => {
                 plan.change();
-                self.note(Rule::LeftOut, turn.stored, at, format!("{kind}: {why}"));
+                self.note(Fact::Removed { kind, why }, turn.stored, at);
             }
         }
     }
 
     /// Why a block does not go back.
-    fn why_not(&self, turn: &Turn<'_>, given: &Given<'_>) -> Option<String> {
+    fn why_not(&self, turn: &Turn<'_>, given: &Given<'_>) -> Option<Unsent<'static>> {
         let is_used = |id: &str| self.server_calls.contains(id);
         match (given.asks(), given.answers()) {
-            (None, _) if given.kind().ends_with("tool_use") => return Some("it has no id".to_owned()),
-            (Some(id), _) if is_used(id) => return Some("its id was used before".to_owned()),
+            (None, _) if given.kind().ends_with("tool_use") => return Some(Unsent::NoId),
+            (Some(id), _) if is_used(id) => return Some(Unsent::IdUsed(None)),
             (Some(id), _) if given.kind() == "server_tool_use" && !is_server_id(id) => {
-                return Some("its id is none of the provider's".to_owned());
+                return Some(Unsent::IdForeign);
             }
             (Some(id), _) if given.made_result().is_none() && !ends(turn, id) => {
-                return Some("its result is not in its message".to_owned());
+                return Some(Unsent::ResultMissing);
             }
-            (_, Some(id)) if !self.unanswered.contains(id) => {
-                return Some("the call that it answers is not before it (AN-37)".to_owned());
-            }
+            (_, Some(id)) if !self.unanswered.contains(id) => return Some(Unsent::CallMissing(AN_37.id)),
             _ => {}
         }
         if given.called_by().is_some_and(|id| !is_used(id)) {
-            return Some("the call that ran it is not before it".to_owned());
+            return Some(Unsent::CallerMissing);
         }
-        let refusal = given.refusal("assistant");
-        refusal.map(|finding| format!("the target refuses it by {}: {}", finding.rule, finding.problem))
+        given.refusal("assistant").map(|finding| Unsent::Refused(finding.into()))
     }
 }
 

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::request::{Block, Content, Message, Origin, OwnKind};
-use crate::history::{ReportLine, Rule};
+use crate::history::ReportLine;
+use crate::history::report::{Fact, Unfit};
 
 /// Images in a request (AN-31).
 const IMAGES: usize = 100;
@@ -21,15 +22,12 @@ pub(crate) fn keep_to_limits(messages: &mut [Message<'_>], report: &mut Vec<Repo
     let over = images.len().saturating_sub(IMAGES).div_ceil(STEP) * STEP;
     let kept = images.split_off(over.min(images.len()));
     for image in images {
-        leave_out(image, format!("the target takes {IMAGES} images"), report);
+        leave_out(image, &Unfit::Many(IMAGES, "images"), report);
     }
     if kept.len() > MANY {
         for image in kept {
             if let Some(side) = side(image).filter(|side| *side > SIDE) {
-                let why = format!(
-                    "its longer side has {side} pixels, at most {SIDE} are taken among more than {MANY} images"
-                );
-                leave_out(image, why, report);
+                leave_out(image, &Unfit::WideAmong(side, SIDE, MANY), report);
             }
         }
     }
@@ -50,14 +48,14 @@ fn side(image: &Block<'_>) -> Option<u32> {
     if let Block::Image { side, .. } = image { *side } else { None }
 }
 
-fn leave_out(image: &mut Block<'_>, why: String, report: &mut Vec<ReportLine>) {
+fn leave_out(image: &mut Block<'_>, why: &Unfit, report: &mut Vec<ReportLine>) {
     let origin = match image {
         Block::Image { origin, .. } => Some(*origin),
         Block::Own(own) => own.origin,
         _ => None,
     };
     if let Some(Origin { stored, chunk }) = origin {
-        report.push(ReportLine::chunk(Rule::LeftOut, stored, chunk, format!("the image was left out: {why}")));
+        report.push(ReportLine::chunk(Fact::AttachmentRemoved { what: "image", why }, stored, chunk));
     }
     *image = Block::Text { text: Cow::Owned(format!("[image left out: {why}]")) };
 }

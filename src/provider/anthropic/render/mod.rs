@@ -23,8 +23,9 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
+use crate::history::ReportLine;
 use crate::history::StoredMessage;
-use crate::history::{ReportLine, Rule};
+use crate::history::report::Fact;
 use crate::model::Role;
 use crate::provider::anthropic::manner::Manner;
 use crate::provider::anthropic::models::refuses_prefill;
@@ -111,15 +112,14 @@ impl<'a> Renderer<'a> {
             let trimmed = without_end(text);
             if trimmed.len() < text.len() {
                 *text = Cow::Owned(trimmed.to_owned());
-                let detail = "white space at the end of the last text was left out";
                 if let Some(Origin { stored, chunk }) = self.last_text {
-                    self.note(Rule::Altered, stored, chunk, detail);
+                    self.note(Fact::EndTrimmed, stored, chunk);
                 }
             }
             return;
         }
-        let detail = format!("the target does not end on the assistant's words: {BRIDGE:?} was added");
-        self.report.push(ReportLine::new(Rule::BridgeAdded, detail));
+        let place = format!("messages[{}]", self.messages.len());
+        self.report.push(ReportLine::new(Fact::BridgeAdded { text: BRIDGE }).at(place));
         self.say(Speaker::User, vec![Block::Text { text: Cow::Borrowed(BRIDGE) }]);
     }
 }

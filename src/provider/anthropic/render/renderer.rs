@@ -8,8 +8,10 @@ use serde_json::Value;
 use serde_json::value::to_raw_value;
 
 use super::request::{Block, Message, Origin, Own, OwnKind, Speaker};
+use crate::history::ReportLine;
 use crate::history::StoredMessage;
-use crate::history::{ReportLine, Rule};
+use crate::history::report::Fact;
+use crate::model::Role;
 use crate::provider::anthropic::manner::Manner;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::turns::BEGINNING;
@@ -50,8 +52,8 @@ impl<'a> Renderer<'a> {
             self.close(blocks.first().is_some_and(Block::is_tool_result));
         }
         if self.messages.is_empty() && speaker == Speaker::Assistant {
-            let detail = "the target wants the user to begin: a first message was made";
-            self.report.push(ReportLine::new(Rule::TurnMade, detail));
+            let added = Fact::TurnAdded { role: Role::User, text: BEGINNING };
+            self.report.push(ReportLine::new(added).at("messages[0]"));
             self.say(Speaker::User, vec![Block::Text { text: Cow::Borrowed(BEGINNING) }]);
         }
         match self.messages.last_mut().filter(|last| last.role == speaker) {
@@ -80,9 +82,7 @@ impl<'a> Renderer<'a> {
                 (self.messages.last_mut(), made_result.and_then(|result| to_raw_value(&result).ok()))
             {
                 last.content.push(Block::Own(Own { json, kind: OwnKind::ServerResult, origin: None }));
-                let detail =
-                    "the provider did not end the call that it ran: it was answered that the tool is not there";
-                self.note(Rule::PendingAnswered, origin.stored, origin.chunk, detail);
+                self.note(Fact::CallClosed, origin.stored, origin.chunk);
             }
         }
     }
@@ -95,7 +95,7 @@ impl<'a> Renderer<'a> {
         self.messages.last().is_none_or(allows)
     }
 
-    pub(super) fn note(&mut self, rule: Rule, stored: &StoredMessage, chunk: usize, detail: impl Into<String>) {
-        self.report.push(ReportLine::chunk(rule, stored, chunk, detail));
+    pub(super) fn note(&mut self, fact: Fact<'_>, stored: &StoredMessage, chunk: usize) {
+        self.report.push(ReportLine::chunk(fact, stored, chunk));
     }
 }

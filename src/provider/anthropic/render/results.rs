@@ -7,11 +7,11 @@ use super::attach::Blocks;
 use super::native::Given;
 use super::renderer::Renderer;
 use super::request::{Block, Content, Origin, OwnKind};
-use crate::history::Rule;
 use crate::history::StoredMessage;
+use crate::history::report::{Fact, Moved};
 use crate::model::Output;
 use crate::provider::prompt::media::attachment::{Piece, pieces};
-use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, PUT_INTO_WORDS, Reply};
+use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Reply};
 use crate::provider::text::is_blank;
 
 impl<'a> Renderer<'a> {
@@ -36,13 +36,13 @@ impl<'a> Renderer<'a> {
                 return given.block(OwnKind::ToolResult, None);
             }
             // What the provider itself ran is told as if the caller had run it.
-            self.note(Rule::Altered, stored, chunk, "the block that it came as does not fit here; it is told anew");
+            self.note(Fact::Rebuilt { what: "block" }, stored, chunk);
         }
         let before = behind.len();
         let content = match output {
             Output::Text(text) if is_blank(text) => {
                 if !text.is_empty() {
-                    self.note(Rule::LeftOut, stored, chunk, "a blank text");
+                    self.note(Fact::TextBlank, stored, chunk);
                 }
                 None
             }
@@ -54,10 +54,10 @@ impl<'a> Renderer<'a> {
         };
         let content = content.or_else(|| {
             is_error.then(|| {
-                self.note(Rule::Altered, stored, chunk, PUT_INTO_WORDS);
                 let follows = behind.len() > before;
-                let words = if follows { "The tool failed; its output follows." } else { FAILED_WITHOUT_OUTPUT };
-                Content::Text(Cow::Borrowed(words))
+                let text = if follows { "The tool failed; its output follows." } else { FAILED_WITHOUT_OUTPUT };
+                self.note(Fact::FailureWorded { text }, stored, chunk);
+                Content::Text(Cow::Borrowed(text))
             })
         });
         Block::ToolResult { tool_use_id: call.id, content, is_error }
@@ -75,12 +75,11 @@ impl<'a> Renderer<'a> {
         let mut blocks = Vec::new();
         for piece in pieces(output, &attach, stored, chunk, &mut self.report) {
             match (piece, &mut behind) {
-                (Piece::Text(text), _) if is_blank(&text) => self.note(Rule::LeftOut, stored, chunk, "a blank text"),
+                (Piece::Text(text), _) if is_blank(&text) => self.note(Fact::blank(&text), stored, chunk),
                 (Piece::Text(text), _) => blocks.push(Block::Text { text }),
                 (Piece::Part(block), None) => blocks.push(block),
                 (Piece::Part(block), Some((id, behind))) => {
-                    let detail = "a failure holds text only: it stands behind the results of the message";
-                    self.note(Rule::MediaMoved, stored, chunk, detail);
+                    self.note(Fact::MediaMoved(Moved::Failure), stored, chunk);
                     behind.push(Block::Text { text: Cow::Owned(format!("Output of the tool call {id}:")) });
                     behind.push(block);
                 }

@@ -7,12 +7,11 @@ use super::plan::{Plan, Step};
 use super::renderer::Renderer;
 use super::request::Block;
 use super::thought::{Form, Thought};
-use crate::history::Rule;
 use crate::history::StoredMessage;
+use crate::history::report::{Fact, Thought as Why};
 use crate::model::Body;
 use crate::provider::prompt::options::Thinking;
 use crate::provider::prompt::origin::{Whose, is_openais};
-use crate::provider::prompt::thinking::{AS_ASKED, IN_TAGS};
 use crate::provider::prompt::turns::Turn;
 use crate::provider::text::is_blank;
 
@@ -24,7 +23,7 @@ pub(crate) enum Use {
     /// Text in tags.
     Tagged,
     /// Nothing, and why.
-    LeftOut(&'static str),
+    LeftOut(Why),
 }
 
 impl<'a> Renderer<'a> {
@@ -38,15 +37,11 @@ impl<'a> Renderer<'a> {
             });
         match self.options.thinking {
             Thinking::Tagged => Use::Tagged,
-            Thinking::Omit => Use::LeftOut(AS_ASKED),
+            Thinking::Omit => Use::LeftOut(Why::AsAsked),
             Thinking::Native if plan.is_thinking_only() => Use::Tagged,
-            Thinking::Native if !is_own => Use::LeftOut("thinking is bound to the provider and model that made it"),
-            Thinking::Native if thoughts.any(|thought| thought.own.is_none()) => {
-                Use::LeftOut("the target takes thinking with its signature only, and all of a message or none")
-            }
-            Thinking::Native if !plan.keeps_thinking(self.may_think()) => Use::LeftOut(
-                "the target takes thinking only where the model thought it: first, or behind its own tools, and unchanged",
-            ),
+            Thinking::Native if !is_own => Use::LeftOut(Why::Foreign),
+            Thinking::Native if thoughts.any(|thought| thought.own.is_none()) => Use::LeftOut(Why::Unsigned),
+            Thinking::Native if !plan.keeps_thinking(self.may_think()) => Use::LeftOut(Why::OutOfPlace),
             Thinking::Native => Use::Own,
         }
     }
@@ -66,13 +61,14 @@ impl<'a> Renderer<'a> {
                 return Some(Block::RedactedThinking { data });
             }
             (Use::Tagged, _) if !is_blank(thought.text) => {
-                self.note(Rule::ThinkingTagged, stored, thought.chunk, IN_TAGS);
+                self.note(self.options.thinking.tagging(), stored, thought.chunk);
                 return Some(Block::Text { text: Cow::Owned(Thinking::tagged(thought.text)) });
             }
             (Use::LeftOut(why), _) => why,
-            (Use::Own | Use::Tagged, _) => "there is no text in it",
+            (Use::Own | Use::Tagged, _) if thought.text.is_empty() && !thought.is_opaque => Why::Empty,
+            (Use::Own | Use::Tagged, _) => Why::NoText,
         };
-        self.note(Rule::ThinkingLeftOut, stored, thought.chunk, why);
+        self.note(Fact::ThinkingRemoved { why, text: thought.text }, stored, thought.chunk);
         None
     }
 }

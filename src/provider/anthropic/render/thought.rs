@@ -8,6 +8,8 @@ use crate::provider::anthropic::manner::NAME;
 pub(crate) struct Thought<'a> {
     pub(super) chunk: usize,
     pub(super) text: &'a str,
+    /// Whether it has a signature, or encrypted data, of whomever.
+    pub(super) is_opaque: bool,
     pub(super) own: Option<Form<'a>>,
 }
 
@@ -29,6 +31,7 @@ impl<'a> Thought<'a> {
             (None, Some(data)) if text.is_empty() => Some(Form::Redacted { data }),
             _ => None,
         };
-        Some(Self { chunk: at, text, own: own.filter(|_| !is_foreign) })
+        let is_opaque = signature.is_some() || redacted.is_some();
+        Some(Self { chunk: at, text, is_opaque, own: own.filter(|_| !is_foreign) })
     }
 }

@@ -6,9 +6,10 @@ use super::attach::Blocks;
 use super::native::Given;
 use super::renderer::Renderer;
 use super::request::{Block, Origin, Speaker};
-use crate::history::Rule;
 use crate::history::StoredMessage;
+use crate::history::report::{Cited, Fact, Moved, Taken, Unsent};
 use crate::model::{Body, Chunk, Role};
+use crate::provider::anthropic::manner::NAME;
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::turns::Turn;
 use crate::provider::text::is_blank;
@@ -24,14 +25,12 @@ impl<'a> Renderer<'a> {
             match block {
                 Block::Text { .. } if leads => self.system.push(block),
                 _ if leads => {
-                    let detail = "system messages hold text only: it stands in a user message behind";
-                    self.note(Rule::MediaMoved, turn.stored, at, detail);
+                    self.note(Fact::MediaMoved(Moved::Role(Role::System)), turn.stored, at);
                     blocks.push(block);
                 }
                 _ => {
                     if turn.role == Role::System {
-                        let detail = "a later system message: it is said by the user in this prompt";
-                        self.note(Rule::RoleChanged, turn.stored, at, detail);
+                        self.note(Fact::SaidByUser(Taken::LaterSystem), turn.stored, at);
                     }
                     blocks.push(block);
                 }
@@ -46,18 +45,17 @@ impl<'a> Renderer<'a> {
         match &chunk.body {
             Body::Text { text, annotations } => {
                 if annotations.is_some() {
-                    let detail = "the target takes annotations of its own text only; the text stays";
-                    self.note(Rule::LeftOut, stored, at, detail);
+                    self.note(Fact::AnnotationsRemoved(Cited::AssistantOnly), stored, at);
                 }
                 self.text(text, stored, at)
             }
             Body::Refusal { text } => self.refusal(text, stored, at),
-            Body::Opaque { provider, json, .. } if self.manner.providers.contains(&provider.as_str()) => {
+            Body::Opaque { provider, kind, json } if self.manner.providers.contains(&provider.as_str()) => {
                 let given = Given::read(json);
-                let kind = given.as_ref().and_then(|given| given.in_user_message(self.manner));
-                let block = given.zip(kind).map(|(given, kind)| given.block(kind, Some(origin)));
+                let own = given.as_ref().and_then(|given| given.in_user_message(self.manner));
+                let block = given.zip(own).map(|(given, own)| given.block(own, Some(origin)));
                 if block.is_none() {
-                    self.note(Rule::LeftOut, stored, at, "a block that the target does not take in this place");
+                    self.note(Fact::Removed { kind, why: Unsent::NotInRole(turn.role, NAME) }, stored, at);
                 }
                 block
             }
@@ -74,7 +72,7 @@ impl<'a> Renderer<'a> {
     /// Text that says something.
     pub(crate) fn text(&mut self, text: &'a str, stored: &'a StoredMessage, at: usize) -> Option<Block<'a>> {
         if is_blank(text) {
-            self.note(Rule::LeftOut, stored, at, "a blank text");
+            self.note(Fact::blank(text), stored, at);
             return None;
         }
         self.last_text = Some(Origin { stored, chunk: at });
@@ -83,13 +81,13 @@ impl<'a> Renderer<'a> {
 
     pub(crate) fn refusal(&mut self, text: &'a str, stored: &'a StoredMessage, at: usize) -> Option<Block<'a>> {
         let block = self.text(text, stored, at)?;
-        self.note(Rule::Altered, stored, at, "the refusal is text in this prompt");
+        self.note(Fact::RefusalAsText, stored, at);
         Some(block)
     }
 
     pub(crate) fn unfit(&mut self, body: &Body, turn: &Turn<'_>, at: usize) {
-        let detail = format!("a chunk of the kind {}: {} messages of the target hold none", body.kind(), turn.role);
-        self.note(Rule::LeftOut, turn.stored, at, detail);
+        let (kind, why) = Unsent::of(body, turn.role, NAME, self.manner.providers);
+        self.note(Fact::Removed { kind, why }, turn.stored, at);
     }
 
     /// The block, or the words that stand in its place.

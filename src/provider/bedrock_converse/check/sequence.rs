@@ -66,7 +66,7 @@ fn check_results(message: &Object, before: Option<&Object>, place: &str, out: &m
     let is_result = |block: &&Value| block.get("toolResult").is_some();
     let late = blocks(message).iter().skip_while(is_result).any(|block| is_result(&block));
     if late && role(message) == "user" {
-        out.push(BC_27.at(place, "a toolResult behind another block"));
+        out.push(BC_27.at(place, "a toolResult after another block"));
     }
 }
 

@@ -7,12 +7,11 @@ use std::ptr;
 use super::native::Given;
 use super::renderer::Renderer;
 use super::request::{Block, Reasoning, Speaker, ToolUse};
-use crate::history::Rule;
+use crate::history::report::{Arguments, Fact, Moved, Surrogates, Thought as Why};
 use crate::model::{Body, Chunk};
 use crate::provider::bedrock_converse::models::is_claude;
 use crate::provider::prompt::arguments::{Mended, embedded};
 use crate::provider::prompt::options::Thinking;
-use crate::provider::prompt::thinking::{AS_ASKED, IN_TAGS};
 use crate::provider::prompt::turns::{Call, Reply, Turn};
 
 /// A chunk of the model's message: a block, or thinking that has none.
@@ -56,8 +55,7 @@ impl<'a> Renderer<'a> {
                 }
                 _ => match self.said(&turn, at, chunk, "assistant") {
                     Some(block @ (Block::Image(_) | Block::Document(_) | Block::Video(_))) => {
-                        let detail = "assistant messages hold none: it stands in a user message behind";
-                        self.note(Rule::MediaMoved, turn.stored, at, detail);
+                        self.note(Fact::MediaMoved(Moved::Role(turn.role)), turn.stored, at);
                         media.push(block);
                         continue;
                     }
@@ -85,12 +83,11 @@ impl<'a> Renderer<'a> {
         match input.mended {
             None => {}
             Some(Mended::Surrogates) => {
-                let detail = "a lone surrogate escape in the arguments is no character; U+FFFD stands in its place";
-                self.note(Rule::SurrogateReplaced, turn.stored, call.chunk, detail);
+                self.note(Fact::SurrogatesReplaced(Surrogates::Arguments), turn.stored, call.chunk);
             }
             Some(Mended::Depth) => {
-                let detail = "the arguments are nested too deep; they are text in this prompt";
-                self.note(Rule::ArgumentsRepaired, turn.stored, call.chunk, detail);
+                let fact = Fact::ArgumentsReplaced { why: Arguments::TooDeep, now: input.json.get() };
+                self.note(fact, turn.stored, call.chunk);
             }
         }
         Block::ToolUse(ToolUse { tool_use_id: call.id.clone(), name: call.name.clone(), input: input.json })
@@ -146,16 +143,20 @@ impl<'a> Renderer<'a> {
             match block {
                 Ok(block) => blocks.push(block),
                 Err(Thought { text, .. }) if tags && !text.is_empty() => {
-                    self.note(Rule::ThinkingTagged, turn.stored, chunk, IN_TAGS);
+                    self.note(self.options.thinking.tagging(), turn.stored, chunk);
                     blocks.push(Block::Text(Cow::Owned(Thinking::tagged(text))));
                 }
-                Err(Thought { opaque, .. }) => {
+                Err(Thought { text, opaque }) => {
                     let why = match self.options.thinking {
-                        Thinking::Omit => AS_ASKED,
-                        _ if opaque => "it is bound to another provider or model, or nobody says whose it is",
-                        _ => "the model is not known to take reasoning that it did not sign",
+                        Thinking::Omit => Why::AsAsked,
+                        _ if text.is_empty() && !opaque => Why::Empty,
+                        Thinking::Tagged => Why::NoText,
+                        _ if opaque && !self.is_own(turn) => Why::Foreign,
+                        _ if opaque && turn.stored.message.metadata.provider.is_none() => Why::Unstated,
+                        _ if opaque => Why::Unsigned,
+                        _ => Why::NotForModel,
                     };
-                    self.note(Rule::ThinkingLeftOut, turn.stored, chunk, why);
+                    self.note(Fact::ThinkingRemoved { why, text }, turn.stored, chunk);
                 }
             }
         }

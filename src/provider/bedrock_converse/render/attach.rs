@@ -1,6 +1,7 @@
 //! Images, sound and files as blocks: bytes only.
 
 use super::request::{Block, Document, Image, Media, Origin, Source};
+use crate::history::report::Unfit;
 use crate::model;
 use crate::provider::bedrock_converse::read::media::TYPES;
 use crate::provider::prompt::media::attachment::{Attach, Made};
@@ -36,7 +37,7 @@ impl<'a> Attach<'a> for Blocks<'a> {
 
     fn image(&self, image: &'a model::Image) -> Made<Block<'a>> {
         match Picture::of(image)? {
-            Picture::Address(url) => Err(format!("the target takes data, not the address {url}")),
+            Picture::Address(url) => Err(Unfit::AddressNotTaken(url.to_owned())),
             Picture::Data { media_type, base64, mended } => {
                 let format = media_type.strip_prefix("image/").unwrap_or(media_type);
                 Ok((Block::Image(Image { format, source: Source { bytes: base64 } }), mended))
@@ -45,7 +46,7 @@ impl<'a> Attach<'a> for Blocks<'a> {
     }
 
     fn audio(&self, _: &'a model::Audio) -> Made<Block<'a>> {
-        Err("few models take any, and there is no transcript".to_owned())
+        Err(Unfit::NoTranscript)
     }
 
     fn file(&self, file: &'a model::File) -> Made<Block<'a>> {
@@ -59,10 +60,10 @@ impl<'a> Attach<'a> for Blocks<'a> {
         let is_text = || std::str::from_utf8(&bytes).is_ok_and(|text| !is_blank(text));
         let format = match (sniff(&bytes), labelled) {
             (Some("application/pdf"), _) => "pdf",
-            (None, Some("txt" | "md" | "html" | "csv")) if !is_text() => return Err("its text is blank".to_owned()),
+            (None, Some("txt" | "md" | "html" | "csv")) if !is_text() => return Err(Unfit::Blank),
             (None, Some(format)) if format != "pdf" => format,
             (None, None) if media_type.starts_with("text/") && is_text() => "txt",
-            (shown, _) => return Err(format!("it is {:?}; documents and text are taken", shown.unwrap_or(media_type))),
+            (shown, _) => return Err(Unfit::Shows(shown.unwrap_or(media_type).to_owned(), "documents and text")),
         };
         let name = file.name.clone().unwrap_or_default();
         Ok((Block::Document(Document { format, name, source, origin: self.origin }), mended))

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::request::{Block, Message, Origin};
-use crate::history::{ReportLine, Rule};
+use crate::history::ReportLine;
+use crate::history::report::{Fact, Unfit};
 use crate::provider::bedrock_converse::check::seen::DOCUMENTS;
 
 /// The oldest documents leave this many at a time, so that a prompt that goes on keeps its beginning for a while.
@@ -14,8 +15,8 @@ pub(crate) fn keep_to_limits(messages: &mut [Message<'_>], report: &mut Vec<Repo
     messages.iter_mut().for_each(|message| collect(&mut message.content, &mut documents));
     let over = documents.len().saturating_sub(DOCUMENTS).div_ceil(STEP) * STEP;
     for (Origin { stored, chunk }, block) in documents.into_iter().take(over) {
-        let why = format!("the target takes {DOCUMENTS} documents");
-        report.push(ReportLine::chunk(Rule::LeftOut, stored, chunk, format!("the document was left out: {why}")));
+        let why = Unfit::Many(DOCUMENTS, "documents");
+        report.push(ReportLine::chunk(Fact::AttachmentRemoved { what: "document", why: &why }, stored, chunk));
         *block = Block::Text(Cow::Owned(format!("[document left out: {why}]")));
     }
 }

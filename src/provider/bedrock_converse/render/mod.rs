@@ -18,7 +18,8 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 
 use crate::error::Result;
-use crate::history::{ReportLine, Rule, StoredMessage};
+use crate::history::report::Fact;
+use crate::history::{ReportLine, StoredMessage};
 use crate::model::Role;
 use crate::provider::bedrock_converse::models::is_claude;
 use crate::provider::prompt::options::PromptOptions;
@@ -76,8 +77,8 @@ impl<'a> Renderer<'a> {
         limits::keep_to_limits(&mut self.messages, &mut self.report);
         // BC-07.
         if self.messages.last().is_some_and(|last| last.role == Speaker::Assistant) {
-            let detail = format!("the target does not end on the assistant's words: {BRIDGE:?} was added");
-            self.report.push(ReportLine::new(Rule::BridgeAdded, detail));
+            let place = format!("messages[{}]", self.messages.len());
+            self.report.push(ReportLine::new(Fact::BridgeAdded { text: BRIDGE }).at(place));
             self.say(Speaker::User, vec![Block::Text(Cow::Borrowed(BRIDGE))]);
         }
         // BC-14.

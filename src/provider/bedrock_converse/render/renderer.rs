@@ -7,7 +7,8 @@ use super::attach::Blocks;
 use super::names::Names;
 use super::native::Given;
 use super::request::{Block, Message, Origin, Speaker};
-use crate::history::{ReportLine, Rule, StoredMessage};
+use crate::history::report::{Cited, Fact, Moved, Taken, Unsent};
+use crate::history::{ReportLine, StoredMessage};
 use crate::model::{Body, Chunk, Role};
 use crate::provider::bedrock_converse::manner::{NAME, PROVIDERS};
 use crate::provider::prompt::media::attachment::Attachment;
@@ -45,13 +46,12 @@ impl<'a> Renderer<'a> {
                 Some(block @ Block::Text(_)) if leads => self.system.push(block),
                 Some(block @ Block::Own(_)) if leads && is_systems(chunk) => self.system.push(block),
                 Some(block) if leads => {
-                    self.note(Rule::MediaMoved, turn.stored, at, "it stands in a user message behind");
+                    self.note(Fact::MediaMoved(Moved::Role(turn.role)), turn.stored, at);
                     blocks.push(block);
                 }
                 Some(block) => {
                     if turn.role == Role::System {
-                        let detail = "a later system message: it is said by the user in this prompt";
-                        self.note(Rule::RoleChanged, turn.stored, at, detail);
+                        self.note(Fact::SaidByUser(Taken::LaterSystem), turn.stored, at);
                     }
                     blocks.push(block);
                 }
@@ -71,14 +71,13 @@ impl<'a> Renderer<'a> {
             Body::Text { text, annotations } => {
                 self.note_anew(turn, at, chunk);
                 if annotations.is_some() {
-                    let detail = "annotations are taken as they came only; the text stays";
-                    self.note(Rule::LeftOut, turn.stored, at, detail);
+                    self.note(Fact::AnnotationsRemoved(Cited::OwnOnly), turn.stored, at);
                 }
                 self.text(turn, at, text)
             }
             Body::Refusal { text } => {
                 let block = self.text(turn, at, text)?;
-                self.note(Rule::Altered, turn.stored, at, "the refusal is text in this prompt");
+                self.note(Fact::RefusalAsText, turn.stored, at);
                 Some(block)
             }
             Body::Opaque { provider, json, .. } if own && PROVIDERS.contains(&provider.as_str()) => {
@@ -125,7 +124,7 @@ impl<'a> Renderer<'a> {
     /// Text that says something (BC-08).
     pub(super) fn text(&mut self, turn: &Turn<'a>, at: usize, text: &'a str) -> Option<Block<'a>> {
         if is_blank(text) {
-            self.note(Rule::LeftOut, turn.stored, at, "a blank text");
+            self.note(Fact::blank(text), turn.stored, at);
             return None;
         }
         Some(Block::Text(Cow::Borrowed(text)))
@@ -145,8 +144,7 @@ impl<'a> Renderer<'a> {
         if let Block::Document(document) = &mut block {
             let name = self.names.next(&document.name);
             if !document.name.is_empty() && document.name != name {
-                let detail = format!("the target does not take the document's name; it is {name:?} in this prompt");
-                self.note(Rule::Altered, stored, at, detail);
+                self.note(Fact::DocumentRenamed { to: &name }, stored, at);
             }
             document.name = name;
         }
@@ -159,16 +157,15 @@ impl<'a> Renderer<'a> {
             return;
         }
         if self.messages.is_empty() && role == Speaker::Assistant {
-            let detail = "the target wants the user to begin: a first message was made";
-            self.report.push(ReportLine::new(Rule::TurnMade, detail));
+            let added = Fact::TurnAdded { role: Role::User, text: BEGINNING };
+            self.report.push(ReportLine::new(added).at("messages[0]"));
             self.say(Speaker::User, vec![Block::Text(Cow::Borrowed(BEGINNING))]);
         }
         let document = blocks.iter().position(|block| block.document().is_some());
         if let Some(at) = document.filter(|_| !blocks.iter().any(|block| matches!(block, Block::Text(_)))) {
             let origin = blocks.get(at).and_then(Block::document);
-            let detail = format!("the target wants a text beside a document: {WORDLESS:?} was added");
             if let Some(Origin { stored, chunk }) = origin {
-                self.note(Rule::Altered, stored, chunk, detail);
+                self.note(Fact::DocumentWorded { text: WORDLESS }, stored, chunk);
             }
             blocks.insert(at, Block::Text(Cow::Borrowed(WORDLESS)));
         }
@@ -183,19 +180,19 @@ impl<'a> Renderer<'a> {
         turn.is_by(PROVIDERS, self.options.model.as_deref())
     }
 
-    pub(super) fn note(&mut self, rule: Rule, stored: &StoredMessage, chunk: usize, detail: impl Into<String>) {
-        self.report.push(ReportLine::chunk(rule, stored, chunk, detail));
+    pub(super) fn note(&mut self, fact: Fact<'_>, stored: &StoredMessage, chunk: usize) {
+        self.report.push(ReportLine::chunk(fact, stored, chunk));
     }
 
     pub(super) fn note_none(&mut self, turn: &Turn<'_>, at: usize, chunk: &Chunk) {
-        let detail = format!("{}: {} messages of the target hold none", chunk.body.kind(), turn.role);
-        self.note(Rule::LeftOut, turn.stored, at, detail);
+        let (kind, why) = Unsent::of(&chunk.body, turn.role, NAME, PROVIDERS);
+        self.note(Fact::Removed { kind, why }, turn.stored, at);
     }
 
     /// A chunk's own block, if it has one of this wire, is not what is sent.
     pub(super) fn note_anew(&mut self, turn: &Turn<'_>, at: usize, chunk: &Chunk) {
         if chunk.native.as_ref().is_some_and(|native| native.wire == NAME) {
-            self.note(Rule::Altered, turn.stored, at, "the block that it came as does not fit here; it is told anew");
+            self.note(Fact::Rebuilt { what: "block" }, turn.stored, at);
         }
     }
 }

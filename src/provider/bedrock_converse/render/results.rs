@@ -6,11 +6,12 @@ use super::attach::Blocks;
 use super::native::Given;
 use super::renderer::Renderer;
 use super::request::{Block, Origin, ToolResult};
-use crate::history::{MessageState, Rule};
+use crate::history::MessageState;
+use crate::history::report::{Fact, Moved};
 use crate::model::Body;
 use crate::provider::bedrock_converse::models::takes_documents_in_results;
 use crate::provider::prompt::media::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
-use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, PUT_INTO_WORDS, Reply};
+use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Reply};
 use crate::provider::text::is_blank;
 
 /// Told where a tool gave nothing: the block of a result holds at least one.
@@ -45,7 +46,7 @@ impl<'a> Renderer<'a> {
             match piece {
                 Piece::Text(text) if is_blank(&text) => {
                     if !text.is_empty() {
-                        self.note(Rule::LeftOut, stored, chunk, "a blank text");
+                        self.note(Fact::TextBlank, stored, chunk);
                     }
                 }
                 Piece::Text(text) => content.push(Block::Text(text)),
@@ -56,7 +57,7 @@ impl<'a> Renderer<'a> {
                 }
                 // Not every model takes them in a result.
                 Piece::Part(block) => {
-                    self.note(Rule::MediaMoved, stored, chunk, "it stands behind the results of the message");
+                    self.note(Fact::MediaMoved(Moved::Result), stored, chunk);
                     behind.push(Block::Text(Cow::Owned(format!("Output of the tool call {}:", call.id))));
                     let block = self.named(block, stored, chunk);
                     behind.push(block);
@@ -65,12 +66,12 @@ impl<'a> Renderer<'a> {
         }
         let has_text = content.iter().any(|block| matches!(block, Block::Text(_)));
         if is_error && !has_text {
-            self.note(Rule::Altered, stored, chunk, PUT_INTO_WORDS);
+            self.note(Fact::FailureWorded { text: FAILED_WITHOUT_OUTPUT }, stored, chunk);
             content.insert(0, Block::Text(Cow::Borrowed(FAILED_WITHOUT_OUTPUT)));
         } else if content.is_empty() {
-            let words = if behind.len() > before { OUTPUT_FOLLOWS } else { NO_OUTPUT };
-            self.note(Rule::Altered, stored, chunk, "an output without words was put into words");
-            content.push(Block::Text(Cow::Borrowed(words)));
+            let text = if behind.len() > before { OUTPUT_FOLLOWS } else { NO_OUTPUT };
+            self.note(Fact::OutputWorded { text }, stored, chunk);
+            content.push(Block::Text(Cow::Borrowed(text)));
         }
         let is_made = stored.state == MessageState::Synthetic;
         let status = match stored.message.chunks.get(chunk).map(|chunk| &chunk.body) {

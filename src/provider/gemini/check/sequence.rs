@@ -100,7 +100,7 @@ fn in_a_row(before: &Spoken, turn: &Spoken) -> Option<String> {
     if before.role == turn.role && !answers(before) && !answers(turn) {
         Some(format!("two contents of the role {} in a row", turn.role))
     } else if ["user", "function"].contains(&before.role) && turn.role == "user" && answers(before) && !answers(turn) {
-        Some("a user content right behind function responses".to_owned())
+        Some("a user content directly after function responses".to_owned())
     } else {
         None
     }

@@ -6,7 +6,7 @@ use super::names::Names;
 use super::part::opaque;
 use super::part::{Origin, part, take};
 use crate::error::Result;
-use crate::history::Rule;
+use crate::history::report::Fact;
 use crate::model::{Body, Chunk, Message, Role};
 use crate::provider::gemini::manner::provider;
 use crate::provider::read::fields::{Fields, Owner, array, string};
@@ -40,7 +40,7 @@ pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> 
         let chunks = match Fields::of(raw) {
             Some(mut fields) => parts(&mut fields, provider),
             None => {
-                notes.push(Rule::Altered, "systemInstruction is no object; it was taken for text");
+                notes.push(Fact::SystemAsText);
                 vec![Chunk::text(string(raw).unwrap_or_else(|| raw.get().to_owned()))]
             }
         };
@@ -83,7 +83,7 @@ fn role(fields: &mut Fields<'_>, chunks: &[Chunk], notes: &mut Notes<'_>) -> Rol
     let guess = if chunks.iter().any(is_call) { Role::Assistant } else { Role::User };
     let Some(name) = fields.text("role") else {
         if guess == Role::Assistant {
-            notes.push(Rule::RoleChanged, "the content has no role; it was taken for the model's");
+            notes.push(Fact::RoleTaken { name: None, taken: guess });
         }
         return guess;
     };

@@ -8,7 +8,7 @@ use super::renderer::Renderer;
 use super::request::{FunctionCall, Part, Speaker};
 use super::responses::Asked;
 use super::thinking::{Slot, Thought};
-use crate::history::Rule;
+use crate::history::report::{Fact, Surrogates, Unsent, Unsigned};
 use crate::model::{Body, Chunk};
 use crate::provider::gemini::manner::{NAME, NO_SIGNATURE};
 use crate::provider::gemini::models::wants_signatures;
@@ -85,17 +85,16 @@ impl<'a> Renderer<'a> {
                 None => return Some(Part::Given(given.whole())),
                 Some(why) => why,
             },
-            None if is_own => "it stood beside the content of the answer".to_owned(),
+            None if is_own => Unsent::BesideMessage,
             None => {
                 if let Some(text) = told(kind, json).filter(|text| !is_blank(text)) {
-                    let detail = format!("{kind} of {provider}: what it tells is text in this prompt");
-                    self.note(Rule::Altered, turn.stored, at, detail);
+                    self.note(Fact::ToldAsText { kind, provider }, turn.stored, at);
                     return Some(Part::Text { text: Cow::Owned(text) });
                 }
-                format!("it is {provider}'s own, and tells other models nothing")
+                Unsent::Foreign(provider)
             }
         };
-        self.note(Rule::LeftOut, turn.stored, at, format!("{kind}: {why}"));
+        self.note(Fact::Removed { kind, why }, turn.stored, at);
         None
     }
 
@@ -132,20 +131,25 @@ impl<'a> Renderer<'a> {
         }
         self.note_anew(turn, call.chunk, chunk);
         let (args, mended) = object::arguments(&call.arguments);
-        if let Some(mended) = mended {
-            self.note(Rule::ArgumentsRepaired, turn.stored, call.chunk, mended);
+        match mended {
+            Some(object::Mended::Arguments(why)) => {
+                self.note(Fact::ArgumentsReplaced { why, now: args.get() }, turn.stored, call.chunk);
+            }
+            Some(object::Mended::Surrogates) => {
+                self.note(Fact::SurrogatesReplaced(Surrogates::Arguments), turn.stored, call.chunk);
+            }
+            None => {}
         }
         let own = call.signature.filter(|signature| self.is_own(turn) && is_signature(signature));
         if call.signature.is_some() && own.is_none() {
-            let detail = "the call's signature is bound to another provider or model, or is none";
-            self.note(Rule::LeftOut, turn.stored, call.chunk, detail);
+            let why = if self.is_own(turn) { Unsigned::NotOne } else { Unsigned::Foreign };
+            self.note(Fact::CallSignatureRemoved(why), turn.stored, call.chunk);
         }
         let thought_signature = own.or((first && self.signs()).then_some(NO_SIGNATURE));
         if own.is_some() {
             self.report.extend(self.whose(turn).note(turn.stored, call.chunk));
         } else if thought_signature.is_some() {
-            let detail = "the call has no signature that the target takes: a stand-in was added (GM-17)";
-            self.note(Rule::SignatureMade, turn.stored, call.chunk, detail);
+            self.note(Fact::SignatureMade, turn.stored, call.chunk);
         }
         let function_call = FunctionCall { name: call.name.clone(), args };
         (Part::Call { function_call, thought_signature }, None)
@@ -159,7 +163,7 @@ impl<'a> Renderer<'a> {
     /// A chunk's own part, if it has one of this wire, is not what is sent.
     fn note_anew(&mut self, turn: &Turn<'_>, at: usize, chunk: &Chunk) {
         if chunk.native.as_ref().is_some_and(|native| native.wire == NAME) {
-            self.note(Rule::Altered, turn.stored, at, "the part that it came as does not fit here; it is told anew");
+            self.note(Fact::Rebuilt { what: "part" }, turn.stored, at);
         }
     }
 }

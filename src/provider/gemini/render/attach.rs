@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::request::{Blob, FileData, Part};
+use crate::history::report::{Mended, Unfit};
 use crate::model::{Audio, File, Image};
 use crate::provider::gemini::check::part::TYPES;
 use crate::provider::prompt::media::attachment::{self, Attach};
@@ -72,8 +73,7 @@ impl<'a> Attach<'a> for Parts {
             (Err(_), Some(url)) => at_address(url, label(file.mime_type.as_deref(), url)?)?,
             (Err(why), None) => return Err(why),
         };
-        let nameless = "the target takes no names of files; the name was left out";
-        Ok((part, mended.or_else(|| file.name.as_ref().map(|_| nameless.to_owned()))))
+        Ok((part, mended.or_else(|| file.name.as_ref().map(|_| Mended::NoNames))))
     }
 }
 
@@ -82,17 +82,17 @@ fn of_payload(payload: Payload<'_>) -> Made<'_> {
     let shown = decode_base64(start).and_then(|bytes| sniff(&bytes));
     let labelled = essence(payload.media_type);
     if let Some(shown) = shown.filter(|shown| *shown != labelled) {
-        let mended = format!("it is labelled {:?}, its bytes are {shown}", payload.media_type);
+        let mended = Mended::Labelled(payload.media_type.to_owned(), shown.to_owned());
         return inline(known(shown)?, payload.base64, Some(mended));
     }
     if labelled != "text/plain" && (labelled.starts_with("text/") || TEXTS.contains(&labelled.as_str())) {
-        let mended = format!("it is labelled {:?}, which few models take; it is text/plain here", payload.media_type);
+        let mended = Mended::TextLabelled(payload.media_type.to_owned());
         return inline("text/plain", payload.base64, Some(mended));
     }
     inline(known(&labelled)?, payload.base64, payload.mended)
 }
 
-fn inline<'a>(mime_type: &str, data: Cow<'a, str>, mended: Option<String>) -> Made<'a> {
+fn inline<'a>(mime_type: &str, data: Cow<'a, str>, mended: Option<Mended>) -> Made<'a> {
     Ok((Part::Inline { inline_data: Blob { mime_type: mime_type.to_owned(), data } }, mended))
 }
 
@@ -101,13 +101,13 @@ fn at_address<'a>(file_uri: &'a str, media_type: &str) -> Made<'a> {
     Ok((Part::File { file_data: FileData { mime_type, file_uri } }, None))
 }
 
-fn label<'a>(labelled: Option<&'a str>, url: &str) -> Result<&'a str, String> {
-    labelled.or_else(|| by_ending(url)).ok_or_else(|| "neither label nor address tell its type".to_owned())
+fn label<'a>(labelled: Option<&'a str>, url: &str) -> Result<&'a str, Unfit> {
+    labelled.or_else(|| by_ending(url)).ok_or(Unfit::TypeUnknown)
 }
 
-fn known(media_type: &str) -> Result<&str, String> {
+fn known(media_type: &str) -> Result<&str, Unfit> {
     let is_known = TYPES.contains(&media_type);
-    if is_known { Ok(media_type) } else { Err(format!("its type {media_type:?} is not one that every model takes")) }
+    if is_known { Ok(media_type) } else { Err(Unfit::Type(media_type.to_owned(), "one that every model takes")) }
 }
 
 /// The type without its parameters.

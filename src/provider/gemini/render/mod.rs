@@ -19,8 +19,9 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 
 use crate::error::Result;
+use crate::history::ReportLine;
 use crate::history::StoredMessage;
-use crate::history::{ReportLine, Rule};
+use crate::history::report::{Fact, Taken};
 use crate::model::Role;
 use crate::provider::gemini::manner::Manner;
 use crate::provider::prompt::options::PromptOptions;
@@ -71,8 +72,7 @@ impl<'a> Renderer<'a> {
                 }
                 _ => {
                     if turn.role == Role::System {
-                        let detail = "a later system message: it is said by the user in this prompt";
-                        self.note(Rule::RoleChanged, turn.stored, at, detail);
+                        self.note(Fact::SaidByUser(Taken::LaterSystem), turn.stored, at);
                     }
                     parts.push(part);
                 }
@@ -87,8 +87,8 @@ impl<'a> Renderer<'a> {
         }
         // GM-12.
         if self.contents.last().is_some_and(|last| last.role == Speaker::Model) {
-            let detail = format!("the target does not end on the model's words: {BRIDGE:?} was added");
-            self.report.push(ReportLine::new(Rule::BridgeAdded, detail));
+            let place = format!("contents[{}]", self.contents.len());
+            self.report.push(ReportLine::new(Fact::BridgeAdded { text: BRIDGE }).at(place));
             self.say(Speaker::User, vec![Part::Text { text: Cow::Borrowed(BRIDGE) }]);
         }
         let system_instruction = Some(System { parts: self.system }).filter(|system| !system.parts.is_empty());

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_S
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::history::report::Unsent;
 use crate::model::json_text;
 use crate::model::{Chunk, Json};
 use crate::provider::check::shape::field;
@@ -117,12 +118,12 @@ impl<'a> Given<'a> {
     }
 
     /// Why the target refuses the part in a content of the model.
-    pub(crate) fn refusal(&self) -> Option<String> {
+    pub(crate) fn refusal(&self) -> Option<Unsent<'static>> {
         let mut findings = Vec::new();
         check_content(&json!({"role": "model", "parts": [self.fields]}), "", &mut findings);
         let refusal = findings.into_iter().find(|finding| finding.level.is_refused());
-        let refusal = refusal.map(|finding| format!("the target refuses it by {}: {}", finding.rule, finding.problem));
-        refusal.or_else(|| (!self.is_valid()).then(|| "its text is blank (GM-06)".to_owned()))
+        let refusal = refusal.map(|finding| Unsent::Refused(finding.into()));
+        refusal.or_else(|| (!self.is_valid()).then_some(Unsent::Blank))
     }
 }
 

@@ -8,30 +8,36 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::history::report::Arguments;
 use crate::model::json_text;
 use crate::provider::prompt::arguments::{EMBEDDED_DEPTH, embedded, malformed};
 
+/// What was mended in arguments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mended {
+    Arguments(Arguments),
+    Surrogates,
+}
+
 /// Arguments, of the text of an object; and what was mended.
-pub(crate) fn arguments(object: &str) -> (Box<RawValue>, Option<&'static str>) {
+pub(crate) fn arguments(object: &str) -> (Box<RawValue>, Option<Mended>) {
     // The service's parser stops at 100 levels, the request's own among them.
     let deep = json_text::depth(object) > DEPTH;
     let told: Cow<'_, str> = if deep { Cow::Owned(malformed(object)) } else { Cow::Borrowed(object) };
     let json = embedded(&told).json;
     if deep {
-        return (json, Some("the arguments are nested too deep for the target; they are told as text"));
+        return (json, Some(Mended::Arguments(Arguments::TooDeep)));
     }
     if has_repeated_keys(json.get()) {
         let value = serde_json::from_str::<Value>(json.get());
         let mended = value.and_then(|value| serde_json::value::to_raw_value(&value));
         return match mended {
-            Ok(json) => {
-                (json, Some("a key stands twice in the arguments, which the target refuses: its last value counts"))
-            }
-            Err(_) => (embedded(&malformed(object)).json, Some("a number in the arguments is out of every range")),
+            Ok(json) => (json, Some(Mended::Arguments(Arguments::RepeatedKey))),
+            Err(_) => (embedded(&malformed(object)).json, Some(Mended::Arguments(Arguments::Number))),
         };
     }
     let mended = json.get() != json_text::one_line(object);
-    (json, mended.then_some("a lone surrogate escape is no character; U+FFFD stands in its place"))
+    (json, mended.then_some(Mended::Surrogates))
 }
 
 /// The object that a text is, if the service takes it as it stands.

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use super::attach::Parts;
 use super::native::Given;
 use super::request::{Content, Part, Speaker};
+use crate::history::ReportLine;
 use crate::history::StoredMessage;
-use crate::history::{ReportLine, Rule};
+use crate::history::report::{Cited, Fact, Moved, Unsent};
 use crate::model::{Body, Chunk, Role};
-use crate::provider::gemini::manner::Manner;
+use crate::provider::gemini::manner::{Manner, NAME};
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::origin::Whose;
@@ -34,12 +35,12 @@ impl<'a> Renderer<'a> {
         match &chunk.body {
             Body::Text { text, annotations } => {
                 if annotations.is_some() {
-                    self.note(Rule::LeftOut, turn.stored, at, "this wire has no place for annotations; the text stays");
+                    self.note(Fact::AnnotationsRemoved(Cited::NoPlace), turn.stored, at);
                 }
                 self.text(turn, at, text)
             }
             Body::Refusal { text } => {
-                self.note(Rule::Altered, turn.stored, at, "the refusal is text in this prompt");
+                self.note(Fact::RefusalAsText, turn.stored, at);
                 self.text(turn, at, text)
             }
             other => match Attachment::of(other) {
@@ -48,8 +49,8 @@ impl<'a> Renderer<'a> {
                     Some(part.unwrap_or_else(|text| Part::Text { text }))
                 }
                 None => {
-                    let detail = format!("{}: the target takes none in a {} message", other.kind(), turn.role);
-                    self.note(Rule::LeftOut, turn.stored, at, detail);
+                    let (kind, why) = Unsent::of(other, turn.role, NAME, self.manner.providers);
+                    self.note(Fact::Removed { kind, why }, turn.stored, at);
                     None
                 }
             },
@@ -59,7 +60,7 @@ impl<'a> Renderer<'a> {
     /// Text that says something (GM-06, VX-02).
     pub(super) fn text(&mut self, turn: &Turn<'a>, at: usize, text: &'a str) -> Option<Part<'a>> {
         if is_blank(text) {
-            self.note(Rule::LeftOut, turn.stored, at, "a blank text");
+            self.note(Fact::blank(text), turn.stored, at);
             return None;
         }
         Some(Part::Text { text: Cow::Borrowed(text) })
@@ -71,8 +72,8 @@ impl<'a> Renderer<'a> {
             return;
         }
         if self.contents.is_empty() && role == Speaker::Model {
-            let detail = "the target wants the user to begin: a first content was made";
-            self.report.push(ReportLine::new(Rule::TurnMade, detail));
+            let added = Fact::TurnAdded { role: Role::User, text: BEGINNING };
+            self.report.push(ReportLine::new(added).at("contents[0]"));
             self.say(Speaker::User, vec![Part::Text { text: Cow::Borrowed(BEGINNING) }]);
         }
         match self.contents.last_mut().filter(|last| last.role == role && !last.answers) {
@@ -90,13 +91,12 @@ impl<'a> Renderer<'a> {
         turn.whose(self.manner.providers, self.options.model.as_deref())
     }
 
-    pub(super) fn note(&mut self, rule: Rule, stored: &StoredMessage, chunk: usize, detail: impl Into<String>) {
-        self.report.push(ReportLine::chunk(rule, stored, chunk, detail));
+    pub(super) fn note(&mut self, fact: Fact<'_>, stored: &StoredMessage, chunk: usize) {
+        self.report.push(ReportLine::chunk(fact, stored, chunk));
     }
 
     pub(super) fn note_moved(&mut self, turn: &Turn<'_>, at: usize) {
-        let detail = format!("{} messages hold none: it stands in a content of the user behind", turn.role);
-        self.note(Rule::MediaMoved, turn.stored, at, detail);
+        self.note(Fact::MediaMoved(Moved::Role(turn.role)), turn.stored, at);
     }
 }
 

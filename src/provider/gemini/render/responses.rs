@@ -8,10 +8,10 @@ use super::object;
 use super::renderer::Renderer;
 use super::request::{Content, FunctionResponse, Part, Response, Speaker, Texts};
 use crate::history::MessageState;
-use crate::history::Rule;
+use crate::history::report::{Fact, Moved};
 use crate::model::{Output, PartBody};
 use crate::provider::prompt::media::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
-use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, PUT_INTO_WORDS, Reply};
+use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Reply};
 
 /// A call that was made, and its id where the service gave it one.
 #[derive(Debug)]
@@ -54,14 +54,13 @@ impl<'a> Renderer<'a> {
             match piece {
                 Piece::Text(text) => texts.push(text),
                 Piece::Part(part) => {
-                    let detail = "it stands in a content of the user behind the function responses";
-                    self.note(Rule::MediaMoved, stored, chunk, detail);
+                    self.note(Fact::MediaMoved(Moved::Result), stored, chunk);
                     media.push(part);
                 }
             }
         }
         if is_error && texts.iter().all(|text| text.is_empty()) && stored.state != MessageState::Synthetic {
-            self.note(Rule::Altered, stored, chunk, PUT_INTO_WORDS);
+            self.note(Fact::FailureWorded { text: FAILED_WITHOUT_OUTPUT }, stored, chunk);
             texts = vec![Cow::Borrowed(FAILED_WITHOUT_OUTPUT)];
         }
         let texts = match <[Cow<'a, str>; 1]>::try_from(texts) {

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use super::renderer::Renderer;
 use super::request::Part;
-use crate::history::Rule;
+use crate::history::report::{Fact, Thought as Why};
 use crate::provider::prompt::options::Thinking;
-use crate::provider::prompt::thinking::{AS_ASKED, IN_TAGS};
 use crate::provider::prompt::turns::Turn;
 
 /// A chunk of the model's message.
@@ -43,15 +42,19 @@ impl<'a> Renderer<'a> {
             if let Some(part) = thought.part.filter(|_| !is_all) {
                 parts.push(part);
             } else if tags && !thought.text.is_empty() {
-                self.note(Rule::ThinkingTagged, turn.stored, chunk, IN_TAGS);
+                self.note(self.options.thinking.tagging(), turn.stored, chunk);
                 parts.push(Part::Text { text: Cow::Owned(Thinking::tagged(thought.text)) });
             } else {
                 let why = match self.options.thinking {
-                    Thinking::Omit => AS_ASKED,
-                    _ if thought.opaque => "it says nothing alone, or is bound to another provider or model",
-                    _ => "the target takes no thinking without its signature",
+                    Thinking::Omit => Why::AsAsked,
+                    _ if thought.text.is_empty() && !thought.opaque => Why::Empty,
+                    Thinking::Tagged => Why::NoText,
+                    _ if thought.opaque && !self.is_own(turn) => Why::Foreign,
+                    // With its signature it is sent, unless the message is nothing else; then it is sent as text.
+                    _ if is_all => Why::NoText,
+                    _ => Why::Unsigned,
                 };
-                self.note(Rule::ThinkingLeftOut, turn.stored, chunk, why);
+                self.note(Fact::ThinkingRemoved { why, text: thought.text }, turn.stored, chunk);
             }
         }
         parts

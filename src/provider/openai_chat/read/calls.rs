@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::history::Rule;
+use crate::history::report::Fact;
 use crate::model::{Chunk, Extra, Json, Native};
 use crate::provider::openai_chat::manner::NAME;
 use crate::provider::read::fields::{Fields, Owner, is_empty, json, string};
@@ -122,7 +122,7 @@ pub(crate) fn call(call: Call<'_>, notes: &mut Notes<'_>) -> Chunk {
 fn arguments(written: Option<&RawValue>, id: &str, notes: &mut Notes<'_>) -> String {
     let Some(raw) = written else { return String::new() };
     string(raw).unwrap_or_else(|| {
-        notes.of_call(Rule::Altered, id, "the arguments are no string; their JSON text stands for them");
+        notes.of_call(Fact::ArgumentsAsText, id);
         raw.get().to_owned()
     })
 }

@@ -6,7 +6,7 @@ use super::calls::{Call, call, function, tool_call};
 use super::held::sound;
 use super::part::part;
 use super::thinking::thinking;
-use crate::history::Rule;
+use crate::history::report::Fact;
 use crate::model::{Audio, Body, Chunk, Message, Output, Part, PartBody, Role};
 use crate::provider::read::fields::{Fields, Owner, is_empty, json, string, text};
 use crate::provider::read::parsed::{Notes, opaque, stranger, words};
@@ -82,8 +82,7 @@ fn result(fields: &mut Fields<'_>, provider: &str, notes: &mut Notes<'_>) -> Opt
         Some(parts) => Output::Parts(parts.into_iter().filter_map(|raw| output_part(raw, provider)).collect()),
         None => Output::Text(fields.take("content").map_or_else(String::new, |raw| {
             string(raw).unwrap_or_else(|| {
-                let detail = "the content is neither a string nor an array; its JSON text stands for it";
-                notes.of_call(Rule::Altered, &tool_call_id, detail);
+                notes.of_call(Fact::ContentAsText, &tool_call_id);
                 text(raw)
             })
         })),

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use super::attach::Parts;
 use super::renderer::Renderer;
 use super::request::{Content, Message, Part};
-use crate::history::Rule;
+use crate::history::report::{Fact, Moved};
 use crate::history::{MessageState, StoredMessage};
 use crate::model::Output;
 use crate::provider::openai_chat::manner::Texts;
 use crate::provider::prompt::media::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
-use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, PUT_INTO_WORDS, Reply};
+use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Reply};
 
 /// Told where a tool gave nothing, and the target wants a word.
 const NO_OUTPUT: &str = "The tool gave no output.";
@@ -42,17 +42,17 @@ impl<'a> Renderer<'a> {
         let mut texts = self.output(stored, chunk, output, call_id, media);
         let has_text = texts.iter().any(|text| !text.is_empty());
         if is_error && !has_text {
-            self.note(Rule::Altered, stored, chunk, PUT_INTO_WORDS);
+            self.note(Fact::FailureWorded { text: FAILED_WITHOUT_OUTPUT }, stored, chunk);
             return vec![Cow::Borrowed(FAILED_WITHOUT_OUTPUT)];
         }
         // Reconcile's own answers say what they are.
         if is_error && stored.state != MessageState::Synthetic {
-            self.note(Rule::LeftOut, stored, chunk, "this wire has no place for is_error; the output stays");
+            self.note(Fact::ErrorFlagRemoved, stored, chunk);
         }
         if media.len() > found_media && texts.is_empty() {
             texts.push(Cow::Borrowed(OUTPUT_FOLLOWS));
         } else if !has_text && self.manner.texts != Texts::Any {
-            self.note(Rule::Altered, stored, chunk, "an output without words was put into words");
+            self.note(Fact::OutputWorded { text: NO_OUTPUT }, stored, chunk);
             texts = vec![Cow::Borrowed(NO_OUTPUT)];
         }
         texts
@@ -71,11 +71,11 @@ impl<'a> Renderer<'a> {
         for piece in pieces(output, &Parts(self.manner), stored, chunk, &mut self.report) {
             match piece {
                 Piece::Text(text) if !text.is_empty() && self.is_too_blank(&text) => {
-                    self.note(Rule::LeftOut, stored, chunk, "a text of white space, which the target refuses");
+                    self.note(Fact::TextBlank, stored, chunk);
                 }
                 Piece::Text(text) => texts.push(text),
                 Piece::Part(part) => {
-                    self.note(Rule::MediaMoved, stored, chunk, "it stands in a user message behind the tool messages");
+                    self.note(Fact::MediaMoved(Moved::Result), stored, chunk);
                     media.push(Part::Text { text: Cow::Owned(format!("Output of the tool call {call_id}:")) });
                     media.push(part);
                 }

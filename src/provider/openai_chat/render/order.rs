@@ -7,8 +7,10 @@ use std::borrow::Cow;
 
 use super::renderer::Renderer;
 use super::request::{AnyCall, Content, Message, Own, Part};
+use crate::history::ReportLine;
 use crate::history::StoredMessage;
-use crate::history::{ReportLine, Rule};
+use crate::history::report::{Fact, Taken};
+use crate::model::Role;
 use crate::provider::openai_chat::manner::{System, Texts, UserContent};
 use crate::provider::prompt::options::NoContent;
 use crate::provider::prompt::turns::{BEGINNING, BRIDGE, Turn};
@@ -29,8 +31,7 @@ impl<'a> Renderer<'a> {
         };
         if !fits {
             for (at, _) in turn.said() {
-                let detail = "the target takes no system message there; the user says it in this prompt";
-                self.note(Rule::RoleChanged, turn.stored, at, detail);
+                self.note(Fact::SaidByUser(Taken::LaterSystem), turn.stored, at);
             }
             self.user(turn.stored, parts);
         } else if let Some(content) = self.content(parts) {
@@ -44,8 +45,7 @@ impl<'a> Renderer<'a> {
             return;
         }
         if self.manner.order.bridges && matches!(self.messages.last(), Some(Message::Tool { .. })) {
-            let detail = format!("the target wants the assistant to speak between tools and user: it says {BETWEEN:?}");
-            self.report.push(ReportLine::message(Rule::TurnMade, stored, detail));
+            self.added(Role::Assistant, BETWEEN, stored);
             let content = Some(Content::Text(Cow::Borrowed(BETWEEN)));
             let bridge = Message::Assistant {
                 name: None,
@@ -64,6 +64,16 @@ impl<'a> Renderer<'a> {
                 self.messages.extend(content.map(|content| Message::User { name: None, content }));
             }
         }
+    }
+
+    /// A message that nobody said comes next, before what this one says.
+    fn added(&mut self, role: Role, text: &str, stored: &StoredMessage) {
+        let place = self.next_place();
+        self.report.push(ReportLine::message(Fact::TurnAdded { role, text }, stored).at(place));
+    }
+
+    fn next_place(&self) -> String {
+        format!("messages[{}]", self.messages.len())
     }
 
     fn user_content(&self, parts: Vec<Part<'a>>) -> Option<Content<'a>> {
@@ -89,8 +99,7 @@ impl<'a> Renderer<'a> {
         // From the end: what is said here stops the next look.
         let is_first = || self.messages.iter().rev().all(|message| matches!(message, Message::System { .. }));
         if self.manner.order.begins && is_first() {
-            let detail = "the target wants the user to begin: a first message was made";
-            self.report.push(ReportLine::message(Rule::TurnMade, stored, detail));
+            self.added(Role::User, BEGINNING, stored);
             self.user(stored, vec![Part::Text { text: Cow::Borrowed(BEGINNING) }]);
         }
         let takes_empty = self.manner.texts == Texts::Any;
@@ -130,8 +139,8 @@ impl<'a> Renderer<'a> {
             return false;
         }
         if order.ends && !matches!(self.messages.last(), Some(Message::User { .. } | Message::Tool { .. })) {
-            let detail = format!("the target wants the user to speak last: {BRIDGE:?} was added");
-            self.report.push(ReportLine::new(Rule::BridgeAdded, detail));
+            let place = self.next_place();
+            self.report.push(ReportLine::new(Fact::BridgeAdded { text: BRIDGE }).at(place));
             let content = self.user_content(vec![Part::Text { text: Cow::Borrowed(BRIDGE) }]);
             self.messages.extend(content.map(|content| Message::User { name: None, content }));
         }

@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 use super::renderer::Renderer;
 use super::request::{AnyCall, Function, GivenCall, Part, ToolCall};
 use super::said::Said;
-use crate::history::{Rule, StoredMessage};
+use crate::history::StoredMessage;
+use crate::history::report::{Fact, Refusal, Unsent};
 use crate::model::{Body, Chunk, Json, Native, Role, json_text};
 use crate::provider::check::judge::check;
 use crate::provider::openai_chat::manner::NAME;
@@ -30,38 +31,40 @@ impl<'a> Renderer<'a> {
         if !self.manner.providers.contains(&provider.as_str()) || !turn.is_by(self.manner.providers, None) {
             match told(kind, json).filter(|_| turn.role == Role::Assistant) {
                 Some(text) => {
-                    let detail = format!("{kind} of {provider}: what it tells is text in this prompt");
-                    self.note(Rule::Altered, turn.stored, at, detail);
+                    self.note(Fact::ToldAsText { kind, provider }, turn.stored, at);
                     said.parts.push(Part::Text { text: Cow::Owned(text) });
                 }
                 None => {
-                    let detail = format!("{kind}: it is {provider}'s own, and tells other models nothing");
-                    self.note(Rule::LeftOut, turn.stored, at, detail);
+                    self.note(Fact::Removed { kind, why: Unsent::Foreign(provider) }, turn.stored, at);
                 }
             }
             return;
         }
-        let role = turn.role.as_str();
+        let (role, target) = (turn.role.as_str(), self.target.to_string());
         let typed = embedded_object(json).filter(|fields| fields.get("type").is_some_and(Value::is_string));
         let is_other_wires = provider == OPENAI && turn.role == Role::Assistant && typed.is_some();
         let part = typed.filter(|part| part.get("type").is_some_and(|name| name == kind.as_str()));
         let refused = match (&part, turn.role) {
             // OpenAI's other wire has items, not parts; and its assistant says text.
             (_, Role::Assistant) if is_other_wires || part.is_some() && !self.manner.arrays => {
-                Some("it is no part of a message on this wire".to_owned())
+                Some(Unsent::NotInRole(turn.role, &target))
             }
-            (Some(_), Role::User | Role::Assistant) => self.refused(role, "content", &format!("[{json}]")),
-            (None, Role::Assistant) if kind.contains('.') => Some("it stood beside the message".to_owned()),
+            (Some(_), Role::User | Role::Assistant) => {
+                self.refused(role, "content", &format!("[{json}]")).map(Unsent::Refused)
+            }
+            (None, Role::Assistant) if kind.contains('.') => Some(Unsent::BesideMessage),
             (None, Role::Assistant)
                 if RESERVED.contains(&kind.as_str()) || said.own.iter().any(|(name, _)| name == kind) =>
             {
-                Some("the message has such a field".to_owned())
+                Some(Unsent::FieldTaken)
             }
-            (None, Role::Assistant) if !kind.is_empty() && embedded(json) => self.refused(role, kind, json.as_str()),
-            _ => Some(format!("{role} messages of the target hold none")),
+            (None, Role::Assistant) if !kind.is_empty() && embedded(json) => {
+                self.refused(role, kind, json.as_str()).map(Unsent::Refused)
+            }
+            _ => Some(Unsent::NotInRole(turn.role, &target)),
         };
         match (refused, part) {
-            (Some(why), _) => self.note(Rule::LeftOut, turn.stored, at, format!("{kind}: {why}")),
+            (Some(why), _) => self.note(Fact::Removed { kind, why }, turn.stored, at),
             (None, Some(_)) => said.parts.push(Part::Own(raw(json))),
             (None, None) => said.own.push((kind.clone(), raw(json))),
         }
@@ -70,14 +73,14 @@ impl<'a> Renderer<'a> {
     /// Fields of a message that says nothing else.
     pub(crate) fn note_alone(&mut self, stored: &StoredMessage) {
         for (at, chunk) in stored.message.chunks.iter().enumerate() {
-            if matches!(chunk.body, Body::Opaque { .. }) {
-                self.note(Rule::LeftOut, stored, at, "the message says nothing beside it");
+            if let Body::Opaque { kind, .. } = &chunk.body {
+                self.note(Fact::Removed { kind, why: Unsent::Alone }, stored, at);
             }
         }
     }
 
     /// The rule by which the target refuses this field of a message.
-    pub(crate) fn refused(&self, role: &str, field: &str, value: &str) -> Option<String> {
+    pub(crate) fn refused(&self, role: &str, field: &str, value: &str) -> Option<Refusal> {
         let name = Value::from(field);
         let content = if field == "content" { "" } else { r#""content":"x","# };
         let said = r#"{"role":"user","content":"x"}"#;
@@ -88,7 +91,7 @@ impl<'a> Renderer<'a> {
         let findings = check(self.target, &request).unwrap_or_default();
         let refusal =
             findings.into_iter().find(|finding| finding.level.is_refused() && finding.place.starts_with(&place));
-        refusal.map(|finding| format!("the target refuses it by {}: {}", finding.rule, finding.problem))
+        refusal.map(Refusal::from)
     }
 
     /// The calls of a message: as they came where they are the server's and say the same.
@@ -102,15 +105,14 @@ impl<'a> Renderer<'a> {
         if let Some(Native { json, .. }) = native.filter(|native| native.wire == NAME) {
             let is_own = turn.is_by(self.manner.providers, None);
             let why = match embedded_object(json).filter(|_| is_own) {
-                None => Some("it is another provider's, or cannot be read".to_owned()),
-                Some(given) if !is_call(&given, call) => Some("its id, name or arguments were changed".to_owned()),
-                Some(_) => self.refused("assistant", "tool_calls", &format!("[{json}]")),
+                None => Some(Unsent::Unreadable),
+                Some(given) if !is_call(&given, call) => Some(Unsent::Changed),
+                Some(_) => self.refused("assistant", "tool_calls", &format!("[{json}]")).map(Unsent::Refused),
             };
             match why {
                 None => return AnyCall::Given(GivenCall { name, json: raw(json) }),
                 Some(why) => {
-                    let detail = format!("fields of the call that are the provider's own were left out: {why}");
-                    self.note(Rule::Altered, turn.stored, call.chunk, detail);
+                    self.note(Fact::CallFieldsRemoved(why), turn.stored, call.chunk);
                 }
             }
         }

@@ -1,8 +1,9 @@
 //! What is said so far, on its way into a request.
 
 use super::request::{Content, Message, Part};
+use crate::history::ReportLine;
 use crate::history::StoredMessage;
-use crate::history::{ReportLine, Rule};
+use crate::history::report::Fact;
 use crate::provider::openai_chat::manner::Manner;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::target::Target;
@@ -23,7 +24,7 @@ impl<'a> Renderer<'a> {
         if self.manner.arrays { Content::of(parts) } else { Content::joined(parts) }
     }
 
-    pub(super) fn note(&mut self, rule: Rule, stored: &StoredMessage, chunk: usize, detail: impl Into<String>) {
-        self.report.push(ReportLine::chunk(rule, stored, chunk, detail));
+    pub(super) fn note(&mut self, fact: Fact<'_>, stored: &StoredMessage, chunk: usize) {
+        self.report.push(ReportLine::chunk(fact, stored, chunk));
     }
 }

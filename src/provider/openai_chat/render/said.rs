@@ -8,7 +8,7 @@ use super::attach::Parts;
 use super::renderer::Renderer;
 use super::request::Part;
 use super::thinking::{Thought, Thoughts};
-use crate::history::Rule;
+use crate::history::report::{Cited, Fact, Moved, Unsent};
 use crate::model::{Body, Role};
 use crate::provider::openai_chat::manner::{NAME, Texts};
 use crate::provider::prompt::media::attachment::Attachment;
@@ -35,10 +35,10 @@ impl<'a> Renderer<'a> {
         for (at, chunk) in turn.said() {
             match &chunk.body {
                 Body::Text { text, .. } | Body::Refusal { text } if text.is_empty() => {
-                    self.note(Rule::LeftOut, stored, at, "an empty text");
+                    self.note(Fact::TextEmpty, stored, at);
                 }
                 Body::Text { text, .. } | Body::Refusal { text } if self.is_too_blank(text) => {
-                    self.note(Rule::LeftOut, stored, at, "a text of white space, which the target refuses");
+                    self.note(Fact::TextBlank, stored, at);
                 }
                 Body::Text { text, annotations } => {
                     let is_free = said.own.iter().all(|(name, _)| name != "annotations");
@@ -49,7 +49,7 @@ impl<'a> Renderer<'a> {
                         let raw = RawValue::from_string(own.as_str().to_owned()).unwrap_or_default();
                         said.own.push(("annotations".to_owned(), raw));
                     } else if annotations.is_some() {
-                        self.note(Rule::LeftOut, stored, at, "this wire has no place for annotations; the text stays");
+                        self.note(Fact::AnnotationsRemoved(Cited::NoPlace), stored, at);
                     }
                     said.parts.push(Part::Text { text: Cow::Borrowed(text) });
                 }
@@ -57,7 +57,7 @@ impl<'a> Renderer<'a> {
                     said.refusals.push(text);
                 }
                 Body::Refusal { text } => {
-                    self.note(Rule::Altered, stored, at, "the refusal is text in this prompt");
+                    self.note(Fact::RefusalAsText, stored, at);
                     said.parts.push(Part::Text { text: Cow::Borrowed(text) });
                 }
                 Body::Thinking { text, signature, redacted } if turn.role == Role::Assistant => {
@@ -75,8 +75,9 @@ impl<'a> Renderer<'a> {
                         self.attach(attachment, turn, at, &mut said);
                         continue;
                     }
-                    let detail = format!("{} {} chunk: {} takes none", article(other.kind()), other.kind(), turn.role);
-                    self.note(Rule::LeftOut, stored, at, detail);
+                    let target = self.target.to_string();
+                    let (kind, why) = Unsent::of(other, turn.role, &target, self.manner.providers);
+                    self.note(Fact::Removed { kind, why }, stored, at);
                 }
             }
         }
@@ -100,8 +101,7 @@ impl<'a> Renderer<'a> {
                 said.parts.push(part);
             }
             Ok(part) => {
-                let detail = format!("{} messages hold none: it stands in a user message behind", turn.role);
-                self.note(Rule::MediaMoved, turn.stored, at, detail);
+                self.note(Fact::MediaMoved(Moved::Role(turn.role)), turn.stored, at);
                 said.media.push(part);
             }
         }
@@ -111,8 +111,4 @@ impl<'a> Renderer<'a> {
     pub(crate) fn is_too_blank(&self, text: &str) -> bool {
         self.manner.texts == Texts::NotBlank && is_blank(text)
     }
-}
-
-fn article(noun: &str) -> &'static str {
-    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
 }

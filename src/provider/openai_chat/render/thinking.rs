@@ -7,11 +7,10 @@ use serde_json::{Map, Value, json};
 
 use super::renderer::Renderer;
 use super::request::{Part, SEPARATOR};
-use crate::history::Rule;
+use crate::history::report::{Fact, Thought as Why};
 use crate::model::Native;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::options::Thinking;
-use crate::provider::prompt::thinking::{AS_ASKED, IN_TAGS};
 use crate::provider::prompt::turns::Turn;
 use crate::provider::text::is_blank;
 
@@ -84,12 +83,16 @@ impl<'a> Renderer<'a> {
             if own && !thought.is_opaque && !thought.text.is_empty() {
                 native.push(thought.text);
             } else if tags && !is_blank(thought.text) {
-                self.note(Rule::ThinkingTagged, turn.stored, thought.chunk, IN_TAGS);
+                self.note(self.options.thinking.tagging(), turn.stored, thought.chunk);
                 let text = Cow::Owned(Thinking::tagged(thought.text));
                 parts.insert((thought.before + tagged).min(parts.len()), Part::Text { text });
                 tagged += 1;
             } else {
-                self.note(Rule::ThinkingLeftOut, turn.stored, thought.chunk, self.why_left_out(&thought));
+                self.note(
+                    Fact::ThinkingRemoved { why: self.why_left_out(&thought), text: thought.text },
+                    turn.stored,
+                    thought.chunk,
+                );
             }
         }
         let text = |(name, text): (String, String)| (name, to_raw_value(&text).unwrap_or_default());
@@ -115,12 +118,13 @@ impl<'a> Renderer<'a> {
         (!names.is_empty() && !thought.text.is_empty()).then_some(Place::Fields(names))
     }
 
-    fn why_left_out(&self, thought: &Thought<'_>) -> &'static str {
+    fn why_left_out(&self, thought: &Thought<'_>) -> Why {
         match self.options.thinking {
-            Thinking::Omit => AS_ASKED,
-            _ if thought.is_opaque => "thinking with a signature, or redacted, is bound to another provider",
-            _ if is_blank(thought.text) => "the thinking says nothing",
-            _ => "the target takes no thinking here",
+            Thinking::Omit => Why::AsAsked,
+            _ if thought.text.is_empty() && !thought.is_opaque => Why::Empty,
+            _ if is_blank(thought.text) => Why::NoText,
+            _ if thought.is_opaque => Why::Encrypted,
+            _ => Why::NoPlace,
         }
     }
 }

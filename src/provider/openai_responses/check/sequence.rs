@@ -61,7 +61,7 @@ fn check_pairs(items: &[&Object], continues: bool, out: &mut Vec<Finding>) {
         calls.into_iter().filter(|(key, i)| outputs.get(key).is_none_or(|output| output < i)).collect();
     open.sort_by_key(|(_, i)| *i);
     for ((output, id), i) in open {
-        out.push(OR_04.at(format!("input[{i}]"), format!("no {output} for call_id {id:?} behind it")));
+        out.push(OR_04.at(format!("input[{i}]"), format!("no {output} for call_id {id:?} after it")));
     }
 }
 

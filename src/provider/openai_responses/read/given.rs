@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::said::{Origin, kind, native, opaque, says_more};
-use crate::history::Rule;
+use crate::history::report::Fact;
 use crate::model::{Audio, Body, Chunk, File, Image, Message, Output, Part, PartBody, Role};
 use crate::provider::read::fields::{Fields, Owner, json, string, text};
 use crate::provider::read::parsed::{Notes, words};
@@ -35,7 +35,7 @@ pub(crate) fn given(raw: &RawValue, notes: &mut Notes<'_>) -> Option<Message> {
 fn message(mut fields: Fields<'_>, notes: &mut Notes<'_>) -> Option<Message> {
     let name = fields.text("role").unwrap_or_default();
     if ROLE_NAMES.find(&name) == Some(Role::Tool) {
-        notes.push(Rule::Altered, "there is no role tool; the message was taken for the output of a call");
+        notes.push(Fact::ToolMessageAsOutput);
         return Some(output(fields, notes));
     }
     let role = ROLE_NAMES.role(&name, Role::User, notes);

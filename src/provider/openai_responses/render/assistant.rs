@@ -6,7 +6,7 @@ use super::native::Given;
 use super::renderer::Renderer;
 use super::request::{Content, Entry, Item as Written, Part, Summary};
 use crate::error::Result;
-use crate::history::Rule;
+use crate::history::report::{Cited, Fact};
 use crate::model::{Body, Chunk};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
 use crate::provider::openai_responses::read::said::is_part;
@@ -53,6 +53,8 @@ pub(crate) struct Item<'a> {
 pub(crate) struct Thought<'a> {
     pub(crate) text: &'a str,
     pub(crate) opaque: bool,
+    /// Whether another provider or model made it.
+    pub(crate) foreign: bool,
     pub(crate) item: Option<Reasoning<'a>>,
 }
 
@@ -173,7 +175,7 @@ impl<'a> Renderer<'a> {
                         self.report.extend(whose.note(turn.stored, at));
                     }
                     let item = item.filter(|_| self.options.thinking == Thinking::Native);
-                    Place::Thought(Thought { text, opaque, item })
+                    Place::Thought(Thought { text, opaque, foreign: !whose.is_own(), item })
                 }
                 _ => match self.said(turn, at, chunk, given) {
                     Some(Said::Place(place)) => place,
@@ -213,18 +215,13 @@ impl<'a> Renderer<'a> {
             Some(given) if given.is_message(name, text) => Place::Message(given),
             Some(given) if given.is_part(name, text) => Place::Part(Content::Given(given.whole())),
             _ if text.is_empty() => {
-                self.note(Rule::LeftOut, turn.stored, at, "an empty text");
+                self.note(Fact::TextEmpty, turn.stored, at);
                 return None;
             }
             _ => {
                 self.note_anew(turn, at, chunk);
                 if matches!(chunk.body, Body::Text { annotations: Some(_), .. }) {
-                    self.note(
-                        Rule::LeftOut,
-                        turn.stored,
-                        at,
-                        "annotations are taken as they came only; the text stays",
-                    );
+                    self.note(Fact::AnnotationsRemoved(Cited::OwnOnly), turn.stored, at);
                 }
                 let part = match name {
                     "refusal" => Part::Refusal { refusal: text },
@@ -250,12 +247,7 @@ impl<'a> Renderer<'a> {
             self.note_foreign(turn, at, kind, provider);
             return None;
         };
-        self.note(
-            Rule::Altered,
-            turn.stored,
-            at,
-            format!("{kind} of {provider}: what it tells is text in this prompt"),
-        );
+        self.note(Fact::ToldAsText { kind, provider }, turn.stored, at);
         Some(Place::Part(Part::OutputText { text: Cow::Owned(text) }.into()))
     }
 
@@ -267,7 +259,7 @@ impl<'a> Renderer<'a> {
     /// A chunk's own block, if it has one of this wire, is not what is sent.
     fn note_anew(&mut self, turn: &Turn<'_>, at: usize, chunk: &Chunk) {
         if chunk.native.as_ref().is_some_and(|native| native.wire == NAME) {
-            self.note(Rule::Altered, turn.stored, at, "the item that it came as does not fit here; it is told anew");
+            self.note(Fact::Rebuilt { what: "item" }, turn.stored, at);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Images, audio and files as parts.
 
 use super::request::Part;
+use crate::history::report::{Mended, Unfit};
 use crate::model::{Audio, File, Image};
 use crate::provider::prompt::media::attachment::{Attach, Made};
 use crate::provider::prompt::media::bytes::is_web_address;
@@ -21,7 +22,7 @@ impl<'a> Attach<'a> for Parts {
 
     /// There is no part for audio (OR-17).
     fn audio(&self, _: &'a Audio) -> Made<Part<'a>> {
-        Err("the target takes no audio".to_owned())
+        Err(Unfit::NotTaken)
     }
 
     /// OR-24.
@@ -32,8 +33,7 @@ impl<'a> Attach<'a> for Parts {
                 Ok((Part::InputFile { filename, file_data, file_url: None }, found.mended))
             }
             (Err(_), Some(url)) => {
-                let nameless = "an address has no name beside it; it was left out";
-                let mended = file.name.is_some().then(|| nameless.to_owned());
+                let mended = file.name.is_some().then_some(Mended::AddressHasNoName);
                 Ok((Part::InputFile { filename: None, file_data: None, file_url: Some(url) }, mended))
             }
             (Err(why), None) => Err(why),

@@ -6,10 +6,12 @@ use super::assistant::Item;
 use super::native::Given;
 use super::renderer::Renderer;
 use super::request::Entry;
-use crate::history::{ReportLine, Rule, StoredMessage};
+use crate::history::report::{Fact, IdGone, Unsent};
+use crate::history::{ReportLine, StoredMessage};
 use crate::model::{Body, Chunk, Role};
 use crate::provider::openai_responses::manner::PROVIDER;
 use crate::provider::openai_responses::read::said::is_part;
+use crate::provider::openai_responses::rules::{OR_04, OR_05, OR_06};
 use crate::provider::prompt::turns::Turn;
 
 /// Items that the caller gives.
@@ -27,24 +29,22 @@ impl<'a> Renderer<'a> {
     pub(crate) fn own_item(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Item<'a>> {
         let Body::Opaque { kind, json, .. } = &chunk.body else { return None };
         let found = match Given::read(json).filter(Given::is_item) {
-            None => Err("it is no item as the target takes one".to_owned()),
-            Some(given) if turn.role == Role::Assistant && CALLERS.contains(&given.kind()) => {
-                Err("the caller gives it, not the model".to_owned())
-            }
+            None => Err(Unsent::NotTyped),
+            Some(given) if turn.role == Role::Assistant && CALLERS.contains(&given.kind()) => Err(Unsent::ByCaller),
             Some(given) => match given.refusal() {
-                Some(finding) => Err(format!("the target refuses it by {}: {}", finding.rule, finding.problem)),
+                Some(finding) => Err(Unsent::Refused(finding.into())),
                 None if given.is_answer() && !self.pairs.calls.contains_key(&(self.at, at)) => {
-                    Err("it answers no call of the conversation (OR-05)".to_owned())
+                    Err(Unsent::CallMissing(OR_05.id))
                 }
                 None if given.wants_answer() && !self.is_answered(at) && given.made_answer().is_none() => {
-                    Err("nothing answers it (OR-04)".to_owned())
+                    Err(Unsent::Unanswered(OR_04.id))
                 }
-                None => self.free(turn.stored, at, given).ok_or_else(|| "its id was used before (OR-06)".to_owned()),
+                None => self.free(turn.stored, at, given).ok_or(Unsent::IdUsed(Some(OR_06.id))),
             },
         };
         found
             .map_err(|why| {
-                self.note(Rule::LeftOut, turn.stored, at, format!("{kind}: {why}"));
+                self.note(Fact::Removed { kind, why }, turn.stored, at);
                 self.drop_answer(at);
             })
             .ok()
@@ -58,7 +58,7 @@ impl<'a> Renderer<'a> {
     fn free(&mut self, stored: &StoredMessage, at: usize, given: Given<'a>) -> Option<Item<'a>> {
         let with_id = given.id().is_none_or(|id| self.ids.insert(id.to_owned()));
         if !with_id && given.may_lose_id() {
-            self.note(Rule::Altered, stored, at, format!("{}: its id was used before, and left out", given.kind()));
+            self.note(Fact::IdRemoved { kind: given.kind(), why: IdGone::Used }, stored, at);
         }
         (with_id || given.may_lose_id()).then_some(Item { given, with_id })
     }
@@ -70,16 +70,15 @@ impl<'a> Renderer<'a> {
             Some((turn, chunk)) => {
                 let Some(stored) = self.stored.get(turn).copied() else { return };
                 let content = stored.message.chunks.get(chunk).map(|chunk| &chunk.body);
-                let Some(Body::Opaque { json, .. }) = content else { return };
+                let Some(Body::Opaque { kind, json, .. }) = content else { return };
                 match Given::read(json).and_then(|given| self.free(stored, chunk, given)) {
                     Some(item) => self.input.push(Entry::Given(item.json())),
-                    None => self.note(Rule::LeftOut, stored, chunk, "its id was used before (OR-06)"),
+                    None => self.note(Fact::Removed { kind, why: Unsent::IdUsed(Some(OR_06.id)) }, stored, chunk),
                 }
             }
             None => {
                 if let Some(made) = given.made_answer().and_then(|made| to_raw_value(&made).ok()) {
-                    let detail = format!("{}: it was answered: the outcome is unknown", given.kind());
-                    let line = ReportLine::chunk(Rule::PendingAnswered, turn.stored, chunk, detail);
+                    let line = ReportLine::chunk(Fact::ItemAnswered { kind: given.kind() }, turn.stored, chunk);
                     self.report.push(line.with_tool_call_id(given.text("call_id")));
                     self.input.push(Entry::Given(made));
                 }
@@ -91,8 +90,9 @@ impl<'a> Renderer<'a> {
     pub(crate) fn drop_answer(&mut self, chunk: usize) {
         if let Some((turn, chunk)) = self.pairs.answers.get(&(self.at, chunk)).copied()
             && let Some(stored) = self.stored.get(turn).copied()
+            && let Some(Body::Opaque { kind, .. }) = stored.message.chunks.get(chunk).map(|chunk| &chunk.body)
         {
-            self.note(Rule::LeftOut, stored, chunk, "the call that it answers was left out");
+            self.note(Fact::Removed { kind, why: Unsent::CallRemoved }, stored, chunk);
         }
     }
 

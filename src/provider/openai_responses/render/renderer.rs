@@ -9,12 +9,13 @@ use super::pairs::Pairs;
 use super::request::{Content, Entry, Item, Output, Part};
 use crate::error::{Error, Result};
 use crate::history::StoredMessage;
+use crate::history::report::{Cited, Fact, Moved, Unsent};
 use crate::history::{ReportLine, Rule};
 use crate::model::{Body, Chunk, Role};
-use crate::provider::openai_responses::manner::PROVIDER;
+use crate::provider::openai_responses::manner::{NAME, PROVIDER};
 use crate::provider::prompt::media::attachment::{Attachment, Piece, pieces};
 use crate::provider::prompt::options::PromptOptions;
-use crate::provider::prompt::turns::{FAILED_WITHOUT_OUTPUT, PUT_INTO_WORDS, Reply, Turn};
+use crate::provider::prompt::turns::{FAILED_WITHOUT_OUTPUT, Reply, Turn};
 
 /// Characters in one output (OR-26).
 const OUTPUT: usize = 10_485_760;
@@ -70,17 +71,12 @@ impl<'a> Renderer<'a> {
         match &chunk.body {
             Body::Text { text, annotations } => {
                 if annotations.is_some() {
-                    self.note(
-                        Rule::LeftOut,
-                        stored,
-                        at,
-                        "only the model's texts have annotations here; the text stays",
-                    );
+                    self.note(Fact::AnnotationsRemoved(Cited::AssistantOnly), stored, at);
                 }
                 self.text(turn, at, text).map(Content::Part)
             }
             Body::Refusal { text } => {
-                self.note(Rule::Altered, stored, at, "the refusal is text in this prompt");
+                self.note(Fact::RefusalAsText, stored, at);
                 self.text(turn, at, text).map(Content::Part)
             }
             Body::Opaque { provider, json, .. } if provider == PROVIDER && turn.role == Role::User => {
@@ -105,7 +101,7 @@ impl<'a> Renderer<'a> {
 
     pub(super) fn text(&mut self, turn: &Turn<'a>, at: usize, text: &'a str) -> Option<Part<'a>> {
         if text.is_empty() {
-            self.note(Rule::LeftOut, turn.stored, at, "an empty text");
+            self.note(Fact::TextEmpty, turn.stored, at);
             return None;
         }
         Some(Part::InputText { text: Cow::Borrowed(text) })
@@ -136,10 +132,10 @@ impl<'a> Renderer<'a> {
         // Reconcile's own answers say what they are.
         let is_made = stored.state == crate::MessageState::Synthetic;
         if is_error && !has_text {
-            self.note(Rule::Altered, stored, chunk, PUT_INTO_WORDS);
+            self.note(Fact::FailureWorded { text: FAILED_WITHOUT_OUTPUT }, stored, chunk);
             parts.insert(0, Part::InputText { text: Cow::Borrowed(FAILED_WITHOUT_OUTPUT) });
         } else if is_error && !is_made {
-            self.note(Rule::LeftOut, stored, chunk, "this wire has no place for is_error; the output stays");
+            self.note(Fact::ErrorFlagRemoved, stored, chunk);
         }
         let output = match parts.pop() {
             None => Output::Text(Cow::Borrowed("")),
@@ -169,30 +165,21 @@ impl<'a> Renderer<'a> {
         report
     }
 
-    pub(super) fn note(&mut self, rule: Rule, stored: &StoredMessage, chunk: usize, detail: impl Into<String>) {
-        self.report.push(ReportLine::chunk(rule, stored, chunk, detail));
+    pub(super) fn note(&mut self, fact: Fact<'_>, stored: &StoredMessage, chunk: usize) {
+        self.report.push(ReportLine::chunk(fact, stored, chunk));
     }
 
     pub(super) fn note_moved(&mut self, turn: &Turn<'_>, at: usize) {
-        let detail = format!("{} messages hold none: it stands in a user message behind", turn.role);
-        self.note(Rule::MediaMoved, turn.stored, at, detail);
+        self.note(Fact::MediaMoved(Moved::Role(turn.role)), turn.stored, at);
     }
 
     pub(super) fn note_none(&mut self, turn: &Turn<'_>, at: usize, chunk: &Chunk) {
-        let kind = match &chunk.body {
-            Body::Opaque { kind, .. } => kind,
-            body => body.kind(),
-        };
-        self.note(Rule::LeftOut, turn.stored, at, format!("{kind}: the target takes none in a {} message", turn.role));
+        let (kind, why) = Unsent::of(&chunk.body, turn.role, NAME, &[PROVIDER]);
+        self.note(Fact::Removed { kind, why }, turn.stored, at);
     }
 
     pub(super) fn note_foreign(&mut self, turn: &Turn<'_>, at: usize, kind: &str, provider: &str) {
-        self.note(
-            Rule::LeftOut,
-            turn.stored,
-            at,
-            format!("{kind}: it is {provider}'s own, and tells other models nothing"),
-        );
+        self.note(Fact::Removed { kind, why: Unsent::Foreign(provider) }, turn.stored, at);
     }
 }
 

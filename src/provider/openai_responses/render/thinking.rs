@@ -6,9 +6,8 @@ use std::collections::HashSet;
 use super::assistant::{Place, Reasoning, Slot, Thought};
 use super::renderer::Renderer;
 use super::request::Part;
-use crate::history::Rule;
+use crate::history::report::{Fact, IdGone, Thought as Why, Unsent};
 use crate::provider::prompt::options::Thinking;
-use crate::provider::prompt::thinking::{AS_ASKED, IN_TAGS};
 use crate::provider::prompt::turns::Turn;
 
 impl<'a> Renderer<'a> {
@@ -29,18 +28,21 @@ impl<'a> Renderer<'a> {
         let is_all = slots.iter().all(|slot| matches!(slot.place, Place::Thought(_)));
         let tags = self.options.thinking.tags(is_all);
         slots.retain_mut(|slot| {
-            let Place::Thought(Thought { text, opaque, item: None }) = &slot.place else { return true };
+            let Place::Thought(Thought { text, opaque, foreign, item: None }) = &slot.place else { return true };
             if tags && !text.is_empty() {
-                self.note(Rule::ThinkingTagged, turn.stored, slot.chunk, IN_TAGS);
+                self.note(self.options.thinking.tagging(), turn.stored, slot.chunk);
                 slot.place = Place::Part(Part::OutputText { text: Cow::Owned(Thinking::tagged(text)) }.into());
                 return true;
             }
             let why = match self.options.thinking {
-                Thinking::Omit => AS_ASKED,
-                _ if *opaque => "no item of the message follows it, or it is bound to another provider or model",
-                _ => "the target takes no thinking without its encrypted content",
+                Thinking::Omit => Why::AsAsked,
+                _ if text.is_empty() && !*opaque => Why::Empty,
+                Thinking::Tagged => Why::NoText,
+                _ if *opaque && *foreign => Why::Foreign,
+                _ if *opaque => Why::NothingFollows,
+                _ => Why::Unsigned,
             };
-            self.note(Rule::ThinkingLeftOut, turn.stored, slot.chunk, why);
+            self.note(Fact::ThinkingRemoved { why, text }, turn.stored, slot.chunk);
             false
         });
     }
@@ -51,14 +53,13 @@ impl<'a> Renderer<'a> {
             let Place::Own(own) = &mut slot.place else { return true };
             let stays = own.given.id().is_none() || own.given.may_lose_id();
             if stays && own.with_id && own.given.id().is_some() {
-                let detail = format!("{}: its id was left out, as the reasoning before it was", own.given.kind());
-                self.note(Rule::Altered, turn.stored, slot.chunk, detail);
+                let fact = Fact::IdRemoved { kind: own.given.kind(), why: IdGone::WithReasoning };
+                self.note(fact, turn.stored, slot.chunk);
             }
             own.with_id = false;
             if !stays {
-                let detail =
-                    format!("{}: it cannot stand without the reasoning of its message (OR-09)", own.given.kind());
-                self.note(Rule::LeftOut, turn.stored, slot.chunk, detail);
+                let fact = Fact::Removed { kind: own.given.kind(), why: Unsent::WithoutReasoning };
+                self.note(fact, turn.stored, slot.chunk);
                 self.drop_answer(slot.chunk);
             }
             stays

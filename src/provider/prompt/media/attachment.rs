@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use crate::history::ReportLine;
 use crate::history::StoredMessage;
-use crate::history::{ReportLine, Rule};
+use crate::history::report::{Fact, Mended, Unfit};
 use crate::model::{Audio, Body, Extra, File, Image, Output, PartBody};
 use crate::provider::text::is_blank;
 
@@ -13,7 +14,7 @@ use crate::provider::text::is_blank;
 pub(crate) const OUTPUT_FOLLOWS: &str = "The output follows in the next user message.";
 
 /// A part, and what had to be mended for it; or why there is none.
-pub(crate) type Made<P> = Result<(P, Option<String>), String>;
+pub(crate) type Made<P> = Result<(P, Option<Mended>), Unfit>;
 
 /// How a target takes attachments.
 pub(crate) trait Attach<'a> {
@@ -65,10 +66,10 @@ impl<'a> Attachment<'a> {
             Self::Audio(audio) => ("audio", attach.audio(audio)),
             Self::File(file) => ("file", attach.file(file)),
         };
-        let mut note = |rule, detail: String| report.push(ReportLine::chunk(rule, stored, chunk, detail));
+        let mut note = |fact: Fact<'_>| report.push(ReportLine::chunk(fact, stored, chunk));
         let why = match made {
             Ok((part, mended)) => {
-                mended.into_iter().for_each(|mended| note(Rule::Altered, mended));
+                mended.iter().for_each(|how| note(Fact::AttachmentMended { what, how }));
                 return Ok(part);
             }
             Err(why) => why,
@@ -76,10 +77,10 @@ impl<'a> Attachment<'a> {
         if let Self::Audio(Audio { transcript: Some(transcript), .. }) = self
             && !is_blank(transcript)
         {
-            note(Rule::Altered, "its transcript stands for the audio".to_owned());
+            note(Fact::TranscriptSent);
             return Err(Cow::Borrowed(transcript));
         }
-        note(Rule::LeftOut, format!("the {what} was left out: {why}"));
+        note(Fact::AttachmentRemoved { what, why: &why });
         Err(Cow::Owned(format!("[{what} left out: {why}]")))
     }
 }
@@ -104,8 +105,7 @@ pub(crate) fn pieces<'a, A: Attach<'a>>(
             PartBody::Audio(audio) => Attachment::Audio(audio),
             PartBody::File(file) => Attachment::File(file),
             PartBody::Unknown { kind } => {
-                let detail = format!("a part of the unknown kind {kind:?}: its JSON is text in this prompt");
-                report.push(ReportLine::chunk(Rule::Altered, stored, chunk, detail));
+                report.push(ReportLine::chunk(Fact::PartAsJson { kind }, stored, chunk));
                 return Piece::Text(Cow::Owned(unknown(kind, &part.extra)));
             }
         };

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::bytes::{DataUrl, normalize_base64};
+use crate::history::report::{Mended, Unfit};
 use crate::model::{Audio, File};
 
 /// The base64 data of a chunk that has them as such or in a data URL.
@@ -12,21 +13,21 @@ pub(crate) struct Payload<'a> {
     pub(crate) media_type: &'a str,
     pub(crate) base64: Cow<'a, str>,
     /// What was not as it should be, and was mended.
-    pub(crate) mended: Option<String>,
+    pub(crate) mended: Option<Mended>,
 }
 
 impl<'a> Payload<'a> {
     /// The sound, or why no target takes it.
-    pub(crate) fn of_audio(audio: &'a Audio) -> Result<Self, String> {
+    pub(crate) fn of_audio(audio: &'a Audio) -> Result<Self, Unfit> {
         Self::of(audio.data.as_deref(), audio.url.as_deref(), audio.mime_type.as_deref())
     }
 
     /// The document, or why no target takes it.
-    pub(crate) fn of_file(file: &'a File) -> Result<Self, String> {
+    pub(crate) fn of_file(file: &'a File) -> Result<Self, Unfit> {
         Self::of(file.data.as_deref(), file.url.as_deref(), file.mime_type.as_deref())
     }
 
-    fn of(data: Option<&'a str>, url: Option<&'a str>, media_type: Option<&'a str>) -> Result<Self, String> {
+    fn of(data: Option<&'a str>, url: Option<&'a str>, media_type: Option<&'a str>) -> Result<Self, Unfit> {
         let from_url = url.and_then(DataUrl::parse).filter(|url| url.base64);
         let from_data = data.map(|data| {
             let parsed = DataUrl::parse(data).filter(|url| url.base64);
@@ -35,11 +36,11 @@ impl<'a> Payload<'a> {
         let (labelled, data) = match (from_data, from_url) {
             (Some(found), _) => found,
             (None, Some(url)) => (Some(url.media_type), url.payload),
-            (None, None) if url.is_some() => return Err("the target takes data, not an address".to_owned()),
-            (None, None) => return Err("there is no data".to_owned()),
+            (None, None) if url.is_some() => return Err(Unfit::AddressOnly),
+            (None, None) => return Err(Unfit::NoData),
         };
-        let base64 = normalize_base64(data).ok_or("its data is not base64")?;
-        let mended = matches!(base64, Cow::Owned(_)).then(|| "its base64 was made canonical".to_owned());
+        let base64 = normalize_base64(data).ok_or(Unfit::NotBase64)?;
+        let mended = matches!(base64, Cow::Owned(_)).then_some(Mended::Canonical);
         let media_type = media_type.or(labelled).unwrap_or_default();
         Ok(Self { media_type, base64, mended })
     }

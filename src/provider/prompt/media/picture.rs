@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::bytes::{DataUrl, IMAGE_TYPES, decode_base64, is_web_address, normalize_base64, sniff};
+use crate::history::report::{Mended, Unfit};
 use crate::model::Image;
 
 /// Where an image is.
@@ -15,7 +16,7 @@ pub(crate) enum Picture<'a> {
         media_type: &'a str,
         base64: Cow<'a, str>,
         /// What was not as it should be, and was mended.
-        mended: Option<String>,
+        mended: Option<Mended>,
     },
 }
 
@@ -24,39 +25,37 @@ const SNIFF_CHARS: usize = 64;
 
 impl<'a> Picture<'a> {
     /// The image, or why no target takes it.
-    pub(crate) fn of(image: &'a Image) -> Result<Self, String> {
+    pub(crate) fn of(image: &'a Image) -> Result<Self, Unfit> {
         if is_web_address(&image.url) {
             return Ok(Self::Address(&image.url));
         }
         let Some(data) = DataUrl::parse(&image.url).or_else(|| bare(&image.url)) else {
-            return Err("its address is neither http(s) nor a data URL".to_owned());
+            return Err(Unfit::NoAddress);
         };
         if !data.base64 {
-            return Err("its data URL is not base64".to_owned());
+            return Err(Unfit::UrlNotBase64);
         }
-        let base64 = normalize_base64(data.payload).ok_or("its data is not base64")?;
+        let base64 = normalize_base64(data.payload).ok_or(Unfit::NotBase64)?;
         let shown = shown(&base64);
         let label = [data.media_type, image.mime_type.as_deref().unwrap_or_default()];
         let labelled = label.into_iter().find(|label| IMAGE_TYPES.contains(label));
         let media_type = match (shown, labelled) {
             (Some(shown), _) if IMAGE_TYPES.contains(&shown) => shown,
-            (Some(shown), _) => return Err(format!("it is {shown}; png, jpeg, gif and webp are taken")),
+            (Some(shown), _) => return Err(Unfit::Shows(shown.to_owned(), "png, jpeg, gif and webp")),
             (None, Some(label)) => label,
-            (None, None) => return Err(format!("its type {:?} is not png, jpeg, gif or webp", data.media_type)),
+            (None, None) => return Err(Unfit::Type(data.media_type.to_owned(), "png, jpeg, gif or webp")),
         };
         let mended = match (media_type == data.media_type, matches!(base64, Cow::Borrowed(_))) {
             (true, true) => None,
-            (true, false) => Some("its base64 was made canonical".to_owned()),
-            (false, _) if data.payload.len() == image.url.len() => {
-                Some(format!("its address is bare base64; it is a data URL of {media_type} in this prompt"))
-            }
-            (false, _) => Some(format!("it is labelled {:?}, its bytes are {media_type}", data.media_type)),
+            (true, false) => Some(Mended::Canonical),
+            (false, _) if data.payload.len() == image.url.len() => Some(Mended::Bare(media_type.to_owned())),
+            (false, _) => Some(Mended::Labelled(data.media_type.to_owned(), media_type.to_owned())),
         };
         Ok(Self::Data { media_type, base64, mended })
     }
 
     /// Its address, or itself as a data URL; and what was mended.
-    pub(crate) fn into_url(self) -> (String, Option<String>) {
+    pub(crate) fn into_url(self) -> (String, Option<Mended>) {
         match self {
             Self::Address(url) => (url.to_owned(), None),
             Self::Data { media_type, base64, mended } => (format!("data:{media_type};base64,{base64}"), mended),
@@ -80,7 +79,7 @@ fn bare(url: &str) -> Option<DataUrl<'_>> {
 mod tests {
     use super::*;
 
-    fn of(url: &str) -> Result<(String, bool), String> {
+    fn of(url: &str) -> Result<(String, bool), Unfit> {
         let image = Image { url: url.to_owned(), mime_type: None };
         Picture::of(&image).map(|picture| match picture {
             Picture::Address(address) => (address.to_owned(), false),

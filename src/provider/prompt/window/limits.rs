@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use super::blocks::{UserTurns, is_kept, start};
 use super::measure::Measure;
+use crate::history::ReportLine;
 use crate::history::StoredMessage;
-use crate::history::{ReportLine, Rule};
+use crate::history::report::Fact;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::target::Target;
 
@@ -61,7 +62,7 @@ struct Window<'a> {
 
 impl Window<'_> {
     /// Makes it hold no more than that, besides `always`.
-    fn limit(&mut self, weights: &[u64], limit: u64, always: u64, what: &str) {
+    fn limit(&mut self, weights: &[u64], limit: u64, always: u64, unit: &'static str) {
         let start = start(weights, limit.saturating_sub(always));
         self.first = self.first.max(start.turn);
         if start.fits && always <= limit {
@@ -69,20 +70,22 @@ impl Window<'_> {
         }
         let Some(first) = self.turns.last().and_then(|turn| self.messages.get(turn.start)) else { return };
         let held = always + weights.last().copied().unwrap_or_default();
-        let detail =
-            format!("the last turn, which begins here, is kept whole: the prompt is of {held} {what}, not {limit}");
-        self.report.push(ReportLine::message(Rule::WindowExceeded, first, detail));
+        self.report.push(ReportLine::message(Fact::WindowExceeded { held, limit, unit }, first));
     }
 
     fn begin(&mut self) -> usize {
         let begin = self.turns.get(self.first).map_or(0, |turn| turn.start);
         let Some(first) = self.messages.get(begin) else { return begin };
         let before = self.messages.get(..begin).unwrap_or_default().iter().filter(|stored| !is_kept(stored));
-        // What stands before the window and is of a later index was moved, and has its line.
+        // What stands before the window and is of a later index are results, beside their calls.
         let indexes = || before.clone().map(|stored| stored.index).filter(|index| *index < first.index);
+        for stored in before.clone().filter(|stored| stored.index >= first.index) {
+            let lines = (0..stored.message.chunks.len())
+                .map(|chunk| ReportLine::chunk(Fact::ResultOutsideWindow, stored, chunk));
+            self.report.extend(lines);
+        }
         if let (Some(from), Some(to)) = (indexes().min(), indexes().max()) {
-            let detail = format!("messages {from} to {to} were left out: the window begins here");
-            self.report.push(ReportLine::message(Rule::OutsideWindow, first, detail));
+            self.report.push(ReportLine::message(Fact::OutsideWindow { from, to }, first));
         }
         begin
     }

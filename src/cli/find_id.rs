@@ -1,13 +1,15 @@
 use super::failure::{Exit, Failure, Outcome};
+use super::location::Location;
 use super::output::Output;
-use super::{Location, text};
+use super::text;
 
 const EXAMPLES: &str = "\
 Examples:
-  convo find msg_01XFDUDYJgAACzvnptvVoYEL
-  convo find rs_68af4030baa48193b0b43b4c2a176a1a --in chat-42
+  convo find-id msg_01XFDUDYJgAACzvnptvVoYEL
+  convo find-id rs_68af4030baa48193b0b43b4c2a176a1a --in chat-42
 
-The ids are the providers': of messages, and of items and blocks that are chunks here. Not those of tool calls.";
+The ids are those that providers give to messages, items and blocks; not those of tool calls. Exit code 1 if no \
+message has the id.";
 
 /// Find the message with a provider's item id
 #[derive(Debug, clap::Args)]
@@ -35,7 +37,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         })?;
     }
     if items.is_empty() {
-        return Err(Failure::failed(format!("no message has the item id {}", args.item_id)));
+        return Err(Failure::finding("not_found", format!("no message has the item id {}", args.item_id)));
     }
     Ok(Exit::Done)
 }

@@ -1,0 +1,181 @@
+//! Where the commands find their store, and whose conversations they mean.
+
+use std::borrow::Cow;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use conversation_store::model::Name;
+use conversation_store::{Error, Health, Store, StoreOptions};
+
+use super::failure::Failure;
+use super::output::warn;
+
+/// The store of a project, used where it is there.
+const OF_PROJECT: &str = "sled:./convo.db";
+/// Tells that a directory is a store.
+const MARKER: &str = "convo.db/CONVERSATION-STORE";
+/// Between two attempts to open a store that another process holds.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Where the commands find their store.
+pub(super) struct Location {
+    url: Option<String>,
+    owner: Option<String>,
+    /// How long to wait for a store that another process holds.
+    patience: Duration,
+}
+
+impl Location {
+    /// `url`: what `--store` or CONVO_STORE names.
+    pub(super) fn new(url: Option<String>, owner: Option<String>, patience: Duration) -> Self {
+        Self { url: url.filter(|url| !url.is_empty()), owner, patience }
+    }
+
+    /// Opens the store; one that is not there is created.
+    pub(super) fn create(&self) -> Result<Store, Failure> {
+        if self.url.is_none()
+            && let Some(parent) = directory(&self.url()?).and_then(Path::parent)
+        {
+            private_folder(parent)?;
+        }
+        self.open_with(&StoreOptions::new())
+    }
+
+    /// Opens the store, which has to be there, to write.
+    pub(super) fn open(&self) -> Result<Store, Failure> {
+        self.open_with(&StoreOptions::new().with_create(false))
+    }
+
+    /// Opens a store that lost acknowledged data, so that it can be written again.
+    pub(super) fn open_accepting_loss(&self) -> Result<Store, Failure> {
+        self.open_with(&StoreOptions::new().with_create(false).with_accept_loss(true))
+    }
+
+    /// Opens the store, which has to be there, to read. Warns of what keeps it from being written.
+    pub(super) fn read(&self) -> Result<Store, Failure> {
+        let store = self.open_with(&StoreOptions::new().with_create(false).with_read_only(true))?;
+        let Health { went_back, watermark_lost, disk_full, damage, .. } = store.health();
+        for detail in damage {
+            warn(&format!("the store is damaged: {detail}"));
+        }
+        if let Some((from, to)) = went_back {
+            warn(&format!("{}: what is left can be read", Error::WentBack { from, to }));
+        }
+        if watermark_lost {
+            warn("the store's file `watermark` is damaged or missing: what is there can be read, more may be lost");
+        }
+        if disk_full {
+            warn("the disk is full: the store can be read; make room to write");
+        }
+        Ok(store)
+    }
+
+    fn open_with(&self, options: &StoreOptions) -> Result<Store, Failure> {
+        let url = self.url()?;
+        let begun = Instant::now();
+        let store = loop {
+            match options.open(&url) {
+                Err(Error::Busy(_)) if begun.elapsed() < self.patience => thread::sleep(PAUSE),
+                opened => break opened.map_err(|error| not_opened(&url, error))?,
+            }
+        };
+        if let Some(copy) = store.health().set_aside {
+            let copy = copy.display();
+            warn(&format!(
+                "damage kept the store from opening as it was, and more may be lost; a copy of it is at {copy}"
+            ));
+        }
+        Ok(store)
+    }
+
+    /// The store that is named; else that of the project, where there is one; else the user's own.
+    ///
+    /// # Errors
+    /// None is named, and the user has no home directory.
+    pub(super) fn url(&self) -> Result<Cow<'_, str>, Failure> {
+        match &self.url {
+            Some(url) => Ok(Cow::Borrowed(url)),
+            None if Path::new(MARKER).is_file() => Ok(Cow::Borrowed(OF_PROJECT)),
+            None => match data_folder() {
+                Some(folder) => Ok(Cow::Owned(format!("sled:{}", folder.join("convo/store.db").display()))),
+                None => Err(Failure::usage("no store is named, and there is no home directory to keep one in")
+                    .with_hint("--store URL or CONVO_STORE names one")),
+            },
+        }
+    }
+
+    /// When a file of the store was written last, if it lives in a directory.
+    pub(super) fn changed(&self) -> Option<SystemTime> {
+        let url = self.url().ok()?;
+        let files = fs::read_dir(directory(&url)?).ok()?;
+        files.filter_map(|file| file.ok()?.metadata().ok()?.modified().ok()).max()
+    }
+
+    /// The store that was named, if one was.
+    pub(super) fn named(&self) -> Option<&str> {
+        self.url.as_deref()
+    }
+
+    /// Whose conversations are meant.
+    pub(super) fn owner(&self) -> Option<&str> {
+        self.owner.as_deref()
+    }
+
+    /// The conversation that the caller names.
+    pub(super) fn name(&self, conversation: &str) -> Name {
+        let name = Name::from(conversation);
+        match &self.owner {
+            Some(owner) => name.with_owner(owner),
+            None => name,
+        }
+    }
+}
+
+/// The directory of a store's URL, if it names one.
+pub(super) fn directory(url: &str) -> Option<&Path> {
+    let (_, rest) = url.split_once(':')?;
+    let (path, _) = rest.split_once('?').unwrap_or((rest, ""));
+    (!path.is_empty()).then(|| Path::new(path))
+}
+
+fn not_opened(url: &str, error: Error) -> Failure {
+    match error {
+        Error::NotFound { .. } => Failure::new(error.code(), format!("there is no store at {url}"))
+            .with_hint("`convo append` and `convo replay` make one; --store URL or CONVO_STORE names another"),
+        Error::Corrupt { .. } => Failure::from(error)
+            .with_hint("the store cannot be opened: put its directory aside as it is, and restore a backup"),
+        other => other.into(),
+    }
+}
+
+/// Where programs keep a user's data.
+fn data_folder() -> Option<PathBuf> {
+    let of = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let windows = || if cfg!(windows) { of("LOCALAPPDATA") } else { None };
+    let home = || env::home_dir().filter(|home| home.is_absolute()).map(|home| home.join(".local/share"));
+    of("XDG_DATA_HOME").or_else(windows).or_else(home)
+}
+
+/// Makes a folder that only the user can read: conversations are private.
+fn private_folder(path: &Path) -> Result<(), Failure> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let made = builder.create(path);
+    made.map_err(|error| Failure::new("io", format!("cannot make {}: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_has_a_directory_where_its_url_names_one() {
+        assert_eq!(directory("sled:a/b.db?cache_mb=1"), Some(Path::new("a/b.db")));
+        assert_eq!(directory("memory:"), None);
+    }
+}

@@ -1,0 +1,87 @@
+//! Whose records were redacted, and when: what others read of them through forks is no longer what it was.
+
+use std::collections::HashMap;
+
+use super::core::Core;
+use crate::error::Result;
+use crate::log::View;
+use crate::model::ConversationId;
+
+/// Conversations that are remembered one by one.
+const REMEMBERED: usize = 10_000;
+
+/// The last redactions since the store was opened.
+#[derive(Debug, Default)]
+pub(super) struct Redactions {
+    /// What was redacted up to this commit is not remembered: whoever read before it may have read anything.
+    forgotten: u64,
+    /// The last commit that redacted something, in whichever log.
+    latest: u64,
+    /// The last commit that redacted something in the log of a conversation.
+    by_owner: HashMap<ConversationId, u64>,
+}
+
+impl Redactions {
+    /// Those after this commit.
+    pub(super) fn after(commit: u64) -> Self {
+        Self { forgotten: commit, latest: commit, by_owner: HashMap::new() }
+    }
+
+    /// A commit redacted something in a conversation's log.
+    pub(super) fn note(&mut self, conversation: ConversationId, commit: u64) {
+        if self.by_owner.len() >= REMEMBERED && !self.by_owner.contains_key(&conversation) {
+            (self.forgotten, self.by_owner) = (self.latest, HashMap::new());
+        }
+        self.latest = self.latest.max(commit);
+        self.by_owner.insert(conversation, commit);
+    }
+
+    /// Whether a commit after this one may have redacted something in one of these logs.
+    fn concern(&self, commit: u64, mut logs: impl Iterator<Item = ConversationId>) -> bool {
+        commit < self.forgotten || logs.any(|log| self.by_owner.get(&log).is_some_and(|last| *last > commit))
+    }
+}
+
+impl Core {
+    /// Whether something that a view shows may have been redacted after a commit.
+    pub(crate) fn is_redacted_since(&self, view: &View, commit: u64) -> Result<bool> {
+        if self.lock().redactions.latest <= commit {
+            return Ok(false);
+        }
+        let segments = self.segments(view.id, &view.head)?;
+        Ok(self.lock().redactions.concern(commit, segments.iter().map(|segment| segment.conversation)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: usize) -> ConversationId {
+        ConversationId::from_bytes((number as u128).to_be_bytes())
+    }
+
+    #[test]
+    fn a_redaction_concerns_who_read_its_log_before_it() {
+        let mut redactions = Redactions::after(7);
+        redactions.note(id(1), 9);
+        let concern = |commit, log| redactions.concern(commit, std::iter::once(id(log)));
+        assert_eq!([8, 9, 10].map(|commit| concern(commit, 1)), [true, false, false]);
+        assert!(!concern(8, 2));
+        // What was redacted before the store was opened is not known.
+        assert_eq!([6, 7].map(|commit| concern(commit, 2)), [true, false]);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_and_forgetting_misses_nothing() {
+        let mut redactions = Redactions::default();
+        for number in 1..=3 * REMEMBERED {
+            redactions.note(id(number), number as u64);
+            assert!(redactions.by_owner.len() <= REMEMBERED);
+            assert!(redactions.concern(number as u64 - 1, std::iter::once(id(number))));
+        }
+        for number in 1..=3 * REMEMBERED {
+            assert!(redactions.concern(number as u64 - 1, std::iter::once(id(number))), "{number}");
+        }
+    }
+}

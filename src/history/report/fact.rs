@@ -1,0 +1,356 @@
+//! What was done: facts, without words.
+
+use super::reasons::{
+    Arguments, Cited, IdGone, Mended, Moved, Refusal, Surrogates, Taken, Thought, Unfit, Unsent, Unsigned,
+};
+use super::rule::Rule;
+use super::severity::Severity;
+use crate::model::Role;
+
+/// What was done to a conversation, a prompt or a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Fact<'a> {
+    // What is wrong with a conversation.
+    RecordDamaged {
+        error: &'a str,
+    },
+    ErrorRemoved,
+    MessageEmpty {
+        role: Role,
+    },
+    ResultMoved,
+    ResultRepeated,
+    ResultUnpaired,
+    /// No result is stored: this one was made. The rule tells why.
+    ResultMade {
+        rule: Rule,
+        text: &'a str,
+    },
+    StillWritten,
+
+    // Texts.
+    TextEmpty,
+    TextBlank,
+    EndTrimmed,
+    RefusalAsText,
+    AnnotationsRemoved(Cited),
+    CitedFilesRemoved,
+    SurrogatesReplaced(Surrogates),
+
+    // Calls and their results.
+    CallNotAssistants {
+        role: Role,
+    },
+    CallUnended,
+    /// A call of this kind, of a tool that is no function, was answered.
+    ItemAnswered {
+        kind: &'a str,
+    },
+    CallClosed,
+    CallSignatureRemoved(Unsigned),
+    SignatureMade,
+    CallFieldsRemoved(Unsent<'a>),
+    ArgumentsReplaced {
+        why: Arguments,
+        now: &'a str,
+    },
+    NameChanged {
+        from: &'a str,
+        to: &'a str,
+    },
+    DeclarationRenamed {
+        from: &'a str,
+        to: &'a str,
+    },
+    ErrorFlagRemoved,
+    FailureWorded {
+        text: &'a str,
+    },
+    OutputWorded {
+        text: &'a str,
+    },
+    PartAsJson {
+        kind: &'a str,
+    },
+    RoundAsText,
+    RoundRemoved,
+
+    // A provider's own.
+    /// Of this kind of thing: a block, an item, a part.
+    Rebuilt {
+        what: &'static str,
+    },
+    Removed {
+        kind: &'a str,
+        why: Unsent<'a>,
+    },
+    ToldAsText {
+        kind: &'a str,
+        provider: &'a str,
+    },
+    IdRemoved {
+        kind: &'a str,
+        why: IdGone,
+    },
+    OriginAssumed,
+
+    // Thinking.
+    /// `asked`: the options want it so.
+    ThinkingTagged {
+        asked: bool,
+    },
+    ThinkingRemoved {
+        why: Thought,
+        text: &'a str,
+    },
+
+    // Attachments.
+    AttachmentRemoved {
+        what: &'static str,
+        why: &'a Unfit,
+    },
+    AttachmentMended {
+        what: &'static str,
+        how: &'a Mended,
+    },
+    ImageOmitted,
+    TranscriptSent,
+    MediaMoved(Moved),
+    DocumentRenamed {
+        to: &'a str,
+    },
+    DocumentWorded {
+        text: &'a str,
+    },
+
+    // Turns.
+    SaidByUser(Taken),
+    /// A message of this role was added.
+    TurnAdded {
+        role: Role,
+        text: &'a str,
+    },
+    BridgeAdded {
+        text: &'a str,
+    },
+    Summarized {
+        seq: u64,
+    },
+    CallSummarized,
+    OutsideWindow {
+        from: u64,
+        to: u64,
+    },
+    ResultOutsideWindow,
+    WindowExceeded {
+        held: u64,
+        limit: u64,
+        unit: &'static str,
+    },
+
+    // A request as it was read.
+    ContentAsText,
+    ArgumentsAsText,
+    SystemAsText,
+    /// A string stands in place of a message, which the wire calls so.
+    StringAsMessage {
+        what: &'static str,
+    },
+    JsonAsMessage {
+        what: &'static str,
+    },
+    ToolMessageAsOutput,
+    RoleTaken {
+        name: Option<&'a str>,
+        taken: Role,
+    },
+
+    // A request that was repaired.
+    FieldUnknown {
+        name: &'a str,
+    },
+    FieldForeign {
+        name: &'a str,
+        from: &'a str,
+        target: &'a str,
+    },
+    ToolUndeclared {
+        name: &'a str,
+        problem: &'a str,
+    },
+    FieldRemoved {
+        name: &'a str,
+        refusal: Refusal,
+    },
+    FieldRebuilt {
+        name: &'a str,
+        refusal: Refusal,
+    },
+    /// Items of the list of messages, of which no other line tells.
+    ItemsAdded {
+        why: &'a str,
+    },
+    ItemsRemoved {
+        count: usize,
+        why: &'a str,
+    },
+    ItemsRebuilt {
+        count: usize,
+        why: &'a str,
+    },
+    StillRefused {
+        refusal: Refusal,
+        cure: &'static str,
+    },
+}
+
+impl Fact<'_> {
+    /// A text that says nothing.
+    pub(crate) const fn blank(text: &str) -> Self {
+        if text.is_empty() { Self::TextEmpty } else { Self::TextBlank }
+    }
+
+    /// What programs know it by.
+    pub(crate) const fn rule(&self) -> Rule {
+        match self {
+            Self::RecordDamaged { .. } => Rule::DamagedRecord,
+            Self::ErrorRemoved => Rule::ErrorChunkRemoved,
+            Self::MessageEmpty { .. } => Rule::EmptyMessageRemoved,
+            Self::ResultMoved => Rule::ResultMoved,
+            Self::ResultRepeated => Rule::DuplicateResultRemoved,
+            Self::ResultUnpaired => Rule::OrphanResultRemoved,
+            Self::ResultMade { rule, .. } => *rule,
+            Self::ItemAnswered { .. } | Self::CallClosed => Rule::PendingAnswered,
+            Self::StillWritten => Rule::StreamingTakenAsInterrupted,
+            Self::SurrogatesReplaced(_) => Rule::SurrogateReplaced,
+            Self::ArgumentsReplaced { .. } => Rule::ArgumentsRepaired,
+            Self::SignatureMade => Rule::SignatureMade,
+            Self::NameChanged { .. } | Self::DeclarationRenamed { .. } => Rule::NameChanged,
+            Self::RoundAsText => Rule::FinishedToolFlattened,
+            Self::RoundRemoved => Rule::FinishedToolDropped,
+            Self::OriginAssumed => Rule::OriginAssumed,
+            Self::ThinkingTagged { .. } => Rule::ThinkingTagged,
+            Self::ThinkingRemoved { .. } => Rule::ThinkingLeftOut,
+            Self::MediaMoved(_) => Rule::MediaMoved,
+            Self::SaidByUser(_) | Self::StringAsMessage { .. } | Self::RoleTaken { .. } => Rule::RoleChanged,
+            Self::TurnAdded { .. } => Rule::TurnMade,
+            Self::BridgeAdded { .. } | Self::ItemsAdded { .. } => Rule::BridgeAdded,
+            Self::Summarized { .. } | Self::CallSummarized => Rule::Summarized,
+            Self::OutsideWindow { .. } => Rule::OutsideWindow,
+            Self::WindowExceeded { .. } => Rule::WindowExceeded,
+            Self::StillRefused { .. } => Rule::StillRefused,
+            Self::ResultOutsideWindow
+            | Self::TextEmpty
+            | Self::TextBlank
+            | Self::AnnotationsRemoved(_)
+            | Self::CallNotAssistants { .. }
+            | Self::CallUnended
+            | Self::CallSignatureRemoved(_)
+            | Self::ErrorFlagRemoved
+            | Self::Removed { .. }
+            | Self::AttachmentRemoved { .. }
+            | Self::ImageOmitted
+            | Self::FieldUnknown { .. }
+            | Self::FieldForeign { .. }
+            | Self::ToolUndeclared { .. }
+            | Self::FieldRemoved { .. }
+            | Self::ItemsRemoved { .. } => Rule::LeftOut,
+            Self::EndTrimmed
+            | Self::RefusalAsText
+            | Self::CitedFilesRemoved
+            | Self::CallFieldsRemoved(_)
+            | Self::FailureWorded { .. }
+            | Self::OutputWorded { .. }
+            | Self::PartAsJson { .. }
+            | Self::Rebuilt { .. }
+            | Self::ToldAsText { .. }
+            | Self::IdRemoved { .. }
+            | Self::AttachmentMended { .. }
+            | Self::TranscriptSent
+            | Self::DocumentRenamed { .. }
+            | Self::DocumentWorded { .. }
+            | Self::ContentAsText
+            | Self::ArgumentsAsText
+            | Self::SystemAsText
+            | Self::JsonAsMessage { .. }
+            | Self::ToolMessageAsOutput
+            | Self::FieldRebuilt { .. }
+            | Self::ItemsRebuilt { .. } => Rule::Altered,
+        }
+    }
+
+    /// What it means for the reader.
+    pub(crate) const fn severity(&self) -> Severity {
+        match self {
+            Self::ThinkingRemoved { why: Thought::Empty, .. } => Severity::Note,
+            Self::RecordDamaged { .. }
+            | Self::ErrorRemoved
+            | Self::ResultRepeated
+            | Self::ResultUnpaired
+            | Self::AnnotationsRemoved(_)
+            | Self::CallNotAssistants { .. }
+            | Self::CallUnended
+            | Self::RoundRemoved
+            | Self::Removed { .. }
+            | Self::ThinkingRemoved { .. }
+            | Self::AttachmentRemoved { .. }
+            | Self::ImageOmitted
+            | Self::OutsideWindow { .. }
+            | Self::ResultOutsideWindow
+            | Self::FieldUnknown { .. }
+            | Self::FieldForeign { .. }
+            | Self::ToolUndeclared { .. }
+            | Self::FieldRemoved { .. }
+            | Self::ItemsRemoved { .. } => Severity::Lost,
+            Self::TextBlank
+            | Self::EndTrimmed
+            | Self::RefusalAsText
+            | Self::CitedFilesRemoved
+            | Self::SurrogatesReplaced(_)
+            | Self::CallSignatureRemoved(_)
+            | Self::CallFieldsRemoved(_)
+            | Self::ArgumentsReplaced { .. }
+            | Self::NameChanged { .. }
+            | Self::DeclarationRenamed { .. }
+            | Self::ErrorFlagRemoved
+            | Self::PartAsJson { .. }
+            | Self::RoundAsText
+            | Self::Rebuilt { .. }
+            | Self::ToldAsText { .. }
+            | Self::IdRemoved { .. }
+            | Self::ThinkingTagged { .. }
+            | Self::AttachmentMended { .. }
+            | Self::TranscriptSent
+            | Self::DocumentRenamed { .. }
+            | Self::SaidByUser(_)
+            | Self::Summarized { .. }
+            | Self::CallSummarized
+            | Self::ContentAsText
+            | Self::ArgumentsAsText
+            | Self::SystemAsText
+            | Self::StringAsMessage { .. }
+            | Self::JsonAsMessage { .. }
+            | Self::ToolMessageAsOutput
+            | Self::RoleTaken { .. }
+            | Self::FieldRebuilt { .. }
+            | Self::ItemsRebuilt { .. } => Severity::Changed,
+            Self::ResultMoved | Self::MediaMoved(_) => Severity::Moved,
+            Self::ResultMade { .. }
+            | Self::ItemAnswered { .. }
+            | Self::CallClosed
+            | Self::SignatureMade
+            | Self::FailureWorded { .. }
+            | Self::OutputWorded { .. }
+            | Self::DocumentWorded { .. }
+            | Self::TurnAdded { .. }
+            | Self::BridgeAdded { .. }
+            | Self::ItemsAdded { .. } => Severity::Added,
+            Self::MessageEmpty { .. }
+            | Self::StillWritten
+            | Self::TextEmpty
+            | Self::OriginAssumed
+            | Self::WindowExceeded { .. }
+            | Self::StillRefused { .. } => Severity::Note,
+        }
+    }
+}

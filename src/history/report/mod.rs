@@ -1,0 +1,20 @@
+//! What was done to a conversation or a request, in words that people understand.
+//!
+//! Whoever changes something states a [`Fact`]; `words` makes the sentences of all facts, so that all wires speak alike.
+//! They stand here, below the wires, because `reconcile` reports too. To add one: a variant in `fact.rs`, with its rule and
+//! severity there, and its words in `words.rs`.
+
+mod fact;
+mod line;
+mod reasons;
+mod rule;
+mod severity;
+mod words;
+
+pub(crate) use fact::Fact;
+pub use line::ReportLine;
+pub(crate) use reasons::{
+    Arguments, Cited, IdGone, Mended, Moved, Refusal, Surrogates, Taken, Thought, Unfit, Unsent, Unsigned,
+};
+pub use rule::Rule;
+pub use severity::Severity;

@@ -1,0 +1,143 @@
+//! Entries that name the one before them: what hides messages, and what is known about a conversation as a whole.
+
+use std::fmt;
+use std::ops::{ControlFlow, Range};
+
+use super::view::{Reading, Visit};
+use crate::error::{Error, Result};
+use crate::model::{ConversationId, Json};
+use crate::record::{Line, Record, Remove, Rewind};
+
+/// An entry that hides messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Hide {
+    Rewind(Rewind),
+    Remove(Remove),
+}
+
+impl Hide {
+    /// The seq of the one before it; 0 if there is none.
+    pub(crate) const fn previous(self) -> u64 {
+        match self {
+            Self::Rewind(rewind) => rewind.previous,
+            Self::Remove(remove) => remove.previous,
+        }
+    }
+
+    /// The messages that it hides whole.
+    pub(crate) fn messages(self) -> Option<Range<u64>> {
+        match self {
+            Self::Rewind(rewind) => Some(rewind.to..rewind.end),
+            Self::Remove(remove) => remove.chunk.is_none().then(|| remove.message..remove.message.saturating_add(1)),
+        }
+    }
+
+    /// Whether it hides a message.
+    pub(crate) fn hides(&self, message: u64) -> bool {
+        self.messages().is_some_and(|messages| messages.contains(&message))
+    }
+
+    /// Whether it hides one chunk of a message.
+    pub(crate) fn hides_chunk(&self, message: u64, chunk: u32) -> bool {
+        matches!(self, Self::Remove(remove) if remove.message == message && remove.chunk == Some(chunk))
+    }
+}
+
+/// Shows the record that holds a seq.
+type Read<'a> = Box<dyn Fn(u64, Visit<'_>) -> Result<()> + 'a>;
+
+/// Where single entries of a conversation are read.
+pub(crate) struct Records<'a> {
+    id: ConversationId,
+    read: Read<'a>,
+}
+
+impl fmt::Debug for Records<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Records").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Records<'a> {
+    /// `read` shows the record of the conversation that holds a seq.
+    pub(crate) fn new(id: ConversationId, read: impl Fn(u64, Visit<'_>) -> Result<()> + 'a) -> Self {
+        Self { id, read: Box::new(read) }
+    }
+
+    /// What an entry at a seq gives; `Corrupt` if it gives nothing.
+    pub(crate) fn at<T>(
+        &self,
+        seq: u64,
+        expected: &str,
+        pick: impl Fn(&Record<'_>, &Line<'_>) -> Result<Option<T>>,
+    ) -> Result<T> {
+        let mut found = Ok(None);
+        (self.read)(seq, &mut |reading| {
+            found = match reading {
+                Reading::Record { record, .. } => pick_at(record, seq, &pick),
+                Reading::Damaged(error) => Err(error),
+                Reading::Stray(_) => return ControlFlow::Continue(()),
+            };
+            ControlFlow::Break(())
+        })?;
+        found?.ok_or_else(|| Error::Corrupt {
+            conversation: Some(self.id),
+            seq: Some(seq),
+            detail: format!("{expected} is expected here"),
+        })
+    }
+
+    /// The rewind or removal at a seq.
+    pub(crate) fn hide(&self, seq: u64) -> Result<Hide> {
+        self.at(seq, "a rewind or a removal", |_, line| {
+            let hide = match line {
+                Line::Rewind(rewind) => Some(Hide::Rewind(*rewind)),
+                Line::Remove(remove) => Some(Hide::Remove(*remove)),
+                _ => None,
+            };
+            // A chain that does not go back would never end.
+            Ok(hide.filter(|hide| hide.previous() < seq))
+        })
+    }
+
+    /// The metadata that an entry at a seq sets, and the seq of the meta entry before it; 0 if there is none.
+    pub(crate) fn meta(&self, seq: u64) -> Result<(Option<Json>, u64)> {
+        self.at(seq, "a meta entry", |_, line| match line {
+            // A chain that does not go back would never end.
+            Line::Meta(meta) if meta.previous < seq => Ok(Some((meta.metadata()?, meta.previous))),
+            _ => Ok(None),
+        })
+    }
+
+    /// The seq of the last rewind or removal at or before a seq; `last` is that of the last of all.
+    pub(crate) fn last_hide(&self, last: u64, at_seq: u64) -> Result<u64> {
+        let mut seq = last;
+        while seq > at_seq {
+            seq = self.hide(seq)?.previous();
+        }
+        Ok(seq)
+    }
+
+    /// The seq of the last meta entry at or before a seq; `last` is that of the last of all.
+    pub(crate) fn last_meta(&self, last: u64, at_seq: u64) -> Result<u64> {
+        let mut seq = last;
+        while seq > at_seq {
+            (_, seq) = self.meta(seq)?;
+        }
+        Ok(seq)
+    }
+}
+
+fn pick_at<T>(
+    record: &Record<'_>,
+    seq: u64,
+    pick: impl Fn(&Record<'_>, &Line<'_>) -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    for line in record.lines() {
+        let (at, line) = line?;
+        if at == seq {
+            return pick(record, &line);
+        }
+    }
+    Ok(None)
+}
