@@ -2,9 +2,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use conversation_store::ListQuery;
 use conversation_store::model::Name;
 use conversation_store::transfer;
+use conversation_store::{ListQuery, Store};
 
 use super::failure::{Exit, Failure, Outcome};
 use super::output::{self, Output};
@@ -46,14 +46,8 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     }
     let store = location.read()?;
     let mut names: Vec<Name> = args.conversation.iter().map(|name| location.name(name)).collect();
-    let mut query = ListQuery::new().with_owner(location.owner().unwrap_or_default());
-    while args.all {
-        let page = store.list(&query)?;
-        names.extend(page.items.iter().map(|item| Name::from(item.id)));
-        match page.next {
-            Some(next) => query = query.with_after(next),
-            None => break,
-        }
+    if args.all {
+        names = all(&store, location.owner().unwrap_or_default())?;
     }
     let progress = Progress::bytes(Some(names.len() as u64));
     let mut done = 0;
@@ -97,6 +91,20 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         })?;
     }
     Ok(Exit::Done)
+}
+
+/// All conversations of an owner.
+fn all(store: &Store, owner: &str) -> Result<Vec<Name>, Failure> {
+    let mut names = Vec::new();
+    let mut query = ListQuery::new().with_owner(owner);
+    loop {
+        let page = store.list(&query)?;
+        names.extend(page.items.iter().map(|item| Name::from(item.id)));
+        match page.next {
+            Some(next) => query = query.with_after(next),
+            None => return Ok(names),
+        }
+    }
 }
 
 /// Stdout; a reader that has gone has what it wanted.

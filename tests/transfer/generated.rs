@@ -125,7 +125,7 @@ proptest! {
                 end -= 1;
             }
             let store = Store::open("memory:").unwrap();
-            into(&store, &name, &text[..end]);
+            into(&store, &name, text.get(..end).unwrap());
             assert_works(&store);
         }
     }
