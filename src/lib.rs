@@ -55,6 +55,7 @@
 //! | a conversation to a request | [`provider::render`] |
 //! | a request judged, and repaired | [`provider::check()`], [`provider::repair()`] |
 //! | what others write, as it is written | [`Store::tail`], [`Tail`] |
+//! | other programs' files to conversations, and back (feature `transfer`) | `transfer` |
 //!
 //! # Where to go on
 //!
@@ -76,6 +77,8 @@ mod record;
 #[cfg(feature = "server")]
 pub mod server;
 mod store;
+#[cfg(feature = "transfer")]
+pub mod transfer;
 
 pub use error::{Error, Result};
 pub use history::{
@@ -111,6 +114,8 @@ pub mod documentation {
     pub mod durability {}
     #[doc = include_str!("docs/performance.md")]
     pub mod performance {}
+    #[doc = include_str!("docs/transfer.md")]
+    pub mod transfer {}
     #[doc = include_str!("docs/changelog.md")]
     pub mod changelog {}
 }

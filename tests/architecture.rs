@@ -18,6 +18,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("embedded", &["error", "history", "log", "model", "record"]),
     ("provider", &["error", "history", "model"]),
     ("store", &["embedded", "error", "history", "log", "model", "provider"]),
+    ("transfer", &["error", "history", "log", "model", "provider", "store"]),
     ("server", &["error", "history", "log", "model", "provider", "store"]),
     // The program is a user of the library, by its public interface.
     ("cli", &[]),

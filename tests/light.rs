@@ -31,7 +31,18 @@ fn default_features_stay_light() {
 #[test]
 fn what_only_the_program_needs_is_not_in_the_library() {
     let (library, program) = (packages(&[]), packages(&["--features", "cli"]));
-    for name in ["clap", "clap_complete", "clap_mangen", "anstream", "anstyle", "strsim", "terminal_size"] {
+    for name in [
+        "clap",
+        "clap_complete",
+        "clap_mangen",
+        "anstream",
+        "anstyle",
+        "strsim",
+        "terminal_size",
+        "zip",
+        "rusqlite",
+        "tempfile",
+    ] {
         assert!(has(&program, name), "{name} is no part of the program any more");
         assert!(!has(&library, name), "{name} is in the default build");
     }

@@ -10,9 +10,11 @@ mod completions;
 mod confirm;
 mod delete;
 mod entries;
+mod export;
 mod failure;
 mod find_id;
 mod fork;
+mod import;
 mod ingest;
 #[cfg(feature = "server")]
 mod keys;
@@ -138,6 +140,8 @@ enum Color {
 enum Command {
     Append(append::Args),
     Ingest(ingest::Args),
+    Import(import::Args),
+    Export(export::Args),
     Replay(replay::Args),
     Prompt(prompt::Args),
     Show(show::Args),
@@ -283,6 +287,8 @@ impl Command {
         match self {
             Self::Append(args) => append::run(&args, location, output),
             Self::Ingest(args) => ingest::run(&args, location, output),
+            Self::Import(args) => import::run(&args, location, output),
+            Self::Export(args) => export::run(&args, location, output),
             Self::Replay(args) => replay::run(&args, location, output),
             Self::Prompt(args) => prompt::run(&args, location, output),
             Self::Show(args) => show::run(&args, location, output),

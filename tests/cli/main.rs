@@ -16,6 +16,7 @@ mod repair;
 mod replay;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod transfer;
 mod verify;
 
 use std::path::{Path, PathBuf};

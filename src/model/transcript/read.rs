@@ -77,7 +77,7 @@ fn body(kind: String, fields: &mut Fields<'_>) -> Result<Body, Expected> {
         "opaque" => Body::Opaque {
             provider: fields.required("provider")?,
             kind: fields.required("kind")?,
-            json: fields.json("json")?.ok_or_else(|| fields.error("json", "missing; expected the provider's block"))?,
+            json: fields.value("json")?,
         },
         _ => Body::Unknown { kind },
     })

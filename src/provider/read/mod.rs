@@ -13,7 +13,7 @@ mod documents;
 pub(super) mod event;
 mod eventstream;
 pub(super) mod failure;
-pub(super) mod fields;
+pub(crate) mod fields;
 pub(super) mod forms;
 mod framing;
 mod halves;

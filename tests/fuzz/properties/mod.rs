@@ -4,6 +4,8 @@
 
 pub mod answer;
 pub mod backup;
+#[cfg(feature = "transfer")]
+pub mod import;
 pub mod prompt;
 pub mod request;
 pub mod store;
@@ -21,6 +23,8 @@ pub struct Property {
 pub const ALL: &[Property] = &[
     Property { name: "answer", holds: answer::holds },
     Property { name: "backup", holds: backup::holds },
+    #[cfg(feature = "transfer")]
+    Property { name: "import", holds: import::holds },
     Property { name: "prompt", holds: prompt::holds },
     Property { name: "request", holds: request::holds },
     Property { name: "store", holds: store::holds },

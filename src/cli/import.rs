@@ -1,0 +1,111 @@
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use conversation_store::transfer::{self, Branches, ImportOptions, ImportSummary, Imported, Input};
+
+use super::failure::{Exit, Outcome};
+use super::output::{self, BOLD, DIM, ERROR, Output};
+use super::progress::Progress;
+use super::{Location, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  convo import chatgpt-export.zip
+  convo import ~/.claude/projects --dry-run      what would be taken, and what not
+  convo import conversations.json --branches current --owner ada
+  convo import logs.db --format llm
+
+The format is found by looking. Each conversation is FORMAT:ID here, ID what the export calls it. The branch that was
+shown is the conversation; each other one is a fork where it parts. A second run adds what is new: a conversation that
+grew grows, and one that changed in its middle goes on as a fork, which is reported. What is not taken as it is is counted.
+Exit code: 0 done, 1 if any conversation failed, 2 if nothing was recognised.";
+
+/// Take conversations from another program's export
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The export: a file, a folder of files, a zip archive; - for stdin
+    file: PathBuf,
+    /// The format, if looking is not to decide; a name that is none prints all
+    #[arg(long, value_name = "NAME")]
+    format: Option<String>,
+    /// Which branches are taken
+    #[arg(long, value_enum, default_value_t = Which::All)]
+    branches: Which,
+    /// Count what would be taken, and store nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Take this many conversations at most
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Which {
+    /// The shown one, and each other one as a fork
+    All,
+    /// Only the shown one
+    Current,
+}
+
+pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+    let store = if args.dry_run { None } else { Some(location.create()?) };
+    let input = if args.file.as_os_str() == "-" { Input::Stdin } else { Input::Path(&args.file) };
+    let mut options = ImportOptions::default();
+    options.format.clone_from(&args.format);
+    options.owner = location.owner().map(str::to_owned);
+    options.limit = args.limit;
+    options.branches = match args.branches {
+        Which::All => Branches::All,
+        Which::Current => Branches::Current,
+    };
+    let bar = Progress::bytes(Some(0));
+    // Who does not wait for the lines still wants the conversations kept.
+    output.outlive_reader();
+    let mut printed = Ok(());
+    let summary = transfer::import(store.as_ref(), input, &options, &mut |event| match event {
+        transfer::Progress::Conversation(imported) => {
+            let line = output.result(imported, || line(imported));
+            if printed.is_ok() {
+                printed = line;
+            }
+        }
+        transfer::Progress::Note(note) => output::note(note),
+        transfer::Progress::Bytes(done, all) => bar.set_of(done, all),
+        _ => {}
+    })?;
+    drop(bar);
+    printed?;
+    output.result(&summary, || sum(&summary, args.dry_run))?;
+    Ok(if summary.failed > 0 { Exit::Findings } else { Exit::Done })
+}
+
+/// `chatgpt:7  Picnic  6 messages, 1 branch, skipped 1 empty_message`
+fn line(imported: &Imported) -> String {
+    let name = imported.key.as_deref().or(imported.source_id.as_deref()).unwrap_or("?");
+    let name = text::cut(name, 60);
+    let title = imported.title.as_deref().map_or_else(String::new, |title| format!("  {}", text::cut(title, 40)));
+    if let Some(error) = &imported.error {
+        return format!("{BOLD}{name}{BOLD:#}{title}  {ERROR}failed:{ERROR:#} {}", text::printable(error));
+    }
+    let mut parts = vec![text::count(imported.messages, "message")];
+    if imported.branches > 0 {
+        parts.push(text::count(imported.branches, "fork"));
+    }
+    parts.push(format!("{} new", imported.added));
+    parts.extend(imported.skipped.iter().map(|(kind, count)| format!("{count} {kind}")));
+    format!("{BOLD}{name}{BOLD:#}{title}  {DIM}{}{DIM:#}", text::printable(&parts.join(", ")))
+}
+
+fn sum(summary: &ImportSummary, dry_run: bool) -> String {
+    let taken = if dry_run { "would be taken" } else { "taken" };
+    let mut parts = vec![
+        format!("{} {taken}", text::count(summary.conversations, "conversation")),
+        format!("{} failed", summary.failed),
+        text::count(summary.messages, "message"),
+        text::count(summary.branches, "fork"),
+        format!("{} new", text::count(summary.added, "message")),
+    ];
+    parts.extend(summary.skipped.iter().map(|(kind, count)| format!("{count} {kind}")));
+    text::printable(&parts.join(", ")).into_owned()
+}

@@ -1,0 +1,90 @@
+//! Conversations out of a store, in whatever format.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use super::FORMATS;
+use super::foreign::Skipped;
+use super::format::{Format, Outgoing, Writer};
+use crate::error::{Error, Result};
+use crate::model::Name;
+use crate::store::Store;
+
+/// What an export came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ExportSummary {
+    /// Conversations that were written.
+    pub conversations: u64,
+    /// Their messages.
+    pub messages: u64,
+    /// What the format has no place for, and what was altered for it: how many of each kind.
+    pub left_out: Skipped,
+}
+
+/// Writes conversations in a format. `progress` is called after each.
+///
+/// The transcript is lossless: imported elsewhere it gives the same messages. Of any other format the summary says what was
+/// left out.
+///
+/// ```
+/// use conversation_store::Store;
+/// use conversation_store::model::Message;
+/// use conversation_store::transfer::export;
+///
+/// let store = Store::open("memory:")?;
+/// store.append("plans", &[Message::user("hello")])?;
+/// let mut text = Vec::new();
+/// let summary = export(&store, ["plans".into()], "markdown", &mut text, &mut |_| ())?;
+/// assert_eq!((summary.conversations, summary.messages), (1, 1));
+/// assert!(String::from_utf8_lossy(&text).contains("hello"));
+/// # Ok::<(), conversation_store::Error>(())
+/// ```
+///
+/// Cost: one conversation at a time is in memory.
+///
+/// # Errors
+/// `InvalidInput` for a format that is not written; `NotFound`; `Corrupt`; `Io`.
+pub fn export(
+    store: &Store,
+    names: impl IntoIterator<Item = Name>,
+    format: &str,
+    out: &mut dyn Write,
+    progress: &mut dyn FnMut(&Name),
+) -> Result<ExportSummary> {
+    let writer = writer(format)?;
+    let cannot = || Error::io("cannot write the export");
+    let mut summary = ExportSummary::default();
+    let [begin, between, end] = writer.frame;
+    out.write_all(begin.as_bytes()).map_err(cannot())?;
+    for (number, name) in names.into_iter().enumerate() {
+        if number > 0 {
+            out.write_all(between.as_bytes()).map_err(cannot())?;
+        }
+        let outgoing = Outgoing { item: store.describe(&name)?, messages: store.load_raw(&name)? };
+        (writer.write)(&outgoing, out, &mut summary.left_out).map_err(cannot())?;
+        summary.conversations += 1;
+        summary.messages += outgoing.messages.len() as u64;
+        progress(&name);
+    }
+    out.write_all(end.as_bytes()).map_err(cannot())?;
+    out.flush().map_err(cannot())?;
+    Ok(summary)
+}
+
+fn writer(format: &str) -> Result<&'static Writer> {
+    let known = FORMATS.iter().find(|known| known.name == format).and_then(|format| format.write.as_ref());
+    known.ok_or_else(|| {
+        let names: Vec<&str> = FORMATS.iter().filter(|format| format.is_written()).map(|format| format.name).collect();
+        Error::InvalidInput(format!("there is no format {format} to export; the formats are {}", names.join(", ")))
+    })
+}
+
+impl Format {
+    /// The extension of its files, if it is written.
+    #[must_use]
+    pub fn extension(&self) -> Option<&'static str> {
+        self.write.as_ref().map(|writer| writer.extension)
+    }
+}

@@ -1,0 +1,126 @@
+//! What a row of the table of formats holds, and what a reader is given.
+
+use std::io::{self, Write};
+
+use serde_json::value::RawValue;
+
+use super::foreign::Taken;
+use super::source::Assets;
+use crate::provider::fields::Fields;
+
+/// A format of conversations that another program writes or reads: its row in [`super::FORMATS`].
+pub struct Format {
+    /// As `--format` names it.
+    pub name: &'static str,
+    /// Whose it is.
+    pub about: &'static str,
+    /// How it is read, if it is.
+    pub(crate) read: Option<Reader>,
+    /// How it is written, if it is.
+    pub(crate) write: Option<Writer>,
+}
+
+/// How a format is recognised, and read.
+pub(crate) enum Reader {
+    /// JSON values, each a conversation.
+    Each {
+        /// Whether the values are of this format.
+        recognise: fn(&Head<'_>) -> bool,
+        read: fn(&str, &Context<'_>) -> Vec<Taken>,
+    },
+    /// JSON values, each a part of a conversation.
+    Parts {
+        /// Whether the values are of this format.
+        recognise: fn(&Head<'_>) -> bool,
+        /// The conversation that a value names; one that names none belongs to that of the value before it.
+        group: fn(&str) -> Option<String>,
+        /// All values of one conversation.
+        read: fn(&str, Vec<String>, &Context<'_>) -> Vec<Taken>,
+    },
+    /// A database.
+    Database {
+        /// Whether it has these tables.
+        tables: &'static [&'static str],
+        read: ReadDatabase,
+    },
+}
+
+/// Reads a database; `take` answers whether to go on.
+pub(crate) type ReadDatabase = fn(&rusqlite::Connection, &mut dyn FnMut(Taken) -> bool) -> Result<(), rusqlite::Error>;
+
+/// The beginning of a file of JSON values.
+pub(crate) struct Head<'a> {
+    /// Up to [`Head::VALUES`] of its values.
+    pub(crate) values: Vec<&'a RawValue>,
+    /// Whether they stand in a list.
+    pub(crate) is_list: bool,
+}
+
+/// What a reader may know beside the values.
+pub(crate) struct Context<'a> {
+    /// What the conversation is called if nothing in it says so: the file's name without directory and extension.
+    pub(crate) file: &'a str,
+    /// The number of the value, from 0.
+    pub(crate) number: usize,
+    /// Whether it is the only conversation of the file.
+    pub(crate) only: bool,
+    /// The files that came with it.
+    pub(crate) assets: &'a dyn Assets,
+}
+
+/// How a format is written.
+pub(crate) struct Writer {
+    /// What stands before, between and after conversations.
+    pub(crate) frame: [&'static str; 3],
+    /// The extension of its files.
+    pub(crate) extension: &'static str,
+    pub(crate) write: fn(&Outgoing, &mut dyn Write, &mut super::foreign::Skipped) -> io::Result<()>,
+}
+
+/// A conversation on its way out.
+pub(crate) struct Outgoing {
+    pub(crate) item: crate::log::ListItem,
+    pub(crate) messages: Vec<crate::history::StoredMessage>,
+}
+
+impl Head<'_> {
+    /// How many values are looked at.
+    pub(crate) const VALUES: usize = 64;
+
+    /// Whether any value is an object of which this holds.
+    pub(crate) fn any(&self, holds: impl Fn(&Fields<'_>) -> bool) -> bool {
+        self.values.iter().any(|raw| Fields::of(raw).is_some_and(|fields| holds(&fields)))
+    }
+
+    /// Whether the first object is one of which this holds.
+    pub(crate) fn first(&self, holds: impl Fn(&Fields<'_>) -> bool) -> bool {
+        self.values.iter().find_map(|raw| Fields::of(raw)).is_some_and(|fields| holds(&fields))
+    }
+}
+
+impl Context<'_> {
+    /// The id of a conversation that has none of its own.
+    pub(crate) fn unnamed(&self) -> String {
+        if self.only { self.file.to_owned() } else { format!("{}#{}", self.file, self.number) }
+    }
+}
+
+impl std::fmt::Debug for Format {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Format").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Format {
+    /// Whether conversations are read from it.
+    #[must_use]
+    pub const fn is_read(&self) -> bool {
+        self.read.is_some()
+    }
+
+    /// Whether conversations are written to it.
+    #[must_use]
+    pub const fn is_written(&self) -> bool {
+        self.write.is_some()
+    }
+}

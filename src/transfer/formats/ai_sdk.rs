@@ -1,0 +1,277 @@
+//! UIMessages of the AI SDK: what `useChat` keeps.
+//!
+//! Source: the types of ai 6.0.326.
+
+use std::io::{self, Write};
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::model::{Body, Chunk, File, Message, Output, PartBody, Role};
+use crate::provider::fields::{Fields, Owner, array, string};
+use crate::transfer::foreign::{Foreign, Node, Skipped, Taken};
+use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
+use crate::transfer::take;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "ai-sdk",
+    about: "UIMessages of the AI SDK",
+    read: Some(Reader::Parts { recognise, group, read }),
+    write: Some(Writer { frame: ["", "\n", "\n"], extension: "json", write }),
+};
+
+fn recognise(head: &Head<'_>) -> bool {
+    head.first(|fields| {
+        let first = fields.peek("messages").and_then(array).and_then(|messages| messages.first().copied());
+        is_message(fields) || first.and_then(Fields::of).is_some_and(|message| is_message(&message))
+    })
+}
+
+/// Gemini's messages have parts, too, but without types.
+fn is_message(fields: &Fields<'_>) -> bool {
+    let parts = fields.peek("parts").and_then(array);
+    let is_typed = |raw: &&RawValue| Fields::of(raw).is_some_and(|part| part.peek("type").is_some());
+    let is_known = |parts: Vec<&RawValue>| match parts.first() {
+        Some(part) => is_typed(part),
+        None => fields.peek("id").is_some(),
+    };
+    fields.peek("role").is_some() && parts.is_some_and(is_known)
+}
+
+/// A chat may be an object with an id and its messages.
+fn group(text: &str) -> Option<String> {
+    let mut fields = Fields::read(text).ok()?;
+    fields.peek("messages")?;
+    fields.string("id")
+}
+
+fn read(key: &str, values: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
+    let mut foreign = Foreign::new(key);
+    let mut listed: Vec<String> = Vec::new();
+    for value in values {
+        let messages = Fields::read(&value).ok().and_then(|mut chat| {
+            let messages = chat.array("messages")?.into_iter().map(|raw| raw.get().to_owned()).collect::<Vec<_>>();
+            foreign.title = take::title(&mut chat, "title");
+            foreign.rest = take::rest(chat);
+            Some(messages)
+        });
+        match messages {
+            Some(messages) => listed.extend(messages),
+            None => listed.push(value),
+        }
+    }
+    for value in &listed {
+        let Ok(mut fields) = Fields::read(value) else {
+            foreign.skip("message_that_is_no_object");
+            continue;
+        };
+        let id = fields.string("id").filter(|id| !id.is_empty());
+        let id = id.unwrap_or_else(|| foreign.nodes.len().to_string());
+        let messages = messages(&id, fields, &mut foreign);
+        let parent = foreign.nodes.last().map(|node: &Node| node.id.clone());
+        foreign.nodes.push(Node { id, parent, messages });
+    }
+    vec![Ok(foreign)]
+}
+
+fn messages(id: &str, mut fields: Fields<'_>, foreign: &mut Foreign) -> Vec<Message> {
+    let name = fields.string("role").unwrap_or_default();
+    let role = Role::from_name(&name).unwrap_or_else(|| {
+        foreign.skip("unknown_role_taken_for_user");
+        Role::User
+    });
+    let mut messages: Vec<Message> = Vec::new();
+    let mut chunks = Vec::new();
+    // Results of a step stand behind all of its calls.
+    let mut results = Vec::new();
+    let parts = fields.array("parts").unwrap_or_default();
+    for raw in &parts {
+        let mut part = Fields::of(raw).unwrap_or_default();
+        let kind = part.string("type").unwrap_or_default();
+        if kind == "step-start" {
+            step(role, &mut chunks, &mut results, &mut messages);
+            continue;
+        }
+        // Words after a result are said with it at hand.
+        if !results.is_empty() && matches!(kind.as_str(), "text" | "reasoning") {
+            step(role, &mut chunks, &mut results, &mut messages);
+        }
+        chunk(&kind, raw, part, &mut chunks, &mut results);
+    }
+    step(role, &mut chunks, &mut results, &mut messages);
+    // Before version 5 a message was its text.
+    if parts.is_empty()
+        && let Some(text) = fields.string("content").filter(|text| !text.is_empty())
+    {
+        messages.push(Message::new(role, [Chunk::text(text)]));
+    }
+    if messages.is_empty() {
+        foreign.skip("empty_message");
+    }
+    let metadata = fields.peek("metadata").and_then(Fields::of).unwrap_or_default();
+    let created_at =
+        ["createdAt", "timestamp"].iter().find_map(|name| metadata.peek(name)).or_else(|| fields.peek("createdAt"));
+    let created_at = created_at.and_then(take::moment);
+    let model = ["model", "modelId"].iter().find_map(|name| metadata.peek(name)).and_then(string);
+    for message in &mut messages {
+        message.metadata.created_at = created_at;
+        if message.role == Role::Assistant {
+            message.metadata.model.clone_from(&model);
+        }
+    }
+    if let Some(first) = messages.first_mut() {
+        first.metadata.id = Some(id.to_owned());
+    }
+    take::keep(fields, messages.first_mut());
+    messages
+}
+
+fn step(role: Role, chunks: &mut Vec<Chunk>, results: &mut Vec<Chunk>, messages: &mut Vec<Message>) {
+    if !chunks.is_empty() {
+        messages.push(Message::new(role, chunks.drain(..)));
+    }
+    messages.extend(results.drain(..).map(|result| Message::new(Role::Tool, [result])));
+}
+
+fn chunk(kind: &str, raw: &RawValue, mut part: Fields<'_>, chunks: &mut Vec<Chunk>, results: &mut Vec<Chunk>) {
+    let said = match kind {
+        "text" => part.string("text").map(|text| Body::Text { text, annotations: None }),
+        "reasoning" => part.string("text").map(|text| Body::Thinking { text, signature: None, redacted: None }),
+        "file" => file(&mut part),
+        _ => None,
+    };
+    match said {
+        Some(Body::Text { text, .. }) if text.is_empty() => {}
+        Some(body) => chunks.push(take::with_rest(part, body)),
+        None => match kind
+            .strip_prefix("tool-")
+            .map(str::to_owned)
+            .or_else(|| (kind == "dynamic-tool").then(|| part.string("toolName").unwrap_or_default()))
+        {
+            Some(name) => call(&name, part, chunks, results),
+            None => chunks.extend(take::opaque(raw, kind, FORMAT.name)),
+        },
+    }
+}
+
+fn file(part: &mut Fields<'_>) -> Option<Body> {
+    let url = part.string("url")?;
+    let mime_type = part.string("mediaType");
+    if mime_type.as_deref().is_some_and(|mime| mime.starts_with("image/")) {
+        let mut chunk = take::picture(None, &url, mime_type);
+        if url.starts_with("data:") {
+            chunk = Chunk::image(url);
+        }
+        return Some(chunk.body);
+    }
+    Some(Body::File(File { name: part.string("filename"), url: Some(url), data: None, mime_type }))
+}
+
+/// A call, and what came of it.
+fn call(name: &str, mut part: Fields<'_>, chunks: &mut Vec<Chunk>, results: &mut Vec<Chunk>) {
+    let id = part.string("toolCallId").unwrap_or_default();
+    let state = part.string("state").unwrap_or_default();
+    let input = part.take("input").or_else(|| part.take("rawInput"));
+    let output = part.take("output");
+    let error = part.string("errorText");
+    let result = match state.as_str() {
+        "output-error" => Some((Output::Text(error.unwrap_or_default()), Some(true))),
+        "output-denied" => Some((Output::Text("The call was denied.".to_owned()), Some(true))),
+        "output-available" => Some((take::output(output), None)),
+        _ => output.map(|output| (take::output(Some(output)), None)),
+    };
+    let mut chunk: Chunk = Chunk::tool_call(&id, name, take::arguments(input));
+    part.extend(Owner::Chunk, &mut chunk.extra);
+    chunks.push(chunk);
+    results.extend(result.map(|(output, is_error)| take::result(&id, Some(name.to_owned()), output, is_error).into()));
+}
+
+fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io::Result<()> {
+    let mut messages: Vec<Value> = Vec::new();
+    for stored in &outgoing.messages {
+        let message = &stored.message;
+        if message.role == Role::Tool {
+            message.chunks.iter().for_each(|chunk| answer(&mut messages, chunk, skipped));
+            continue;
+        }
+        let mut parts: Vec<Value> = message.chunks.iter().filter_map(|chunk| part(chunk, skipped)).collect();
+        // The turn of the model is one message, a step for each answer.
+        if message.role == Role::Assistant {
+            parts.insert(0, json!({ "type": "step-start" }));
+            if let Some(last) = messages.last_mut().filter(|last| last.get("role") == Some(&json!("assistant")))
+                && let Some(list) = last.get_mut("parts").and_then(Value::as_array_mut)
+            {
+                list.extend(parts);
+                continue;
+            }
+        }
+        let id = message.metadata.id.clone().unwrap_or_else(|| format!("{}-{}", outgoing.item.id, stored.index));
+        let created_at = message.metadata.created_at.map(|at| at.as_micros().div_euclid(1000));
+        messages.push(
+            json!({ "id": id, "role": message.role.as_str(), "metadata": { "createdAt": created_at }, "parts": parts }),
+        );
+    }
+    serde_json::to_writer(out, &messages)?;
+    Ok(())
+}
+
+fn part(chunk: &Chunk, skipped: &mut Skipped) -> Option<Value> {
+    Some(match &chunk.body {
+        Body::Text { text, .. } | Body::Refusal { text } => json!({ "type": "text", "text": text, "state": "done" }),
+        Body::Thinking { text, .. } => json!({ "type": "reasoning", "text": text, "state": "done" }),
+        Body::ToolCall { id, name, arguments, .. } => {
+            let input = serde_json::from_str(arguments).unwrap_or_else(|_| json!(arguments));
+            json!({ "type": format!("tool-{name}"), "toolCallId": id, "state": "input-available", "input": input })
+        }
+        Body::Image(image) => {
+            let data =
+                image.url.strip_prefix("data:").and_then(|url| url.split_once(';')).map(|(mime, _)| mime.to_owned());
+            let mime = image.mime_type.clone().or(data).unwrap_or_else(|| "image/*".to_owned());
+            json!({ "type": "file", "mediaType": mime, "url": image.url })
+        }
+        Body::File(file) => {
+            let mime = file.mime_type.clone().unwrap_or_else(|| "application/octet-stream".to_owned());
+            let data = file.data.as_ref().map(|data| format!("data:{mime};base64,{data}"));
+            json!({ "type": "file", "mediaType": mime, "filename": file.name, "url": data.or_else(|| file.url.clone()) })
+        }
+        other => {
+            *skipped.entry(other.kind().to_owned()).or_default() += 1;
+            return None;
+        }
+    })
+}
+
+/// Puts a result to its call.
+fn answer(messages: &mut [Value], chunk: &Chunk, skipped: &mut Skipped) {
+    let Body::ToolResult { tool_call_id, output, is_error, .. } = &chunk.body else {
+        *skipped.entry(chunk.body.kind().to_owned()).or_default() += 1;
+        return;
+    };
+    let parts = messages.iter_mut().rev().filter_map(|message| message.get_mut("parts")?.as_array_mut()).flatten();
+    let is_call = |part: &&mut Value| {
+        part.get("toolCallId") == Some(&json!(tool_call_id)) && part.get("state") == Some(&json!("input-available"))
+    };
+    let mut parts = parts;
+    let Some(call) = parts.find(is_call).and_then(Value::as_object_mut) else {
+        *skipped.entry("result_without_a_call".to_owned()).or_default() += 1;
+        return;
+    };
+    let output = match output {
+        Output::Text(text) => json!(text),
+        Output::Parts(parts) => match parts.as_slice() {
+            [part] if matches!(part.body, PartBody::Json { .. }) => match &part.body {
+                PartBody::Json { json } => serde_json::from_str(json.as_str()).unwrap_or_default(),
+                _ => Value::Null,
+            },
+            parts => serde_json::to_value(parts).unwrap_or_default(),
+        },
+    };
+    if *is_error == Some(true) {
+        call.insert("state".to_owned(), json!("output-error"));
+        let text = output.as_str().map_or_else(|| output.to_string(), str::to_owned);
+        call.insert("errorText".to_owned(), json!(text));
+    } else {
+        call.insert("state".to_owned(), json!("output-available"));
+        call.insert("output".to_owned(), output);
+    }
+}

@@ -1,0 +1,260 @@
+//! ChatGPT's export: `conversations.json`, whole or in shards, alone or in its zip.
+//!
+//! Sources: LibreChat's importers and their fixtures; the reference of fields in `docs/transfer.md`.
+
+use std::collections::HashMap;
+
+use serde_json::value::RawValue;
+
+use crate::model::{Audio, Body, Chunk, FinishReason, Message, Output, Role};
+use crate::provider::fields::{Fields, array, is_empty};
+use crate::transfer::foreign::{Broken, Foreign, Node, Taken};
+use crate::transfer::format::{Context, Format, Head, Reader};
+use crate::transfer::take;
+
+pub(crate) const FORMAT: Format =
+    Format { name: "chatgpt", about: "ChatGPT's export", read: Some(Reader::Each { recognise, read }), write: None };
+
+/// How far up the call that a tool answers is looked for.
+const NEAR: usize = 64;
+
+fn recognise(head: &Head<'_>) -> bool {
+    head.any(|fields| fields.peek("mapping").is_some_and(|raw| raw.get().starts_with('{')))
+}
+
+fn read(text: &str, context: &Context<'_>) -> Vec<Taken> {
+    vec![conversation(text, context)]
+}
+
+fn conversation(text: &str, context: &Context<'_>) -> Taken {
+    let mut fields = Fields::read(text).map_err(|error| Broken::new(error.to_string()))?;
+    let id = fields.string("conversation_id");
+    let id = fields.string("id").or(id);
+    let title = take::title(&mut fields, "title");
+    let broken = |why: &str| Broken { id: id.clone(), title: title.clone(), why: why.to_owned() };
+    let mapping = fields.object("mapping").ok_or_else(|| broken("it has no mapping, so no messages"))?;
+    let mut foreign = Foreign::new(id.clone().unwrap_or_else(|| context.unnamed()));
+    foreign.title.clone_from(&title);
+    foreign.shown = fields.string("current_node");
+    take::tag_if(&fields, "is_archived", "archived", &mut foreign);
+    take::tag_if(&fields, "is_starred", "starred", &mut foreign);
+    let mut nodes = Nodes { calls: HashMap::new(), parents: HashMap::new(), context };
+    let raw: Vec<_> = mapping.rest().map(|(id, raw)| (id.into_owned(), raw)).collect();
+    for (id, raw) in &raw {
+        nodes.look(id, raw);
+    }
+    for (id, raw) in raw {
+        let (parent, message) = node(raw);
+        let messages = match message {
+            Some(message) => nodes.message(&id, message, &mut foreign),
+            None => Vec::new(),
+        };
+        foreign.nodes.push(Node { id, parent, messages });
+    }
+    foreign.rest = take::rest(fields);
+    Ok(foreign)
+}
+
+fn node(raw: &RawValue) -> (Option<String>, Option<&RawValue>) {
+    let mut fields = Fields::of(raw).unwrap_or_default();
+    (fields.string("parent"), fields.take("message"))
+}
+
+/// What has to be known of other nodes.
+struct Nodes<'a> {
+    /// The tool that a node calls.
+    calls: HashMap<String, String>,
+    /// The parents of what tools said.
+    parents: HashMap<String, (Option<String>, bool)>,
+    context: &'a Context<'a>,
+}
+
+impl Nodes<'_> {
+    fn look(&mut self, id: &str, raw: &RawValue) {
+        let (parent, message) = node(raw);
+        let mut fields = message.and_then(Fields::of).unwrap_or_default();
+        let role = fields.object("author").and_then(|mut author| author.string("role"));
+        if role.as_deref() == Some("assistant")
+            && let Some(tool) = fields.string("recipient").filter(|recipient| recipient != "all")
+        {
+            self.calls.insert(id.to_owned(), tool);
+        }
+        self.parents.insert(id.to_owned(), (parent, role.as_deref() == Some("tool")));
+    }
+
+    /// The call that a tool's node answers: the nearest before it, with nothing but the tools' own words between.
+    fn answered(&self, id: &str) -> Option<String> {
+        let mut at = self.parents.get(id)?.0.clone()?;
+        for _ in 0..NEAR {
+            if self.calls.contains_key(&at) {
+                return Some(at);
+            }
+            let (parent, is_tool) = self.parents.get(&at)?;
+            if !is_tool {
+                return None;
+            }
+            at = parent.clone()?;
+        }
+        None
+    }
+
+    fn message(&self, id: &str, raw: &RawValue, foreign: &mut Foreign) -> Vec<Message> {
+        let Some(mut fields) = Fields::of(raw) else {
+            foreign.skip("message_that_is_no_object");
+            return Vec::new();
+        };
+        let mut author = fields.object("author").unwrap_or_default();
+        let name = author.string("name");
+        let role = author.string("role").unwrap_or_default();
+        let mut content = fields.object("content").unwrap_or_default();
+        let kind = content.string("content_type").unwrap_or_default();
+        let mut metadata = fields.object("metadata").unwrap_or_default();
+        let mut chunks = self.content(&kind, &mut content, raw, foreign);
+        self.attachments(&mut metadata, &mut chunks);
+        let role = match (role.as_str(), kind.as_str()) {
+            (_, "user_editable_context" | "model_editable_context") | ("system", _) => Role::System,
+            ("assistant", _) => Role::Assistant,
+            ("tool", _) => Role::Tool,
+            ("user", _) => Role::User,
+            _ => {
+                foreign.skip("unknown_role_taken_for_user");
+                Role::User
+            }
+        };
+        if chunks.is_empty() {
+            foreign.skip("empty_message");
+            return Vec::new();
+        }
+        let mut call = self.calls.get(id).filter(|_| role == Role::Assistant).cloned();
+        if let Some(tool) = call.take_if(|_| matches!(kind.as_str(), "text" | "code" | "")) {
+            let arguments = words(&chunks);
+            chunks = vec![Chunk::tool_call(id, tool, arguments)];
+        }
+        if role == Role::Tool {
+            let answered = self.answered(id).unwrap_or_default();
+            chunks = result(&answered, name, chunks);
+        }
+        let mut message = Message::new(role, chunks);
+        message.metadata.id = fields.string("id");
+        message.metadata.created_at = take::moment_of(&mut fields, "create_time");
+        message.metadata.model = metadata.string("model_slug");
+        if role == Role::Assistant {
+            message.metadata.provider = Some("openai".to_owned());
+            let reason = metadata.object("finish_details").and_then(|mut details| details.string("type"));
+            message.finish_reason = reason.map(|reason| FinishReason::from(reason.as_str()));
+        }
+        for fields in [content, metadata, author, fields] {
+            let blank: Vec<String> =
+                fields.names().filter(|name| fields.peek(name).is_some_and(is_empty)).map(str::to_owned).collect();
+            let mut fields = fields;
+            blank.iter().for_each(|name| _ = fields.take(name));
+            take::keep(fields, Some(&mut message));
+        }
+        vec![message]
+    }
+
+    fn content(&self, kind: &str, content: &mut Fields<'_>, raw: &RawValue, foreign: &mut Foreign) -> Vec<Chunk> {
+        let one = |text: Option<String>| text.filter(|text| !text.is_empty()).map(Chunk::text).into_iter().collect();
+        match kind {
+            "text" | "multimodal_text" => {
+                let parts = content.array("parts").unwrap_or_default();
+                parts.into_iter().filter_map(|part| self.part(part)).collect()
+            }
+            "thoughts" => {
+                let thoughts = content.array("thoughts").unwrap_or_default().into_iter().filter_map(Fields::of);
+                let paragraphs = thoughts.map(|mut thought| {
+                    let said = [thought.string("summary"), thought.string("content")].into_iter().flatten();
+                    said.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
+                });
+                let text = paragraphs.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
+                if text.is_empty() { Vec::new() } else { vec![Chunk::thinking(text)] }
+            }
+            // How long the model thought: it says nothing that was said.
+            "reasoning_recap" => content.string("content").map(Chunk::thinking).into_iter().collect(),
+            "user_editable_context" => {
+                let texts = [content.string("user_profile"), content.string("user_instructions")];
+                one(Some(texts.into_iter().flatten().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")))
+            }
+            "model_editable_context" => one(content.string("model_set_context")),
+            "tether_browsing_display" => {
+                let texts = [content.string("summary"), content.string("result")];
+                one(Some(texts.into_iter().flatten().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")))
+            }
+            "system_error" => {
+                let (message, code) = (content.string("text").unwrap_or_default(), content.string("name"));
+                vec![Body::Error { message, code }.into()]
+            }
+            _ => match content.string("text") {
+                // Code, what it printed, quotes, pages.
+                Some(text) => one(Some(text)),
+                None => {
+                    foreign.skip(format!("content_kept_as_it_is:{kind}"));
+                    let raw = Fields::of(raw).and_then(|mut fields| fields.take("content"));
+                    raw.and_then(|raw| take::opaque(raw, kind, FORMAT.name)).into_iter().collect()
+                }
+            },
+        }
+    }
+
+    fn part(&self, raw: &RawValue) -> Option<Chunk> {
+        let Some(mut fields) = Fields::of(raw) else { return take::stray(raw, FORMAT.name) };
+        match fields.string("content_type").unwrap_or_default().as_str() {
+            "image_asset_pointer" => {
+                let pointer = fields.string("asset_pointer")?;
+                let found = self.context.assets.find(asset(&pointer));
+                let picture = take::picture(found, &pointer, None);
+                Some(take::with_rest(fields, picture.body))
+            }
+            "audio_transcription" => {
+                let text = fields.string("text")?;
+                Some(take::with_rest(fields, Body::Text { text, annotations: None }))
+            }
+            "audio_asset_pointer" => {
+                let url = fields.string("asset_pointer");
+                Some(take::with_rest(fields, Body::Audio(Audio { url, ..Audio::default() })))
+            }
+            kind => take::opaque(raw, kind, FORMAT.name),
+        }
+    }
+
+    /// Files that the message names, and that none of its parts is.
+    fn attachments(&self, metadata: &mut Fields<'_>, chunks: &mut Vec<Chunk>) {
+        for raw in metadata.peek("attachments").and_then(array).unwrap_or_default() {
+            let Some(mut file) = Fields::of(raw) else { continue };
+            let Some(id) = file.string("id") else { continue };
+            let is_it = |chunk: &Chunk| match &chunk.body {
+                Body::Image(image) => asset(&image.url) == id || image.url.starts_with("data:"),
+                _ => false,
+            };
+            if chunks.iter().any(is_it) {
+                continue;
+            }
+            let found = self.context.assets.find(&id);
+            let (name, mime_type) = (file.string("name"), file.string("mime_type"));
+            let document = take::document(found, &format!("file-service://{id}"), name, mime_type);
+            chunks.push(take::with_rest(file, document.body));
+        }
+        metadata.take("attachments");
+    }
+}
+
+/// The id in a pointer.
+fn asset(pointer: &str) -> &str {
+    pointer.rsplit("://").next().unwrap_or(pointer)
+}
+
+fn words(chunks: &[Chunk]) -> String {
+    let texts = chunks.iter().filter_map(|chunk| match &chunk.body {
+        Body::Text { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// What a tool said as the result of a call; pictures and the like stay beside it.
+fn result(id: &str, name: Option<String>, chunks: Vec<Chunk>) -> Vec<Chunk> {
+    let text = words(&chunks);
+    let mut said: Vec<Chunk> = vec![take::result(id, name, Output::Text(text), None).into()];
+    said.extend(chunks.into_iter().filter(|chunk| !matches!(chunk.body, Body::Text { .. })));
+    said
+}

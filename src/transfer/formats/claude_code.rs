@@ -1,0 +1,285 @@
+//! Sessions of Claude Code: `~/.claude/projects/FOLDER/SESSION.jsonl`, and those of its sub-agents.
+//!
+//! The format is Anthropic's own and not documented. Sources: txcript's `docs/formats/claude-code.md`, denisraison's
+//! data-formats; see `docs/transfer.md`.
+
+use std::collections::HashMap;
+
+use serde_json::value::RawValue;
+
+use crate::model::{Body, Chunk, FinishReason, Message, Role};
+use crate::provider::Target;
+use crate::provider::fields::{Fields, json, string};
+use crate::transfer::foreign::{Foreign, Node, Taken};
+use crate::transfer::format::{Context, Format, Head, Reader};
+use crate::transfer::take;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "claude-code",
+    about: "sessions of Claude Code",
+    read: Some(Reader::Parts { recognise, group, read }),
+    write: None,
+};
+
+fn recognise(head: &Head<'_>) -> bool {
+    head.any(|fields| {
+        let has = |name| fields.peek(name).is_some();
+        let kind = fields.peek("type").and_then(string);
+        let is_aside = match kind.as_deref() {
+            Some("summary") => has("leafUuid"),
+            Some("file-history-snapshot") => has("snapshot"),
+            _ => false,
+        };
+        is_aside
+            || has("sessionId") && (has("uuid") || has("type"))
+            || has("uuid") && has("message") && has("isSidechain")
+    })
+}
+
+fn group(text: &str) -> Option<String> {
+    Fields::read(text).ok()?.string("sessionId")
+}
+
+/// Lines of one thread of a session.
+struct Thread {
+    foreign: Foreign,
+    /// Where each line's message is: several lines may be one message of the API.
+    nodes: HashMap<String, usize>,
+    /// Nodes that a message of the API began, by its id.
+    begun: HashMap<String, usize>,
+    /// What summaries say, and of which line: some are of other sessions.
+    summaries: Vec<(Option<String>, String)>,
+}
+
+fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
+    let mut main = Thread::new(key.to_owned());
+    let mut agents: Vec<(String, Thread)> = Vec::new();
+    // A sub-agent's line belongs to the sub-agent of its parent.
+    let mut agent_of: HashMap<String, usize> = HashMap::new();
+    let mut aside = HashMap::new();
+    for line in &lines {
+        let Ok(mut fields) = Fields::read(line) else {
+            main.foreign.skip("line_that_is_no_object");
+            continue;
+        };
+        let kind = fields.string("type").unwrap_or_default();
+        let is_said = fields.peek("message").is_some_and(|raw| raw.get().starts_with('{'));
+        if !is_said {
+            main.aside(&kind, fields, line, &mut aside);
+            continue;
+        }
+        if fields.peek("isSidechain").is_some_and(|raw| raw.get() == "true") {
+            let id = fields.peek("uuid").and_then(string).unwrap_or_default();
+            let parent = fields.peek("parentUuid").and_then(string);
+            let named = fields.peek("agentId").and_then(string);
+            let known = match &named {
+                Some(agent) => agents.iter().position(|(known, _)| known == agent),
+                None => parent.and_then(|parent| agent_of.get(&parent).copied()),
+            };
+            let place = known.unwrap_or_else(|| {
+                let agent = named.unwrap_or_else(|| id.clone());
+                agents.push((agent.clone(), Thread::new(format!("{key}:{agent}"))));
+                agents.len() - 1
+            });
+            agent_of.insert(id, place);
+            if let Some((_, thread)) = agents.get_mut(place) {
+                thread.said(fields);
+            }
+        } else {
+            main.said(fields);
+        }
+    }
+    for (kind, count) in aside {
+        *main.foreign.skipped.entry(format!("line_of_kind:{kind}")).or_default() += count;
+    }
+    let says = |thread: &Thread| thread.foreign.nodes.iter().any(|node| !node.messages.is_empty());
+    let mut taken = Vec::new();
+    if says(&main) || agents.is_empty() {
+        // A file that holds no more than summaries of other sessions is no conversation.
+        main.foreign.is_hollow = !says(&main);
+        taken.push(Ok(main.finish()));
+    }
+    for (_, mut thread) in agents {
+        thread.foreign.tags.push("sub-agent".to_owned());
+        if let Some(json) = take::json_of(&key) {
+            thread.foreign.rest.push("session", json);
+        }
+        taken.push(Ok(thread.finish()));
+    }
+    taken
+}
+
+impl Thread {
+    fn new(id: String) -> Self {
+        Self { foreign: Foreign::new(id), nodes: HashMap::new(), begun: HashMap::new(), summaries: Vec::new() }
+    }
+
+    /// A line that says nothing in the conversation: titles are taken, the first of each kind is kept, all are counted. What
+    /// is said next may follow it, so it has its place.
+    fn aside(&mut self, kind: &str, mut fields: Fields<'_>, line: &str, count: &mut HashMap<String, u64>) {
+        if let Some(id) = fields.peek("uuid").and_then(string) {
+            let parent = ["parentUuid", "logicalParentUuid"].iter().find_map(|name| fields.peek(name)).and_then(string);
+            // It stands for what it follows.
+            let known = parent.as_ref().and_then(|parent| self.nodes.get(parent)).copied();
+            self.nodes.insert(id.clone(), known.unwrap_or(self.foreign.nodes.len()));
+            if known.is_none() {
+                self.foreign.nodes.push(Node { id, parent, messages: Vec::new() });
+            }
+        }
+        let named = ["customTitle", "aiTitle", "title"].iter().find_map(|name| fields.string(name));
+        let title = match kind {
+            "summary" => fields.string("summary"),
+            "ai-title" | "custom-title" => named,
+            _ => None,
+        };
+        if let Some(title) = title.filter(|title| !title.trim().is_empty()) {
+            match kind {
+                "summary" => self.summaries.push((fields.string("leafUuid"), title)),
+                // What a person gave wins over what a model made.
+                "custom-title" => self.foreign.title = Some(title),
+                _ => self.foreign.title = self.foreign.title.take().or(Some(title)),
+            }
+            return;
+        }
+        let seen = count.entry(kind.to_owned()).or_default();
+        *seen += 1;
+        if *seen == 1
+            && let Ok(json) = crate::model::Json::new(line)
+        {
+            self.foreign.rest.push(format!("first_{kind}"), json);
+        }
+    }
+
+    fn said(&mut self, mut fields: Fields<'_>) {
+        let id = fields.string("uuid").unwrap_or_else(|| self.foreign.nodes.len().to_string());
+        let parent = fields.string("parentUuid").or_else(|| fields.peek("logicalParentUuid").and_then(string));
+        let Some(raw) = fields.take("message") else { return };
+        let mut messages = messages(raw, &mut fields);
+        if messages.iter().all(|message| message.chunks.is_empty()) {
+            self.foreign.skip("empty_message");
+            messages.clear();
+        }
+        let api = messages
+            .first()
+            .filter(|message| message.role == Role::Assistant)
+            .and_then(|message| message.metadata.id.clone());
+        // One message of the API is written as several lines, one for each block.
+        let begun = api.as_ref().and_then(|api| self.begun.get(api).copied());
+        let follows = |place: usize| parent.as_ref().is_none_or(|parent| self.nodes.get(parent) == Some(&place));
+        if let Some(place) = begun.filter(|place| follows(*place))
+            && let [more] = messages.as_mut_slice()
+            && let Some(message) = self.foreign.nodes.get_mut(place).and_then(|node| node.messages.first_mut())
+        {
+            message.chunks.append(&mut more.chunks);
+            message.finish_reason = more.finish_reason.take().or(message.finish_reason.take());
+            message.usage = more.usage.take().or(message.usage.take());
+            self.nodes.insert(id, place);
+            return;
+        }
+        if let Some(message) = messages.first_mut() {
+            for name in ["isSidechain", "userType", "sessionId"] {
+                fields.take(name);
+            }
+            take::keep(fields, Some(message));
+        }
+        let place = self.foreign.nodes.len();
+        if let Some(api) = api {
+            self.begun.insert(api, place);
+        }
+        self.nodes.insert(id.clone(), place);
+        self.foreign.nodes.push(Node { id, parent, messages });
+    }
+
+    /// Parents become nodes, and results of one message's calls follow each other.
+    fn finish(mut self) -> Foreign {
+        let is_ours =
+            |(leaf, _): &&(Option<String>, String)| leaf.as_ref().is_some_and(|leaf| self.nodes.contains_key(leaf));
+        let summary =
+            self.summaries.iter().rfind(is_ours).or(self.summaries.first()).map(|(_, summary)| summary.clone());
+        self.foreign.title = self.foreign.title.take().or(summary);
+        let ids: Vec<String> = self.foreign.nodes.iter().map(|node| node.id.clone()).collect();
+        for node in &mut self.foreign.nodes {
+            if let Some(place) = node.parent.as_ref().and_then(|parent| self.nodes.get(parent)) {
+                node.parent = ids.get(*place).cloned();
+            }
+        }
+        self.foreign.shown = self.foreign.nodes.last().map(|node| node.id.clone());
+        // Calls that were made at once have their results side by side, below lines of one message. Each is hung below
+        // the one before it, unless it answers the same call again: then it is another branch.
+        let mut last: HashMap<String, (String, Vec<String>)> = HashMap::new();
+        let mut moved: HashMap<String, String> = HashMap::new();
+        for node in &mut self.foreign.nodes {
+            let Some(parent) = node.parent.clone() else { continue };
+            let answers = answers(&node.messages);
+            if answers.is_empty() {
+                continue;
+            }
+            match last.get_mut(&parent) {
+                Some((before, answered)) if !answers.iter().any(|answer| answered.contains(answer)) => {
+                    moved.insert(before.clone(), node.id.clone());
+                    node.parent = Some(std::mem::replace(before, node.id.clone()));
+                    answered.extend(answers);
+                }
+                Some(_) => {}
+                None => _ = last.insert(parent, (node.id.clone(), answers)),
+            }
+        }
+        // What followed a result follows the last of them.
+        for node in &mut self.foreign.nodes {
+            if !answers(&node.messages).is_empty() {
+                continue;
+            }
+            let mut steps = 0;
+            while let Some(next) = node.parent.as_ref().and_then(|parent| moved.get(parent))
+                && steps < ids.len()
+            {
+                node.parent = Some(next.clone());
+                steps += 1;
+            }
+        }
+        self.foreign
+    }
+}
+
+/// The calls that a node answers, if it does nothing else.
+fn answers(messages: &[Message]) -> Vec<String> {
+    let chunks = || messages.iter().flat_map(|message| &message.chunks);
+    let answers: Vec<String> = chunks()
+        .filter_map(|chunk| match &chunk.body {
+            Body::ToolResult { tool_call_id, .. } => Some(tool_call_id.clone()),
+            _ => None,
+        })
+        .collect();
+    if answers.len() == chunks().count() { answers } else { Vec::new() }
+}
+
+fn messages(raw: &RawValue, fields: &mut Fields<'_>) -> Vec<Message> {
+    let mut message = Fields::of(raw).unwrap_or_default();
+    let role = message.string("role").unwrap_or_default();
+    let content = message.take("content").map_or("\"\"", RawValue::get);
+    let request = format!("[{{\"role\":{},\"content\":{content}}}]", serde_json::json!(role));
+    let parsed = crate::provider::parse(Target::ANTHROPIC, &request).unwrap_or_default();
+    let Some(parsed) = parsed.messages.into_iter().next() else { return Vec::new() };
+    let chunks = parsed.chunks.into_iter().filter(|chunk| !is_blank(chunk)).collect();
+    let mut messages = take::messages(parsed.role, chunks);
+    let created_at = take::moment_of(fields, "timestamp");
+    for message in &mut messages {
+        message.metadata.created_at = created_at;
+    }
+    if let Some(first) = messages.first_mut() {
+        first.metadata.id = message.string("id");
+        if first.role == Role::Assistant {
+            first.metadata.model = message.string("model");
+            first.metadata.provider = Some("anthropic".to_owned());
+            first.finish_reason = message.string("stop_reason").map(|reason| FinishReason::from(reason.as_str()));
+            first.usage = message.take("usage").and_then(json);
+        }
+        message.take("type");
+        take::keep(message, Some(first));
+    }
+    messages
+}
+
+fn is_blank(chunk: &Chunk) -> bool {
+    matches!(&chunk.body, Body::Text { text, .. } if text.is_empty())
+}

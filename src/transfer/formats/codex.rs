@@ -1,0 +1,159 @@
+//! Sessions of Codex: `~/.codex/sessions/YYYY/MM/DD/rollout-….jsonl`.
+//!
+//! Sources: txcript's `docs/formats/codex.md` with its pointers into openai/codex; see `docs/transfer.md`.
+
+use serde_json::value::RawValue;
+
+use super::items::{parsed, segments};
+use crate::model::{Json, Message, Role, Timestamp};
+use crate::provider::fields::{Fields, json, string};
+use crate::transfer::foreign::{Foreign, Node, Taken};
+use crate::transfer::format::{Context, Format, Head, Reader};
+use crate::transfer::take;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "codex",
+    about: "sessions of Codex",
+    read: Some(Reader::Parts { recognise, group: |_| None, read }),
+    write: None,
+};
+
+/// What the oldest rollouts have in place of lines with a payload: the session's own line, then bare items.
+fn is_bare(fields: &Fields<'_>) -> bool {
+    ["id", "timestamp", "instructions"].iter().all(|name| fields.names().any(|known| known == *name))
+}
+
+fn recognise(head: &Head<'_>) -> bool {
+    const KINDS: &[&str] = &["session_meta", "turn_context", "response_item", "event_msg", "compacted"];
+    let is_line = |fields: &Fields<'_>| {
+        let kind = fields.peek("type").and_then(string);
+        fields.peek("payload").is_some() && kind.is_some_and(|kind| KINDS.contains(&kind.as_str()))
+    };
+    head.any(is_line) || !head.is_list && head.first(|fields| is_bare(fields) && fields.peek("type").is_none())
+}
+
+/// What is known where an item stands.
+#[derive(Clone, Copy)]
+struct Place {
+    line: usize,
+    time: Option<Timestamp>,
+    /// The turn's, as positions in a list.
+    turn: Option<usize>,
+}
+
+#[derive(Default)]
+struct Turn {
+    id: Option<String>,
+    model: Option<String>,
+}
+
+fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
+    let mut foreign = Foreign::new(key);
+    let mut items: Vec<(String, Place)> = Vec::new();
+    let mut turns: Vec<Turn> = Vec::new();
+    let mut usages: Vec<(usize, Json)> = Vec::new();
+    let mut provider = None;
+    for (number, line) in lines.iter().enumerate() {
+        let Ok(mut fields) = Fields::read(line) else {
+            foreign.skip("line_that_is_no_object");
+            continue;
+        };
+        let time = fields.peek("timestamp").and_then(take::moment);
+        let place = Place { line: number, time, turn: turns.len().checked_sub(1) };
+        let kind = fields.peek("type").and_then(string).unwrap_or_default();
+        let Some(payload) = fields.take("payload") else {
+            // A bare item, or the bare line of the session.
+            if kind.is_empty() && fields.peek("role").is_none() {
+                if is_bare(&fields) {
+                    session(fields, &mut foreign);
+                } else {
+                    foreign.skip("line_of_kind:state");
+                }
+            } else {
+                items.push((line.clone(), place));
+            }
+            continue;
+        };
+        let mut inner = Fields::of(payload).unwrap_or_default();
+        match kind.as_str() {
+            "session_meta" => {
+                provider = provider.or_else(|| inner.peek("model_provider").and_then(string));
+                // A session that goes on another one begins with its line, too: the first is this file's.
+                if foreign.rest.is_empty() {
+                    session(inner, &mut foreign)
+                } else {
+                    foreign.skip("line_of_kind:session_meta")
+                }
+            }
+            "turn_context" => turns.push(Turn { id: inner.string("turn_id"), model: inner.string("model") }),
+            "response_item" => items.push((payload.get().to_owned(), place)),
+            "event_msg" => event(inner, items.len(), &mut usages, &mut foreign),
+            "compacted" => items.push((compacted(payload), place)),
+            kind => foreign.skip(format!("line_of_kind:{kind}")),
+        }
+    }
+    let raws: Vec<(&str, (usize, Place))> =
+        items.iter().enumerate().map(|(at, (item, place))| (item.as_str(), (at, *place))).collect();
+    let mut usages = usages.into_iter().peekable();
+    for (segment, (at, place)) in segments(&raws) {
+        let mut messages = parsed(&segment, &mut foreign);
+        let turn = place.turn.and_then(|turn| turns.get(turn));
+        for message in &mut messages {
+            message.metadata.created_at = place.time;
+            message.metadata.turn_id = turn.and_then(|turn| turn.id.clone());
+            if message.role == Role::Assistant {
+                message.metadata.model = turn.and_then(|turn| turn.model.clone());
+                if provider.is_some() {
+                    message.metadata.provider.clone_from(&provider);
+                }
+            }
+            scaffolding(message);
+        }
+        while let Some((_, usage)) = usages.next_if(|(after, _)| *after <= at + segment.len()) {
+            if let Some(message) = messages.iter_mut().rev().find(|message| message.role == Role::Assistant) {
+                message.usage = Some(usage);
+            }
+        }
+        let parent = foreign.nodes.last().map(|node: &Node| node.id.clone());
+        foreign.nodes.push(Node { id: place.line.to_string(), parent, messages });
+    }
+    foreign.is_hollow = foreign.nodes.is_empty();
+    vec![Ok(foreign)]
+}
+
+fn session(mut fields: Fields<'_>, foreign: &mut Foreign) {
+    if let Some(id) = fields.string("id") {
+        foreign.id = id;
+    }
+    foreign.rest = take::rest(fields);
+}
+
+/// Events are shown, not said; but for the count of tokens they repeat items.
+fn event(mut fields: Fields<'_>, after: usize, usages: &mut Vec<(usize, Json)>, foreign: &mut Foreign) {
+    let kind = fields.string("type").unwrap_or_default();
+    let usage = fields.object("info").and_then(|info| info.peek("last_token_usage").and_then(json));
+    match (kind.as_str(), usage) {
+        ("token_count", Some(usage)) => usages.push((after, usage)),
+        _ => foreign.skip(format!("event:{kind}")),
+    }
+}
+
+/// What stands for all before it, as the message that the agent was given.
+fn compacted(payload: &RawValue) -> String {
+    let message = Fields::of(payload).and_then(|mut fields| fields.string("message")).unwrap_or_default();
+    let content = serde_json::json!([{ "type": "input_text", "text": message }]);
+    format!("{{\"type\":\"message\",\"role\":\"user\",\"content\":{content},\"compacted\":{payload}}}")
+}
+
+/// Marks what the program said in the user's name.
+fn scaffolding(message: &mut Message) {
+    const MARKS: &[&str] = &["<environment_context>", "<user_instructions>", "# AGENTS.md instructions"];
+    let begins = message.role == Role::User
+        && message.chunks.first().is_some_and(|chunk| match &chunk.body {
+            crate::model::Body::Text { text, .. } => MARKS.iter().any(|mark| text.trim_start().starts_with(mark)),
+            _ => false,
+        });
+    if begins && let Some(json) = take::json_of(&true) {
+        message.metadata.extra.push("scaffolding", json);
+    }
+}

@@ -1,0 +1,134 @@
+//! One HTML file, for people: no scripts, nothing loaded from elsewhere, and nothing of what was said is obeyed.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use super::markdown::words;
+use crate::model::Body;
+use crate::transfer::foreign::Skipped;
+use crate::transfer::format::{Format, Outgoing, Writer};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "html",
+    about: "one HTML file, for people",
+    read: None,
+    write: Some(Writer { frame: [BEGIN, "<hr>\n", "</body></html>\n"], extension: "html", write }),
+};
+
+const BEGIN: &str = r#"<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">
+<title>Conversations</title>
+<style>
+body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:16px/1.5 system-ui,sans-serif;color:#1b1b1b;background:#fff}
+article{margin:1rem 0;padding:.6rem 1rem;border-left:.25rem solid #bbb;background:#f7f7f7}
+article.user{border-color:#2563a8}article.assistant{border-color:#3d7d3d}article.tool{border-color:#a86a10}
+header{font-size:.85rem;color:#555;margin-bottom:.4rem}
+.text,pre{white-space:pre-wrap;overflow-wrap:anywhere}pre{font-size:.85rem;background:#eee;padding:.5rem}
+summary{cursor:pointer;color:#555}img{max-width:100%}
+@media(prefers-color-scheme:dark){body{color:#e6e6e6;background:#161616}article{background:#1f1f1f}pre{background:#2a2a2a}header,summary{color:#aaa}}
+</style></head><body>
+"#;
+
+fn write(outgoing: &Outgoing, out: &mut dyn Write, _: &mut Skipped) -> io::Result<()> {
+    let item = &outgoing.item;
+    let title = item.title.clone().unwrap_or_else(|| item.id.to_string());
+    writeln!(out, "<h1>{}</h1>", escape(&title))?;
+    for stored in &outgoing.messages {
+        let message = &stored.message;
+        let role = message.role.as_str();
+        let model = message.metadata.model.as_deref().map(|model| format!(" · {}", escape(model))).unwrap_or_default();
+        let time = message.metadata.created_at.map(|at| format!(" · {at}")).unwrap_or_default();
+        writeln!(out, "<article class=\"{role}\"><header>{role}{model}{time}</header>")?;
+        for chunk in &message.chunks {
+            out.write_all(body(&chunk.body).as_bytes())?;
+        }
+        writeln!(out, "</article>")?;
+    }
+    Ok(())
+}
+
+fn body(body: &Body) -> String {
+    let folded = |what: &str, text: &str| {
+        format!("<details><summary>{}</summary><pre>{}</pre></details>\n", escape(what), escape(text))
+    };
+    match body {
+        Body::Text { text, .. } | Body::Refusal { text } => format!("<div class=\"text\">{}</div>\n", escape(text)),
+        Body::Thinking { text, .. } => folded("thinking", text),
+        Body::ToolCall { name, arguments, .. } => folded(&format!("calls {name}"), arguments),
+        Body::ToolResult { name, output, .. } => {
+            folded(&format!("{} gave back", name.as_deref().unwrap_or("the tool")), &words(output))
+        }
+        // Only what is in the file is shown; what an address names is not asked for.
+        Body::Image(image) if is_picture(&image.url) => {
+            format!("<img alt=\"picture\" src=\"{}\">\n", escape(&image.url))
+        }
+        Body::Image(image) => format!("<div class=\"text\">[picture {}]</div>\n", escape(&image.url)),
+        Body::File(file) => {
+            let name = file.name.as_deref().or(file.url.as_deref()).unwrap_or("file");
+            format!("<div class=\"text\">[file {}]</div>\n", escape(name))
+        }
+        Body::Audio(audio) => {
+            format!("<div class=\"text\">[sound] {}</div>\n", escape(audio.transcript.as_deref().unwrap_or_default()))
+        }
+        Body::Error { message, .. } => folded("error", message),
+        Body::Opaque { kind, json, .. } => folded(kind, json.as_str()),
+        Body::Unknown { kind } => format!("<div class=\"text\">[{}]</div>\n", escape(kind)),
+    }
+}
+
+/// Whether this is a picture's data, of a kind that holds no script.
+fn is_picture(url: &str) -> bool {
+    ["png", "jpeg", "gif", "webp"].iter().any(|kind| url.starts_with(&format!("data:image/{kind};base64,")))
+}
+
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            // Controls, and the marks that reverse the direction of what follows.
+            character if character.is_control() && !matches!(character, '\n' | '\t') => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(character));
+            }
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(character));
+            }
+            character => out.push(character),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Chunk;
+
+    #[test]
+    fn nothing_that_was_said_is_obeyed() {
+        let hostile = "<script>alert(1)</script>\" onerror='x' &amp;\u{202e}";
+        let chunks = [
+            Chunk::text(hostile),
+            Chunk::thinking(hostile),
+            Chunk::tool_call(hostile, hostile, hostile),
+            Chunk::tool_result(hostile, hostile),
+            Chunk::image(hostile),
+            Chunk::image(format!("data:image/png;base64,\"{hostile}")),
+            Chunk::image("data:image/svg+xml;base64,AAAA"),
+            Chunk::image("https://example.org/track.png"),
+            Chunk::error(hostile),
+        ];
+        for chunk in chunks {
+            let html = body(&chunk.body);
+            let inert = html.replace("<div class=\"text\">", "").replace("<img alt=\"picture\" src=\"", "");
+            assert!(!inert.contains("<script") && !inert.contains("onerror='") && !html.contains('\u{202e}'), "{html}");
+            assert!(!html.contains("src=\"http") && !html.contains("src=\"data:image/svg"), "{html}");
+        }
+    }
+}

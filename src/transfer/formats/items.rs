@@ -1,0 +1,114 @@
+//! OpenAI's items: what Responses and Conversations hold, and what other formats took over.
+
+use std::io::{self, Write};
+
+use serde_json::value::RawValue;
+
+use crate::history::Conversation;
+use crate::model::{Message, Role};
+use crate::provider::Target;
+use crate::provider::fields::{Fields, string};
+use crate::transfer::foreign::{Foreign, Node, Skipped, Taken};
+use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "openai-items",
+    about: "items of OpenAI's Responses and Conversations",
+    read: Some(Reader::Parts { recognise, group: |_| None, read }),
+    write: Some(Writer { frame: ["", "\n", "\n"], extension: "json", write }),
+};
+
+/// Types of items that no other format has.
+const TYPES: &[&str] = &["reasoning", "function_call", "function_call_output", "custom_tool_call", "item_reference"];
+
+fn recognise(head: &Head<'_>) -> bool {
+    let is_page = head.values.len() == 1
+        && head.first(|fields| {
+            fields.peek("object").and_then(string).as_deref() == Some("list") && fields.peek("data").is_some()
+        });
+    let is_item = |fields: &Fields<'_>| match fields.peek("type").and_then(string).as_deref() {
+        Some("message") => fields.peek("role").is_some() && fields.peek("content").is_some(),
+        Some(kind) => TYPES.contains(&kind) && fields.peek("timestamp").is_none(),
+        None => false,
+    };
+    is_page
+        || head.first(is_item)
+        || head.any(|fields| !head.values.is_empty() && is_item(fields) && fields.peek("payload").is_none())
+}
+
+fn read(key: &str, values: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
+    let mut foreign = Foreign::new(key);
+    let mut items: Vec<String> = Vec::new();
+    for value in values {
+        let page = Fields::read(&value).ok().and_then(|mut fields| {
+            fields.peek("object")?;
+            Some(fields.array("data")?.into_iter().map(|raw| raw.get().to_owned()).collect::<Vec<_>>())
+        });
+        match page {
+            Some(page) => items.extend(page),
+            None => items.push(value),
+        }
+    }
+    let raws: Vec<(&str, ())> = items.iter().map(|item| (item.as_str(), ())).collect();
+    let mut number = 0;
+    for (segment, ()) in segments(&raws) {
+        let messages = parsed(&segment, &mut foreign);
+        let id = segment.first().and_then(|item| Fields::read(item).ok()?.string("id"));
+        let id = id.unwrap_or_else(|| number.to_string());
+        number += segment.len();
+        let parent = foreign.nodes.last().map(|node: &Node| node.id.clone());
+        foreign.nodes.push(Node { id, parent, messages });
+    }
+    vec![Ok(foreign)]
+}
+
+/// Items that are one turn: those of the model that follow each other; any other is one by itself. Each with what the
+/// first of them came with.
+pub(crate) fn segments<'a, T: Copy>(items: &[(&'a str, T)]) -> Vec<(Vec<&'a str>, T)> {
+    let mut segments: Vec<(Vec<&str>, T)> = Vec::new();
+    let mut is_models = false;
+    for (item, with) in items {
+        let is_given = is_given(item);
+        match segments.last_mut() {
+            Some((segment, _)) if is_models && !is_given => segment.push(item),
+            _ => segments.push((vec![item], *with)),
+        }
+        is_models = !is_given;
+    }
+    segments
+}
+
+fn is_given(item: &str) -> bool {
+    let Ok(fields) = Fields::read(item) else { return true };
+    match fields.peek("type").and_then(string).as_deref() {
+        None | Some("message") => fields.peek("role").and_then(string).as_deref() != Some("assistant"),
+        Some(kind) => kind.ends_with("_output"),
+    }
+}
+
+/// The messages of items.
+pub(crate) fn parsed(items: &[&str], foreign: &mut Foreign) -> Vec<Message> {
+    let request = format!("[{}]", items.join(","));
+    match crate::provider::parse(Target::OPENAI_RESPONSES, &request) {
+        Ok(parsed) => {
+            let mut messages = parsed.messages;
+            messages.iter_mut().filter(|message| message.role == Role::Assistant).for_each(|message| {
+                message.metadata.provider = Some("openai".to_owned());
+            });
+            messages
+        }
+        Err(_) => {
+            foreign.skip("item_that_is_no_json");
+            Vec::new()
+        }
+    }
+}
+
+fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io::Result<()> {
+    let conversation = Conversation::new(outgoing.messages.clone());
+    let input = super::rendered(Target::OPENAI_RESPONSES, &conversation, "input", skipped)?;
+    match input.as_deref() {
+        Some(input) => out.write_all(RawValue::get(input).as_bytes()),
+        None => out.write_all(b"[]"),
+    }
+}

@@ -1,0 +1,165 @@
+//! LangChain's messages, as `messages_to_dict` writes them.
+//!
+//! Source: langchain-core 1.7.2, which wrote the sample.
+
+use std::io::{self, Write};
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::history::Conversation;
+use crate::model::{Body, Chunk, Message, Role};
+use crate::provider::Target;
+use crate::provider::fields::{Fields, is_empty, json as kept, string};
+use crate::transfer::foreign::{Foreign, Skipped, Taken};
+use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
+use crate::transfer::take;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "langchain",
+    about: "LangChain's messages",
+    read: Some(Reader::Parts { recognise, group: |_| None, read }),
+    write: Some(Writer { frame: ["", "\n", "\n"], extension: "json", write }),
+};
+
+const TYPES: &[(&str, Role)] = &[
+    ("human", Role::User),
+    ("ai", Role::Assistant),
+    ("AIMessageChunk", Role::Assistant),
+    ("system", Role::System),
+    ("tool", Role::Tool),
+    ("function", Role::Tool),
+    ("chat", Role::User),
+];
+
+fn role(kind: &str) -> Option<Role> {
+    TYPES.iter().find(|(name, _)| *name == kind).map(|(_, role)| *role)
+}
+
+fn recognise(head: &Head<'_>) -> bool {
+    head.first(|fields| {
+        let is_known = fields.peek("type").and_then(string).is_some_and(|kind| role(&kind).is_some());
+        is_known && fields.peek("data").is_some_and(|raw| raw.get().starts_with('{'))
+    })
+}
+
+fn read(key: &str, values: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
+    let mut foreign = Foreign::new(key);
+    for value in values {
+        let Some((kind, data)) =
+            Fields::read(&value).ok().and_then(|mut fields| Some((fields.string("type")?, fields.take("data")?)))
+        else {
+            foreign.skip("message_that_is_no_object");
+            continue;
+        };
+        let messages = message(&kind, data, &mut foreign);
+        let id = messages.first().and_then(|message| message.metadata.id.clone());
+        let id = id.filter(|id| foreign.nodes.iter().rev().take(64).all(|node| node.id != *id));
+        foreign.push(id, messages);
+    }
+    vec![Ok(foreign)]
+}
+
+fn message(kind: &str, data: &RawValue, foreign: &mut Foreign) -> Vec<Message> {
+    let mut fields = Fields::of(data).unwrap_or_default();
+    let role = role(kind).unwrap_or_else(|| {
+        foreign.skip("unknown_role_taken_for_user");
+        Role::User
+    });
+    let role = match fields.string("role").as_deref() {
+        Some(name) if kind == "chat" => Role::from_name(name).unwrap_or(role),
+        _ => role,
+    };
+    fields.take("type");
+    let id = fields.string("id");
+    let mut chunks = Vec::new();
+    if role == Role::Tool {
+        let call = fields.string("tool_call_id").unwrap_or_default();
+        let name = fields.string("name");
+        let is_error = fields.string("status").map(|status| status == "error");
+        let output = take::output(fields.take("content"));
+        chunks.push(Chunk::from(take::result(&call, name, output, is_error)));
+    } else {
+        let content = fields.take("content").map_or("\"\"", RawValue::get);
+        // Blocks are those of whoever made them: all of OpenAI's and Anthropic's that are not the same.
+        let wire = if content.contains("\"tool_use\"") || content.contains("\"thinking\"") {
+            Target::ANTHROPIC
+        } else {
+            Target::OPENAI_CHAT
+        };
+        let request = format!("[{{\"role\":{},\"content\":{content}}}]", json!(role.as_str()));
+        let parsed = crate::provider::parse(wire, &request).unwrap_or_default();
+        chunks.extend(parsed.messages.into_iter().flat_map(|message| message.chunks));
+        let is_call = |chunk: &Chunk, wanted: &str| matches!(&chunk.body, Body::ToolCall { id, .. } if id == wanted);
+        for raw in ["tool_calls", "invalid_tool_calls"].iter().flat_map(|name| fields.array(name).unwrap_or_default()) {
+            let Some(mut call) = Fields::of(raw) else { continue };
+            let (id, name) = (call.string("id").unwrap_or_default(), call.string("name").unwrap_or_default());
+            call.take("type");
+            // Anthropic's blocks hold the calls, too.
+            if id.is_empty() || !chunks.iter().any(|chunk| is_call(chunk, &id)) {
+                let arguments = take::arguments(call.take("args"));
+                chunks.push(take::with_rest(call, Chunk::tool_call(id, name, arguments).body));
+            }
+        }
+        chunks.retain(|chunk| !matches!(&chunk.body, Body::Text { text, .. } if text.is_empty()));
+    }
+    if chunks.is_empty() {
+        foreign.skip("empty_message");
+        return Vec::new();
+    }
+    let mut message = Message::new(role, chunks);
+    message.metadata.id = id;
+    message.usage = fields.take("usage_metadata").and_then(kept);
+    if let Some(mut made) = fields.peek("response_metadata").and_then(Fields::of) {
+        message.metadata.model = made.string("model_name").or_else(|| made.string("model"));
+        message.metadata.provider = made.string("model_provider");
+        let reason = made.string("finish_reason").or_else(|| made.string("stop_reason"));
+        message.finish_reason = reason.map(|reason| reason.as_str().into());
+    }
+    let empty: Vec<String> =
+        fields.names().filter(|name| fields.peek(name).is_some_and(is_empty)).map(str::to_owned).collect();
+    empty.iter().for_each(|name| _ = fields.take(name));
+    take::keep(fields, Some(&mut message));
+    vec![message]
+}
+
+fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io::Result<()> {
+    let conversation = Conversation::new(outgoing.messages.clone());
+    let list = super::rendered(Target::OPENAI_CHAT, &conversation, "messages", skipped)?;
+    let list: Vec<Value> = list.map_or_else(Vec::new, |raw| serde_json::from_str(raw.get()).unwrap_or_default());
+    let messages: Vec<Value> = list.iter().map(dict).collect();
+    serde_json::to_writer(out, &messages)?;
+    Ok(())
+}
+
+/// A chat's message as LangChain writes it.
+fn dict(message: &Value) -> Value {
+    let get = |name: &str| message.get(name).cloned().unwrap_or_default();
+    let role = get("role");
+    let kind = match role.as_str() {
+        Some("assistant") => "ai",
+        Some("system" | "developer") => "system",
+        Some("tool") => "tool",
+        _ => "human",
+    };
+    let content = Some(get("content")).filter(|content| !content.is_null()).unwrap_or_else(|| json!(""));
+    let mut data = json!({ "content": content, "additional_kwargs": {}, "response_metadata": {}, "type": kind, "name": null, "id": null });
+    let Some(fields) = data.as_object_mut() else { return data };
+    if kind == "ai" {
+        let call = |call: &Value| {
+            let get = |name: &str| call.pointer(name).cloned().unwrap_or_default();
+            let arguments = get("/function/arguments");
+            let args: Value = arguments.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+            json!({ "name": get("/function/name"), "args": args, "id": get("/id"), "type": "tool_call" })
+        };
+        let calls = get("tool_calls");
+        let calls: Vec<Value> = calls.as_array().into_iter().flatten().map(call).collect();
+        fields.insert("tool_calls".to_owned(), json!(calls));
+        fields.insert("invalid_tool_calls".to_owned(), json!([]));
+    }
+    if kind == "tool" {
+        fields.insert("tool_call_id".to_owned(), get("tool_call_id"));
+        fields.insert("status".to_owned(), json!("success"));
+    }
+    json!({ "type": kind, "data": data })
+}

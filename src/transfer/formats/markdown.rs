@@ -1,0 +1,104 @@
+//! Markdown, for people.
+
+use std::io::{self, Write};
+
+use crate::model::{Body, Output, PartBody};
+use crate::transfer::foreign::Skipped;
+use crate::transfer::format::{Format, Outgoing, Writer};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "markdown",
+    about: "Markdown, for people",
+    read: None,
+    write: Some(Writer { frame: ["", "\n---\n\n", ""], extension: "md", write }),
+};
+
+fn write(outgoing: &Outgoing, out: &mut dyn Write, _: &mut Skipped) -> io::Result<()> {
+    let item = &outgoing.item;
+    let title = item.title.clone().unwrap_or_else(|| item.id.to_string());
+    writeln!(out, "# {}\n", title.replace(['\n', '\r'], " "))?;
+    for stored in &outgoing.messages {
+        let message = &stored.message;
+        write!(out, "## {}", message.role)?;
+        let model = message.metadata.model.as_deref();
+        let time = message.metadata.created_at.map(|at| at.to_string());
+        for about in [model.map(str::to_owned), time].into_iter().flatten() {
+            write!(out, " · {}", about.replace(['\n', '\r'], " "))?;
+        }
+        writeln!(out, "\n")?;
+        for chunk in &message.chunks {
+            body(&chunk.body, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn body(body: &Body, out: &mut dyn Write) -> io::Result<()> {
+    match body {
+        Body::Text { text, .. } | Body::Refusal { text } => writeln!(out, "{text}\n"),
+        Body::Thinking { text, .. } => {
+            writeln!(out, "<details><summary>thinking</summary>\n")?;
+            fenced(text, "", out)?;
+            writeln!(out, "</details>\n")
+        }
+        Body::ToolCall { name, arguments, .. } => {
+            writeln!(out, "**calls `{}`**\n", name.replace(['`', '\n'], " "))?;
+            fenced(arguments, "json", out)
+        }
+        Body::ToolResult { name, output, .. } => {
+            let name = name.as_deref().unwrap_or("the tool");
+            writeln!(out, "**`{}` gave back**\n", name.replace(['`', '\n'], " "))?;
+            fenced(&words(output), "", out)
+        }
+        Body::Image(image) => writeln!(out, "![picture](<{}>)\n", address(&image.url)),
+        Body::File(file) => {
+            let name = file.name.as_deref().unwrap_or("file");
+            writeln!(
+                out,
+                "[{}](<{}>)\n",
+                name.replace(['[', ']', '\n'], " "),
+                address(file.url.as_deref().unwrap_or_default())
+            )
+        }
+        Body::Audio(audio) => writeln!(out, "*sound* {}\n", audio.transcript.as_deref().unwrap_or_default()),
+        Body::Error { message, .. } => {
+            writeln!(out, "**error**\n")?;
+            fenced(message, "", out)
+        }
+        Body::Opaque { kind, json, .. } => {
+            writeln!(out, "**{}**\n", kind.replace('\n', " "))?;
+            fenced(json.as_str(), "json", out)
+        }
+        Body::Unknown { kind } => writeln!(out, "*{}*\n", kind.replace('\n', " ")),
+    }
+}
+
+/// What a tool gave, as text.
+pub(crate) fn words(output: &Output) -> String {
+    match output {
+        Output::Text(text) => text.clone(),
+        Output::Parts(parts) => {
+            let part = |part: &crate::model::Part| match &part.body {
+                PartBody::Text { text } => text.clone(),
+                PartBody::Json { json } => json.as_str().to_owned(),
+                PartBody::Image(image) => format!("[picture {}]", address(&image.url)),
+                other => format!("[{}]", other.kind()),
+            };
+            parts.iter().map(part).collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+/// A block whose fence no line of the text can close.
+fn fenced(text: &str, language: &str, out: &mut dyn Write) -> io::Result<()> {
+    let mut fence = "```".to_owned();
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    writeln!(out, "{fence}{language}\n{text}\n{fence}\n")
+}
+
+/// An address that ends nothing.
+fn address(url: &str) -> String {
+    url.chars().filter(|character| !matches!(character, '<' | '>' | '\n' | '\r')).collect()
+}

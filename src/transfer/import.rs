@@ -1,0 +1,674 @@
+//! An export, of whatever format, into a store.
+
+use std::collections::HashMap;
+use std::io::BufRead;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::FORMATS;
+use super::foreign::{Broken, Foreign, Skipped, Taken};
+use super::format::{Context, Format, Head, Reader};
+use super::keep::{self, Branches, Kept};
+use super::source::{Document, Source};
+use super::values::{LIMIT, Value, Values};
+use crate::error::{Error, Result};
+use crate::model::{ConversationId, Name, json_text};
+use crate::provider::fields::Fields;
+use crate::store::Store;
+
+/// Bytes of values that wait for the rest of their conversations at most.
+const WAITING: usize = 1024 * 1024 * 1024;
+/// The first bytes of a SQLite database.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+/// Where an export is.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Input<'a> {
+    /// A file, a folder of files, or a zip archive.
+    Path(&'a Path),
+    /// The process's stdin: a file or an archive.
+    Stdin,
+}
+
+/// How an export is taken.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ImportOptions {
+    /// The format's name; absent: it is found by looking.
+    pub format: Option<String>,
+    /// Whose the conversations are to be.
+    pub owner: Option<String>,
+    /// Which branches are taken.
+    pub branches: Branches,
+    /// How many conversations are taken at most.
+    pub limit: Option<u64>,
+}
+
+/// A conversation that was taken, or was not.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Imported {
+    /// Its id in the export, if it has one.
+    pub source_id: Option<String>,
+    /// Its id in the store.
+    pub conversation: Option<ConversationId>,
+    /// Its key in the store.
+    pub key: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// Messages of the shown branch.
+    pub messages: u64,
+    /// Forks beside it.
+    pub branches: u64,
+    /// What was not taken as it is: how many of each kind.
+    pub skipped: Skipped,
+    /// Why it was not taken, or not whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Messages that were not stored before.
+    #[serde(skip)]
+    pub added: u64,
+}
+
+/// What happens while an export is read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Progress<'a> {
+    /// A conversation was taken, or failed.
+    Conversation(&'a Imported),
+    /// Something to know.
+    Note(&'a str),
+    /// So many bytes of so many were read.
+    Bytes(u64, u64),
+}
+
+/// What an import came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ImportSummary {
+    /// Conversations that were taken.
+    pub conversations: u64,
+    /// Conversations that were not.
+    pub failed: u64,
+    /// Messages of their shown branches.
+    pub messages: u64,
+    /// Messages that were not stored before, those of forks too.
+    pub added: u64,
+    /// Forks.
+    pub branches: u64,
+    /// What was not taken as it is: how many of each kind.
+    pub skipped: Skipped,
+}
+
+/// Takes all conversations of an export. Without a store they are only counted.
+///
+/// Each conversation is `FORMAT:ID`, FORMAT the format's name and ID what the export calls it. Taken again, it gets what
+/// is new; where it changed in its middle a fork takes it from there, and a note says so. One that cannot be taken does not
+/// stop the others.
+///
+/// Cost: reading the export once or twice; of it one conversation at a time is in memory. Messages are durable when the
+/// call returns.
+///
+/// ```
+/// use conversation_store::Store;
+/// use conversation_store::transfer::{ImportOptions, Input, import};
+///
+/// let file = std::env::temp_dir().join(format!("import-example-{}.json", std::process::id()));
+/// # let text =
+/// r#"[{"id": "7", "conversations": [{"from": "human", "value": "hello"}]}]"#;
+/// # std::fs::write(&file, text).unwrap();
+/// let store = Store::open("memory:")?;
+/// let summary = import(Some(&store), Input::Path(&file), &ImportOptions::default(), &mut |_| ())?;
+/// # std::fs::remove_file(&file).unwrap();
+/// assert_eq!((summary.conversations, summary.added), (1, 1));
+/// assert_eq!(store.load("sharegpt:7")?.messages().len(), 1);
+/// # Ok::<(), conversation_store::Error>(())
+/// ```
+///
+/// # Errors
+/// `InvalidInput` if nothing is recognised, or the file cannot be read; what stops the store from being written.
+pub fn import(
+    store: Option<&Store>,
+    input: Input<'_>,
+    options: &ImportOptions,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<ImportSummary> {
+    let source = match input {
+        Input::Path(path) => Source::open(path)?,
+        Input::Stdin => Source::spool(std::io::stdin().lock())?,
+    };
+    let wanted = options.format.as_deref().map(|name| {
+        let known = FORMATS.iter().find(|format| format.name == name && format.is_read());
+        known.ok_or_else(|| Error::InvalidInput(format!("there is no format {name} to import; {}", names())))
+    });
+    let wanted = wanted.transpose()?;
+    let mut import =
+        Import { store, options, progress, summary: ImportSummary::default(), stop: None, read: 0, all: source.bytes };
+    for (name, why) in &source.passed_over {
+        import.note(&format!("{name}: passed over: {why}"));
+        *import.summary.skipped.entry((*why).to_owned()).or_default() += 1;
+    }
+    let mut recognised = 0;
+    let mut looked_like = Vec::new();
+    for document in &source.documents {
+        if import.is_done() {
+            break;
+        }
+        match import.document(&source, document, wanted) {
+            Ok(None) => recognised += 1,
+            Ok(Some(what)) => looked_like.push(format!("{}: {what}", document.name)),
+            Err(error) if stops(&error) || source.documents.len() == 1 => return Err(error),
+            Err(error) => {
+                recognised += 1;
+                import.failed(None, Broken::new(error.to_string()));
+            }
+        }
+        import.read += document.bytes;
+    }
+    if let Some(error) = import.stop.take() {
+        return Err(error);
+    }
+    if recognised == 0 {
+        let what = match looked_like.as_slice() {
+            [] => "there is no file that may hold conversations".to_owned(),
+            some => some.iter().take(5).cloned().collect::<Vec<_>>().join("; "),
+        };
+        return Err(Error::InvalidInput(format!("nothing was recognised: {what}; {}", names())));
+    }
+    for what in looked_like {
+        import.note(&format!("{what}; passed over"));
+        *import.summary.skipped.entry("file_not_recognised".to_owned()).or_default() += 1;
+    }
+    if let Some(store) = store {
+        store.sync()?;
+    }
+    Ok(import.summary)
+}
+
+fn names() -> String {
+    let names = FORMATS.iter().filter(|format| format.is_read()).map(|format| format.name);
+    format!("the formats are {}", names.collect::<Vec<_>>().join(", "))
+}
+
+/// Whether nothing more can be stored.
+fn stops(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Poisoned { .. }
+            | Error::OutcomeUnknown { .. }
+            | Error::WentBack { .. }
+            | Error::ReadOnly
+            | Error::Closed
+            | Error::Busy(_)
+            | Error::Io { .. }
+    )
+}
+
+struct Import<'a, 'p> {
+    store: Option<&'a Store>,
+    options: &'a ImportOptions,
+    progress: &'p mut dyn FnMut(Progress<'_>),
+    summary: ImportSummary,
+    /// What ended the import.
+    stop: Option<Error>,
+    /// Bytes of the documents before this one, and of all.
+    read: u64,
+    all: u64,
+}
+
+/// A file's format, and what its values are.
+struct Known {
+    format: &'static Format,
+    /// Whether its first value is its only one.
+    only: bool,
+}
+
+impl Import<'_, '_> {
+    fn note(&mut self, note: &str) {
+        (self.progress)(Progress::Note(note));
+    }
+
+    fn is_done(&self) -> bool {
+        let taken = self.summary.conversations + self.summary.failed;
+        self.stop.is_some() || self.options.limit.is_some_and(|limit| taken >= limit)
+    }
+
+    /// Takes a document; of one that is not recognised it says what it looks like.
+    fn document(
+        &mut self,
+        source: &Source,
+        document: &Document,
+        wanted: Option<&'static Format>,
+    ) -> Result<Option<String>> {
+        let file = stem(&document.name);
+        let magic = source.read(document, |input| {
+            let mut magic = [0; SQLITE.len()];
+            input.read_exact(&mut magic).is_ok() && magic == SQLITE
+        })?;
+        if magic {
+            return self.database(source, document, wanted);
+        }
+        let found = source.read(document, |input| recognise(input, wanted.filter(|_| source.documents.len() == 1)))?;
+        let known = match found.map_err(Error::io(format!("cannot read {}", document.name)))? {
+            Ok(known) => known,
+            Err(what) => return Ok(Some(what)),
+        };
+        if wanted.is_some_and(|wanted| wanted.name != known.format.name) {
+            return Ok(Some(format!("it is of the format {}", known.format.name)));
+        }
+        let last = match &known.format.read {
+            Some(Reader::Parts { group, .. }) => source.read(document, |input| last_values(input, *group))?,
+            _ => Ok(HashMap::new()),
+        };
+        let last = last.map_err(Error::io(format!("cannot read {}", document.name)))?;
+        let context = Context { file: &file, number: 0, only: known.only, assets: source };
+        source
+            .read(document, |input| self.values(input, &known, context, &last))?
+            .map_err(Error::io(format!("cannot read {}", document.name)))?;
+        Ok(None)
+    }
+
+    fn database(
+        &mut self,
+        source: &Source,
+        document: &Document,
+        wanted: Option<&'static Format>,
+    ) -> Result<Option<String>> {
+        let Some(path) = source.path(document) else {
+            return Ok(Some("a database in an archive: unpack it first".to_owned()));
+        };
+        let cannot = |error: rusqlite::Error| Error::InvalidInput(format!("cannot read {}: {error}", document.name));
+        let database = super::database::open(path).map_err(cannot)?;
+        let tables = super::database::tables(&database).map_err(cannot)?;
+        for format in FORMATS.iter().filter(|format| wanted.is_none_or(|wanted| wanted.name == format.name)) {
+            let Some(Reader::Database { tables: needed, read }) = &format.read else { continue };
+            if needed.iter().all(|table| tables.iter().any(|known| known == table)) {
+                let mut take = |taken: Taken| {
+                    self.take(format.name, taken);
+                    !self.is_done()
+                };
+                read(&database, &mut take).map_err(cannot)?;
+                return Ok(None);
+            }
+        }
+        Ok(Some(format!("a database with the tables {}", tables.join(", "))))
+    }
+
+    fn values(
+        &mut self,
+        input: &mut dyn BufRead,
+        known: &Known,
+        mut context: Context<'_>,
+        last: &HashMap<String, usize>,
+    ) -> std::io::Result<()> {
+        let mut values = Values::new(input);
+        let mut groups = Groups::default();
+        let mut number = 0;
+        while let Some(value) = values.next()? {
+            context.number = number;
+            let place = number + 1;
+            let text = match value {
+                Value::Whole(bytes) => self.readable(bytes, known.format.name == keep::TRANSCRIPT),
+                Value::Cut(bytes) if matches!(known.format.read, Some(Reader::Parts { .. })) => {
+                    let _ = bytes;
+                    groups.cut += 1;
+                    number += 1;
+                    continue;
+                }
+                Value::Cut(bytes) => {
+                    self.failed(known_id(&bytes), Broken::new(format!("value {place} is cut off")));
+                    number += 1;
+                    continue;
+                }
+                Value::TooLong => {
+                    self.failed(None, Broken::new(format!("value {place} is longer than {LIMIT} bytes (256 MiB)")));
+                    number += 1;
+                    continue;
+                }
+            };
+            match &known.format.read {
+                Some(Reader::Each { read, .. }) => {
+                    for taken in read(&text, &context) {
+                        self.take(known.format.name, taken.map_err(|broken| broken.at(place)));
+                        if self.is_done() {
+                            return Ok(());
+                        }
+                    }
+                }
+                Some(Reader::Parts { group, read, .. }) => {
+                    groups.add(*group, text, values.list());
+                    for (key, parts) in groups.ready(number, last) {
+                        self.group(known, &key, parts, *read, &mut groups, &context);
+                        if self.is_done() {
+                            return Ok(());
+                        }
+                    }
+                }
+                _ => {}
+            }
+            number += 1;
+            (self.progress)(Progress::Bytes(
+                self.read + values.position(),
+                self.all.max(self.read + values.position()),
+            ));
+        }
+        if let Some(Reader::Parts { read, .. }) = &known.format.read {
+            for (key, parts) in groups.all() {
+                self.group(known, &key, parts, *read, &mut groups, &context);
+            }
+        }
+        Ok(())
+    }
+
+    fn group(
+        &mut self,
+        known: &Known,
+        key: &str,
+        parts: Option<Vec<String>>,
+        read: fn(&str, Vec<String>, &Context<'_>) -> Vec<Taken>,
+        groups: &mut Groups,
+        context: &Context<'_>,
+    ) {
+        let Some(parts) = parts else {
+            let why = format!("its parts are more than {LIMIT} bytes (256 MiB), or lie too far apart");
+            return self.failed(Some(key.to_owned()), Broken::new(why));
+        };
+        let only = groups.seen == 1;
+        let context = Context { number: groups.number, only, ..*context };
+        groups.number += 1;
+        let key = if key.starts_with(Groups::UNNAMED) { context.unnamed() } else { key.to_owned() };
+        for mut taken in read(&key, parts, &context) {
+            if let (Ok(foreign), true) = (&mut taken, groups.cut > 0) {
+                let cut = std::mem::take(&mut groups.cut);
+                *foreign.skipped.entry("line_cut_off".to_owned()).or_default() += cut;
+            }
+            self.take(known.format.name, taken);
+        }
+    }
+
+    /// Bytes as text that a parser takes.
+    ///
+    /// A transcript's own reader knows what to do with lone surrogates, and keeps them.
+    fn readable(&mut self, bytes: Vec<u8>, is_transcript: bool) -> String {
+        let mut count = |kind: &str| *self.summary.skipped.entry(kind.to_owned()).or_default() += 1;
+        let text = String::from_utf8(bytes).unwrap_or_else(|error| {
+            count("value_that_is_not_utf8");
+            String::from_utf8_lossy(error.as_bytes()).into_owned()
+        });
+        if is_transcript {
+            return text;
+        }
+        match json_text::replace_lone_surrogates(&text) {
+            std::borrow::Cow::Borrowed(_) => text,
+            std::borrow::Cow::Owned(mended) => {
+                count("value_with_lone_surrogates");
+                mended
+            }
+        }
+    }
+
+    fn take(&mut self, format: &str, taken: Taken) {
+        if self.is_done() {
+            return;
+        }
+        let mut foreign = match taken {
+            Ok(foreign) => foreign,
+            Err(broken) => return self.failed(None, broken),
+        };
+        if foreign.is_hollow {
+            *self.summary.skipped.entry("file_without_messages".to_owned()).or_default() += 1;
+            return self.note(&format!("{}: there are no messages in it", foreign.id));
+        }
+        let options = self.options;
+        match keep::keep(self.store, format, options.owner.as_deref(), options.branches, &mut foreign) {
+            Ok(kept) => self.kept(foreign, &kept),
+            Err(error) => {
+                let broken = Broken { id: Some(foreign.id), title: foreign.title, why: error.to_string() };
+                self.failed(None, broken);
+                if stops(&error) {
+                    self.stop = Some(error);
+                }
+            }
+        }
+    }
+
+    fn kept(&mut self, foreign: Foreign, kept: &Kept) {
+        for note in &kept.notes {
+            self.note(note);
+        }
+        let imported = Imported {
+            source_id: Some(foreign.id),
+            conversation: Some(kept.name.id()),
+            key: kept.name.key().map(str::to_owned),
+            title: foreign.title,
+            messages: kept.messages,
+            branches: kept.branches,
+            skipped: foreign.skipped,
+            error: None,
+            added: kept.added,
+        };
+        let summary = &mut self.summary;
+        summary.conversations += 1;
+        summary.messages += imported.messages;
+        summary.branches += imported.branches;
+        summary.added += imported.added;
+        for (kind, count) in &imported.skipped {
+            *summary.skipped.entry(kind.clone()).or_default() += count;
+        }
+        (self.progress)(Progress::Conversation(&imported));
+    }
+
+    fn failed(&mut self, id: Option<String>, broken: Broken) {
+        let imported = Imported {
+            source_id: broken.id.or(id),
+            conversation: None,
+            key: None,
+            title: broken.title,
+            messages: 0,
+            branches: 0,
+            skipped: Skipped::new(),
+            error: Some(broken.why),
+            added: 0,
+        };
+        self.summary.failed += 1;
+        (self.progress)(Progress::Conversation(&imported));
+    }
+}
+
+impl Broken {
+    /// The same, of a value that has no id.
+    fn at(mut self, place: usize) -> Self {
+        if self.id.is_none() {
+            self.why = format!("value {place}: {}", self.why);
+        }
+        self
+    }
+}
+
+/// The id of a conversation that is cut off, if it comes early in it.
+fn known_id(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes.get(..bytes.len().min(1 << 16)).unwrap_or_default());
+    ["\"conversation_id\"", "\"uuid\"", "\"id\""].iter().find_map(|name| {
+        let rest = text.split_once(name)?.1.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+        rest.split_once('"').map(|(id, _)| id.to_owned())
+    })
+}
+
+/// The values of a conversation so far, and their bytes; `None` if they are too many.
+#[derive(Default)]
+struct Parts {
+    values: Option<Vec<String>>,
+    bytes: usize,
+}
+
+/// Values that wait for the rest of their conversation.
+#[derive(Default)]
+struct Groups {
+    parts: HashMap<String, Parts>,
+    order: Vec<String>,
+    bytes: usize,
+    current: Option<(usize, String)>,
+    /// Conversations so far: those that began, and those that are read.
+    seen: usize,
+    number: usize,
+    /// Values that were cut off.
+    cut: u64,
+}
+
+impl Groups {
+    /// Begins the key of a conversation that has no id.
+    const UNNAMED: char = '\0';
+
+    fn unnamed(list: usize) -> String {
+        format!("{}{list}", Self::UNNAMED)
+    }
+
+    fn key(
+        current: &mut Option<(usize, String)>,
+        group: fn(&str) -> Option<String>,
+        text: &str,
+        list: usize,
+    ) -> String {
+        let key = match (group(text), &*current) {
+            (Some(key), _) => key,
+            (None, Some((of, key))) if *of == list => key.clone(),
+            (None, _) => Self::unnamed(list),
+        };
+        *current = Some((list, key.clone()));
+        key
+    }
+
+    fn add(&mut self, group: fn(&str) -> Option<String>, text: String, list: usize) {
+        let key = Self::key(&mut self.current, group, &text, list);
+        let unnamed = Self::unnamed(list);
+        // What comes before the first value that names its conversation belongs to that one.
+        if key != unnamed
+            && let Some(waiting) = self.parts.remove(&unnamed)
+        {
+            self.parts.insert(key.clone(), waiting);
+            self.order.iter_mut().filter(|known| **known == unnamed).for_each(|known| known.clone_from(&key));
+        }
+        let new = !self.parts.contains_key(&key);
+        if new {
+            self.seen += 1;
+            self.order.push(key.clone());
+        }
+        self.bytes += text.len();
+        let new = || Parts { values: Some(Vec::new()), bytes: 0 };
+        let parts = self.parts.entry(key).or_insert_with(new);
+        parts.bytes += text.len();
+        match &mut parts.values {
+            Some(values) if self.bytes <= WAITING && parts.bytes <= LIMIT => values.push(text),
+            _ => {
+                self.bytes -= parts.bytes;
+                *parts = Parts::default();
+            }
+        }
+    }
+
+    /// The conversations whose last value this was.
+    fn ready(&mut self, number: usize, last: &HashMap<String, usize>) -> Vec<(String, Option<Vec<String>>)> {
+        let Some((_, key)) = &self.current else { return Vec::new() };
+        if last.get(key) != Some(&number) {
+            return Vec::new();
+        }
+        let key = key.clone();
+        let parts = self.parts.remove(&key).unwrap_or_default();
+        self.order.retain(|known| *known != key);
+        self.bytes -= parts.bytes;
+        vec![(key, parts.values)]
+    }
+
+    fn all(&mut self) -> Vec<(String, Option<Vec<String>>)> {
+        let order = std::mem::take(&mut self.order);
+        order.into_iter().filter_map(|key| self.parts.remove(&key).map(|parts| (key, parts.values))).collect()
+    }
+}
+
+/// The number of the last value of each conversation.
+fn last_values(input: &mut dyn BufRead, group: fn(&str) -> Option<String>) -> std::io::Result<HashMap<String, usize>> {
+    let (mut last, mut number, mut current) = (HashMap::new(), 0, None);
+    let mut values = Values::new(input);
+    while let Some(value) = values.next()? {
+        if let Value::Whole(bytes) = value {
+            let text = String::from_utf8_lossy(&bytes);
+            let text = json_text::replace_lone_surrogates(&text);
+            let key = Groups::key(&mut current, group, &text, values.list());
+            let unnamed = Groups::unnamed(values.list());
+            if key != unnamed {
+                last.remove(&unnamed);
+            }
+            last.insert(key, number);
+        }
+        number += 1;
+    }
+    Ok(last)
+}
+
+/// Finds a file's format, or says what it looks like.
+fn recognise(input: &mut dyn BufRead, wanted: Option<&'static Format>) -> std::io::Result<Result<Known, String>> {
+    let mut values = Values::new(input);
+    let mut raws: Vec<Box<RawValue>> = Vec::new();
+    let (mut is_list, mut count, mut ended) = (false, 0, false);
+    while raws.len() < Head::VALUES {
+        let Some(value) = values.next()? else {
+            ended = true;
+            break;
+        };
+        count += 1;
+        is_list = values.list() > 0;
+        if let Value::Whole(bytes) = value {
+            let text = String::from_utf8_lossy(&bytes);
+            raws.extend(RawValue::from_string(json_text::replace_lone_surrogates(&text).into_owned()));
+        }
+        if count >= Head::VALUES {
+            break;
+        }
+    }
+    let only = ended && count == 1;
+    if let Some(format) = wanted {
+        return Ok(Ok(Known { format, only }));
+    }
+    let head = Head { values: raws.iter().map(AsRef::as_ref).collect(), is_list };
+    let is_it = |format: &&Format| match &format.read {
+        Some(Reader::Each { recognise, .. } | Reader::Parts { recognise, .. }) => recognise(&head),
+        _ => false,
+    };
+    match FORMATS.iter().find(is_it) {
+        Some(format) => Ok(Ok(Known { format, only })),
+        None => Ok(Err(looks_like(&head, count))),
+    }
+}
+
+fn looks_like(head: &Head<'_>, count: usize) -> String {
+    let Some(first) = head.values.first() else {
+        return if count == 0 { "it is empty".to_owned() } else { "it is no JSON".to_owned() };
+    };
+    let what = match Fields::of(first) {
+        Some(fields) => {
+            let names: Vec<String> = fields.names().take(12).map(|name| name.chars().take(40).collect()).collect();
+            format!("objects with the fields {}", names.join(", "))
+        }
+        None => format!("values such as {}", first.get().chars().take(40).collect::<String>()),
+    };
+    if head.is_list { format!("a list of {what}") } else { what }
+}
+
+/// A file's name without folders and extension.
+fn stem(name: &str) -> String {
+    let path = Path::new(name);
+    path.file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+/// The key under which a conversation of a format is kept.
+///
+/// ```
+/// assert_eq!(conversation_store::transfer::key("chatgpt", "7"), "chatgpt:7".into());
+/// ```
+#[must_use]
+pub fn key(format: &str, id: &str) -> Name {
+    Name::from(keep::key(format, id))
+}

@@ -1,0 +1,396 @@
+//! A foreign conversation into the store: the shown branch is the conversation, the others are forks of it.
+//!
+//! Each node is one append with an idempotency key of its source, its conversation and itself: what is stored already is
+//! not stored again. Where the store holds something else in its place, a fork takes what the export holds.
+
+use uuid::Uuid;
+
+use super::foreign::{Branch, Foreign, Node, Skipped};
+use super::take;
+use crate::error::{Error, Result};
+use crate::history::{EntryKind, StoredMessage};
+use crate::log::{AppendOptions, Durability, ExpectedHead, Limits, NewConversation};
+use crate::model::{Extra, Json, Message, Name};
+use crate::store::Store;
+
+/// Forks of one conversation at most: each stands in its parent's head.
+const BRANCHES: usize = 1000;
+/// Entries that may stand between two imported messages without being messages: titles, tags, metadata.
+const BETWEEN: u64 = 1000;
+
+/// The format of our own transcript.
+pub(crate) const TRANSCRIPT: &str = "transcript";
+
+/// What became of a conversation.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// Where the shown branch is.
+    pub(crate) name: Name,
+    /// Messages of the shown branch.
+    pub(crate) messages: u64,
+    /// Forks beside it.
+    pub(crate) branches: u64,
+    /// Messages that were not stored before.
+    pub(crate) added: u64,
+    /// What people should know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Which of a conversation's branches are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Branches {
+    /// The shown one is the conversation, each other one a fork.
+    #[default]
+    All,
+    /// Only the shown one; what stands on others is counted.
+    Current,
+}
+
+/// The key of a conversation of a format. One that is too long for a key is shortened to a UUID of it.
+///
+/// What a transcript names is its name here, too: it was this program that gave it.
+pub(crate) fn key(format: &str, id: &str) -> String {
+    let key = if format == TRANSCRIPT { id.to_owned() } else { format!("{format}:{id}") };
+    if key.len() <= Limits::NAME_BYTES / 2 { key } else { format!("{format}:{}", digest(&key)) }
+}
+
+fn digest(text: &str) -> Uuid {
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes())
+}
+
+/// Keeps a conversation; without a store it is only counted.
+pub(crate) fn keep(
+    store: Option<&Store>,
+    format: &str,
+    owner: Option<&str>,
+    which: Branches,
+    foreign: &mut Foreign,
+) -> Result<Kept> {
+    let branches = foreign.branches();
+    let key = key(format, &foreign.id);
+    let mut keeper = Keeper {
+        store,
+        format,
+        owner,
+        key,
+        kept: Vec::new(),
+        added: 0,
+        notes: Vec::new(),
+        forks: 0,
+        skipped: Skipped::new(),
+    };
+    let metadata = metadata(format, foreign);
+    let mut shown = 0;
+    let mut left = 0_u64;
+    for (number, branch) in branches.iter().enumerate() {
+        let says =
+            branch.nodes.iter().filter_map(|place| foreign.nodes.get(*place)).map(|node| node.messages.len() as u64);
+        let says = says.sum::<u64>();
+        if number == 0 {
+            shown = says;
+        }
+        let is_taken = number == 0 || which == Branches::All && says > 0 && keeper.forks < BRANCHES;
+        if number > 0 && says > 0 && !is_taken {
+            left += says;
+        }
+        keeper.branch(branch, is_taken, foreign, &metadata)?;
+    }
+    if branches.is_empty() {
+        keeper.branch(&Branch { from: None, nodes: Vec::new() }, true, foreign, &metadata)?;
+    }
+    if left > 0 {
+        let kind =
+            if which == Branches::Current { "message_of_another_branch" } else { "message_of_too_many_branches" };
+        *keeper.skipped.entry(kind.to_owned()).or_default() += left;
+    }
+    for (kind, count) in std::mem::take(&mut keeper.skipped) {
+        *foreign.skipped.entry(kind).or_default() += count;
+    }
+    let name = keeper.kept.first().map(|walked| walked.name.clone());
+    let name = name.unwrap_or_else(|| keeper.name(&keeper.key));
+    let (added, notes) = (keeper.added, keeper.notes);
+    Ok(Kept { name, messages: shown, branches: keeper.forks as u64, added, notes })
+}
+
+/// What is known of a conversation beside its messages, as the store's metadata. What makes it too large stays out.
+fn metadata(format: &str, foreign: &mut Foreign) -> Option<Json> {
+    #[derive(serde::Serialize)]
+    struct Import<'a> {
+        source: &'a str,
+        id: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<&'a str>,
+        #[serde(skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+        raw: std::collections::BTreeMap<&'a str, &'a Json>,
+    }
+    const ROOM: usize = Limits::METADATA_BYTES - 4096;
+    let mut fields: Vec<(&str, &Json)> = foreign.rest.iter().collect();
+    fields.sort_by_key(|(name, json)| name.len() + json.as_str().len());
+    let mut room = ROOM.saturating_sub(foreign.id.len() + foreign.title.as_ref().map_or(0, String::len));
+    let mut left = Vec::new();
+    let mut raw = std::collections::BTreeMap::new();
+    for (name, json) in fields {
+        let size = name.len() + json.as_str().len() + 8;
+        if size <= room {
+            room -= size;
+            raw.insert(name, json);
+        } else {
+            left.push(format!("conversation_field_too_large:{name}"));
+        }
+    }
+    let import = Import { source: format, id: &foreign.id, title: foreign.title.as_deref(), raw };
+    let json = take::json_of(&std::collections::BTreeMap::from([("import", &import)]));
+    left.into_iter().for_each(|kind| foreign.skip(kind));
+    json
+}
+
+/// A branch as it is stored.
+struct Walked {
+    name: Name,
+    /// The name's key.
+    key: String,
+    /// The last seq after each node, shared ones included; first that before any.
+    seqs: Vec<u64>,
+}
+
+struct Keeper<'a> {
+    store: Option<&'a Store>,
+    format: &'a str,
+    owner: Option<&'a str>,
+    key: String,
+    kept: Vec<Walked>,
+    added: u64,
+    notes: Vec<String>,
+    forks: usize,
+    skipped: Skipped,
+}
+
+impl Keeper<'_> {
+    fn name(&self, key: &str) -> Name {
+        let name = Name::from(key);
+        match self.owner {
+            Some(owner) => name.with_owner(owner),
+            None => name,
+        }
+    }
+
+    /// Keeps one branch. One that is not taken still has its place, so that others can leave it.
+    fn branch(&mut self, branch: &Branch, is_taken: bool, foreign: &Foreign, metadata: &Option<Json>) -> Result<()> {
+        let nodes: Vec<&Node> = branch.nodes.iter().filter_map(|place| foreign.nodes.get(*place)).collect();
+        let mut walked = match branch.from.and_then(|(from, after)| Some((self.kept.get(from)?, after))) {
+            None => {
+                let name = self.name(&self.key);
+                let seq = self.begin(&name, foreign, metadata)?;
+                Walked { name, key: self.key.clone(), seqs: vec![seq] }
+            }
+            Some((parent, after)) => {
+                let seqs: Vec<u64> = parent.seqs.iter().take(after + 1).copied().collect();
+                let (parent, parent_key) = (parent.name.clone(), parent.key.clone());
+                if is_taken {
+                    let first = nodes.iter().find(|node| !node.messages.is_empty()).map_or("", |node| node.id.as_str());
+                    let key = key(&self.key, first);
+                    let name = self.name(&key);
+                    self.fork(&parent, seqs.last().copied().unwrap_or_default(), &name)?;
+                    self.forks += 1;
+                    Walked { name, key, seqs }
+                } else {
+                    Walked { name: parent, key: parent_key, seqs }
+                }
+            }
+        };
+        for node in nodes {
+            let before = walked.seqs.last().copied().unwrap_or_default();
+            let after = if is_taken { self.node(&mut walked, before, node, foreign)? } else { before };
+            walked.seqs.push(after);
+        }
+        self.kept.push(walked);
+        Ok(())
+    }
+
+    /// Makes the conversation, or finds it. Gives its seq before any message.
+    fn begin(&self, name: &Name, foreign: &Foreign, metadata: &Option<Json>) -> Result<u64> {
+        const FIRST: u64 = 1;
+        let Some(store) = self.store else { return Ok(0) };
+        let mut new = NewConversation::new();
+        new.title = foreign.title.as_deref().map(|title| cut(title).to_owned());
+        new.tags = tags(foreign);
+        new.metadata.clone_from(metadata);
+        match store.create(name, &new) {
+            Ok(receipt) => Ok(receipt.last_seq),
+            Err(Error::NameTaken { .. }) => {
+                self.rename(store, name, &new)?;
+                Ok(FIRST)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes a title, tags and metadata that changed in the source. A title that was given here stays.
+    fn rename(&self, store: &Store, name: &Name, new: &NewConversation) -> Result<()> {
+        let old = store.metadata(name)?;
+        let (Some(old), Some(now)) = (old, &new.metadata) else { return Ok(()) };
+        if old == *now {
+            return Ok(());
+        }
+        let import = Extra::from_object(old.as_str()).ok().and_then(|fields| fields.get("import").cloned());
+        let Some(import) = import.and_then(|import| Extra::from_object(import.as_str()).ok()) else { return Ok(()) };
+        let old_title: Option<String> = import.get("title").and_then(|json| serde_json::from_str(json.as_str()).ok());
+        let title = store.describe(name)?.title;
+        if new.title.is_some() && new.title != title && title.as_deref() == old_title.as_deref().map(cut) {
+            store.set_title(name, new.title.as_deref())?;
+        }
+        let tags: Vec<&str> = new.tags.iter().map(String::as_str).collect();
+        store.tag(name, &tags)?;
+        store.set_metadata(name, now)?;
+        Ok(())
+    }
+
+    fn fork(&self, parent: &Name, seq: u64, name: &Name) -> Result<bool> {
+        let Some(store) = self.store else { return Ok(true) };
+        if store.describe(name).is_ok() {
+            return Ok(false);
+        }
+        // A fork is of what is durable.
+        store.sync()?;
+        match store.fork_to(parent, Some(seq), name) {
+            Ok(()) => Ok(true),
+            Err(Error::NameTaken { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Keeps a node's messages after this seq. Gives the last seq.
+    fn node(&mut self, walked: &mut Walked, before: u64, node: &Node, foreign: &Foreign) -> Result<u64> {
+        let Some(store) = self.store else {
+            self.added += node.messages.len() as u64;
+            return Ok(0);
+        };
+        let mut last = before;
+        for (part, messages) in node.messages.chunks(Limits::APPEND_MESSAGES).enumerate() {
+            let part = if part == 0 { String::new() } else { format!("#{part}") };
+            // A message that was exported while it was written has more chunks when it is whole.
+            let chunks = messages.iter().map(|message| message.chunks.len()).sum::<usize>();
+            let chunks = if chunks == 1 { String::new() } else { format!("+{chunks}") };
+            let key = format!("import:{}:{}:{}{part}{chunks}", self.format, foreign.id, node.id);
+            let key = if key.len() <= Limits::NAME_BYTES { key } else { format!("import:{}", digest(&key)) };
+            last = self.append(store, walked, last, messages, &key, &node.id)?;
+        }
+        Ok(last)
+    }
+
+    fn append(
+        &mut self,
+        store: &Store,
+        walked: &mut Walked,
+        before: u64,
+        messages: &[Message],
+        key: &str,
+        id: &str,
+    ) -> Result<u64> {
+        let mut expected = before;
+        let mut forked = false;
+        loop {
+            let options = AppendOptions::new()
+                .with_expected(ExpectedHead::At(expected))
+                .with_idempotency_key(key)
+                .with_durability(Durability::Buffered);
+            match store.append_with(&walked.name, messages, &options) {
+                Ok(receipt) => {
+                    if !receipt.duplicate {
+                        self.added += messages.len() as u64;
+                    }
+                    return Ok(receipt.last_seq);
+                }
+                Err(Error::LimitExceeded { .. }) => {
+                    *self.skipped.entry("message_over_a_limit_of_the_store".to_owned()).or_default() +=
+                        messages.len() as u64;
+                    return Ok(before);
+                }
+                Err(Error::StaleHead { actual, .. })
+                    if expected != actual && is_about(store, &walked.name, expected, actual)? =>
+                {
+                    expected = actual;
+                }
+                Err(Error::StaleHead { actual, .. })
+                    if expected != actual && !forked && grew(store, &walked.name, before, messages)? =>
+                {
+                    expected = store.describe(&walked.name)?.last_seq;
+                }
+                Err(error @ (Error::StaleHead { .. } | Error::KeyReused { .. })) if !forked => {
+                    // The same words, of which the source knows more or less than it did: they are not said twice.
+                    if matches!(error, Error::KeyReused { .. })
+                        && let Some(last) = said(store, &walked.name, before, messages)?
+                    {
+                        *self.skipped.entry("change_beside_the_words".to_owned()).or_default() += 1;
+                        return Ok(last);
+                    }
+                    forked = true;
+                    let child_key = self::key(&walked.key, &format!("changed:{id}"));
+                    let child = self.name(&child_key);
+                    if self.fork(&walked.name, before, &child)? {
+                        self.notes.push(format!(
+                            "{} is not what was imported before from {id} on: it goes on as the fork {child_key}",
+                            walked.name
+                        ));
+                    }
+                    self.forks += 1;
+                    (walked.name, walked.key, expected) = (child, child_key, before);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// The last seq of these messages, if they are what stands after a seq, whatever is known of them beside.
+fn said(store: &Store, name: &Name, after: u64, messages: &[Message]) -> Result<Option<u64>> {
+    store.sync()?;
+    let entries = store.entries(name, after + 1.., usize::try_from(BETWEEN).unwrap_or(usize::MAX))?;
+    let Some(first) = entries.iter().find_map(|entry| entry.message_index) else { return Ok(None) };
+    let stored = store.messages(name, first, messages.len())?;
+    let is_same = |(stored, message): (&StoredMessage, &Message)| {
+        let bodies = |message: &Message| message.chunks.iter().map(|chunk| chunk.body.clone()).collect::<Vec<_>>();
+        stored.message.role == message.role && bodies(&stored.message) == bodies(message)
+    };
+    let are_same = stored.len() == messages.len() && stored.iter().zip(messages).all(is_same);
+    Ok(stored.last().filter(|_| are_same).map(|last| last.last_seq))
+}
+
+/// Hides what was imported of these messages before they were whole, if that is all that stands after a seq.
+fn grew(store: &Store, name: &Name, after: u64, messages: &[Message]) -> Result<bool> {
+    store.sync()?;
+    let newest = store.newest_messages(name, messages.len() + 1)?;
+    let stored: Vec<_> = newest.into_iter().filter(|stored| stored.first_seq > after).collect();
+    let Some(first) = stored.first() else { return Ok(false) };
+    let begins = |(stored, whole): (&StoredMessage, &Message)| {
+        stored.message.role == whole.role && whole.chunks.starts_with(&stored.message.chunks)
+    };
+    let is_beginning = stored.len() <= messages.len() && stored.iter().zip(messages).all(begins);
+    if is_beginning {
+        store.rewind(name, first.index)?;
+    }
+    Ok(is_beginning)
+}
+
+/// Whether the entries after a seq only say something of the conversation as a whole.
+fn is_about(store: &Store, name: &Name, after: u64, last: u64) -> Result<bool> {
+    if last <= after || last - after > BETWEEN {
+        return Ok(false);
+    }
+    store.sync()?;
+    let entries = store.entries(name, after + 1..=last, usize::try_from(BETWEEN).unwrap_or(usize::MAX))?;
+    let is_meta = |kind: &EntryKind| matches!(kind, EntryKind::Meta { .. });
+    Ok(entries.len() as u64 == last - after && entries.iter().all(|entry| is_meta(&entry.kind)))
+}
+
+/// A title, or a tag, that the store takes.
+fn cut(text: &str) -> &str {
+    let end = (0..=text.len().min(Limits::NAME_BYTES)).rev().find(|end| text.is_char_boundary(*end));
+    text.get(..end.unwrap_or_default()).unwrap_or_default()
+}
+
+fn tags(foreign: &Foreign) -> Vec<String> {
+    let tags = foreign.tags.iter().map(|tag| cut(tag).to_owned()).filter(|tag| !tag.trim().is_empty());
+    tags.take(Limits::TAGS).collect()
+}

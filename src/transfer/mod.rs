@@ -1,0 +1,44 @@
+//! Conversations from other programs' files, and into them.
+//!
+//! `source` opens a file, a folder, an archive; `values` finds the JSON values in a stream of any length; a format reads
+//! them into a `foreign` conversation, a tree; `keep` keeps it, branch by branch. `import` leads. Of an export one
+//! conversation is in memory at a time.
+//!
+//! **To add a format**: its file in `formats/`, and its row in [`FORMATS`]. `docs/transfer.md` says what is taken from each.
+
+mod database;
+mod export;
+mod foreign;
+mod format;
+mod formats;
+mod import;
+mod keep;
+mod source;
+mod take;
+mod values;
+
+pub use export::{ExportSummary, export};
+pub use format::Format;
+pub use import::{ImportOptions, ImportSummary, Imported, Input, Progress, import, key};
+pub use keep::Branches;
+
+/// All formats, in the order in which a file is compared with them.
+pub static FORMATS: &[Format] = &[
+    formats::transcript::FORMAT,
+    formats::chatgpt::FORMAT,
+    formats::claude_ai::FORMAT,
+    formats::claude_code::FORMAT,
+    formats::codex::FORMAT,
+    formats::rows::FORMAT,
+    formats::open_webui::FORMAT,
+    formats::librechat::FORMAT,
+    formats::ai_sdk::FORMAT,
+    formats::finetune::FORMAT,
+    formats::sharegpt::FORMAT,
+    formats::langchain::FORMAT,
+    formats::pydantic_ai::FORMAT,
+    formats::items::FORMAT,
+    formats::llm::FORMAT,
+    formats::markdown::FORMAT,
+    formats::html::FORMAT,
+];

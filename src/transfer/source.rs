@@ -1,0 +1,281 @@
+//! Where exports come from: a file, a folder of files, an archive, stdin. Nothing of an archive is written to disk.
+
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use zip::ZipArchive;
+
+use crate::error::{Error, Result};
+
+/// Files of an archive, or of a folder, at most.
+const FILES: usize = 1_000_000;
+/// Bytes of an attachment that is taken into its message at most.
+const ATTACHMENT: u64 = 20 * 1024 * 1024;
+/// Bytes that the files of an archive may unpack to at most, and how many times its size.
+const UNPACKED: u64 = 64 * 1024 * 1024 * 1024;
+const RATIO: u64 = 400;
+/// Bytes that every archive may unpack to, whatever its size.
+const UNPACKED_ALWAYS: u64 = 256 * 1024 * 1024;
+/// Folders within folders at most.
+const DEPTH: usize = 32;
+
+/// An export, opened.
+pub(crate) struct Source {
+    place: Place,
+    /// The files in it that may hold conversations.
+    pub(crate) documents: Vec<Document>,
+    /// Names of files that are passed over unread.
+    pub(crate) passed_over: Vec<(String, &'static str)>,
+    /// Bytes of all documents.
+    pub(crate) bytes: u64,
+}
+
+enum Place {
+    Files {
+        /// Names of the files beside the documents, for attachments.
+        others: Vec<PathBuf>,
+        /// What stdin held, until it was read.
+        _spooled: Option<tempfile::NamedTempFile>,
+    },
+    Zip {
+        archive: Box<RefCell<ZipArchive<BufReader<File>>>>,
+        path: PathBuf,
+        left: RefCell<u64>,
+    },
+}
+
+/// A file that may hold conversations.
+#[derive(Debug)]
+pub(crate) struct Document {
+    /// As messages name it.
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+    at: At,
+}
+
+#[derive(Debug)]
+enum At {
+    Path(PathBuf),
+    Entry(usize),
+}
+
+/// The files that came with a document.
+pub(crate) trait Assets {
+    /// The file whose name holds this id: its name, and its content if it is not too large.
+    fn find(&self, id: &str) -> Option<(String, Vec<u8>)>;
+}
+
+impl Source {
+    /// Opens a file, a folder or an archive.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let shown = path.display().to_string();
+        let cannot = |error| Error::InvalidInput(format!("cannot read {shown}: {error}"));
+        let metadata = fs::metadata(path).map_err(cannot)?;
+        if metadata.is_dir() { Self::folder(path) } else { Self::file(path, shown.clone(), None).map_err(cannot)? }
+    }
+
+    /// Takes all that can be read: an export may have to be read twice.
+    pub(crate) fn spool(mut input: impl Read) -> Result<Self> {
+        let cannot = Error::io("cannot keep what was read from stdin");
+        let mut spooled = || {
+            let mut file = tempfile::Builder::new().prefix("convo-import").tempfile()?;
+            io::copy(&mut input, file.as_file_mut())?;
+            file.as_file_mut().flush()?;
+            Ok(file)
+        };
+        let spooled = spooled().map_err(cannot)?;
+        let path = spooled.path().to_owned();
+        Self::file(&path, "stdin".to_owned(), Some(spooled)).map_err(Error::io("cannot read stdin"))?
+    }
+
+    fn file(path: &Path, name: String, spooled: Option<tempfile::NamedTempFile>) -> io::Result<Result<Self>> {
+        let mut file = File::open(path)?;
+        let mut magic = [0; 4];
+        let read = file.read(&mut magic)?;
+        if magic.get(..read) == Some(b"PK\x03\x04") || magic.get(..read) == Some(b"PK\x05\x06") {
+            return Ok(Self::archive(path, &name));
+        }
+        let bytes = file.metadata()?.len();
+        let folder = path.parent().filter(|_| spooled.is_none()).map(Path::to_owned);
+        let mut others = Vec::new();
+        if let Some(folder) = folder {
+            let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(FILES);
+            others.extend(entries.map(|entry| entry.path()).filter(|other| other != path));
+        }
+        let documents = vec![Document { name, bytes, at: At::Path(path.to_owned()) }];
+        Ok(Ok(Self { place: Place::Files { others, _spooled: spooled }, documents, passed_over: Vec::new(), bytes }))
+    }
+
+    fn folder(path: &Path) -> Result<Self> {
+        let mut source = Self {
+            place: Place::Files { others: Vec::new(), _spooled: None },
+            documents: Vec::new(),
+            passed_over: Vec::new(),
+            bytes: 0,
+        };
+        let mut others = Vec::new();
+        let mut folders = vec![(path.to_owned(), 0)];
+        let mut files = Vec::new();
+        while let Some((folder, depth)) = folders.pop() {
+            let cannot = |error| Error::InvalidInput(format!("cannot read {}: {error}", folder.display()));
+            for entry in fs::read_dir(&folder).map_err(cannot)? {
+                let entry = entry.map_err(cannot)?;
+                // A link is not followed: it may lead out of the folder, or back into it.
+                match entry.file_type().map_err(cannot)? {
+                    kind if kind.is_dir() && depth < DEPTH => folders.push((entry.path(), depth + 1)),
+                    kind if kind.is_file() && files.len() < FILES => files.push(entry.path()),
+                    _ => source.passed_over.push((entry.path().display().to_string(), "no file")),
+                }
+            }
+        }
+        files.sort();
+        for path in files {
+            let name = path.display().to_string();
+            if may_hold(&name) {
+                let bytes = fs::metadata(&path).map(|metadata| metadata.len()).unwrap_or_default();
+                source.bytes += bytes;
+                source.documents.push(Document { name, bytes, at: At::Path(path.clone()) });
+            }
+            others.push(path);
+        }
+        source.place = Place::Files { others, _spooled: None };
+        Ok(source)
+    }
+
+    fn archive(path: &Path, name: &str) -> Result<Self> {
+        let broken =
+            |error: &dyn std::fmt::Display| Error::InvalidInput(format!("{name}: no readable archive: {error}"));
+        let file = File::open(path).map_err(|error| broken(&error))?;
+        let packed = file.metadata().map_err(|error| broken(&error))?.len();
+        let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|error| broken(&error))?;
+        if archive.len() > FILES {
+            return Err(broken(&format!("{} files in it, at most {FILES} are accepted", archive.len())));
+        }
+        let (mut documents, mut passed_over, mut bytes) = (Vec::new(), Vec::new(), 0);
+        for index in 0..archive.len() {
+            let entry = match archive.by_index_raw(index) {
+                Ok(entry) => entry,
+                Err(error) => {
+                    passed_over.push((format!("{name}: entry {index}: {error}"), "unreadable"));
+                    continue;
+                }
+            };
+            let Ok(inner) = entry.name().map(|name| name.into_owned()) else {
+                passed_over.push((format!("{name}: entry {index}"), "unreadable"));
+                continue;
+            };
+            if entry.is_dir() || !may_hold(&inner) {
+                continue;
+            }
+            // Nothing is written under that name, but an archive that tries is not to be trusted.
+            let is_absolute = inner.starts_with('/') || inner.contains(['\\', ':']);
+            if is_absolute || entry.enclosed_name().is_none() || entry.is_symlink() {
+                passed_over.push((inner, "path_outside_the_archive"));
+                continue;
+            }
+            if entry.encrypted() {
+                passed_over.push((inner, "encrypted"));
+                continue;
+            }
+            bytes += entry.size();
+            documents.push(Document { name: format!("{name}/{inner}"), bytes: entry.size(), at: At::Entry(index) });
+        }
+        documents.sort_by(|a, b| a.name.cmp(&b.name));
+        let most = packed.saturating_mul(RATIO).clamp(UNPACKED_ALWAYS, UNPACKED);
+        let place =
+            Place::Zip { archive: Box::new(RefCell::new(archive)), path: path.to_owned(), left: RefCell::new(most) };
+        Ok(Self { place, documents, passed_over, bytes })
+    }
+
+    /// Reads a document from its beginning.
+    pub(crate) fn read<T>(&self, document: &Document, read: impl FnOnce(&mut dyn BufRead) -> T) -> Result<T> {
+        let cannot =
+            |error: &dyn std::fmt::Display| Error::InvalidInput(format!("cannot read {}: {error}", document.name));
+        match (&document.at, &self.place) {
+            (At::Entry(index), Place::Zip { path, left, .. }) => {
+                // An archive of its own, so that attachments can be looked for meanwhile.
+                let file = File::open(path).map_err(|error| cannot(&error))?;
+                let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|error| cannot(&error))?;
+                let entry = archive.by_index(*index).map_err(|error| cannot(&error))?;
+                Ok(read(&mut BufReader::with_capacity(1 << 16, Limited { input: entry, left })))
+            }
+            (At::Path(path), _) => {
+                let file = File::open(path).map_err(|error| cannot(&error))?;
+                Ok(read(&mut BufReader::with_capacity(1 << 16, file)))
+            }
+            (At::Entry(_), Place::Files { .. }) => Err(cannot(&"it is in no archive")),
+        }
+    }
+
+    /// The path of a document that is a file.
+    pub(crate) fn path<'a>(&self, document: &'a Document) -> Option<&'a Path> {
+        match &document.at {
+            At::Path(path) => Some(path),
+            At::Entry(_) => None,
+        }
+    }
+}
+
+impl Assets for Source {
+    fn find(&self, id: &str) -> Option<(String, Vec<u8>)> {
+        if id.len() < 4 {
+            return None;
+        }
+        let mut content = Vec::new();
+        match &self.place {
+            Place::Files { others, .. } => {
+                let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+                let path = others.iter().find(|path| name(path).is_some_and(|name| is_of(&name, id)))?;
+                let file = File::open(path).ok()?;
+                if file.metadata().ok()?.len() > ATTACHMENT {
+                    return None;
+                }
+                file.take(ATTACHMENT).read_to_end(&mut content).ok()?;
+                Some((name(path)?, content))
+            }
+            Place::Zip { archive, left, .. } => {
+                let mut archive = archive.borrow_mut();
+                let is_it = |name: &String| is_of(name.rsplit('/').next().unwrap_or(name), id);
+                let name = archive.file_names().flatten().map(|name| name.into_owned()).find(is_it)?;
+                let entry = archive.by_name(&name).ok()?;
+                if entry.size() > ATTACHMENT {
+                    return None;
+                }
+                Limited { input: entry.take(ATTACHMENT), left }.read_to_end(&mut content).ok()?;
+                Some((name, content))
+            }
+        }
+    }
+}
+
+/// Whether a file's name begins with an id: `file-abc.png`, `file-abc-photo.png`.
+fn is_of(name: &str, id: &str) -> bool {
+    name.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']))
+}
+
+/// Whether a file of this name may hold conversations.
+fn may_hold(name: &str) -> bool {
+    let extension = Path::new(name).extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    extension
+        .is_some_and(|extension| ["json", "jsonl", "ndjson", "db", "sqlite", "sqlite3"].contains(&extension.as_str()))
+}
+
+/// What is left of the bytes that an archive may unpack to.
+struct Limited<'a, R> {
+    input: R,
+    left: &'a RefCell<u64>,
+}
+
+impl<R: Read> Read for Limited<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        let mut left = self.left.borrow_mut();
+        *left = left.checked_sub(read as u64).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidData, "the archive unpacks to far more than its size: a zip bomb")
+        })?;
+        Ok(read)
+    }
+}

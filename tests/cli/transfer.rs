@@ -1,0 +1,92 @@
+//! `convo import` and `convo export`.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::Place;
+
+fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/transfer").join(name)
+}
+
+#[test]
+fn a_line_for_each_conversation_then_a_sum() {
+    let place = Place::new();
+    let file = sample("chatgpt-conversations.json");
+    let run = place.run(&["import", file.to_str().unwrap(), "--json"]);
+    let lines = run.json();
+    assert_eq!((run.exit, run.stderr.as_str(), lines.len()), (1, "", 3));
+    let key = "chatgpt:00000000-0000-4000-8000-00000000c001";
+    let wanted = json!({
+        "source_id": "00000000-0000-4000-8000-00000000c001", "conversation": lines[0]["conversation"], "key": key,
+        "title": "Picnic", "messages": 4, "branches": 1, "skipped": {"empty_message": 1},
+    });
+    assert_eq!(lines[0], wanted);
+    assert_eq!(lines[1]["error"], "it has no mapping, so no messages");
+    assert_eq!(
+        (&lines[2]["conversations"], &lines[2]["failed"], &lines[2]["added"]),
+        (&json!(1), &json!(1), &json!(9))
+    );
+    assert_eq!(place.ok(&["show", key]).json().len(), 4);
+    assert_eq!(place.ok(&["list"]).json().len(), 2);
+    let again = place.run(&["import", file.to_str().unwrap(), "--json"]);
+    assert_eq!(again.json()[2]["added"], 0);
+}
+
+#[test]
+fn stdin_owners_limits_and_branches() {
+    let place = Place::new();
+    let text = std::fs::read(sample("openai-finetune.jsonl")).unwrap();
+    let run = place.run_with(&["import", "-", "--owner", "ada", "--limit", "2"], text);
+    assert_eq!((run.exit, run.json().len()), (0, 3));
+    assert_eq!(place.ok(&["list", "--owner", "ada"]).json().len(), 2);
+    assert_eq!(place.ok(&["list"]).json().len(), 0);
+    let file = sample("open-webui-export.json");
+    let run = place.ok(&["import", file.to_str().unwrap(), "--branches", "current"]);
+    assert_eq!(run.json()[0]["skipped"], json!({"message_of_another_branch": 1}));
+}
+
+#[test]
+fn what_is_not_recognised_is_named() {
+    let place = Place::new();
+    place.write("x.json", "[{\"apples\": 1}]");
+    let run = place.run(&["import", "x.json"]);
+    assert_eq!(run.exit, 2);
+    assert!(run.stderr.contains("a list of objects with the fields apples"), "{}", run.stderr);
+    assert_eq!(place.run(&["import", "nowhere.json"]).exit, 2);
+    let run = place.run(&["import", "x.json", "--format", "pears"]);
+    assert!(run.exit == 2 && run.stderr.contains("chatgpt"), "{}", run.stderr);
+}
+
+#[test]
+fn what_is_exported_is_imported_elsewhere() {
+    let (place, other) = (Place::new(), Place::new());
+    place.ok(&["import", sample("ai-sdk-uimessages.json").to_str().unwrap()]);
+    let key = "ai-sdk:ai-sdk-uimessages";
+    let all = place.path("all.jsonl");
+    place.ok(&["export", "--all", "--format", "transcript", "--out", all.to_str().unwrap()]);
+    other.ok(&["import", all.to_str().unwrap()]);
+    let said = |place: &Place| -> Vec<_> {
+        place
+            .ok(&["show", "--raw", key])
+            .json()
+            .into_iter()
+            .map(|mut line| {
+                let fields = line.as_object_mut().unwrap();
+                ["first_seq", "last_seq"].iter().for_each(|name| _ = fields.remove(*name));
+                line
+            })
+            .collect()
+    };
+    assert_eq!(said(&place), said(&other));
+    for format in
+        ["markdown", "html", "openai-items", "openai-finetune", "sharegpt", "open-webui", "ai-sdk", "langchain"]
+    {
+        let run = place.run(&["export", key, "--format", format]);
+        assert!(run.exit == 0 && run.stdout.contains('3'), "{format}: {}{}", run.stdout, run.stderr);
+    }
+    // A file that is there is not written over.
+    assert_eq!(place.run(&["export", key, "--format", "html", "--out", all.to_str().unwrap()]).exit, 2);
+    assert_eq!(place.run(&["export", key, "--format", "pears"]).exit, 2);
+}

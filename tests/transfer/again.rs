@@ -1,0 +1,110 @@
+//! Imported once more: what is new is added, what changed is a fork, nothing is there twice.
+
+use conversation_store::Store;
+use conversation_store::model::{Chunk, Message};
+use conversation_store::transfer::ImportOptions;
+use serde_json::{Value, json};
+
+use super::{conversations, imported, into, messages, run, sample};
+
+fn samples() -> Vec<std::path::PathBuf> {
+    let files = std::fs::read_dir(sample("")).unwrap().map(|entry| entry.unwrap().path());
+    files.collect()
+}
+
+#[test]
+fn a_second_run_adds_nothing() {
+    for path in samples() {
+        let store = Store::open("memory:").unwrap();
+        let first = run(Some(&store), &path, &ImportOptions::default()).summary.unwrap();
+        let before: Vec<_> = conversations(&store).into_iter().map(|id| store.describe(id).unwrap().last_seq).collect();
+        let second = run(Some(&store), &path, &ImportOptions::default());
+        let after: Vec<_> = conversations(&store).into_iter().map(|id| store.describe(id).unwrap().last_seq).collect();
+        let summary = second.summary.unwrap();
+        assert!(first.added > 0, "{}", path.display());
+        assert_eq!((summary.added, before, second.notes), (0, after, vec![]), "{}", path.display());
+        assert_eq!((summary.messages, summary.branches), (first.messages, first.branches), "{}", path.display());
+    }
+}
+
+/// A chain of ChatGPT's nodes that say these words.
+fn chatgpt(words: &[&str]) -> Value {
+    let mut mapping = serde_json::Map::new();
+    for (at, word) in words.iter().enumerate() {
+        let id = word.chars().next().unwrap().to_string();
+        let parent = at.checked_sub(1).map(|at| words[at].chars().next().unwrap().to_string());
+        let role = if at % 2 == 0 { "user" } else { "assistant" };
+        let message = json!({"id": id, "author": {"role": role}, "content": {"content_type": "text", "parts": [word]}});
+        mapping.insert(id.clone(), json!({"id": id, "message": message, "parent": parent, "children": []}));
+    }
+    let current = words.last().unwrap().chars().next().unwrap().to_string();
+    json!([{"title": "T", "id": "c", "current_node": current, "mapping": mapping}])
+}
+
+fn said(store: &Store, name: &str) -> String {
+    let text = |message: Message| match message.chunks.into_iter().next().unwrap().body {
+        conversation_store::model::Body::Text { text, .. } => text,
+        other => panic!("{other:?}"),
+    };
+    messages(store, name).into_iter().map(text).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_conversation_that_grew_grows() {
+    let (store, _) = imported("a.json", chatgpt(&["a", "b"]).to_string());
+    // What says something of the conversation as a whole is not in the way.
+    store.set_title("chatgpt:c", Some("Mine")).unwrap();
+    store.tag("chatgpt:c", &["kept"]).unwrap();
+    let run = into(&store, "a.json", chatgpt(&["a", "b", "c", "d"]).to_string());
+    assert_eq!((run.summary.unwrap().added, run.notes), (2, vec![]));
+    assert_eq!(said(&store, "chatgpt:c"), "a b c d");
+    assert_eq!(store.describe("chatgpt:c").unwrap().title.as_deref(), Some("Mine"));
+    assert_eq!(conversations(&store).len(), 1);
+}
+
+#[test]
+fn one_that_changed_in_its_middle_goes_on_as_a_fork() {
+    let (store, _) = imported("a.json", chatgpt(&["a", "b", "c"]).to_string());
+    let run = into(&store, "a.json", chatgpt(&["a", "b!", "c"]).to_string());
+    assert_eq!(run.notes.len(), 1, "{:?}", run.notes);
+    let key = run.conversations[0].key.clone().unwrap();
+    assert_ne!(key, "chatgpt:c");
+    assert_eq!((said(&store, "chatgpt:c").as_str(), said(&store, &key).as_str()), ("a b c", "a b! c"));
+    assert!(store.describe(&key).unwrap().parent.is_some());
+    // Once more it is known.
+    let again = into(&store, "a.json", chatgpt(&["a", "b!", "c"]).to_string());
+    assert_eq!((again.summary.unwrap().added, again.notes), (0, vec![]));
+}
+
+#[test]
+fn what_was_said_here_since_is_not_lost() {
+    let (store, _) = imported("a.json", chatgpt(&["a", "b"]).to_string());
+    store.append("chatgpt:c", &[Message::user("mine")]).unwrap();
+    let run = into(&store, "a.json", chatgpt(&["a", "b", "c"]).to_string());
+    let key = run.conversations[0].key.clone().unwrap();
+    assert_eq!((said(&store, "chatgpt:c").as_str(), said(&store, &key).as_str()), ("a b mine", "a b c"));
+}
+
+/// A session is cut anywhere, as one that is still being written: nothing becomes a fork, and nothing is there twice.
+#[test]
+fn sessions_that_grow_line_by_line_stay_one_conversation() {
+    let rollout = "rollout-2026-04-05T06-07-00-44444444-4444-4444-8444-444444444444.jsonl";
+    for (file, key) in [
+        ("claude-code-session.jsonl", "claude-code:33333333-3333-4333-8333-333333333333"),
+        (rollout, "codex:44444444-4444-4444-8444-444444444444"),
+    ] {
+        let text = std::fs::read_to_string(sample(file)).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let growing = Store::open("memory:").unwrap();
+        for length in 1..=lines.len() {
+            into(&growing, file, lines[..length].join("\n"));
+        }
+        let whole = Store::open("memory:").unwrap();
+        into(&whole, file, &text);
+        let chunks = |store: &Store| -> Vec<Vec<Chunk>> {
+            messages(store, key).into_iter().map(|message| message.chunks).collect()
+        };
+        assert_eq!(chunks(&growing), chunks(&whole), "{file}");
+        assert_eq!(conversations(&growing).len(), 1, "{file}");
+    }
+}
