@@ -17,7 +17,7 @@ use serde_json::Value;
 /// What is done to a conversation or to a request, case by case.
 const CASES: &str = include_str!("fixtures/report/cases.jsonl");
 
-/// What people read of it. `UPDATE=1` writes it anew: read the difference aloud.
+/// What people read of it. `UPDATE=1` writes it again: read the difference aloud.
 const SENTENCES: &str = "tests/fixtures/report/sentences.txt";
 
 /// A sentence, and where it was said.
@@ -101,7 +101,7 @@ fn every_sentence_is_read_once() {
     }
     let known = std::fs::read_to_string(SENTENCES).unwrap();
     let change = known.lines().zip(found.lines()).find(|(known, found)| known != found);
-    assert!(known == found, "{change:?}: UPDATE=1 writes {SENTENCES} anew");
+    assert!(known == found, "{change:?}: UPDATE=1 writes {SENTENCES} again");
 
     // Comments are text, too.
     let is_comment = |words: &String| words.starts_with(' ') && words.ends_with('.');
@@ -242,6 +242,8 @@ fn options(given: &Value) -> PromptOptions {
             ("images", "omit") => options.with_images(Images::Omit),
             ("finished_tools", "flatten") => options.with_finished_tools(FinishedTools::Flatten),
             ("finished_tools", "drop") => options.with_finished_tools(FinishedTools::Drop),
+            ("max_result_bytes", _) => options.with_max_result_bytes(value.as_u64().unwrap()),
+            ("thinking_turns", _) => options.with_thinking_turns(value.as_u64().unwrap()),
             ("last_turns", _) => options.with_last_turns(value.as_u64().unwrap()),
             ("last_messages", _) => options.with_last_messages(value.as_u64().unwrap()),
             ("tools", _) => {
