@@ -113,10 +113,13 @@ impl<R: BufRead> Values<R> {
         }
     }
 
-    fn ended(&self, value: Vec<u8>, length: usize, whole: bool) -> Value {
+    fn ended(&self, mut value: Vec<u8>, length: usize, whole: bool) -> Value {
         match (length > self.limit, whole) {
             (true, _) => Value::TooLong,
-            (false, true) => Value::Whole(value),
+            (false, true) => {
+                value.truncate(value.trim_ascii_end().len());
+                Value::Whole(value)
+            }
             (false, false) => Value::Cut(value),
         }
     }
