@@ -17,8 +17,8 @@ Examples:
   convo export --all --format transcript --out all.jsonl
   convo export chat-42 --format html > chat-42.html
 
-The transcript is lossless: `convo import` of it elsewhere gives the same messages. Of any other format, what was left
-out or altered is counted on stderr. A name that is no format prints all.";
+The transcript is lossless: `convo import` of it elsewhere gives the same messages. With any other format, what was \
+left out or altered is counted on stderr. An unknown format is refused with the list of formats.";
 
 /// Write conversations in another program's format, or for people
 #[derive(Debug, clap::Args)]

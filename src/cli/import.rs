@@ -11,13 +11,16 @@ use super::{Location, text};
 const EXAMPLES: &str = "\
 Examples:
   convo import chatgpt-export.zip
-  convo import ~/.claude/projects --dry-run      what would be taken, and what not
+  # what would be taken, and what not
+  convo import ~/.claude/projects --dry-run
   convo import conversations.json --branches current --owner ada
-  convo import logs.db --format llm
+  convo import rows.jsonl --format rows
 
-The format is found by looking. Each conversation is FORMAT:ID here, ID what the export calls it. The branch that was
-shown is the conversation; each other one is a fork where it parts. A second run adds what is new: a conversation that
-grew grows, and one that changed in its middle goes on as a fork, which is reported. What is not taken as it is is counted.
+The format is found by looking into the file. A conversation is named FORMAT:ID, with the ID of the export. The branch \
+that was shown is the conversation; each other branch is a fork of it. A second run adds what is new: a conversation \
+that grew grows, and one that changed in its middle becomes a fork, which is reported. What could not be taken is \
+counted and named.
+
 Exit code: 0 done, 1 if any conversation failed, 2 if nothing was recognised.";
 
 /// Take conversations from another program's export

@@ -17,8 +17,8 @@ Examples:
   convo keys list --keys keys.json
   convo keys revoke key_0123456789ab --keys keys.json
 
-`create` prints the secret alone, on stdout, once: the file holds its hash. Scopes: read, append, delete, admin. A server
-reads the file again within two seconds after it changes.";
+`create` prints the secret alone, on stdout, once: the file has only its hash. Scopes: read, append, delete, admin. A \
+server reads the file again within two seconds after it changes.";
 
 /// Make, list and revoke the keys of a server
 #[derive(Debug, clap::Args)]

@@ -174,6 +174,7 @@ enum Command {
     Keys(keys::Args),
     /// Print the OpenAPI document of the server
     #[cfg(feature = "server")]
+    #[command(after_help = "Examples:\n  convo openapi > openapi.json")]
     Openapi,
 }
 

@@ -19,9 +19,10 @@ Examples:
   convo serve --listen 0.0.0.0:8080 --keys keys.json
   curl -H 'Authorization: Bearer KEY' http://127.0.0.1:8080/v1/conversations
 
-The OpenAI Conversations API is under /v1, the native API under /api/v1, its description at /openapi.json.
-Settings: defaults, then --config, then CONVO_TABLE__NAME in the environment, then flags. Without keys only addresses of
-this machine are served. SIGTERM and SIGINT end it: requests are answered, followers get a last event, the store is closed.";
+The OpenAI Conversations API is under /v1, the native API under /api/v1, its description at /openapi.json. \
+Settings are the defaults, then --config, then CONVO_TABLE__NAME in the environment, then flags: the last one counts. \
+Without keys, only addresses of this machine are served. SIGTERM and SIGINT end the server: it answers the requests that \
+are under way, sends followers a last event, and closes the store.";
 
 /// Serve the store over HTTP: the OpenAI Conversations API, and all that the store does
 #[derive(Debug, clap::Args)]

@@ -58,7 +58,12 @@ fn a_summary_stands_for_messages_in_prompts_and_nowhere_else(place: &Place) {
     assert_eq!(shape.len(), 7);
     let report = render(Target::OPENAI_CHAT, &conversation, &PromptOptions::new()).unwrap().report;
     let report: Vec<String> = report.iter().map(ToString::to_string).collect();
-    assert_eq!(report, ["message 4: the messages up to this one are told by the summary of seq 10 (summarized)"]);
+    assert_eq!(
+        report,
+        [
+            "message 4: summary sent in place of the messages up to this one: the conversation was summarized (seq 10) (summarized)"
+        ]
+    );
     let entry = store.newest_entries("chat", 1).unwrap().remove(0);
     assert_eq!((entry.message_index, entry.kind), (Some(4), EntryKind::Summary { text: SUMMARY.to_owned() }));
     assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);

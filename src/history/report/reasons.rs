@@ -60,7 +60,6 @@ pub(crate) enum Thought {
     AsAsked,
     WithCalls,
     Foreign,
-    Unstated,
     Encrypted,
     Unsigned,
     NotForModel,

@@ -155,7 +155,6 @@ impl<'a> Words<'a> {
             Fact::ThinkingRemoved { why, text } => {
                 let words = because("thinking removed", thought(*why));
                 match why {
-                    Thought::Unstated => words.cured(STATE_ORIGIN),
                     Thought::Foreign | Thought::Encrypted | Thought::Unsigned | Thought::NotForModel
                         if !text.trim().is_empty() =>
                     {
@@ -317,7 +316,6 @@ const fn thought(why: Thought) -> &'static str {
         Thought::AsAsked => "as asked for",
         Thought::WithCalls => "the tool round that it led to is over, and is not sent as calls",
         Thought::Foreign => "another provider or model made it",
-        Thought::Unstated => "it is not stated which provider made it",
         Thought::Encrypted => "it is signed or encrypted for another target",
         Thought::Unsigned => "the target takes thinking only with its own signature, and all of a message or none",
         Thought::NotForModel => "the model is not known to take thinking that it did not sign",

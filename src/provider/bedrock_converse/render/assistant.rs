@@ -165,7 +165,7 @@ impl<'a> Renderer<'a> {
                         _ if text.is_empty() && !opaque => Why::Empty,
                         Thinking::Tagged => Why::NoText,
                         _ if opaque && !self.is_own(turn) => Why::Foreign,
-                        _ if opaque && turn.stored.message.metadata.provider.is_none() => Why::Unstated,
+                        _ if opaque && turn.stored.message.metadata.provider.is_none() => Why::Encrypted,
                         _ if opaque => Why::Unsigned,
                         _ => Why::NotForModel,
                     };
