@@ -30,7 +30,7 @@
 //! - A **conversation** has a name, which the application chooses, and an owner if the application gives one.
 //! - A **message** has a role, a message index, and chunks. The store gives out the index; it never starts again.
 //! - A **chunk** is one piece of a message: a text, a tool call, an image. It is stored under the index of its message,
-//!   so it belongs to that message whatever stands beside it.
+//!   so it belongs to that message whatever its neighbours are.
 //! - An **entry** is one line of the log: a chunk, the beginning or the end of a message, a rewind, a redaction. Each has a
 //!   **seq**, its number in the conversation, from 1.
 //! - A **cursor** is a place in the log. What is new since then is read from it.

@@ -81,7 +81,7 @@ impl fmt::Debug for ConversationId {
 /// conversation.
 ///
 /// A name with an owner means only what belongs to that owner: a conversation of another is not found. A key without an
-/// owner means a conversation that was made without one; an id without an owner means that conversation, whoever owns it.
+/// owner means a conversation that was made without one; an id without an owner means that conversation, of any owner.
 ///
 /// ```
 /// use conversation_store::model::Name;

@@ -27,7 +27,7 @@ pub(crate) enum Fact<'a> {
     },
     /// What came between calls and their outputs comes before the calls.
     OutputsJoined,
-    /// No result is stored: this one was made. The rule tells why.
+    /// No result is stored: this one was made. The rule has the reason.
     ResultMade {
         rule: Rule,
         text: &'a str,
@@ -158,7 +158,7 @@ pub(crate) enum Fact<'a> {
     ContentAsText,
     ArgumentsAsText,
     SystemAsText,
-    /// A string stands in place of a message, which the wire calls so.
+    /// A string is in the place of a message; what the wire calls one.
     StringAsMessage {
         what: &'static str,
     },
@@ -192,7 +192,7 @@ pub(crate) enum Fact<'a> {
         name: &'a str,
         refusal: Refusal,
     },
-    /// Items of the list of messages, of which no other line tells.
+    /// Items of the list of messages, that no other line reports.
     ItemsAdded {
         why: &'a str,
     },

@@ -1,6 +1,6 @@
 //! What was done to a conversation or a request, in words that people understand.
 //!
-//! Whoever changes something states a [`Fact`]; `words` makes the sentences of all facts, so that all wires speak alike.
+//! The code that changes something states a [`Fact`]; `words` makes the sentences of all facts, so that all wires speak alike.
 //! They stand here, below the wires, because `reconcile` reports too. To add one: a variant in `fact.rs`, with its rule and
 //! severity there, and its words in `words.rs`.
 

@@ -12,7 +12,7 @@ pub enum Severity {
     /// Content reaches the output in another form, or without something that only marks it: a name, an id, a signature, the
     /// flag of an error.
     Changed,
-    /// Content stands in another place.
+    /// Content is in another place.
     Moved,
     /// Something is in the output that nobody said.
     Added,

@@ -231,7 +231,7 @@ impl<'a> Words<'a> {
             Fact::ArgumentsAsText => because("arguments read as the text of their JSON", "they are not a string"),
             Fact::SystemAsText => because("`systemInstruction` read as text", "it is not an object"),
             Fact::StringAsMessage { what } => {
-                because("read as a user message", format!("a string stands in place of a {what}"))
+                because("read as a user message", format!("a string is in the place of a {what}"))
             }
             Fact::JsonAsMessage { what } => {
                 because("read as an item of its own; `null` as nothing", format!("it is not a {what}, but other JSON"))
@@ -360,7 +360,7 @@ fn unsent<'a>(why: &Unsent<'a>) -> Cow<'a, str> {
     })
 }
 
-/// Also told to the model, in the place of what is missing.
+/// Also written to the model, in the place of what is missing.
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
