@@ -217,9 +217,12 @@ mod tests {
         (shown.collect(), foreign.skipped.into_iter().collect())
     }
 
+    /// A case of the table below.
+    type Case<'a> = (&'a str, Option<&'a str>, &'a [&'a str], &'a [(&'a str, u64)]);
+
     #[test]
     fn trees_become_branches() {
-        let table: &[(&str, Option<&str>, &[&str], &[(&str, u64)])] = &[
+        let table: &[Case<'_>] = &[
             ("", None, &[], &[]),
             ("a b<a c<b", Some("c"), &["abc"], &[]),
             ("a b<a c<a d<c", Some("b"), &["ab", "0+1:cd"], &[]),
