@@ -155,8 +155,10 @@ fn collect(value: &Value, strings: &mut HashSet<String>) {
 fn is_in(chunk: &Chunk, request: &str, strings: &HashSet<String>) -> bool {
     let has = |text: &str| strings.iter().any(|string| string.contains(text));
     let is_string = |text: &str| strings.contains(text);
-    // JSON within JSON stands on one line.
-    let has_json = |text: &str| request.contains(&text.trim().replace(['\n', '\r'], " "));
+    // JSON within JSON is on one line, or without white space between its tokens.
+    let has_json = |text: &str| {
+        request.contains(&text.trim().replace(['\n', '\r'], " ")) || compact(request).contains(&compact(text))
+    };
     // Arguments are a string on some wires, JSON on others.
     let has_arguments = |text: &str| is_string(text) || has_json(text);
     let has_data = |url: &str| has(url) || url.split_once(";base64,").is_some_and(|(_, data)| is_string(data));
@@ -189,6 +191,18 @@ fn is_in(chunk: &Chunk, request: &str, strings: &HashSet<String>) -> bool {
         Body::Opaque { json, .. } => has_json(json.as_str()),
         _ => false,
     }
+}
+
+/// JSON without the white space between its tokens.
+fn compact(json: &str) -> String {
+    let (mut quoted, mut escaped) = (false, false);
+    let is_kept = |character: &char| {
+        let is_text = quoted;
+        quoted ^= *character == '"' && !escaped;
+        escaped = is_text && *character == '\\' && !escaped;
+        is_text || !character.is_ascii_whitespace()
+    };
+    json.chars().filter(is_kept).collect()
 }
 
 /// Fails if a prompt does not begin with that of the messages before it, within a step of the window.

@@ -23,7 +23,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("[Tool execution was interrupted]", ""),
 ];
 
-/// Longer texts are somebody's results.
+/// Longer texts, in bytes, are somebody's results.
 const LONGEST: usize = 500;
 
 /// Whether a result states that there is none.
@@ -39,9 +39,12 @@ pub(super) fn is_placeholder(result: &Chunk) -> bool {
             _ => return false,
         },
     };
+    if text.len() > LONGEST {
+        return false;
+    }
     let text = text.trim();
     let states = |(begin, end): &(&str, &str)| text.strip_prefix(begin).is_some_and(|rest| rest.ends_with(end));
-    text.len() <= LONGEST && TEXTS.iter().any(states)
+    TEXTS.iter().any(states)
 }
 
 #[cfg(test)]

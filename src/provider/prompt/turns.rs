@@ -205,7 +205,8 @@ fn note_changes(
         let fact = Fact::NameChanged { from: name, to: &call.name };
         report.push(ReportLine::chunk(fact, stored, call.chunk).with_tool_call_id(id));
     }
-    if arguments::object(arguments) != arguments {
+    // Most arguments are as they were: only the others are looked at again.
+    if call.arguments != arguments && arguments::object(arguments) != arguments {
         let fact = Fact::ArgumentsReplaced { why: Arguments::NotAnObject, now: &call.arguments };
         report.push(ReportLine::chunk(fact, stored, call.chunk).with_tool_call_id(id));
     }

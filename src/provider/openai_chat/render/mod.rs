@@ -10,6 +10,8 @@ mod request;
 mod said;
 mod thinking;
 
+use std::cell::RefCell;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -44,7 +46,8 @@ pub(crate) fn render(
     let mut report = Vec::new();
     let turns = turns(messages, manner.ids, NAMES, &mut report);
     let echoes = target.dialect().is_none();
-    let mut renderer = Renderer { target, manner, echoes, options, report, messages: Vec::new() };
+    let (messages, text_fields) = (Vec::new(), RefCell::default());
+    let mut renderer = Renderer { target, manner, echoes, options, report, messages, text_fields };
     for turn in turns {
         renderer.turn(turn);
     }

@@ -16,6 +16,7 @@ use crate::provider::openai_chat::manner::NAME;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::own::told;
 use crate::provider::prompt::turns::{Call, Turn};
+use crate::provider::text::is_blank;
 
 /// The provider whose items are Responses'.
 const OPENAI: &str = "openai";
@@ -92,6 +93,20 @@ impl<'a> Renderer<'a> {
         let refusal =
             findings.into_iter().find(|finding| finding.level.is_refused() && finding.place.starts_with(&place));
         refusal.map(Refusal::from)
+    }
+
+    /// Whether the target takes this text in this field of the assistant's. Which text it is does not matter, unless it is
+    /// blank: so each field is looked at once.
+    pub(crate) fn takes_text(&self, field: &str, text: &str) -> bool {
+        if is_blank(text) {
+            return self.refused("assistant", field, &Value::from(text).to_string()).is_none();
+        }
+        if let Some(taken) = self.text_fields.borrow().get(field) {
+            return *taken;
+        }
+        let taken = self.refused("assistant", field, r#""x""#).is_none();
+        self.text_fields.borrow_mut().insert(field.to_owned(), taken);
+        taken
     }
 
     /// The calls of a message: as they came where they are the server's and say the same.

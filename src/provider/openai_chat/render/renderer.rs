@@ -1,5 +1,8 @@
 //! What is said so far, on its way into a request.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use super::request::{Content, Message, Part};
 use crate::history::ReportLine;
 use crate::history::StoredMessage;
@@ -16,6 +19,8 @@ pub(super) struct Renderer<'a> {
     pub(super) options: &'a PromptOptions,
     pub(super) report: Vec<ReportLine>,
     pub(super) messages: Vec<Message<'a>>,
+    /// Which fields of the assistant's the target takes text in, of those that were asked for.
+    pub(super) text_fields: RefCell<HashMap<String, bool>>,
 }
 
 impl<'a> Renderer<'a> {

@@ -113,7 +113,7 @@ impl<'a> Renderer<'a> {
                 self.manner.arrays && self.refused("assistant", "content", &json!([part]).to_string()).is_none();
             return taken.then_some(Place::Part(given));
         }
-        let taken = |name: &String| self.refused("assistant", name, &text.to_string()).is_none();
+        let taken = |name: &String| self.takes_text(name, thought.text);
         let names: Vec<String> = given.keys().filter(|name| taken(name)).cloned().collect();
         (!names.is_empty() && !thought.text.is_empty()).then_some(Place::Fields(names))
     }
