@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
             "cursor_out_of_range",
             format!("--since {} is no cursor of conversation {name}: its last seq is {last_seq}", args.since),
         )
-        .with_hint("--since 0 begins anew; is it the same conversation, and the same store?"));
+        .with_hint("--since 0 starts from the beginning; is it the same conversation, and the same store?"));
     }
     let default = if output.is_text() { PAGE } else { usize::MAX };
     let (mut since, mut left) = (args.since, args.limit.unwrap_or(default));

@@ -120,7 +120,7 @@ const fn hint(error: &Error) -> Option<&'static str> {
         }
         Error::SharedByForks { .. } => Some("`convo list` shows the forks; `convo delete` removes them"),
         Error::CursorOutOfRange { .. } | Error::StaleCursor { .. } => {
-            Some("--since 0 begins anew; is it the same conversation, and the same store?")
+            Some("--since 0 starts from the beginning; is it the same conversation, and the same store?")
         }
         Error::ReadOnly => Some("a backup is only read: `convo restore` makes a store of it"),
         Error::OutcomeUnknown { .. } => Some("`convo show CONVERSATION` shows whether it is there"),

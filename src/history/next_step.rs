@@ -93,6 +93,8 @@ impl Serialize for NextStep {
 /// assert_eq!(next_step(&store.load("chat")?), NextStep::CallModel);
 /// # Ok::<(), conversation_store::Error>(())
 /// ```
+///
+/// Cost: it copies the messages and pairs all calls: it grows with the conversation.
 #[must_use]
 pub fn next_step(conversation: &Conversation) -> NextStep {
     let messages: Vec<StoredMessage> = conversation

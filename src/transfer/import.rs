@@ -5,21 +5,19 @@ use std::io::BufRead;
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use super::FORMATS;
 use super::foreign::{Broken, Foreign, Skipped, Taken};
-use super::format::{Context, Format, Head, Reader};
+use super::format::{Context, Format, Reader};
+use super::groups::{Groups, last_values};
 use super::keep::{self, Branches, Kept};
+use super::recognise::{Known, recognise};
 use super::source::{Document, Source};
 use super::values::{LIMIT, Value, Values};
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Name, json_text};
-use crate::provider::fields::Fields;
 use crate::store::Store;
 
-/// Bytes of values that wait for the rest of their conversations at most.
-const WAITING: usize = 1024 * 1024 * 1024;
 /// The first bytes of a SQLite database.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
@@ -217,13 +215,6 @@ struct Import<'a, 'p> {
     /// Bytes of the documents before this one, and of all.
     read: u64,
     all: u64,
-}
-
-/// A file's format, and what its values are.
-struct Known {
-    format: &'static Format,
-    /// Whether its first value is its only one.
-    only: bool,
 }
 
 impl Import<'_, '_> {
@@ -495,166 +486,6 @@ fn known_id(bytes: &[u8]) -> Option<String> {
         let rest = text.split_once(name)?.1.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
         rest.split_once('"').map(|(id, _)| id.to_owned())
     })
-}
-
-/// The values of a conversation so far, and their bytes; `None` if they are too many.
-#[derive(Default)]
-struct Parts {
-    values: Option<Vec<String>>,
-    bytes: usize,
-}
-
-/// Values that wait for the rest of their conversation.
-#[derive(Default)]
-struct Groups {
-    parts: HashMap<String, Parts>,
-    order: Vec<String>,
-    bytes: usize,
-    current: Option<(usize, String)>,
-    /// Conversations so far: those that began, and those that are read.
-    seen: usize,
-    number: usize,
-    /// Values that were cut off.
-    cut: u64,
-}
-
-impl Groups {
-    /// Begins the key of a conversation that has no id.
-    const UNNAMED: char = '\0';
-
-    fn unnamed(list: usize) -> String {
-        format!("{}{list}", Self::UNNAMED)
-    }
-
-    fn key(
-        current: &mut Option<(usize, String)>,
-        group: fn(&str) -> Option<String>,
-        text: &str,
-        list: usize,
-    ) -> String {
-        let key = match (group(text), &*current) {
-            (Some(key), _) => key,
-            (None, Some((of, key))) if *of == list => key.clone(),
-            (None, _) => Self::unnamed(list),
-        };
-        *current = Some((list, key.clone()));
-        key
-    }
-
-    fn add(&mut self, group: fn(&str) -> Option<String>, text: String, list: usize) {
-        let key = Self::key(&mut self.current, group, &text, list);
-        let unnamed = Self::unnamed(list);
-        // What comes before the first value that names its conversation belongs to that one.
-        if key != unnamed
-            && let Some(waiting) = self.parts.remove(&unnamed)
-        {
-            self.parts.insert(key.clone(), waiting);
-            self.order.iter_mut().filter(|known| **known == unnamed).for_each(|known| known.clone_from(&key));
-        }
-        let new = !self.parts.contains_key(&key);
-        if new {
-            self.seen += 1;
-            self.order.push(key.clone());
-        }
-        self.bytes += text.len();
-        let new = || Parts { values: Some(Vec::new()), bytes: 0 };
-        let parts = self.parts.entry(key).or_insert_with(new);
-        parts.bytes += text.len();
-        match &mut parts.values {
-            Some(values) if self.bytes <= WAITING && parts.bytes <= LIMIT => values.push(text),
-            _ => {
-                self.bytes -= parts.bytes;
-                *parts = Parts::default();
-            }
-        }
-    }
-
-    /// The conversations whose last value this was.
-    fn ready(&mut self, number: usize, last: &HashMap<String, usize>) -> Vec<(String, Option<Vec<String>>)> {
-        let Some((_, key)) = &self.current else { return Vec::new() };
-        if last.get(key) != Some(&number) {
-            return Vec::new();
-        }
-        let key = key.clone();
-        let parts = self.parts.remove(&key).unwrap_or_default();
-        self.order.retain(|known| *known != key);
-        self.bytes -= parts.bytes;
-        vec![(key, parts.values)]
-    }
-
-    fn all(&mut self) -> Vec<(String, Option<Vec<String>>)> {
-        let order = std::mem::take(&mut self.order);
-        order.into_iter().filter_map(|key| self.parts.remove(&key).map(|parts| (key, parts.values))).collect()
-    }
-}
-
-/// The number of the last value of each conversation.
-fn last_values(input: &mut dyn BufRead, group: fn(&str) -> Option<String>) -> std::io::Result<HashMap<String, usize>> {
-    let (mut last, mut number, mut current) = (HashMap::new(), 0, None);
-    let mut values = Values::new(input);
-    while let Some(value) = values.next()? {
-        if let Value::Whole(bytes) = value {
-            let text = String::from_utf8_lossy(&bytes);
-            let text = json_text::replace_lone_surrogates(&text);
-            let key = Groups::key(&mut current, group, &text, values.list());
-            let unnamed = Groups::unnamed(values.list());
-            if key != unnamed {
-                last.remove(&unnamed);
-            }
-            last.insert(key, number);
-        }
-        number += 1;
-    }
-    Ok(last)
-}
-
-/// Finds a file's format, or says what it looks like.
-fn recognise(input: &mut dyn BufRead, wanted: Option<&'static Format>) -> std::io::Result<Result<Known, String>> {
-    let mut values = Values::new(input);
-    let mut raws: Vec<Box<RawValue>> = Vec::new();
-    let (mut is_list, mut count, mut ended) = (false, 0, false);
-    while raws.len() < Head::VALUES {
-        let Some(value) = values.next()? else {
-            ended = true;
-            break;
-        };
-        count += 1;
-        is_list = values.list() > 0;
-        if let Value::Whole(bytes) = value {
-            let text = String::from_utf8_lossy(&bytes);
-            raws.extend(RawValue::from_string(json_text::replace_lone_surrogates(&text).into_owned()));
-        }
-        if count >= Head::VALUES {
-            break;
-        }
-    }
-    let only = ended && count == 1;
-    if let Some(format) = wanted {
-        return Ok(Ok(Known { format, only }));
-    }
-    let head = Head { values: raws.iter().map(AsRef::as_ref).collect(), is_list };
-    let is_it = |format: &&Format| match &format.read {
-        Some(Reader::Each { recognise, .. } | Reader::Parts { recognise, .. }) => recognise(&head),
-        _ => false,
-    };
-    match FORMATS.iter().find(is_it) {
-        Some(format) => Ok(Ok(Known { format, only })),
-        None => Ok(Err(looks_like(&head, count))),
-    }
-}
-
-fn looks_like(head: &Head<'_>, count: usize) -> String {
-    let Some(first) = head.values.first() else {
-        return if count == 0 { "it is empty".to_owned() } else { "it is no JSON".to_owned() };
-    };
-    let what = match Fields::of(first) {
-        Some(fields) => {
-            let names: Vec<String> = fields.names().take(12).map(|name| name.chars().take(40).collect()).collect();
-            format!("objects with the fields {}", names.join(", "))
-        }
-        None => format!("values such as {}", first.get().chars().take(40).collect::<String>()),
-    };
-    if head.is_list { format!("a list of {what}") } else { what }
 }
 
 /// A file's name without folders and extension.

@@ -1,6 +1,6 @@
 //! A store that was written by version 1 of the format, and must be read as it was for as long as that version is.
 //!
-//! `CONVO_WRITE_FIXTURE=1 cargo test fixture` writes it anew: until the first tagged release, and never after.
+//! `CONVO_WRITE_FIXTURE=1 cargo test fixture` wrote it. Version 1 is final: it is never written again.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

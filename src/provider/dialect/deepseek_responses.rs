@@ -21,7 +21,7 @@ rules! {
     /// DeepSeek's rules on this wire.
     DR_01 "DR-01" Hard
         "No message stands between a call and its output."
-        "move the message before the calls, or behind their outputs"
+        "move the message before the calls, or after their outputs"
         "recorded: pydantic-ai test_deepseek_responses_rejects_interleaved_function_calls (400, No tool output found for \
          tool call)"
 }

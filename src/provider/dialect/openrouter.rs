@@ -45,7 +45,7 @@ const PARAMETERS: &[&str] = &[
 static MANNER: Manner = Manner { providers: &["openrouter"], ..OPENAI };
 
 rules! {
-    /// OpenRouter has no rules of its own: what the maker behind it refuses depends on the model.
+    /// OpenRouter has no rules of its own: what the model's maker refuses depends on the model.
 }
 
 /// Ids of other makers are longer (recorded: pydantic-ai test_openrouter_google_nested_schema).

@@ -52,7 +52,7 @@ impl<'a> Renderer<'a> {
         hosted
     }
 
-    /// A call's block, its result's, and the latter's position if it stands in the same message.
+    /// A call's block, its result's, and the latter's position if it is in the same message.
     fn pair(
         &self,
         turn: &Turn<'a>,
@@ -138,7 +138,7 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// Whether the result of a call stands in the same message.
+/// Whether the result of a call is in the same message.
 fn ends(turn: &Turn<'_>, id: &str) -> bool {
     turn.stored.message.chunks.iter().any(|chunk| match &chunk.body {
         Body::Opaque { json, .. } => Given::read(json).is_some_and(|given| given.answers() == Some(id)),

@@ -68,7 +68,7 @@ impl<'a> Renderer<'a> {
         matches!(last.and_then(|last| last.content.last()), Some(Block::Own(own)) if own.kind == OwnKind::ServerCall)
     }
 
-    /// The turn ends: calls that the provider ran, and did not end, are told to have failed, unless they wait for the
+    /// The turn ends: calls that the provider ran, and did not end, get a result that they failed, unless they wait for the
     /// results of tools.
     pub(super) fn close(&mut self, waits: bool) {
         if self.messages.last().is_none_or(|last| last.role == Speaker::User) {

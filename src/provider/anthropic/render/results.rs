@@ -1,4 +1,4 @@
-//! The results of tools: all those of a message in one user message directly behind it, before anything else
+//! The results of tools: all those of a message in one user message directly after it, before anything else
 //! (AN-10 to AN-12).
 
 use std::borrow::Cow;
@@ -17,13 +17,13 @@ use crate::provider::text::is_blank;
 impl<'a> Renderer<'a> {
     /// The results of calls, and what has to follow them.
     pub(crate) fn results(&mut self, calls: Vec<Call<'a>>) -> Vec<Block<'a>> {
-        let mut behind = Vec::new();
-        let mut blocks: Vec<Block<'a>> = calls.into_iter().map(|call| self.result(call, &mut behind)).collect();
-        blocks.append(&mut behind);
+        let mut after = Vec::new();
+        let mut blocks: Vec<Block<'a>> = calls.into_iter().map(|call| self.result(call, &mut after)).collect();
+        blocks.append(&mut after);
         blocks
     }
 
-    fn result(&mut self, call: Call<'a>, behind: &mut Vec<Block<'a>>) -> Block<'a> {
+    fn result(&mut self, call: Call<'a>, after: &mut Vec<Block<'a>>) -> Block<'a> {
         let (stored, chunk, output, is_error) = match call.answer {
             Reply::Made(text) => {
                 let content = Some(Content::Text(Cow::Borrowed(text)));
@@ -38,7 +38,7 @@ impl<'a> Renderer<'a> {
             // What the provider itself ran is told as if the caller had run it.
             self.note(Fact::Rebuilt { what: "block" }, stored, chunk);
         }
-        let before = behind.len();
+        let before = after.len();
         let content = match output {
             Output::Text(text) if is_blank(text) => {
                 if !text.is_empty() {
@@ -48,13 +48,13 @@ impl<'a> Renderer<'a> {
             }
             Output::Text(text) => Some(Content::Text(Cow::Borrowed(text))),
             Output::Parts(_) => {
-                let blocks = self.output(stored, chunk, output, is_error.then_some((&call.id, &mut *behind)));
+                let blocks = self.output(stored, chunk, output, is_error.then_some((&call.id, &mut *after)));
                 Some(Content::Blocks(blocks)).filter(|content| !content.is_empty())
             }
         };
         let content = content.or_else(|| {
             is_error.then(|| {
-                let follows = behind.len() > before;
+                let follows = after.len() > before;
                 let text = if follows { "The tool failed; its output follows." } else { FAILED_WITHOUT_OUTPUT };
                 self.note(Fact::FailureWorded { text }, stored, chunk);
                 Content::Text(Cow::Borrowed(text))
@@ -63,25 +63,25 @@ impl<'a> Renderer<'a> {
         Block::ToolResult { tool_use_id: call.id, content, is_error }
     }
 
-    /// The parts of an output. What a failure may not hold (AN-40) is put behind the results.
+    /// The parts of an output. What a failure may not hold (AN-40) is put after the results.
     fn output(
         &mut self,
         stored: &'a StoredMessage,
         chunk: usize,
         output: &'a Output,
-        mut behind: Option<(&String, &mut Vec<Block<'a>>)>,
+        mut after: Option<(&String, &mut Vec<Block<'a>>)>,
     ) -> Vec<Block<'a>> {
         let attach = Blocks { manner: self.manner, origin: Origin { stored, chunk } };
         let mut blocks = Vec::new();
         for piece in pieces(output, &attach, stored, chunk, &mut self.report) {
-            match (piece, &mut behind) {
+            match (piece, &mut after) {
                 (Piece::Text(text), _) if is_blank(&text) => self.note(Fact::blank(&text), stored, chunk),
                 (Piece::Text(text), _) => blocks.push(Block::Text { text }),
                 (Piece::Part(block), None) => blocks.push(block),
-                (Piece::Part(block), Some((id, behind))) => {
+                (Piece::Part(block), Some((id, after))) => {
                     self.note(Fact::MediaMoved(Moved::Failure), stored, chunk);
-                    behind.push(Block::Text { text: Cow::Owned(format!("Output of the tool call {id}:")) });
-                    behind.push(block);
+                    after.push(Block::Text { text: Cow::Owned(format!("Output of the tool call {id}:")) });
+                    after.push(block);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The results of tools: all those of a message at the front of the user message directly behind it (BC-09, BC-27).
+//! The results of tools: all those of a message at the front of the user message directly after it (BC-09, BC-27).
 
 use std::borrow::Cow;
 
@@ -20,13 +20,13 @@ const NO_OUTPUT: &str = "The tool gave no output.";
 impl<'a> Renderer<'a> {
     /// The results of calls, and what has to follow them.
     pub(crate) fn results(&mut self, calls: Vec<Call<'a>>) -> Vec<Block<'a>> {
-        let mut behind = Vec::new();
-        let mut blocks: Vec<Block<'a>> = calls.into_iter().map(|call| self.result(call, &mut behind)).collect();
-        blocks.append(&mut behind);
+        let mut after = Vec::new();
+        let mut blocks: Vec<Block<'a>> = calls.into_iter().map(|call| self.result(call, &mut after)).collect();
+        blocks.append(&mut after);
         blocks
     }
 
-    fn result(&mut self, call: Call<'a>, behind: &mut Vec<Block<'a>>) -> Block<'a> {
+    fn result(&mut self, call: Call<'a>, after: &mut Vec<Block<'a>>) -> Block<'a> {
         let (stored, chunk, output, is_error) = match call.answer {
             Reply::Made(text) => {
                 let content = vec![Block::Text(Cow::Borrowed(text))];
@@ -38,7 +38,7 @@ impl<'a> Renderer<'a> {
         if let Some(given) = given.filter(|given| given.is_result(&call.id, "user")) {
             return given.block(None);
         }
-        let before = behind.len();
+        let before = after.len();
         let documents = self.options.model.as_deref().and_then(takes_documents_in_results) == Some(true);
         let mut content = Vec::new();
         let attach = Blocks { origin: Origin { stored, chunk } };
@@ -58,9 +58,9 @@ impl<'a> Renderer<'a> {
                 // Not every model takes them in a result.
                 Piece::Part(block) => {
                     self.note(Fact::MediaMoved(Moved::Result), stored, chunk);
-                    behind.push(Block::Text(Cow::Owned(format!("Output of the tool call {}:", call.id))));
+                    after.push(Block::Text(Cow::Owned(format!("Output of the tool call {}:", call.id))));
                     let block = self.named(block, stored, chunk);
-                    behind.push(block);
+                    after.push(block);
                 }
             }
         }
@@ -69,7 +69,7 @@ impl<'a> Renderer<'a> {
             self.note(Fact::FailureWorded { text: FAILED_WITHOUT_OUTPUT }, stored, chunk);
             content.insert(0, Block::Text(Cow::Borrowed(FAILED_WITHOUT_OUTPUT)));
         } else if content.is_empty() {
-            let text = if behind.len() > before { OUTPUT_FOLLOWS } else { NO_OUTPUT };
+            let text = if after.len() > before { OUTPUT_FOLLOWS } else { NO_OUTPUT };
             self.note(Fact::OutputWorded { text }, stored, chunk);
             content.push(Block::Text(Cow::Borrowed(text)));
         }

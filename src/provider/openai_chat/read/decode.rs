@@ -217,7 +217,7 @@ impl Completion {
         }
     }
 
-    /// The block that it came in is told once.
+    /// The block that it came in is kept once.
     fn think(&mut self, text: String, native: Option<Native>, answer: &mut Answer) {
         if !text.is_empty() {
             let (index, native) = match self.thinking {

@@ -81,7 +81,7 @@ fn check_reasoning(items: &[&Object], stored: bool, out: &mut Vec<Finding>) {
                 }
                 Some(next) if next.contains_key("role") && !next.get("id").is_some_and(is_filled) => {
                     let level = if stored { level } else { Level::Soft };
-                    out.push(OR_08.at(place, "the message behind the reasoning has no id").with_level(level));
+                    out.push(OR_08.at(place, "the message after the reasoning has no id").with_level(level));
                 }
                 Some(_) => {}
             }
