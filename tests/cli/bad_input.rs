@@ -122,7 +122,7 @@ fn conversations_messages_and_seqs_that_are_not_there() {
         "",
         2,
         "--since 7 is no cursor of conversation c: its last seq is 1\
-         \n  hint: --since 0 begins anew; is it the same conversation, and the same store?",
+         \n  hint: --since 0 starts from the beginning; is it the same conversation, and the same store?",
     );
 }
 
