@@ -120,7 +120,7 @@ impl Decoder {
         match frame {
             Frame::Done => self.answer.complete(),
             Frame::Stray(text) => {
-                if self.stray.len() < framing::TOLD {
+                if self.stray.len() < framing::REPORTED {
                     self.stray.push_str(&text);
                     self.stray.push('\n');
                 }
@@ -130,7 +130,7 @@ impl Decoder {
                 let json = self.halves.join(&json);
                 match serde_json::from_str(&json) {
                     Ok(object) => self.object(&name, object),
-                    Err(error) => self.no_json(&format!("{error}: {}", framing::told(json.as_bytes()))),
+                    Err(error) => self.no_json(&format!("{error}: {}", framing::beginning(json.as_bytes()))),
                 }
             }
         }

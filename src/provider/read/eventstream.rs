@@ -20,14 +20,21 @@ const PRELUDE: usize = 12;
 const CHECKSUM: usize = 4;
 
 /// Splits bytes into frames.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Frames {
     bytes: Vec<u8>,
-    /// Bytes came that are no frame: where the next one begins is not known.
+    /// Bytes came that are no frame. Where the next one begins is not known, so all that follows is stray.
     broken: bool,
+    /// How much of what is stray is kept.
+    stray: usize,
 }
 
 impl Frames {
+    /// Keeps `stray` bytes, at most, of what follows the last frame that is one.
+    pub(crate) const fn new(stray: usize) -> Self {
+        Self { bytes: Vec::new(), broken: false, stray }
+    }
+
     /// Whether a stream that begins with this byte may be one: no frame is as long as 16 MiB, and no text begins so.
     pub(crate) const fn may_begin_with(byte: u8) -> bool {
         byte == 0
@@ -39,15 +46,11 @@ impl Frames {
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<Found>) {
-        if self.broken {
-            return;
-        }
         self.bytes.extend_from_slice(bytes);
         let mut taken = 0;
-        while let Some(rest) = self.bytes.get(taken..).filter(|rest| rest.len() >= PRELUDE) {
+        while let Some(rest) = self.bytes.get(taken..).filter(|rest| rest.len() >= PRELUDE && !self.broken) {
             let Some(length) = frame_length(rest) else {
-                out.push(Found::Stray(rest.to_vec()));
-                (self.broken, taken) = (true, self.bytes.len());
+                self.broken = true;
                 break;
             };
             let Some(frame) = rest.get(..length) else { break };
@@ -55,6 +58,16 @@ impl Frames {
             taken += length;
         }
         self.bytes.drain(..taken);
+        if self.broken {
+            self.bytes.truncate(self.stray);
+        }
+    }
+
+    /// The stream has ended. A frame that is not whole was cut off, and is dropped.
+    pub(crate) fn finish(self, out: &mut Vec<Found>) {
+        if self.broken {
+            out.push(Found::Stray(self.bytes));
+        }
     }
 }
 
@@ -152,8 +165,9 @@ mod tests {
     }
 
     fn found(bytes: &[u8], piece: usize) -> Vec<String> {
-        let (mut frames, mut out) = (Frames::default(), Vec::new());
+        let (mut frames, mut out) = (Frames::new(1000), Vec::new());
         bytes.chunks(piece).for_each(|bytes| frames.push(bytes, &mut out));
+        frames.finish(&mut out);
         let told = out.into_iter().map(|found| match found {
             Found::Event { name, payload } => format!("{name} {}", String::from_utf8(payload).unwrap()),
             Found::Stray(bytes) => format!("stray {}", bytes.len()),
@@ -190,6 +204,9 @@ mod tests {
         // Where the next frame begins is not known.
         let mut lost = vec![0; 40];
         lost.extend_from_slice(&sound);
-        assert_eq!(found(&lost, 100), [format!("stray {}", lost.len())]);
+        for piece in [1, 30, 100] {
+            assert_eq!(found(&lost, piece), [format!("stray {}", lost.len())]);
+        }
+        assert_eq!(found(&[0; 3000], 700), ["stray 1000"]);
     }
 }

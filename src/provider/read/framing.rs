@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 
 /// Bytes that may wait for the rest of their object.
 pub(crate) const PENDING: usize = 64 * 1024 * 1024;
-/// Bytes of a text that is no JSON that are told.
-pub(crate) const TOLD: usize = 1000;
+/// Bytes of a text that is no JSON that are reported.
+pub(crate) const REPORTED: usize = 1000;
 
 /// What the bytes hold.
 #[derive(Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Framing {
             rest = bytes.get(start.unwrap_or(bytes.len())..).unwrap_or_default();
             self.body = match rest.first() {
                 None => Body::Unknown,
-                Some(byte) if Frames::may_begin_with(*byte) => Body::Frames(Frames::default()),
+                Some(byte) if Frames::may_begin_with(*byte) => Body::Frames(Frames::new(REPORTED)),
                 Some(b'{' | b'[') => Body::Json(Documents::default()),
                 Some(_) => Body::Events(Lines::default()),
             };
@@ -84,7 +84,12 @@ impl Framing {
     /// The bytes have ended. What is not whole is dropped: it was cut off.
     pub(crate) fn finish(self) -> Vec<Frame> {
         match self.body {
-            Body::Unknown | Body::TooLarge | Body::Frames(_) => Vec::new(),
+            Body::Unknown | Body::TooLarge => Vec::new(),
+            Body::Frames(frames) => {
+                let mut found = Vec::new();
+                frames.finish(&mut found);
+                found.into_iter().map(of_frame).collect()
+            }
             Body::Events(mut lines) => {
                 let mut found = Vec::new();
                 lines.finish(&mut found);
@@ -109,7 +114,7 @@ pub(crate) fn too_large(what: &'static str) -> Error {
 fn of_event(found: sse::Found, ended: bool) -> Vec<Frame> {
     match found {
         sse::Found::Done => vec![Frame::Done],
-        sse::Found::Stray(line) => vec![Frame::Stray(told(&line))],
+        sse::Found::Stray(line) => vec![Frame::Stray(beginning(&line))],
         sse::Found::Event(event) => {
             let (mut documents, mut found) = (Documents::default(), Vec::new());
             event.data.iter().for_each(|byte| documents.push(*byte, &mut found));
@@ -125,7 +130,7 @@ fn of_frame(found: eventstream::Found) -> Frame {
         eventstream::Found::Event { name, payload } => {
             Frame::Object { name, json: String::from_utf8_lossy(&payload).into_owned() }
         }
-        eventstream::Found::Stray(bytes) => Frame::Stray(told(&bytes)),
+        eventstream::Found::Stray(bytes) => Frame::Stray(beginning(&bytes)),
     }
 }
 
@@ -135,11 +140,11 @@ fn of_document(name: &str, found: documents::Found) -> Frame {
             let json = String::from_utf8_lossy(&bytes).into_owned();
             Frame::Object { name: name.to_owned(), json }
         }
-        documents::Found::Stray(bytes) => Frame::Stray(told(&bytes)),
+        documents::Found::Stray(bytes) => Frame::Stray(beginning(&bytes)),
     }
 }
 
-/// The beginning of a text, to be told.
-pub(crate) fn told(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes.get(..TOLD).unwrap_or(bytes)).into_owned()
+/// The beginning of a text, to be reported.
+pub(crate) fn beginning(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.get(..REPORTED).unwrap_or(bytes)).into_owned()
 }
