@@ -72,6 +72,8 @@ mod error;
 mod history;
 mod log;
 pub mod model;
+#[cfg(feature = "postgres")]
+mod postgres;
 pub mod provider;
 mod record;
 #[cfg(feature = "server")]

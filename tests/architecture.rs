@@ -16,8 +16,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("history", &["error", "model", "record"]),
     ("log", &["error", "history", "model", "record"]),
     ("embedded", &["error", "history", "log", "model", "record"]),
+    ("postgres", &["error", "history", "log", "model", "record"]),
     ("provider", &["error", "history", "model"]),
-    ("store", &["embedded", "error", "history", "log", "model", "provider"]),
+    ("store", &["embedded", "error", "history", "log", "model", "postgres", "provider"]),
     ("transfer", &["error", "history", "log", "model", "provider", "store"]),
     ("server", &["error", "history", "log", "model", "provider", "store"]),
     // The program is a user of the library, by its public interface.

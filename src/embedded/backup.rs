@@ -2,23 +2,20 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{BufReader, BufWriter};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::core::{COMMIT, Core, EPOCH, LOST, RESTORING, STORE};
+use super::core::Core;
 use super::heads::{Standing, damage_of};
-use super::place::{born, index_keys};
+use super::place::born;
 use super::read::Item;
 use super::segments::Segment;
 use super::state::{Blocked, UNMARKED};
-use crate::embedded::archive;
 use crate::embedded::engine::{Batch, Engine, Order};
 use crate::error::{Error, Result};
-use crate::log::BackupSummary;
+use crate::log::{BackupSummary, archive, backup_file};
 use crate::model::ConversationId;
 use crate::record::{self, Body, Commit, Head, Header, Lost, Origin, Parent, Record, key};
 
@@ -32,43 +29,14 @@ impl Core {
         if self.lock().blocked.is_none() {
             self.sync()?;
         }
-        if path.exists() {
-            return Err(exists(path));
-        }
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let partial = path.with_file_name(format!(".{name}.{}.partial", ConversationId::new()));
-        let shown = partial.display().to_string();
-        let file = File::create_new(&partial).map_err(Error::io(format!("write the backup {shown}")))?;
-        let result = self.write_backup(file, &shown, progress).and_then(|(conversations, unreadable)| {
-            // Unlike a rename, this never takes the place of a file that was made meanwhile.
-            match fs::hard_link(&partial, path) {
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Err(exists(path)),
-                // Not every file system has links.
-                Err(_) => {
-                    let failed = format!("rename {shown} to {}", path.display());
-                    fs::rename(&partial, path).map_err(Error::io(failed))?;
-                }
-                Ok(()) => {
-                    let _ = fs::remove_file(&partial);
-                }
-            }
-            let bytes = fs::metadata(path).map_err(Error::io(format!("read {}", path.display())))?.len();
-            sync_parent(path)?;
-            Ok(BackupSummary { conversations, unreadable, bytes })
-        });
-        if result.is_err() {
-            let _ = fs::remove_file(&partial);
-        }
-        result
+        backup_file::write(path, |out| self.write_backup(out, progress))
     }
 
-    fn write_backup(&self, file: File, shown: &str, progress: &mut dyn FnMut(u64, u64)) -> Result<(u64, u64)> {
-        let io = |error| Error::io(format!("write the backup {shown}"))(error);
-        let mut out = archive::Writer::new(BufWriter::new(file)).map_err(io)?;
-        for name in [STORE, EPOCH] {
+    fn write_backup(&self, out: &mut backup_file::Out, progress: &mut dyn FnMut(u64, u64)) -> Result<(u64, u64)> {
+        for name in [key::STORE, key::EPOCH] {
             let key = key::meta(name);
             if let Some(value) = self.engine.get(&key)? {
-                out.pair(&key, &value).map_err(io)?;
+                out.pair(&key, &value)?;
             }
         }
         let structure = self.lock_structure();
@@ -92,21 +60,19 @@ impl Core {
             drop(structure);
             progress(done, all);
         }
-        let Snapshot { mut out, written, unreadable, .. } = snapshot;
+        let Snapshot { out, written, unreadable, .. } = snapshot;
         // What is missing here without a trace is missed in the backup too.
         let is_whole = self.erased.load(Ordering::Acquire) == erased;
         let commit = if is_whole { last } else { Commit { number: last.number, ..written } };
-        let mut values = vec![(key::meta(COMMIT), record::seal(&key::meta(COMMIT), &commit)?)];
+        let mut values = vec![(key::meta(key::COMMIT), record::seal(&key::meta(key::COMMIT), &commit)?)];
         values.extend(
             self.lost()?
-                .map(|lost| record::seal(&key::meta(LOST), &lost).map(|value| (key::meta(LOST), value)))
+                .map(|lost| record::seal(&key::meta(key::LOST), &lost).map(|value| (key::meta(key::LOST), value)))
                 .transpose()?,
         );
         for (key, value) in values {
-            out.pair(&key, &value).map_err(io)?;
+            out.pair(&key, &value)?;
         }
-        let file = out.finish().map_err(io)?.into_inner().map_err(|error| io(error.into_error()))?;
-        file.sync_all().map_err(io)?;
         Ok((written.conversations, unreadable))
     }
 
@@ -129,7 +95,7 @@ impl Core {
 /// A backup as it is written.
 struct Snapshot<'a> {
     core: &'a Core,
-    out: archive::Writer<BufWriter<File>>,
+    out: &'a mut backup_file::Out,
     /// The last commit that belongs to it.
     through: u64,
     written: Commit,
@@ -229,7 +195,7 @@ impl Snapshot<'_> {
             self.pair(&head_key, &value)?;
         }
         self.fork_point(id, head.parent)?;
-        for key in index_keys(id, head) {
+        for key in key::index_keys(id, head) {
             self.pair(&key, &[])?;
         }
         self.pairs(id, &[key::RECORD, key::RECEIPT, key::ITEM], head.next_seq)
@@ -242,10 +208,8 @@ impl Snapshot<'_> {
             let prefix = key::prefix(*kind, id);
             let mut result = Ok(());
             self.core.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, value| {
-                result = then(key, value, next_seq, through).and_then(|value| {
-                    let pair = value.map_or(Ok(()), |value| self.out.pair(key, &value));
-                    pair.map_err(Error::io("write the backup"))
-                });
+                result = then(key, value, next_seq, through)
+                    .and_then(|value| value.map_or(Ok(()), |value| self.out.pair(key, &value)));
                 if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
             result?;
@@ -274,7 +238,7 @@ impl Snapshot<'_> {
     }
 
     fn pair(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.out.pair(key, value).map_err(Error::io("write the backup"))
+        self.out.pair(key, value)
     }
 }
 
@@ -312,40 +276,13 @@ fn origin_then(id: ConversationId, first_seq: u64, value: &[u8], through: u64) -
     record::seal_record(id, first_seq, &header, Body::new()).map(|(_, value)| Some(value))
 }
 
-fn exists(path: &Path) -> Error {
-    Error::InvalidInput(format!("{} exists already: name a new file", path.display()))
-}
-
-fn sync_parent(path: &Path) -> Result<()> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let sync = File::open(parent).and_then(|parent| parent.sync_all());
-    sync.map_err(Error::io(format!("sync {}", parent.display())))
-}
-
-/// Reads a backup from end to end, so that damage is reported before anything is restored. `progress` is called with
-/// bytes read, and of the file.
-pub(crate) fn check(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
-    let (input, size) = open(path)?;
-    archive::read(input, &mut |_, _, bytes| {
-        progress(bytes, size);
-        Ok(())
-    })
-}
-
-fn open(path: &Path) -> Result<(BufReader<File>, u64)> {
-    let shown = path.display();
-    let file = File::open(path).map_err(Error::io(format!("open the backup {shown}")))?;
-    let size = file.metadata().map_err(Error::io(format!("read {shown}")))?.len();
-    Ok((BufReader::new(file), size))
-}
-
 /// Fills an engine that holds nothing from a backup. `progress` is called with bytes read, and of the file.
 pub(crate) fn restore(
     path: &Path,
     engine: &Arc<dyn Engine>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<BackupSummary> {
-    let (input, size) = open(path)?;
+    let (input, size) = backup_file::open(path)?;
     let mut is_empty = true;
     engine.keys(&[]..&[u8::MAX; 32], Order::Ascending, &mut |_, _| {
         is_empty = false;
@@ -357,14 +294,14 @@ pub(crate) fn restore(
         ));
     }
     let mut target = Target { engine, batch: Batch::default(), bytes: 0 };
-    let restoring = key::meta(RESTORING);
+    let restoring = key::meta(key::RESTORING);
     target.put(&restoring, &record::seal(&restoring, &1_u64)?);
     target.write()?;
     // The marker comes last: a restore that was cut off leaves no store.
     let mut marker = None;
     let mut conversations = 0;
     archive::read(input, &mut |key, value, bytes| {
-        if key == key::meta(STORE).as_slice() {
+        if key == key::meta(key::STORE).as_slice() {
             marker = Some((key.to_vec(), value.to_vec()));
             return Ok(());
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use super::core::{COMMIT, Core};
+use super::core::Core;
 use super::state::{Pending, Room, Signal, State, Unsealed, Waiter};
 use super::sync::{self, MutexGuard};
 use crate::embedded::engine::{Batch, Directory, LARGE_BYTES};
@@ -150,7 +150,7 @@ impl Core {
                 None => batch.remove(key),
             }
         }
-        let key = key::meta(COMMIT);
+        let key = key::meta(key::COMMIT);
         let value = record::seal(&key, &commit)?;
         batch.put(key, value);
         if rewrites { self.engine.rewrite(batch) } else { self.engine.write(batch) }?;

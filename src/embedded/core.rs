@@ -9,27 +9,12 @@ use super::sync::{Condvar, Mutex, MutexGuard};
 use super::ticker::Ticker;
 use crate::embedded::engine::Engine;
 use crate::error::Result;
-use crate::log::Health;
-use crate::model::{ConversationId, Timestamp};
+use crate::log::{Clock, Health};
+use crate::model::ConversationId;
 use crate::record::Head;
-
-/// The store's key of its last commit.
-pub(super) const COMMIT: &str = "commit";
-/// The store's key of its marker.
-pub(super) const STORE: &str = "store";
-/// The store's key of its epoch: how often it was opened.
-pub(super) const EPOCH: &str = "epoch";
-/// The store's key that is present while a restore is under way.
-pub(super) const RESTORING: &str = "restoring";
-
-/// The store's key of what it had lost when it was backed up.
-pub(super) const LOST: &str = "lost";
 
 /// Slots of idle conversations that are kept, so that their heads need not be read again.
 const IDLE_SLOTS: usize = 10_000;
-
-/// Where the store's times come from.
-pub(crate) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// What the log's threads share.
 pub(crate) struct Core {

@@ -181,8 +181,10 @@ impl Core {
         let mut cut = Ok(Replacement::new());
         self.record_at(&[segment], keep_to, &mut |record: &Record<'_>| {
             if record.first_seq + record.len() > keep_to + 1 {
-                let truncated = record::truncate(id, record, keep_to, next_message_index);
-                cut = truncated.map(|(key, value)| vec![(key, Some(value))]);
+                let truncated = record::truncate(record, keep_to, next_message_index);
+                let sealed =
+                    truncated.and_then(|(header, body)| record::seal_record(id, record.first_seq, &header, body));
+                cut = sealed.map(|(key, value)| vec![(key, Some(value))]);
             }
             Ok(())
         })?;

@@ -1,6 +1,5 @@
 //! Who follows conversations, blocked or woken.
 
-use std::collections::HashMap;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::task::{Poll, Waker};
@@ -9,66 +8,14 @@ use super::core::Core;
 use super::state::{Phase, State};
 use crate::error::{Error, Result};
 use crate::log::Wait;
+use crate::log::followers::News;
 use crate::model::ConversationId;
-
-/// Followers that are woken when something is published.
-#[derive(Debug, Default)]
-pub(super) struct Followers {
-    waiting: HashMap<ConversationId, HashMap<u64, Waker>>,
-    /// To be woken once nobody holds the lock.
-    woken: Vec<Waker>,
-}
-
-impl Followers {
-    /// Lets those who follow a conversation look again.
-    pub(super) fn notify(&mut self, id: ConversationId) {
-        if !self.waiting.is_empty()
-            && let Some(waiting) = self.waiting.remove(&id)
-        {
-            self.woken.extend(waiting.into_values());
-        }
-    }
-
-    fn notify_all(&mut self) {
-        self.woken.extend(self.waiting.drain().flat_map(|(_, waiting)| waiting.into_values()));
-    }
-
-    fn forget(&mut self, id: ConversationId, follower: u64) -> Option<Waker> {
-        let waiting = self.waiting.get_mut(&id)?;
-        let waker = waiting.remove(&follower);
-        if waiting.is_empty() {
-            self.waiting.remove(&id);
-        }
-        waker
-    }
-
-    /// Those who are to be woken, without the lock.
-    pub(super) fn take_woken(&mut self) -> Vec<Waker> {
-        std::mem::take(&mut self.woken)
-    }
-}
-
-/// What a follower finds.
-enum News {
-    /// The conversation was deleted.
-    Gone,
-    /// There are entries after the last one that is known.
-    Some,
-    /// The store is closed.
-    Closed,
-    None,
-}
 
 impl State {
     fn news(&mut self, wait: &Wait<'_>) -> News {
         let is_closed = self.phase == Phase::Closed;
         let published = self.slot(wait.name.id()).published.as_ref();
-        match published.filter(|head| head.incarnation == wait.incarnation) {
-            None => News::Gone,
-            Some(head) if head.next_seq > wait.seq.saturating_add(1) => News::Some,
-            Some(_) if is_closed => News::Closed,
-            Some(_) => News::None,
-        }
+        News::of(published.map(|head| (head.incarnation, head.next_seq)), wait, is_closed)
     }
 }
 
@@ -112,8 +59,7 @@ impl Core {
             News::Closed => Poll::Ready(Err(Error::Closed)),
             News::Some => Poll::Ready(Ok(())),
             News::None => {
-                let waiting = state.followers.waiting.entry(id).or_default();
-                waiting.insert(follower, waker.clone());
+                state.followers.add(id, follower, waker);
                 Poll::Pending
             }
         }

@@ -10,10 +10,10 @@ use super::state::{Pending, Unsealed};
 use crate::error::{Error, Result};
 use crate::log::chain::Records;
 use crate::log::limits::check_key;
-use crate::log::names::Names;
+use crate::log::past;
 use crate::log::{Durability, Order};
 use crate::model::{ConversationId, Name};
-use crate::record::{self, Body, Head, Header, Line, Origin, Parent, TitleSource, key};
+use crate::record::{self, Body, Head, Header, Origin, Parent, key};
 
 impl Core {
     /// Makes a conversation that shares the entries up to `at_seq`.
@@ -91,9 +91,7 @@ impl Core {
     fn past(&self, id: ConversationId, head: &Head, at_seq: u64) -> Result<(Parent, Head)> {
         if at_seq == 0 {
             let shared = Parent { conversation: *id.as_bytes(), at_seq, incarnation: head.incarnation, commit: 0 };
-            let mut past = Head { next_message_index: 0, last_hide: 0, last_meta: 0, ..head.clone() };
-            Names::default().give(&mut past);
-            return Ok((shared, past));
+            return Ok((shared, past::empty(head)));
         }
         let segments = self.segments(id, head)?;
         let segment = segment_of(&segments, at_seq);
@@ -105,54 +103,19 @@ impl Core {
             Ok(())
         })?;
         let shared = Parent { conversation: *owner.as_bytes(), at_seq, incarnation, commit };
-        if at_seq + 1 == head.next_seq {
-            return Ok((shared, head.clone()));
-        }
-        let entries = Records::new(id, |seq, visit| self.read(id, &segments, seq..=seq, Order::Ascending, visit));
-        let mut past = Head {
-            next_message_index: self.next_message_index_at(&segments, at_seq)?,
-            last_hide: entries.last_hide(head.last_hide, at_seq)?,
-            last_meta: entries.last_meta(head.last_meta, at_seq)?,
-            ..head.clone()
-        };
-        let is_as_it_was = (past.last_hide, past.last_meta) == (head.last_hide, head.last_meta)
-            && match head.title_source {
-                // A message before the last one is there whole.
-                TitleSource::Message(index) => index + 1 < past.next_message_index,
-                TitleSource::Caller => true,
-                TitleSource::Pending => false,
-            };
-        if !is_as_it_was {
-            self.names(id, &segments, at_seq)?.give(&mut past);
-        }
+        let records = self.records(id, &segments);
+        let past = past::head_at(head, at_seq, &records, || self.names(id, &segments, at_seq))?;
         Ok((shared, past))
+    }
+
+    /// Where single records of segments are read.
+    fn records<'a>(&'a self, id: ConversationId, segments: &'a [Segment]) -> Records<'a> {
+        Records::new(id, move |seq, visit| self.read(id, segments, seq..=seq, Order::Ascending, visit))
     }
 
     /// The index of the next message as it was right after `at_seq`.
     pub(super) fn next_message_index_at(&self, segments: &[Segment], at_seq: u64) -> Result<u64> {
-        let mut next = None;
-        self.record_at(segments, at_seq, &mut |record| {
-            for line in record.lines() {
-                let (seq, line) = line?;
-                let begins = match &line {
-                    Line::Chunk(chunk) if chunk.header.is_some() => Some(chunk.message),
-                    Line::Begin(begin) => Some(begin.message),
-                    _ => None,
-                };
-                match begins {
-                    Some(relative) if seq <= at_seq => next = Some(record.message_index(relative) + 1),
-                    // A record with later beginnings: its header counts them too.
-                    Some(relative) => next = next.or_else(|| Some(record.message_index(relative))),
-                    None => {}
-                }
-            }
-            next = next.or(Some(record.header.next_message_index));
-            Ok(())
-        })?;
-        next.ok_or_else(|| Error::Corrupt {
-            conversation: segments.last().map(|segment| segment.conversation),
-            seq: Some(at_seq),
-            detail: "the record that should be here is missing".to_owned(),
-        })
+        let id = segments.last().map_or(ConversationId::from_bytes([0; 16]), |segment| segment.conversation);
+        past::next_message_index_at(&self.records(id, segments), at_seq)
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::core::Core;
-use super::place::{born, index_keys};
+use super::place::born;
 use super::segments::{Segment, set_aside};
 use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
@@ -199,7 +199,7 @@ impl Core {
 
     /// Whether the list of conversations has it, at whatever place.
     fn is_listed(&self, id: ConversationId, head: &Head) -> Result<bool> {
-        if let Some(place) = index_keys(id, head).first()
+        if let Some(place) = key::index_keys(id, head).first()
             && self.engine.get(place)?.is_some()
         {
             return Ok(true);

@@ -9,7 +9,7 @@ use super::segments::Segment;
 use crate::embedded::engine::Order;
 use crate::error::Result;
 use crate::model::ConversationId;
-use crate::record::{self, Body, Line, Record, Replacement, key};
+use crate::record::{self, Body, Replacement, key};
 
 /// What a record of these entries adds to the index.
 pub(super) fn ops(id: ConversationId, first_seq: u64, body: &Body) -> Replacement {
@@ -17,20 +17,6 @@ pub(super) fn ops(id: ConversationId, first_seq: u64, body: &Body) -> Replacemen
     items
         .map(|(at, item)| (key::item(id, &record::digest(item.as_bytes()), first_seq + at), Some(Vec::new())))
         .collect()
-}
-
-/// The keys that the index has for a record, up to `last`.
-pub(super) fn keys_of(id: ConversationId, record: &Record<'_>, last: u64, keys: &mut BTreeSet<Vec<u8>>) {
-    for (seq, line) in record.lines().filter_map(Result::ok).filter(|(seq, _)| *seq <= last) {
-        let (of_chunk, header) = match &line {
-            Line::Chunk(line) => (line.id, line.header.as_ref()),
-            Line::Begin(begin) => (None, Some(&begin.header)),
-            Line::Finish(finish) => (None, Some(&finish.header)),
-            _ => (None, None),
-        };
-        let items = of_chunk.into_iter().chain(header.and_then(|header| header.id));
-        keys.extend(items.map(|item| key::item(id, &record::digest(item.as_bytes()), seq)));
-    }
 }
 
 impl Core {
@@ -70,7 +56,7 @@ impl Core {
         let mut keys = BTreeSet::new();
         self.read(id, &[all], 1..=u64::MAX - 2, Order::Ascending, &mut |item| {
             if let read::Item::Record { record, .. } = item {
-                keys_of(id, record, u64::MAX, &mut keys);
+                record.item_keys(id, u64::MAX, &mut keys);
             }
             ControlFlow::Continue(())
         })?;

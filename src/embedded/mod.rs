@@ -5,7 +5,6 @@
 //! `read` and `list` see what is published.
 
 mod append;
-mod archive;
 mod backup;
 mod commit;
 mod core;
@@ -45,12 +44,12 @@ use std::time::Duration;
 
 use crate::embedded::engine::Engine;
 use crate::error::{Error, Result};
+use crate::log::{Clock, Opening};
 
-pub(crate) use self::core::{Clock, Core};
+pub(crate) use self::core::Core;
 use self::state::Phase;
 use self::sync::{JoinHandle, Mutex};
-pub(crate) use backup::{check as check_backup, restore};
-pub(crate) use open::Opening;
+pub(crate) use backup::restore;
 
 /// The log of all conversations, on an engine.
 pub(crate) struct Embedded {

@@ -6,25 +6,16 @@ use std::sync::Arc;
 
 use bincode::BorrowDecode;
 
-use super::core::{COMMIT, Clock, Core, EPOCH, LOST, RESTORING, STORE};
+use super::core::Core;
 use super::heads::damage_of;
 use super::place::born;
 use super::redactions::Redactions;
 use super::state::{Blocked, State, UNMARKED};
 use crate::embedded::engine::{Batch, Directory, Engine, MARKER, Order};
 use crate::error::{Error, Result};
-use crate::log::Health;
+use crate::log::{Clock, Health, Opening};
 use crate::model::ConversationId;
 use crate::record::{self, Commit, Head, Lost, Record, StoreInfo, key};
-
-/// How a log is opened.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Opening {
-    /// Nothing is written, not even that the store was opened.
-    pub(crate) read_only: bool,
-    /// A store that went back is written on from where it is.
-    pub(crate) accept_loss: bool,
-}
 
 /// Commit numbers that are left out where the last one is not known: none is used twice.
 const UNKNOWN_COMMITS: u64 = 1 << 32;
@@ -89,7 +80,7 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
 fn find(engine: &dyn Engine) -> Result<Found> {
     let (mut mended, mut unknown) = (Vec::new(), Vec::new());
     let named = engine.directory().and_then(Directory::store).and_then(|id| id.parse::<ConversationId>().ok());
-    let (info, is_new) = match damage_of(meta::<StoreInfo>(engine, STORE))? {
+    let (info, is_new) = match damage_of(meta::<StoreInfo>(engine, key::STORE))? {
         Ok(Some(info)) => (check_version(info)?, false),
         Ok(None) if named.is_none() || is_empty(engine)? => (new_store(engine)?, true),
         found => {
@@ -103,15 +94,15 @@ fn find(engine: &dyn Engine) -> Result<Found> {
         let id = ConversationId::from_bytes(info.store_id);
         unknown.push(format!("its files are those of the store {id}, its file {MARKER} names the store {named}"));
     }
-    let epoch = damage_of(meta::<u64>(engine, EPOCH))?;
+    let epoch = damage_of(meta::<u64>(engine, key::EPOCH))?;
     if !is_new && !matches!(epoch, Ok(Some(_))) {
         mended.push("the count of its openings is damaged or missing".to_owned());
     }
     let epoch = epoch.ok().flatten().unwrap_or(0).saturating_add(1);
-    record::check_number(EPOCH, epoch)?;
-    let commit = damage_of(meta::<Commit>(engine, COMMIT))?;
+    record::check_number(key::EPOCH, epoch)?;
+    let commit = damage_of(meta::<Commit>(engine, key::COMMIT))?;
     let is_lost = match &commit {
-        Ok(Some(commit)) => record::check_number(COMMIT, commit.number).is_err(),
+        Ok(Some(commit)) => record::check_number(key::COMMIT, commit.number).is_err(),
         Ok(None) => has_any(engine, key::HEAD)? || has_any(engine, key::RECORD)?,
         Err(_) => true,
     };
@@ -119,7 +110,7 @@ fn find(engine: &dyn Engine) -> Result<Found> {
         unknown.push("the number of its last commit is damaged or missing".to_owned());
     }
     let commit = commit.ok().flatten().filter(|_| !is_lost).unwrap_or_default();
-    let lost = damage_of(meta::<Lost>(engine, LOST))?;
+    let lost = damage_of(meta::<Lost>(engine, key::LOST))?;
     if lost.is_err() {
         unknown.push("what it had lost when it was backed up cannot be read".to_owned());
     }
@@ -153,18 +144,18 @@ fn next_number(engine: &dyn Engine, known: u64, is_unknown: bool) -> Result<u64>
         ControlFlow::Continue(())
     })?;
     let number = if is_unknown { number.saturating_add(UNKNOWN_COMMITS) } else { number };
-    record::check_number(COMMIT, number).map(|()| number)
+    record::check_number(key::COMMIT, number).map(|()| number)
 }
 
 /// Writes that the store exists, and that it was opened once more.
 fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64, accept_loss: bool) -> Result<()> {
     let mut batch = Batch::default();
-    let (store_key, epoch_key) = (key::meta(STORE), key::meta(EPOCH));
+    let (store_key, epoch_key) = (key::meta(key::STORE), key::meta(key::EPOCH));
     let (store, epoch) = (record::seal(&store_key, info)?, record::seal(&epoch_key, &epoch)?);
     batch.put(store_key, store);
     batch.put(epoch_key, epoch);
     if accept_loss {
-        batch.remove(key::meta(LOST));
+        batch.remove(key::meta(key::LOST));
     }
     engine.write(batch)?;
     engine.sync()?;
@@ -172,7 +163,7 @@ fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64, accept_loss: 
     directory.keep_ballast();
     let id = ConversationId::from_bytes(info.store_id).to_string();
     if !directory.established() {
-        let commit: Option<Commit> = meta(engine, COMMIT)?;
+        let commit: Option<Commit> = meta(engine, key::COMMIT)?;
         directory.watermark().reset(commit.unwrap_or_default().number)?;
         directory.establish(info.format_version, &id)?;
     } else if accept_loss && directory.store() != Some(&id) {
@@ -237,7 +228,7 @@ fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
         });
     }
     let is_empty = is_empty(engine)?;
-    if engine.get(&key::meta(RESTORING))?.is_some() {
+    if engine.get(&key::meta(key::RESTORING))?.is_some() {
         return Err(Error::InvalidInput(format!(
             "{place}: a restore into it was cut off: remove it, then restore again"
         )));

@@ -55,23 +55,8 @@ impl Core {
         let now = self.now();
         let current = state.slot(id).queued.clone();
         let made = if current.is_none() { self.incarnation(state, id, now) } else { 0 };
-        let mut head = current.as_deref().cloned().unwrap_or_else(|| Head {
-            next_seq: 1,
-            next_message_index: 0,
-            last_hide: 0,
-            last_meta: 0,
-            incarnation: made,
-            owner: draft.name.owner().unwrap_or_default().to_owned(),
-            created: now,
-            last_activity: now,
-            key: draft.name.key().map(str::to_owned),
-            parent: None,
-            title: None,
-            title_source: TitleSource::Pending,
-            tags: Vec::new(),
-            open: Vec::new(),
-            interrupted: Vec::new(),
-        });
+        let (owner, key) = (draft.name.owner().unwrap_or_default(), draft.name.key());
+        let mut head = current.as_deref().cloned().unwrap_or_else(|| Head::new(owner, key, now, made));
         let first_seq = head.next_seq;
         let base = draft.base.unwrap_or(head.next_message_index);
         head.next_seq += draft.body.entries();
@@ -119,18 +104,6 @@ impl Core {
     }
 }
 
-/// Where the indexes of conversations have one: in the list of its owner, under its tags, among those with unfinished
-/// messages.
-pub(super) fn index_keys(id: ConversationId, head: &Head) -> Vec<Vec<u8>> {
-    let owner = head.owner_digest();
-    let mut keys = vec![key::index(&owner, Timestamp::from_micros(head.last_activity).second(), id)];
-    keys.extend(head.tags.iter().map(|tag| key::tag(&owner, &record::digest(tag.as_bytes()), id)));
-    if !head.open.is_empty() || !head.interrupted.is_empty() {
-        keys.push(key::unfinished(id));
-    }
-    keys
-}
-
 /// Whether two heads of one conversation have the same keys in the indexes. Most appends change none within one second.
 fn is_indexed_alike(before: &Head, after: &Head) -> bool {
     let second = |head: &Head| Timestamp::from_micros(head.last_activity).second();
@@ -146,7 +119,7 @@ pub(super) fn index_ops(id: ConversationId, before: Option<&Head>, after: Option
     {
         return;
     }
-    let keys = |head: Option<&Head>| head.map(|head| index_keys(id, head)).unwrap_or_default();
+    let keys = |head: Option<&Head>| head.map(|head| key::index_keys(id, head)).unwrap_or_default();
     let (old, new) = (keys(before), keys(after));
     ops.extend(old.iter().filter(|key| !new.contains(key)).map(|key| (key.clone(), None)));
     ops.extend(new.iter().filter(|key| !old.contains(key)).map(|key| (key.clone(), Some(Vec::new()))));

@@ -7,6 +7,7 @@ use super::segments::Segment;
 use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
 pub(crate) use crate::log::Reading as Item;
+use crate::log::run::Run;
 use crate::log::{View, Visit};
 use crate::model::ConversationId;
 use crate::record::{Head, Record, key};
@@ -50,7 +51,7 @@ impl Core {
         }
         let start = if from > first { self.first_seq_at(&segment, from)? } else { first };
         let (lower, upper) = (key::record(conversation, start), key::record(conversation, last + 1));
-        let mut run = Run { conversation, order, next: Some(if order == Order::Ascending { start } else { last }) };
+        let mut run = Run::new(conversation, order, start..=last);
         let mut show = |first_seq, value: &[u8]| match Record::open(conversation, first_seq, value) {
             Ok(record) if !segment.accepts(&record) => visit(Item::Stray(stray(conversation, first_seq))),
             Ok(record) => {
@@ -61,7 +62,7 @@ impl Core {
             }
             Err(error) if run.has_read(first_seq) => visit(Item::Stray(error)),
             Err(error) => {
-                run.next = None;
+                run.lose();
                 visit(Item::Damaged(self.torn(conversation, first_seq, error)))
             }
         };
@@ -151,49 +152,6 @@ impl Core {
     pub(super) fn is_still(&self, id: ConversationId, head: &Head) -> Result<bool> {
         let now = self.published_head(id)?;
         Ok(now.is_some_and(|now| now.incarnation == head.incarnation))
-    }
-}
-
-/// Whether record follows record without a gap.
-struct Run {
-    conversation: ConversationId,
-    order: Order,
-    /// Ascending: the seq that has to come next. Descending: the seq that the next record has to end with. Unknown
-    /// behind damage.
-    next: Option<u64>,
-}
-
-impl Run {
-    fn step(&mut self, first_seq: u64, length: u64) -> Option<Error> {
-        let (end, expected) = (first_seq + length, self.next);
-        match self.order {
-            Order::Ascending => {
-                self.next = Some(end);
-                expected.filter(|expected| *expected != first_seq).map(|expected| self.gap(expected))
-            }
-            Order::Descending => {
-                self.next = Some(first_seq - 1);
-                // The newest record may go on behind the part that is read.
-                expected.filter(|expected| end <= *expected).map(|_| self.gap(end))
-            }
-        }
-    }
-
-    /// Whether the entries from a seq on were read already. In descending order nobody knows.
-    fn has_read(&self, first_seq: u64) -> bool {
-        self.order == Order::Ascending && self.next.is_some_and(|next| first_seq < next)
-    }
-
-    fn rest(&self, start: u64, last: u64) -> Option<Error> {
-        match self.order {
-            Order::Ascending => self.next.filter(|next| *next <= last).map(|next| self.gap(next)),
-            Order::Descending => self.next.filter(|next| *next >= start).map(|next| self.gap(next)),
-        }
-    }
-
-    fn gap(&self, seq: u64) -> Error {
-        let detail = "the record that should be here is missing".to_owned();
-        Error::Corrupt { conversation: Some(self.conversation), seq: Some(seq), detail }
     }
 }
 

@@ -3,43 +3,16 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use super::core::{COMMIT, Core};
+use super::core::Core;
 use super::heads::{Standing, damage_of};
-use super::place::index_keys;
 use super::read::Item;
 use super::segments::Segment;
 use crate::embedded::engine::{Batch, Directory, Order};
 use crate::error::Result;
 use crate::log::names::Names;
+use crate::log::replay::{first_head, replay};
 use crate::model::ConversationId;
-use crate::record::{self, Commit, Head, Line, Record, TitleSource, key};
-
-/// What an entry does to the head, beside moving it.
-fn replay(head: &mut Head, record: &Record<'_>, seq: u64, line: &Line<'_>) {
-    match line {
-        Line::Chunk(chunk) if chunk.header.is_some() => head.interrupted.clear(),
-        Line::Begin(begin) => {
-            head.interrupted.clear();
-            if begin.epoch.is_some() {
-                head.open.push(record.message_index(begin.message));
-            }
-        }
-        Line::Finish(finish) => head.close(record.message_index(finish.message)),
-        Line::Interrupt(interrupt) => head.interrupt(record.message_index(interrupt.message)),
-        Line::Rewind(rewind) => {
-            head.last_hide = seq;
-            head.forget_unfinished(rewind.to..);
-        }
-        Line::Remove(remove) => {
-            head.last_hide = seq;
-            if remove.chunk.is_none() {
-                head.forget_unfinished(remove.message..=remove.message);
-            }
-        }
-        Line::Meta(_) => head.last_meta = seq,
-        Line::Chunk(_) | Line::Summary(_) | Line::Redact(_) | Line::Unknown(_) => {}
-    }
-}
+use crate::record::{self, Commit, Head, Record, key};
 
 /// Conversations that are rebuilt in one batch.
 const REBUILD_BATCH: usize = 256;
@@ -68,13 +41,7 @@ impl Core {
         }
         self.read(id, &[all], 1..=all.last, Order::Ascending, &mut |item| {
             let Item::Record { record, last, .. } = item else { return ControlFlow::Continue(()) };
-            let head = head.get_or_insert_with(|| first_head(record, known));
-            head.next_seq = record.first_seq + record.len();
-            head.next_message_index = record.header.next_message_index;
-            head.last_activity = head.last_activity.max(record.header.time);
-            for (seq, line) in record.lines().filter_map(Result::ok) {
-                replay(head, record, seq, &line);
-            }
+            replay(head.get_or_insert_with(|| first_head(record, known)), record);
             names.read(record, last);
             ControlFlow::Continue(())
         })?;
@@ -136,7 +103,7 @@ impl Core {
                 commit.count(None, Some(&head));
             }
         }
-        let key = key::meta(COMMIT);
+        let key = key::meta(key::COMMIT);
         let mut batch = Batch::default();
         let value = record::seal(&key, &commit)?;
         batch.put(key, value);
@@ -212,7 +179,7 @@ impl Core {
                 batch.remove(key);
             }
         }
-        for index in index_keys(id, &head) {
+        for index in key::index_keys(id, &head) {
             if self.engine.get(&index)?.is_none() {
                 batch.put(index, Vec::new());
             }
@@ -239,7 +206,7 @@ impl Core {
                 let stays = match standing {
                     None => false,
                     Some((id, standing)) => match standing? {
-                        Ok(Standing::Alive(head)) => index_keys(id, &head).contains(&key),
+                        Ok(Standing::Alive(head)) => key::index_keys(id, &head).contains(&key),
                         Ok(Standing::Vacant | Standing::Deleted(_)) => false,
                         // What it is cannot be told.
                         Err(_) => true,
@@ -251,50 +218,5 @@ impl Core {
             }
         }
         Ok(())
-    }
-}
-
-/// The head before the first record that can be read.
-fn first_head(record: &Record<'_>, known: Option<&Head>) -> Head {
-    let start = Head {
-        next_seq: record.first_seq,
-        next_message_index: record.header.next_message_index,
-        last_activity: record.header.time,
-        title: None,
-        title_source: TitleSource::Pending,
-        tags: Vec::new(),
-        open: Vec::new(),
-        interrupted: Vec::new(),
-        last_hide: 0,
-        last_meta: 0,
-        incarnation: 0,
-        owner: String::new(),
-        created: record.header.time,
-        key: None,
-        parent: None,
-    };
-    match (&record.header.origin, known) {
-        (Some(origin), _) => Head {
-            last_hide: origin.last_hide,
-            last_meta: origin.last_meta,
-            incarnation: origin.incarnation,
-            owner: origin.owner.clone(),
-            created: origin.created,
-            key: origin.key.clone(),
-            parent: origin.parent,
-            ..start
-        },
-        (None, Some(known)) => Head {
-            incarnation: known.incarnation,
-            owner: known.owner.clone(),
-            created: known.created,
-            key: known.key.clone(),
-            parent: known.parent,
-            // What its damaged first records did is not known: what the head says is the best there is.
-            last_hide: known.last_hide,
-            last_meta: known.last_meta,
-            ..start
-        },
-        (None, None) => start,
     }
 }

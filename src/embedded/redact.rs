@@ -12,9 +12,10 @@ use super::segments::{Segment, owner, segment_of};
 use super::state::Pending;
 use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
+use crate::log::rewriting::{self, Rewriting, forget_title, unreached};
 use crate::log::{Durability, Redaction};
 use crate::model::{ConversationId, Name};
-use crate::record::{self, Body, Head, Line, Record, Redact, Replacement, TitleSource, key};
+use crate::record::{self, Body, Redact, Replacement, TitleSource, key};
 
 /// Titles that are taken away in one commit.
 const TITLES: usize = 250;
@@ -35,19 +36,25 @@ impl Core {
         let head = frozen.head(name)?;
         frozen.check_written(name, message..=message)?;
         let segments = self.segments(id, &head)?;
-        let mut rewriting = Rewriting { message, chunk, ..Rewriting::default() };
+        let mut rewriting = Rewriting::new(message, chunk);
         self.rewrite(id, &segments, 1..=head.next_seq - 1, &mut rewriting)?;
-        if rewriting.ops.is_empty() {
+        if rewriting.records.is_empty() {
             let what = chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
             let missing = Error::NotFound { what: format!("{what}message {message} in conversation {name}") };
             return Err(rewriting.unread.or(rewriting.unknown).map_or(missing, |error| unreached(error, message)));
         }
         let shared = segment_of(&segments, rewriting.first_seq).filter(|segment| segment.conversation != id);
-        let rest = match shared.filter(|_| rewriting.progress != Progress::Whole) {
+        let rest = match shared.filter(|_| !rewriting.is_whole()) {
             Some(segment) => self.rewrite_rest(name, segment, &mut rewriting)?,
             None => None,
         };
-        let Rewriting { mut ops, seqs, owners, first_seq, summaries, unread, unknown, .. } = rewriting;
+        let Rewriting { records, owners, first_seq, summaries, unread, unknown, .. } = rewriting;
+        let seqs: Vec<_> = records.iter().map(|record| (record.first_seq, record.last_seq())).collect();
+        let mut ops = Replacement::new();
+        for rewriting::Rewritten { owner, first_seq, header, body } in records {
+            let (key, value) = record::seal_record(owner, first_seq, &header, body)?;
+            ops.push((key, Some(value)));
+        }
         for owner in &owners {
             self.forget_digests(*owner, &seqs, &mut ops)?;
         }
@@ -88,7 +95,7 @@ impl Core {
             };
             match taken {
                 // Nothing more of it comes in the log that it began in.
-                Ok(()) if rewriting.after > 0 && rewriting.progress == Progress::Whole => ControlFlow::Break(()),
+                Ok(()) if rewriting.after > 0 && rewriting.is_whole() => ControlFlow::Break(()),
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     failed = Err(error);
@@ -199,136 +206,5 @@ impl Core {
             }
         })?;
         failed
-    }
-}
-
-/// How much of a message was read.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Progress {
-    /// Nothing.
-    #[default]
-    Before,
-    /// More may come.
-    Open,
-    /// All.
-    Whole,
-}
-
-impl Progress {
-    fn after(self, record: &Record<'_>, line: &Line<'_>, message: u64) -> Self {
-        let is_it = |relative: u64| record.message_index(relative) == message;
-        match line {
-            Line::Chunk(chunk) if is_it(chunk.message) && chunk.header.is_some() => Self::Whole,
-            Line::Chunk(chunk) if is_it(chunk.message) && self == Self::Before => Self::Open,
-            Line::Begin(begin) if is_it(begin.message) && begin.epoch.is_none() => Self::Whole,
-            Line::Begin(begin) if is_it(begin.message) => Self::Open,
-            Line::Finish(finish) if is_it(finish.message) => Self::Whole,
-            Line::Interrupt(interrupt) if is_it(interrupt.message) => Self::Whole,
-            _ => self,
-        }
-    }
-}
-
-fn forget_title(head: &mut Head, message: u64) {
-    if head.title_source == TitleSource::Message(message) {
-        (head.title, head.title_source) = (None, TitleSource::Pending);
-    }
-}
-
-/// Something of a message may be where nothing can be read.
-fn unreached(error: Error, message: u64) -> Error {
-    match error {
-        Error::Corrupt { conversation, seq, detail } => Error::Corrupt {
-            conversation,
-            seq,
-            detail: format!(
-                "what can be read of message {message} is redacted, but a part of it may be here, where nothing can be \
-                 read: {detail}"
-            ),
-        },
-        Error::UnsupportedVersion { what, found, supported } => Error::UnsupportedVersion {
-            what: format!(
-                "what can be read of message {message} is redacted, but a part of it may be in {what}, which"
-            ),
-            found,
-            supported,
-        },
-        other => other,
-    }
-}
-
-/// A message that is being redacted, and what was found of it.
-#[derive(Default)]
-struct Rewriting {
-    message: u64,
-    chunk: Option<u32>,
-    /// Records up to this seq were rewritten before.
-    after: u64,
-    ops: Replacement,
-    /// First and last seq of the records that are rewritten.
-    seqs: Vec<(u64, u64)>,
-    /// The conversations in whose logs they stand.
-    owners: HashSet<ConversationId>,
-    /// The seq of the message's first entry.
-    first_seq: u64,
-    summaries: Vec<u64>,
-    /// Damage that may hide a part of the message.
-    unread: Option<Error>,
-    /// An entry that a later program wrote: wherever it is, it may hold a part of the message.
-    unknown: Option<Error>,
-    progress: Progress,
-    /// The chunks of which a fragment was seen.
-    seen: HashSet<u32>,
-}
-
-impl Rewriting {
-    /// Takes a record of a conversation's log; entries above `last` are not read through.
-    fn take(&mut self, owner: ConversationId, record: &Record<'_>, last: u64) -> Result<()> {
-        if record.first_seq <= self.after {
-            return Ok(());
-        }
-        let (message, seen) = (self.message, &mut self.seen);
-        let rewritten = record::redact(owner, record, message, self.chunk, last, &mut |chunk| seen.insert(chunk))?;
-        if let Some((key, value)) = rewritten {
-            self.ops.push((key, Some(value)));
-            self.owners.insert(owner);
-            self.seqs.push((record.first_seq, record.first_seq + record.len() - 1));
-        }
-        for line in record.lines() {
-            let (seq, line) = match line {
-                Ok((seq, _)) if seq > last => break,
-                Ok(line) => line,
-                Err(error) => {
-                    self.unknown.get_or_insert(error);
-                    break;
-                }
-            };
-            // Those that the caller's conversation has.
-            if self.after == 0 && matches!(&line, Line::Summary(summary) if summary.through >= message) {
-                self.summaries.push(seq);
-            }
-            let before = self.progress;
-            self.progress = before.after(record, &line, message);
-            if before == Progress::Before && self.progress != Progress::Before {
-                self.first_seq = seq;
-                let begins = match &line {
-                    Line::Chunk(chunk) => chunk.header.is_some(),
-                    line => matches!(line, Line::Begin(_)),
-                };
-                // What was damaged before it began holds nothing of it.
-                self.unread = self.unread.take().filter(|_| !begins);
-            }
-        }
-        if self.progress == Progress::Before && record.header.next_message_index <= message {
-            // Nor what was damaged before messages that come before it.
-            self.unread = None;
-        }
-        Ok(())
-    }
-
-    fn damaged(&mut self, error: Error) {
-        if self.progress != Progress::Whole {
-            self.unread.get_or_insert(error);
-        }
     }
 }

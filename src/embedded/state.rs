@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use super::follow::Followers;
 use super::redactions::Redactions;
 use super::sync::{self, Thread};
 use super::writer::Writer;
 use crate::error::{Error, Result};
+use crate::log::followers::Followers;
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Commit, Head};
 

@@ -15,9 +15,6 @@ use crate::log::{AppendOptions, Durability, Receipt};
 use crate::model::{Chunk, FinishReason, Json, Message, Metadata, Name, Role};
 use crate::record::{Body, Head, InterruptCause};
 
-/// Bytes of collected deltas from which they are queued at once.
-const BUFFER_BYTES: usize = 64 * 1024;
-
 impl Core {
     /// Begins a message, if its conversation is as expected and its key is new. Without a writer: the key was used before,
     /// and this is the receipt of then.
@@ -65,7 +62,7 @@ impl Core {
     pub(crate) fn push(&self, writer: &Arc<Writer>, chunk_index: u32, delta: Chunk) -> Result<()> {
         loop {
             let mut buffer = writer.lock();
-            if buffer.bytes >= BUFFER_BYTES {
+            if buffer.collected.is_enough() {
                 drop(buffer);
                 self.queue_when_possible(writer)?;
                 continue;
@@ -79,8 +76,8 @@ impl Core {
                 buffer.place = Some(state.collect_from(writer));
             }
             drop(state);
-            let pushed = buffer.push(chunk_index, delta);
-            let is_enough = buffer.bytes >= BUFFER_BYTES;
+            let pushed = buffer.collected.push(chunk_index, delta);
+            let is_enough = buffer.collected.is_enough();
             drop(buffer);
             if is_first {
                 self.ticker.wake();
@@ -119,11 +116,11 @@ impl Core {
     fn try_queue(&self, writer: &Writer, room: Room) -> Result<bool> {
         let mut buffer = writer.lock();
         let is_dropped = writer.is_dropped();
-        let is_empty = buffer.fragments().is_empty() && !is_dropped;
+        let is_empty = buffer.collected.fragments().is_empty() && !is_dropped;
         if !is_empty && !self.lock().may_queue(writer, room) {
             return Ok(false);
         }
-        let mut body = Body::fragments(writer.role, buffer.fragments())?;
+        let mut body = Body::fragments(writer.role, buffer.collected.fragments())?;
         if is_dropped {
             body.interrupt(InterruptCause::Dropped)?;
         }
@@ -170,7 +167,7 @@ impl Core {
             // Waiting with the buffer locked would hold up the background thread.
             drop(self.writable_while(id, Durability::Durable, |state| state.check_live(writer))?);
             let mut buffer = writer.lock();
-            let mut body = Body::fragments(writer.role, buffer.fragments())?;
+            let mut body = Body::fragments(writer.role, buffer.collected.fragments())?;
             body.finish(&end)?;
             let mut state = self.lock();
             state.check_writable()?;

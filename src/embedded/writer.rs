@@ -1,16 +1,13 @@
 //! An open message: what it is, what was collected of it, why nothing more can be written to it.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::fmt;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::sync::{Mutex, MutexGuard};
-use crate::error::{Error, Result};
-use crate::log::limits::{Limits, check_chunk};
-use crate::model::{Chunk, Name, Role};
-use crate::record::Fragment;
+use crate::error::Error;
+use crate::log::collected::Collected;
+use crate::model::{Name, Role};
 
 const OPEN: u8 = 0;
 const FINISHED: u8 = 1;
@@ -40,21 +37,9 @@ pub(crate) struct Writer {
 
 #[derive(Default)]
 pub(super) struct Buffer {
-    fragments: Vec<Fragment>,
+    pub(super) collected: Collected,
     /// Its place among the writers that collect, from the first delta until what is collected is queued.
     pub(super) place: Option<u64>,
-    pub(super) bytes: usize,
-    /// What each chunk is.
-    chunks: BTreeMap<u32, Shape>,
-}
-
-/// A chunk without its text.
-struct Shape {
-    chunk: Chunk,
-    /// Its size so far.
-    bytes: usize,
-    /// Where its fragment stands among those collected, if one does.
-    at: usize,
 }
 
 /// Without what was collected.
@@ -105,51 +90,9 @@ impl Writer {
 }
 
 impl Buffer {
-    /// Adds a delta, if it fits what its chunk is.
-    pub(super) fn push(&mut self, chunk_index: u32, delta: Chunk) -> Result<()> {
-        let size = check_chunk(&delta)?;
-        let at = self.fragments.len();
-        let shape = match self.chunks.entry(chunk_index) {
-            Entry::Vacant(entry) => entry.insert(Shape { chunk: delta.shape(), bytes: size, at }),
-            Entry::Occupied(entry) => {
-                let shape = entry.into_mut();
-                let bytes = shape.bytes + size;
-                if bytes > Limits::CHUNK_BYTES {
-                    return Err(Error::LimitExceeded {
-                        what: "a chunk",
-                        actual: format!("{bytes} bytes"),
-                        limit: format!("{} bytes", Limits::CHUNK_BYTES),
-                    });
-                }
-                let misfit = |misfit| Error::InvalidInput(format!("a delta of chunk {chunk_index}: {misfit}"));
-                shape.chunk.push_fragment(delta.shape()).map_err(misfit)?;
-                shape.bytes = bytes;
-                shape
-            }
-        };
-        self.bytes += size;
-        match self.fragments.get_mut(shape.at).filter(|fragment| fragment.chunk_index == chunk_index) {
-            // The shape took it, so the fragments before it do.
-            Some(fragment) => {
-                let _ = fragment.chunk.push_fragment(delta);
-            }
-            None => {
-                shape.at = at;
-                self.fragments.push(Fragment { chunk_index, chunk: delta });
-            }
-        }
-        Ok(())
-    }
-
-    /// What is collected, in the order in which the chunks were first pushed to.
-    pub(super) fn fragments(&self) -> &[Fragment] {
-        &self.fragments
-    }
-
     /// What was collected is queued: gives its place among the writers that collect.
     pub(super) fn clear(&mut self) -> Option<u64> {
-        self.bytes = 0;
-        self.fragments = Vec::new();
+        self.collected.clear();
         self.place.take()
     }
 }

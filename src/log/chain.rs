@@ -71,10 +71,24 @@ impl<'a> Records<'a> {
         expected: &str,
         pick: impl Fn(&Record<'_>, &Line<'_>) -> Result<Option<T>>,
     ) -> Result<T> {
+        self.record(seq, expected, |record| pick_at(record, seq, &pick))
+    }
+
+    /// What the record that holds a seq gives; `Corrupt` if it gives nothing.
+    pub(crate) fn record<T>(
+        &self,
+        seq: u64,
+        expected: &str,
+        pick: impl Fn(&Record<'_>) -> Result<Option<T>>,
+    ) -> Result<T> {
         let mut found = Ok(None);
         (self.read)(seq, &mut |reading| {
             found = match reading {
-                Reading::Record { record, .. } => pick_at(record, seq, &pick),
+                // One that ends before: the one that holds the seq is damaged, or missing.
+                Reading::Record { record, .. } if record.first_seq + record.len() <= seq => {
+                    return ControlFlow::Continue(());
+                }
+                Reading::Record { record, .. } => pick(record),
                 Reading::Damaged(error) => Err(error),
                 Reading::Stray(_) => return ControlFlow::Continue(()),
             };

@@ -29,6 +29,10 @@ pub struct Health {
     pub poisoned: Option<String>,
     /// The store was closed.
     pub closed: bool,
+    /// What of the database's settings does not go with the promise that nothing acknowledged is lost. The store can be
+    /// written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 fn from_to<S: Serializer>(went_back: &Option<(u64, u64)>, serializer: S) -> Result<S::Ok, S::Error> {

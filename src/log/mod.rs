@@ -7,16 +7,25 @@
 //! What every log does alike is here, once: limits, the order of the list, titles, what control entries do, and reading
 //! ([`reading`]): entries, messages, what is hidden.
 
+pub(crate) mod archive;
+pub(crate) mod backup_file;
 pub(crate) mod chain;
+pub(crate) mod collected;
 pub(crate) mod control;
 pub(crate) mod decision;
+pub(crate) mod followers;
 pub(crate) mod health;
 pub(crate) mod limits;
 pub(crate) mod list;
 pub(crate) mod names;
+mod opening;
 pub(crate) mod options;
+pub(crate) mod past;
 pub(crate) mod reading;
+pub(crate) mod replay;
 pub(crate) mod results;
+pub(crate) mod rewriting;
+pub(crate) mod run;
 mod seam;
 pub(crate) mod terms;
 pub(crate) mod title;
@@ -27,6 +36,7 @@ pub(crate) use control::{Control, Controlled};
 pub use health::Health;
 pub use limits::Limits;
 pub use list::{Fork, ListCursor, ListItem, ListPage, ListQuery};
+pub(crate) use opening::{Clock, Opening};
 pub use options::{AppendOptions, Durability, ExpectedHead, NewConversation};
 pub use results::{BackupSummary, Item, Receipt, Redaction, Unfinished};
 pub(crate) use seam::{Log, OpenMessage};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bincode::Encode;
 
 use super::envelope::CONFIG;
-use super::split::HEADER_BYTES;
+use super::split::{HEADER_BYTES, Record};
 use super::v1;
 use crate::error::{Error, Result};
 use crate::model::{self, Chunk, Extra, Message, Metadata, Role};
@@ -115,6 +115,12 @@ impl Body {
         let mut body = Self::new();
         body.entry(v1::SUMMARY, summary)?;
         Ok(body)
+    }
+
+    /// The entries of a record.
+    pub(crate) fn of(record: &Record<'_>) -> Result<Self> {
+        let mut body = Self::with_room(record.content().len());
+        record.raw_entries().try_for_each(|(_, entry)| body.raw(entry)).map(|()| body)
     }
 
     /// An entry as it is stored.

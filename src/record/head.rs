@@ -81,6 +81,27 @@ impl ForkPoint {
 }
 
 impl Head {
+    /// The head of a conversation that is made now, before its first entry.
+    pub(crate) fn new(owner: &str, key: Option<&str>, now: i64, incarnation: u64) -> Self {
+        Self {
+            next_seq: 1,
+            next_message_index: 0,
+            last_hide: 0,
+            last_meta: 0,
+            created: now,
+            last_activity: now,
+            incarnation,
+            owner: owner.to_owned(),
+            key: key.map(str::to_owned),
+            parent: None,
+            title: None,
+            title_source: TitleSource::Pending,
+            tags: Vec::new(),
+            open: Vec::new(),
+            interrupted: Vec::new(),
+        }
+    }
+
     /// The head in the bytes under `key`.
     pub(crate) fn open(key: &[u8], bytes: &[u8]) -> Result<Self> {
         let what = "the head";

@@ -1,6 +1,8 @@
 //! Keys of the engine: a kind byte, then fixed-width big-endian fields.
 
-use crate::model::ConversationId;
+use super::digest;
+use super::head::Head;
+use crate::model::{ConversationId, Timestamp};
 
 pub(crate) const RECORD: u8 = b'c';
 pub(crate) const HEAD: u8 = b'h';
@@ -12,6 +14,17 @@ pub(crate) const ITEM: u8 = b'x';
 pub(crate) const TAG: u8 = b't';
 pub(crate) const UNFINISHED: u8 = b'u';
 pub(crate) const META: u8 = b'm';
+
+/// The store's name of its last commit.
+pub(crate) const COMMIT: &str = "commit";
+/// The store's name of its marker.
+pub(crate) const STORE: &str = "store";
+/// The store's name of its epoch: how often it was opened.
+pub(crate) const EPOCH: &str = "epoch";
+/// The store's name of what is present while a restore is under way.
+pub(crate) const RESTORING: &str = "restoring";
+/// The store's name of what it had lost when it was backed up.
+pub(crate) const LOST: &str = "lost";
 
 const ID_BYTES: usize = 16;
 
@@ -165,4 +178,16 @@ pub(crate) fn after(prefix: &[u8]) -> Vec<u8> {
         }
     }
     end
+}
+
+/// Where the indexes of conversations have one: in the list of its owner, under its tags, among those with unfinished
+/// messages.
+pub(crate) fn index_keys(id: ConversationId, head: &Head) -> Vec<Vec<u8>> {
+    let owner = head.owner_digest();
+    let mut keys = vec![index(&owner, Timestamp::from_micros(head.last_activity).second(), id)];
+    keys.extend(head.tags.iter().map(|name| tag(&owner, &digest(name.as_bytes()), id)));
+    if !head.open.is_empty() || !head.interrupted.is_empty() {
+        keys.push(unfinished(id));
+    }
+    keys
 }

@@ -4,6 +4,8 @@
 //! `v1::NEEDED` on, if older programs must not pass over it. A new
 //! version of the format: a file beside `v1.rs`, which stays as it is.
 
+#[cfg(feature = "postgres")]
+mod beside;
 mod digest;
 mod encode;
 mod envelope;
@@ -18,6 +20,8 @@ mod v1;
 
 use crate::error::Result;
 
+#[cfg(feature = "postgres")]
+pub(crate) use beside::seal_entries;
 pub(crate) use digest::{FORGOTTEN, digest};
 pub(crate) use encode::{Body, Fragment};
 pub(crate) use envelope::{newer, open, seal};

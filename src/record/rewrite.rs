@@ -14,13 +14,8 @@ pub(crate) type Replacement = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 /// What takes the place of content that was forgotten.
 pub(crate) const REDACTED: &str = "[redacted]";
 
-/// The record without its entries above `last`: its key and value.
-pub(crate) fn truncate(
-    conversation: ConversationId,
-    record: &Record<'_>,
-    last: u64,
-    next_message_index: u64,
-) -> Result<(Vec<u8>, Vec<u8>)> {
+/// The record without its entries above `last`: its header and entries.
+pub(crate) fn truncate(record: &Record<'_>, last: u64, next_message_index: u64) -> Result<(Header, Body)> {
     let mut body = Body::new();
     let (mut before, mut after) = (None, None);
     for ((seq, entry), line) in record.raw_entries().zip(record.lines()) {
@@ -36,33 +31,13 @@ pub(crate) fn truncate(
         }
     }
     let cut = before.is_some() && before == after;
-    let header = Header { next_message_index, cut, ..record.header.clone() };
-    seal_record(conversation, record.first_seq, &header, body)
+    Ok((Header { next_message_index, cut, ..record.header.clone() }, body))
 }
 
 /// The first record of a conversation that was deleted and that forks still read: its key and value.
 pub(crate) fn mark_deleted(conversation: ConversationId, record: &Record<'_>) -> Result<(Vec<u8>, Vec<u8>)> {
-    let mut body = Body::new();
-    for (_, entry) in record.raw_entries() {
-        body.raw(entry)?;
-    }
     let header = Header { deleted: true, ..record.header.clone() };
-    seal_record(conversation, record.first_seq, &header, body)
-}
-
-/// The record without the content of a message, or of one chunk of it: its key and value. `first` answers whether the
-/// first fragment of a chunk index was seen before. Entries above `last` are not read. `None` if the record has nothing of
-/// it.
-pub(crate) fn redact(
-    conversation: ConversationId,
-    record: &Record<'_>,
-    message: u64,
-    chunk: Option<u32>,
-    last: u64,
-    first: &mut dyn FnMut(u32) -> bool,
-) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-    let body = redacted(record, message, chunk, last, first)?;
-    body.map(|body| seal_record(conversation, record.first_seq, &record.header, body)).transpose()
+    seal_record(conversation, record.first_seq, &header, Body::of(record)?)
 }
 
 /// Whether a record holds nothing of a message, or of one chunk of it, that a redaction takes. Arguments as for [`redact`].
@@ -73,12 +48,13 @@ pub(crate) fn is_redacted(
     last: u64,
     first: &mut dyn FnMut(u32) -> bool,
 ) -> Result<bool> {
-    let body = redacted(record, message, chunk, last, first)?;
+    let body = redact(record, message, chunk, last, first)?;
     Ok(body.is_none_or(|body| body.content() == record.content()))
 }
 
-/// The entries of a record without the content of a message, if it holds something of it.
-fn redacted(
+/// The entries of a record without the content of a message, or of one chunk of it. `first` answers whether the first
+/// fragment of a chunk index was seen before. Entries above `last` are not read. `None` if the record has nothing of it.
+pub(crate) fn redact(
     record: &Record<'_>,
     message: u64,
     chunk: Option<u32>,

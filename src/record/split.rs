@@ -1,12 +1,14 @@
 //! A record: header, origin, entries.
 
+use std::collections::BTreeSet;
+
 use bincode::{Decode, Encode};
 
 use super::encode::Body;
 use super::envelope::{CONFIG, check_version, checksum, corrupt, decode, newer, short};
 use super::head::Parent;
 use super::v1::{self, Begin, ChunkLine, Finish, Interrupt, Meta, Redact, Remove, Rewind, Summary};
-use super::{MAX_NUMBER, VERSION, check_number, key};
+use super::{MAX_NUMBER, VERSION, check_number, digest, key};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 
@@ -116,6 +118,12 @@ pub(crate) enum Line<'a> {
 }
 
 impl<'a> Record<'a> {
+    /// A record whose parts were checked.
+    #[cfg(feature = "postgres")]
+    pub(super) const fn new(first_seq: u64, header: Header, entries: &'a [u8]) -> Self {
+        Self { first_seq, header, entries }
+    }
+
     /// Checks a record.
     pub(crate) fn open(conversation: ConversationId, first_seq: u64, bytes: &'a [u8]) -> Result<Self> {
         Self::open_inner(conversation, first_seq, bytes).map_err(|error| at(error, conversation, first_seq))
@@ -210,6 +218,20 @@ impl<'a> Record<'a> {
         count
     }
 
+    /// The keys that the index of item ids has for it, up to `last`.
+    pub(crate) fn item_keys(&self, id: ConversationId, last: u64, keys: &mut BTreeSet<Vec<u8>>) {
+        for (seq, line) in self.lines().filter_map(Result::ok).filter(|(seq, _)| *seq <= last) {
+            let (of_chunk, header) = match &line {
+                Line::Chunk(line) => (line.id, line.header.as_ref()),
+                Line::Begin(begin) => (None, Some(&begin.header)),
+                Line::Finish(finish) => (None, Some(&finish.header)),
+                _ => (None, None),
+            };
+            let items = of_chunk.into_iter().chain(header.and_then(|header| header.id));
+            keys.extend(items.map(|item| key::item(id, &digest(item.as_bytes()), seq)));
+        }
+    }
+
     /// A message index of an entry of this record.
     pub(crate) fn message_index(&self, relative: u64) -> u64 {
         self.header.base.saturating_add(relative).min(MAX_NUMBER)
@@ -240,7 +262,7 @@ fn length_prefixed(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)
 }
 
-fn at(error: Error, conversation: ConversationId, first_seq: u64) -> Error {
+pub(super) fn at(error: Error, conversation: ConversationId, first_seq: u64) -> Error {
     match error {
         Error::Corrupt { detail, .. } => {
             Error::Corrupt { conversation: Some(conversation), seq: Some(first_seq), detail }

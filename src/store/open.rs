@@ -4,14 +4,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::embedded::{self, Clock, Embedded, Opening, engine};
+use crate::embedded::{self, Embedded, engine};
 use crate::error::{Error, Result};
-use crate::log::{BackupSummary, Log};
+use crate::log::{BackupSummary, Clock, Log, Opening};
+#[cfg(feature = "postgres")]
+use crate::postgres::{self, Postgres};
 
-pub(super) use crate::embedded::check_backup;
+pub(super) use crate::log::backup_file::check as check_backup;
 
 /// Opens the log that a URL names.
 pub(super) fn open(url: &str, clock: Clock, window: Duration, opening: Opening, create: bool) -> Result<Arc<dyn Log>> {
+    #[cfg(feature = "postgres")]
+    if postgres::is_postgres(url) {
+        return Ok(Arc::new(Postgres::open(url, clock, window, opening, create)?));
+    }
     if (!create || opening.read_only) && engine::is_vacant(url)? {
         return Err(Error::NotFound { what: format!("a store at {url}") });
     }
@@ -20,5 +26,9 @@ pub(super) fn open(url: &str, clock: Clock, window: Duration, opening: Opening, 
 
 /// Fills a new log with a backup. `progress` is called with bytes read, and of the file.
 pub(super) fn restore(file: &Path, url: &str, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
+    #[cfg(feature = "postgres")]
+    if postgres::is_postgres(url) {
+        return postgres::restore(file, url, progress);
+    }
     embedded::restore(file, &engine::open(url)?, progress)
 }

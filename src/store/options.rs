@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Store;
-use crate::embedded::{Clock, Opening};
 use crate::error::Result;
+use crate::log::{Clock, Opening};
 use crate::model::Timestamp;
 
 /// How a store is opened.

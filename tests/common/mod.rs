@@ -7,6 +7,8 @@ pub(crate) mod chat;
 pub(crate) mod hostile;
 pub(crate) mod items;
 pub(crate) mod parsed;
+#[cfg(all(feature = "postgres", unix))]
+pub(crate) mod postgres;
 #[cfg(feature = "cli")]
 pub(crate) mod program;
 pub(crate) mod prompts;

@@ -28,18 +28,28 @@ use place::{Place, Row};
 
 /// Where a store can be.
 const PLACES: &[Row] = &[
-    Row { name: "memory", missing: None, url: |_| "memory:".to_owned(), survives: false },
+    Row { name: "memory", missing: || None, url: |_| "memory:".to_owned(), survives: false, buffers: true },
     Row {
         name: "sled",
-        missing: if cfg!(feature = "sled") { None } else { Some("the feature sled is off") },
+        missing: || (!cfg!(feature = "sled")).then(|| "the feature sled is off".to_owned()),
         url: |dir| format!("sled:{}?cache_mb=1", dir.display()),
         survives: true,
+        buffers: true,
     },
     Row {
         name: "fjall",
-        missing: if cfg!(feature = "fjall") { None } else { Some("the feature fjall is off") },
+        missing: || (!cfg!(feature = "fjall")).then(|| "the feature fjall is off".to_owned()),
         url: |dir| format!("fjall:{}?cache_mb=1", dir.display()),
         survives: true,
+        buffers: true,
+    },
+    #[cfg(all(feature = "postgres", unix))]
+    Row {
+        name: "postgres",
+        missing: common::postgres::missing,
+        url: |_| common::postgres::server().unwrap().url(),
+        survives: true,
+        buffers: false,
     },
 ];
 
@@ -75,7 +85,7 @@ fn main() -> ExitCode {
     for row in PLACES {
         for (theme, tests) in THEMES {
             for (name, test) in *tests {
-                let run = move || match row.missing {
+                let run = move || match (row.missing)() {
                     Some(reason) => Ok(Completion::ignored_with(reason)),
                     None => {
                         test(&Place::new(row));

@@ -11,11 +11,13 @@ use tempfile::TempDir;
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     /// Why there is none here.
-    pub(crate) missing: Option<&'static str>,
+    pub(crate) missing: fn() -> Option<String>,
     /// The URL of a new store, which may use this path.
     pub(crate) url: fn(&Path) -> String,
     /// Whether a store that is closed can be opened again.
     pub(crate) survives: bool,
+    /// Whether a buffered append returns before it is durable. A log may make it durable at once.
+    pub(crate) buffers: bool,
 }
 
 /// A place for as many stores as a test wants.
@@ -53,6 +55,11 @@ impl Place {
     /// Whether a store that is closed can be opened again.
     pub(crate) fn survives(&self) -> bool {
         self.row.survives
+    }
+
+    /// Whether a buffered append returns before it is durable.
+    pub(crate) fn buffers(&self) -> bool {
+        self.row.buffers
     }
 
     /// Removes what is in the stores made so far, which are closed: a property makes thousands.

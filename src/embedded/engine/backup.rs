@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Batch, Directory, Engine, Memory, Order, Url, Visit};
-use crate::embedded::archive;
 use crate::error::{Error, Result};
+use crate::log::archive;
 
 #[derive(Debug)]
 struct Backup(Memory);

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::super::place::index_keys;
 use super::super::{Embedded, Opening};
 use super::disk::Disk;
 use crate::embedded::engine::{Batch, Engine, Memory, Order};
@@ -202,7 +201,7 @@ fn a_deletion_that_was_cut_off_is_finished() {
         record::seal(&tombstone, &Tombstone { parent: None, incarnation: head.incarnation }).unwrap(),
     );
     batch.remove(key::head(chat().id()));
-    index_keys(chat().id(), &head).into_iter().for_each(|index| batch.remove(index));
+    key::index_keys(chat().id(), &head).into_iter().for_each(|index| batch.remove(index));
     let commit_key = key::meta("commit");
     batch.put(commit_key.clone(), record::seal(&commit_key, &commit).unwrap());
     memory.write(batch).unwrap();

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use super::super::place::index_keys;
 use super::super::{Embedded, Opening};
 use super::forgetful::{Forgetful, all};
 use crate::embedded::engine::{Batch, Engine, Order};
@@ -82,7 +81,7 @@ fn write(engine: &Arc<Forgetful>) {
     commit.count(Some(&head), None);
     let mut batch = Batch::default();
     batch.remove(key::head(deleted));
-    index_keys(deleted, &head).into_iter().for_each(|index| batch.remove(index));
+    key::index_keys(deleted, &head).into_iter().for_each(|index| batch.remove(index));
     let tombstone = key::tombstone(deleted);
     batch.put(
         tombstone.clone(),

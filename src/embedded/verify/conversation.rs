@@ -5,15 +5,14 @@ use std::ops::ControlFlow;
 
 use super::super::core::Core;
 use super::super::heads::damage_of;
-use super::super::items;
-use super::super::place::index_keys;
 use super::super::read::Item;
 use super::super::segments::Segment;
 use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
+use crate::log::replay::verify_record;
 use crate::log::{Problem, Verification};
 use crate::model::ConversationId;
-use crate::record::{self, Head, Line, Record, Redact};
+use crate::record::{self, Head, Line, Redact, key};
 
 impl Core {
     /// Gives the head, if there still is one.
@@ -46,7 +45,7 @@ impl Core {
         if stored.is_some_and(|stored| stored.next_seq < head.next_seq) || self.has_entries_from(id, &head)? {
             found.problems.push(Problem::of(id, "the head ends before the last record"));
         }
-        for index in index_keys(id, &head) {
+        for index in key::index_keys(id, &head) {
             if self.engine.get(&index)?.is_none() {
                 found.problems.push(Problem::of(id, "it is missing in an index of conversations"));
             }
@@ -130,7 +129,7 @@ impl Core {
             match item {
                 Item::Damaged(_) => is_damaged = true,
                 Item::Stray(_) => {}
-                Item::Record { record, .. } => items::keys_of(id, record, last, &mut keys),
+                Item::Record { record, .. } => record.item_keys(id, last, &mut keys),
             }
             ControlFlow::Continue(())
         })?;
@@ -185,31 +184,6 @@ impl Core {
 /// Whether damage lies past the last seq of a segment.
 fn is_after(error: &Error, last: u64) -> bool {
     matches!(error, Error::Corrupt { seq: Some(seq), .. } if *seq > last)
-}
-
-/// Reads all entries of a record. `expected` is the index of the first message that may begin in it.
-fn verify_record(id: ConversationId, record: &Record<'_>, mut expected: Option<u64>, found: &mut Verification) {
-    let mut is_gap = false;
-    for line in record.lines() {
-        found.entries += 1;
-        let read = line.and_then(|(seq, line)| {
-            let begins = match &line {
-                Line::Chunk(chunk) if chunk.header.is_some() => Some(chunk.message),
-                Line::Begin(begin) => Some(begin.message),
-                _ => None,
-            };
-            if let Some(begins) = begins.map(|relative| record.message_index(relative)) {
-                is_gap |= expected.is_some_and(|expected| expected != begins);
-                expected = Some(begins + 1);
-            }
-            crate::history::Entry::read(record, seq, &line)
-        });
-        found.problems.extend(read.err().map(|error| Problem::from_error(id, &error)));
-    }
-    if is_gap || expected.is_some_and(|expected| expected != record.header.next_message_index) {
-        let detail = "the indexes of its messages do not follow those before it".to_owned();
-        found.problems.push(Problem { conversation: Some(id), seq: Some(record.first_seq), detail });
-    }
 }
 
 /// What was read, unless damage kept it from being read: that is a problem.

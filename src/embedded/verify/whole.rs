@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use super::super::core::Core;
 use super::super::heads::damage_of;
 use super::super::lineage::ForkPoints;
-use super::super::place::index_keys;
 use super::super::segments::Segment;
 use super::conversation::told;
 use crate::embedded::engine::Order;
@@ -86,7 +85,7 @@ impl Core {
                 found.problems.push(Problem::of(id, "its place in an index of conversations is damaged"));
             }
             match damage_of(self.head_for_list(id)) {
-                Ok(Ok(Some(head))) if index_keys(id, &head).iter().any(|index| *index == *key) => {}
+                Ok(Ok(Some(head))) if key::index_keys(id, &head).iter().any(|index| *index == *key) => {}
                 Ok(_) => odd.push((key.to_vec(), id)),
                 Err(error) => {
                     result = Err(error);
@@ -101,7 +100,7 @@ impl Core {
                 let Some(head) = told(id, self.head_for_list(id), found)? else { return Ok(()) };
                 let detail = match (self.engine.get(&key)?, head) {
                     (None, _) => return Ok(()),
-                    (_, Some(head)) if index_keys(id, &head).contains(&key) => return Ok(()),
+                    (_, Some(head)) if key::index_keys(id, &head).contains(&key) => return Ok(()),
                     (_, Some(_)) => "it stands in an index of conversations at a wrong place",
                     (_, None) => "it stands in an index of conversations, but has no head",
                 };

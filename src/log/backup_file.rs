@@ -1,0 +1,99 @@
+//! A backup as a file: it is there whole, under its name, or not at all.
+
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter};
+use std::path::Path;
+
+use super::archive;
+use super::results::BackupSummary;
+use crate::error::{Error, Result};
+use crate::model::ConversationId;
+
+/// A backup that is being written.
+pub(crate) struct Out {
+    pairs: archive::Writer<BufWriter<File>>,
+    shown: String,
+}
+
+impl Out {
+    /// Adds a key and its value.
+    pub(crate) fn pair(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.pairs.pair(key, value).map_err(|error| failed(&self.shown, error))
+    }
+
+    fn finish(self) -> Result<()> {
+        let Self { pairs, shown } = self;
+        let finish = || pairs.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all();
+        finish().map_err(|error| failed(&shown, error))
+    }
+}
+
+/// Writes a backup to a new file. `fill` gives how many conversations it wrote, and how many of them cannot be read.
+pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut Out) -> Result<(u64, u64)>) -> Result<BackupSummary> {
+    if path.exists() {
+        return Err(exists(path));
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let partial = path.with_file_name(format!(".{name}.{}.partial", ConversationId::new()));
+    let result = write_partial(&partial, fill).and_then(|(conversations, unreadable)| {
+        // Unlike a rename, this never takes the place of a file that was made meanwhile.
+        match fs::hard_link(&partial, path) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Err(exists(path)),
+            // Not every file system has links.
+            Err(_) => {
+                let failed = format!("rename {} to {}", partial.display(), path.display());
+                fs::rename(&partial, path).map_err(Error::io(failed))?;
+            }
+            Ok(()) => {
+                let _ = fs::remove_file(&partial);
+            }
+        }
+        let bytes = fs::metadata(path).map_err(Error::io(format!("read {}", path.display())))?.len();
+        sync_parent(path)?;
+        Ok(BackupSummary { conversations, unreadable, bytes })
+    });
+    if result.is_err() {
+        let _ = fs::remove_file(&partial);
+    }
+    result
+}
+
+fn write_partial(partial: &Path, fill: impl FnOnce(&mut Out) -> Result<(u64, u64)>) -> Result<(u64, u64)> {
+    let shown = partial.display().to_string();
+    let pairs = File::create_new(partial).and_then(|file| archive::Writer::new(BufWriter::new(file)));
+    let mut out = Out { pairs: pairs.map_err(|error| failed(&shown, error))?, shown };
+    let counts = fill(&mut out)?;
+    out.finish().map(|()| counts)
+}
+
+fn failed(shown: &str, error: std::io::Error) -> Error {
+    Error::io(format!("write the backup {shown}"))(error)
+}
+
+fn exists(path: &Path) -> Error {
+    Error::InvalidInput(format!("{} exists already: name a new file", path.display()))
+}
+
+fn sync_parent(path: &Path) -> Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let sync = File::open(parent).and_then(|parent| parent.sync_all());
+    sync.map_err(Error::io(format!("sync {}", parent.display())))
+}
+
+/// Reads a backup from end to end, so that damage is reported before anything is restored. `progress` is called with
+/// bytes read, and of the file.
+pub(crate) fn check(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
+    let (input, size) = open(path)?;
+    archive::read(input, &mut |_, _, bytes| {
+        progress(bytes, size);
+        Ok(())
+    })
+}
+
+/// A backup to be read, and its bytes.
+pub(crate) fn open(path: &Path) -> Result<(BufReader<File>, u64)> {
+    let shown = path.display();
+    let file = File::open(path).map_err(Error::io(format!("open the backup {shown}")))?;
+    let size = file.metadata().map_err(Error::io(format!("read {shown}")))?.len();
+    Ok((BufReader::new(file), size))
+}

@@ -1,0 +1,84 @@
+//! The deltas of an open message, until they become entries.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use super::limits::{Limits, check_chunk};
+use crate::error::{Error, Result};
+use crate::model::Chunk;
+use crate::record::Fragment;
+
+/// Bytes of collected deltas from which they are written at once.
+const ENOUGH_BYTES: usize = 64 * 1024;
+
+/// What was collected of a message, one fragment of each chunk.
+#[derive(Default)]
+pub(crate) struct Collected {
+    fragments: Vec<Fragment>,
+    bytes: usize,
+    /// What each chunk is.
+    chunks: BTreeMap<u32, Shape>,
+}
+
+/// A chunk without its text.
+struct Shape {
+    chunk: Chunk,
+    /// Its size so far.
+    bytes: usize,
+    /// Where its fragment stands among those collected, if one does.
+    at: usize,
+}
+
+impl Collected {
+    /// Adds a delta, if it fits what its chunk is.
+    pub(crate) fn push(&mut self, chunk_index: u32, delta: Chunk) -> Result<()> {
+        let size = check_chunk(&delta)?;
+        let at = self.fragments.len();
+        let shape = match self.chunks.entry(chunk_index) {
+            Entry::Vacant(entry) => entry.insert(Shape { chunk: delta.shape(), bytes: size, at }),
+            Entry::Occupied(entry) => {
+                let shape = entry.into_mut();
+                let bytes = shape.bytes + size;
+                if bytes > Limits::CHUNK_BYTES {
+                    return Err(Error::LimitExceeded {
+                        what: "a chunk",
+                        actual: format!("{bytes} bytes"),
+                        limit: format!("{} bytes", Limits::CHUNK_BYTES),
+                    });
+                }
+                let misfit = |misfit| Error::InvalidInput(format!("a delta of chunk {chunk_index}: {misfit}"));
+                shape.chunk.push_fragment(delta.shape()).map_err(misfit)?;
+                shape.bytes = bytes;
+                shape
+            }
+        };
+        self.bytes += size;
+        match self.fragments.get_mut(shape.at).filter(|fragment| fragment.chunk_index == chunk_index) {
+            // The shape took it, so the fragments before it do.
+            Some(fragment) => {
+                let _ = fragment.chunk.push_fragment(delta);
+            }
+            None => {
+                shape.at = at;
+                self.fragments.push(Fragment { chunk_index, chunk: delta });
+            }
+        }
+        Ok(())
+    }
+
+    /// What is collected, in the order in which the chunks were first pushed to.
+    pub(crate) fn fragments(&self) -> &[Fragment] {
+        &self.fragments
+    }
+
+    /// Whether so much is collected that it is to be written at once.
+    pub(crate) const fn is_enough(&self) -> bool {
+        self.bytes >= ENOUGH_BYTES
+    }
+
+    /// Forgets what is collected, which is written, or gives it to be written. What each chunk is stays known.
+    pub(crate) fn clear(&mut self) -> Vec<Fragment> {
+        self.bytes = 0;
+        std::mem::take(&mut self.fragments)
+    }
+}

@@ -1,0 +1,65 @@
+//! A conversation as it was at an earlier seq: what a fork takes over.
+
+use super::chain::Records;
+use super::names::Names;
+use crate::error::Result;
+use crate::record::{Head, Line, TitleSource};
+
+/// The head as it was before the first entry, as far as a fork takes it over.
+pub(crate) fn empty(head: &Head) -> Head {
+    let mut past = Head { next_message_index: 0, last_hide: 0, last_meta: 0, ..head.clone() };
+    Names::default().give(&mut past);
+    past
+}
+
+/// The head as it was right after `at_seq`, as far as a fork takes it over: what its records would give. `names`: title and
+/// tags as the entries up to there give them.
+pub(crate) fn head_at(
+    head: &Head,
+    at_seq: u64,
+    records: &Records<'_>,
+    names: impl FnOnce() -> Result<Names>,
+) -> Result<Head> {
+    if at_seq + 1 == head.next_seq {
+        return Ok(head.clone());
+    }
+    let mut past = Head {
+        next_message_index: next_message_index_at(records, at_seq)?,
+        last_hide: records.last_hide(head.last_hide, at_seq)?,
+        last_meta: records.last_meta(head.last_meta, at_seq)?,
+        ..head.clone()
+    };
+    let is_as_it_was = (past.last_hide, past.last_meta) == (head.last_hide, head.last_meta)
+        && match head.title_source {
+            // A message before the last one is there whole.
+            TitleSource::Message(index) => index + 1 < past.next_message_index,
+            TitleSource::Caller => true,
+            TitleSource::Pending => false,
+        };
+    if !is_as_it_was {
+        names()?.give(&mut past);
+    }
+    Ok(past)
+}
+
+/// The index of the next message as it was right after `at_seq`.
+pub(crate) fn next_message_index_at(records: &Records<'_>, at_seq: u64) -> Result<u64> {
+    records.record(at_seq, "a record", |record| {
+        let mut next = None;
+        for line in record.lines() {
+            let (seq, line) = line?;
+            let begins = match &line {
+                Line::Chunk(chunk) if chunk.header.is_some() => Some(chunk.message),
+                Line::Begin(begin) => Some(begin.message),
+                _ => None,
+            };
+            match begins {
+                Some(relative) if seq <= at_seq => next = Some(record.message_index(relative) + 1),
+                // A record with later beginnings: its header counts them too.
+                Some(relative) => next = next.or_else(|| Some(record.message_index(relative))),
+                None => {}
+            }
+        }
+        Ok(next.or(Some(record.header.next_message_index)))
+    })
+}

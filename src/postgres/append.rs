@@ -1,0 +1,178 @@
+//! Appends: each is one call of one function, which locks the head and gives the numbers.
+
+use std::sync::Arc;
+
+use tokio_postgres::Row;
+
+use super::rows::{digest, number};
+use super::shared::{ExpectedSeq, Outcome, Shared, refused};
+use super::value::{Statement, Value, signed};
+use super::writer::Writer;
+use crate::error::Result;
+use crate::log::decision::{self, Decision};
+use crate::log::terms::{self, Terms};
+use crate::log::title::title;
+use crate::log::{AppendOptions, ExpectedHead, NewConversation, Receipt};
+use crate::model::{ConversationId, Message, Metadata, Name, Role};
+use crate::record::{self, Body, Head, TitleSource};
+
+/// The opening in which all messages of this log are begun: who holds one is told by its lease.
+pub(super) const EPOCH: u64 = 1;
+
+/// What is appended, beside its entries.
+#[derive(Default)]
+struct Extra<'a> {
+    messages: u64,
+    said: &'a [Message],
+    /// What a conversation is made with.
+    made: Option<Head>,
+    holder: Option<[u8; 16]>,
+}
+
+impl Shared {
+    pub(super) fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
+        let (body, terms) = terms::append(name, messages, options)?;
+        self.check_writable()?;
+        let extra = Extra { messages: messages.len() as u64, said: messages, ..Extra::default() };
+        let row = self.database.row(self.statement(name, &body, &extra, Some(&terms), expected(options)))?;
+        self.receipt(name, &row, Some(&terms), expected(options)).map(|(receipt, _)| receipt)
+    }
+
+    /// Begins a message, if its conversation is as expected and its key is new.
+    pub(super) fn begin(
+        &self,
+        name: &Name,
+        role: Role,
+        metadata: Metadata,
+        options: &AppendOptions,
+    ) -> Result<(Option<Arc<Writer>>, Receipt)> {
+        let (body, terms) = terms::begin(name, role, metadata, EPOCH, options)?;
+        loop {
+            self.check_writable()?;
+            let holder = self.holder()?;
+            let extra = Extra { messages: 1, holder: Some(holder), ..Extra::default() };
+            let row = self.database.row(self.statement(name, &body, &extra, Some(&terms), expected(options)))?;
+            if Outcome::of(&row)? == Outcome::HolderExpired {
+                self.lease.forget(holder);
+                continue;
+            }
+            let (receipt, incarnation) = self.receipt(name, &row, Some(&terms), expected(options))?;
+            let begun = incarnation.zip(receipt.message_indexes.first().copied());
+            let writer = begun.map(|(incarnation, index)| {
+                let writer = Arc::new(Writer::new(name.clone(), incarnation, index, role, holder));
+                self.writers.add(&writer);
+                writer
+            });
+            return Ok((writer, receipt));
+        }
+    }
+
+    /// Makes a conversation without messages.
+    pub(super) fn create(&self, name: &Name, new: &NewConversation) -> Result<Receipt> {
+        let Decision { body, change, .. } = decision::create(name, new)?;
+        self.check_writable()?;
+        let mut made = Head::new("", None, 0, 0);
+        change.apply(&mut made);
+        let extra = Extra { made: Some(made), ..Extra::default() };
+        let row = self.database.row(self.statement(name, &body, &extra, None, ExpectedSeq::New))?;
+        self.receipt(name, &row, None, ExpectedSeq::New).map(|(receipt, _)| receipt)
+    }
+
+    fn statement(
+        &self,
+        name: &Name,
+        body: &Body,
+        extra: &Extra<'_>,
+        terms: Option<&Terms<'_>>,
+        expected: ExpectedSeq,
+    ) -> Statement {
+        const SQL: &str = "SELECT * FROM cs_append_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, \
+                           $16, $17, $18, $19)";
+        let id = name.id();
+        let said = title(extra.said).map(|(at, title)| (title, 1_i16, at));
+        let made = extra.made.as_ref().and_then(|head| {
+            let title = head.title.clone().filter(|_| head.title_source == TitleSource::Caller);
+            title.map(|title| (title, 2_i16, 0))
+        });
+        let title = said.or(made);
+        let (kind, at) = title.as_ref().map_or((0, 0), |(_, kind, at)| (*kind, *at));
+        let key = terms.and_then(|terms| terms.key.as_ref());
+        let (digests, places) = items(body);
+        let statement = Statement::once(SQL)
+            .with(id.as_bytes())
+            .with(name.owner())
+            .with(name.key())
+            .with(self.now())
+            .with(Value::Number(Some(random())))
+            .with(record::seal_entries(id, body))
+            .with(body.entries())
+            .with(extra.messages)
+            .with(title.as_ref().map(|(title, ..)| title.as_str()))
+            .with(kind)
+            .with(at)
+            .with(extra.made.as_ref().map(|head| super::rows::tags(&head.tags)))
+            .with(extra.made.is_some());
+        expected
+            .with(statement)
+            .with(key.map(|key| key.digest.to_vec()))
+            .with(key.map(|key| key.content_digest.to_vec()))
+            .with(digests)
+            .with(places)
+            .with(extra.holder.map(|holder| holder.to_vec()))
+    }
+
+    /// What an append was answered, and the incarnation of its conversation, if it was taken now.
+    fn receipt(
+        &self,
+        name: &Name,
+        row: &Row,
+        terms: Option<&Terms<'_>>,
+        expected: ExpectedSeq,
+    ) -> Result<(Receipt, Option<u64>)> {
+        let outcome = Outcome::of(row)?;
+        if !matches!(outcome, Outcome::Done | Outcome::KeyUsed) {
+            return Err(refused(outcome, row, name, expected));
+        }
+        let receipt = record::Receipt {
+            first_seq: number(row, "o_first")?,
+            last_seq: number(row, "o_last")?,
+            first_message_index: number(row, "o_message")?,
+            messages: number(row, "o_messages")?,
+            content_digest: if outcome == Outcome::KeyUsed { digest(row, "o_content")? } else { [0; 16] },
+        };
+        let is_new = outcome == Outcome::Done;
+        let mut incarnation = None;
+        if is_new {
+            let made = number(row, "o_incarnation")?;
+            incarnation = Some(made);
+            self.watched.moved(name.id(), made, receipt.last_seq + 1);
+        } else if let Some(key) = terms.and_then(|terms| terms.key.as_ref()) {
+            key.check_content(name, &receipt)?;
+        }
+        let message_indexes = receipt.message_indexes();
+        let record::Receipt { first_seq, last_seq, .. } = receipt;
+        let conversation = name.id();
+        let receipt = Receipt { conversation, first_seq, last_seq, message_indexes, durable: true, duplicate: !is_new };
+        Ok((receipt, incarnation))
+    }
+}
+
+fn expected(options: &AppendOptions) -> ExpectedSeq {
+    match options.expected {
+        ExpectedHead::Any => ExpectedSeq::Any,
+        ExpectedHead::NewConversation => ExpectedSeq::New,
+        ExpectedHead::At(seq) => ExpectedSeq::At(seq),
+    }
+}
+
+/// The digests of a body's item ids, and the places of their entries.
+pub(super) fn items(body: &Body) -> (Vec<Vec<u8>>, Vec<i64>) {
+    let items = body.items().iter();
+    items.map(|(at, item)| (record::digest(item.as_bytes()).to_vec(), signed(*at))).unzip()
+}
+
+/// 20 bits that no two conversations are likely to share.
+pub(super) fn random() -> i64 {
+    let [.., a, b, c] = *ConversationId::new().as_bytes();
+    i64::from(u32::from_be_bytes([0, a, b, c]) & 0xF_FFFF)
+}

@@ -1,0 +1,150 @@
+//! A backup: one moment of all conversations, as any log writes it.
+
+use std::path::Path;
+
+use super::database::Session;
+use super::read::{header_of, origin};
+use super::rows::{self, Kept, Stored, conversation_columns, digest, number, record_columns};
+use super::shared::Shared;
+use super::value::Statement;
+use crate::error::Result;
+use crate::log::BackupSummary;
+use crate::log::backup_file::{self, Out};
+use crate::model::ConversationId;
+use crate::record::{self, Body, Commit, ForkPoint, Header, Receipt, StoreInfo, Tombstone, key};
+
+/// Conversations that are read at once.
+const ROWS: u64 = 500;
+/// Records that are read at once, unless their bytes are enough.
+const RECORDS: u64 = 1_000;
+const RECORD_BYTES: u64 = 4 * 1024 * 1024;
+
+impl Shared {
+    /// Writes everything to a new file; `progress` is called with conversations done, and of all.
+    pub(super) fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
+        let session = self.database.session()?;
+        session.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+        backup_file::write(path, |out| write(&session, out, progress).map(|conversations| (conversations, 0)))
+    }
+}
+
+fn write(session: &Session<'_>, out: &mut Out, progress: &mut dyn FnMut(u64, u64)) -> Result<u64> {
+    const STORE: &str = "SELECT store_id, (SELECT count(*) FROM cs_conversation) AS rows, \
+                         (SELECT max(commit_no) FROM cs_conversation) AS last FROM cs_schema";
+    const CONVERSATIONS: &str = concat!(
+        "SELECT ",
+        conversation_columns!(),
+        " FROM cs_conversation t WHERE t.conv_id > $1 ORDER BY t.conv_id LIMIT $2"
+    );
+    let store = session.query(Statement::repeatable(STORE))?;
+    let store = store.first().ok_or_else(|| rows::corrupt("it has no marker".to_owned()))?;
+    let info = StoreInfo { store_id: digest(store, "store_id")?, format_version: record::VERSION.into() };
+    sealed(out, &key::meta(key::STORE), &info)?;
+    sealed(out, &key::meta(key::EPOCH), &super::append::EPOCH)?;
+    let all = number(store, "rows")?;
+    let last = rows::some_number(store, "last")?.unwrap_or_default();
+    let mut written = Commit { number: last, ..Commit::default() };
+    let (mut after, mut done) = (Vec::new(), 0);
+    loop {
+        let rows = session.query(Statement::repeatable(CONVERSATIONS).with(after.clone()).with(ROWS))?;
+        for row in &rows {
+            let stored = rows::conversation(row)?;
+            conversation(session, out, &stored)?;
+            if !stored.deleted {
+                written.count(None, Some(&stored.head));
+            }
+            after = stored.id.as_bytes().to_vec();
+            done += 1;
+            progress(done, all);
+        }
+        if (rows.len() as u64) < ROWS {
+            break;
+        }
+    }
+    sealed(out, &key::meta(key::COMMIT), &written)?;
+    Ok(written.conversations)
+}
+
+fn conversation(session: &Session<'_>, out: &mut Out, stored: &Stored) -> Result<()> {
+    let Stored { id, head, .. } = stored;
+    if !stored.deleted {
+        sealed(out, &key::head(*id), head)?;
+    }
+    if let Some(parent) = head.parent.filter(|parent| parent.at_seq > 0) {
+        let point = ForkPoint { at_seq: parent.at_seq, parent: parent.incarnation, child: head.incarnation };
+        sealed(out, &key::fork(parent.id(), *id), &point)?;
+    }
+    if !stored.deleted {
+        key::index_keys(*id, head).iter().try_for_each(|key| out.pair(key, &[]))?;
+    }
+    records(session, out, stored)?;
+    receipts(session, out, *id)?;
+    if stored.deleted {
+        sealed(out, &key::tombstone(*id), &Tombstone { parent: head.parent, incarnation: head.incarnation })?;
+    }
+    items(session, out, *id)
+}
+
+fn records(session: &Session<'_>, out: &mut Out, stored: &Stored) -> Result<()> {
+    const RECORDS_AFTER: &str = concat!(
+        "SELECT * FROM (SELECT ",
+        record_columns!(),
+        ", sum(octet_length(r.body)) OVER (ORDER BY r.first_seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before \
+         FROM cs_record r WHERE r.conv_id = $1 AND r.first_seq > $2 ORDER BY r.first_seq LIMIT $3) p \
+         WHERE coalesce(p.before, 0) < $4 ORDER BY p.first_seq"
+    );
+    let (id, mut after, mut has_any) = (stored.id, 0, false);
+    loop {
+        let statement = Statement::repeatable(RECORDS_AFTER).with(id.as_bytes()).with(after);
+        let rows = session.query(statement.with(RECORDS).with(RECORD_BYTES))?;
+        for row in &rows {
+            let kept = Kept::of(row)?;
+            let record = kept.open(id)?;
+            let (key, value) =
+                record::seal_record(id, kept.first_seq, &header_of(stored, &record), Body::of(&record)?)?;
+            out.pair(&key, &value)?;
+            (after, has_any) = (kept.first_seq, true);
+        }
+        if rows.is_empty() {
+            break;
+        }
+    }
+    if has_any || stored.head.parent.is_none() {
+        return Ok(());
+    }
+    // A fork without entries has a record that says what it was made with.
+    let origin = origin(stored);
+    let (base, next_message_index) = (origin.first_message_index, origin.first_message_index);
+    let (time, commit, deleted) = (origin.created, stored.origin.commit, stored.deleted);
+    let header = Header { time, base, next_message_index, commit, cut: false, deleted, origin: Some(origin) };
+    let (key, value) = record::seal_record(id, stored.head.first_seq(), &header, Body::new())?;
+    out.pair(&key, &value)
+}
+
+fn receipts(session: &Session<'_>, out: &mut Out, id: ConversationId) -> Result<()> {
+    const KEYS: &str = "SELECT k.digest, k.first_seq, k.last_seq, k.first_message, k.messages, k.content FROM cs_key k \
+                        WHERE k.conv_id = $1 ORDER BY k.digest";
+    for row in &session.query(Statement::repeatable(KEYS).with(id.as_bytes()))? {
+        let receipt = Receipt {
+            first_seq: number(row, "first_seq")?,
+            last_seq: number(row, "last_seq")?,
+            first_message_index: number(row, "first_message")?,
+            messages: number(row, "messages")?,
+            content_digest: digest(row, "content")?,
+        };
+        sealed(out, &key::receipt(id, &digest(row, "digest")?), &receipt)?;
+    }
+    Ok(())
+}
+
+fn items(session: &Session<'_>, out: &mut Out, id: ConversationId) -> Result<()> {
+    const ITEMS: &str = "SELECT i.digest, i.seq FROM cs_item i WHERE i.conv_id = $1 ORDER BY i.digest, i.seq";
+    for row in &session.query(Statement::repeatable(ITEMS).with(id.as_bytes()))? {
+        out.pair(&key::item(id, &digest(row, "digest")?, number(row, "seq")?), &[])?;
+    }
+    Ok(())
+}
+
+fn sealed(out: &mut Out, key: &[u8], value: &impl bincode::Encode) -> Result<()> {
+    out.pair(key, &record::seal(key, value)?)
+}

@@ -1,0 +1,211 @@
+//! Calls to the database: a pool of connections on a small runtime of the log's own, so that calls may block.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime as Tokio, Timeouts};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_postgres::Row;
+use tokio_postgres::config::SslMode;
+
+use super::connection::Connector;
+use super::failure::Failure;
+use super::url::Url;
+use super::value::Statement;
+use crate::error::{Error, Result};
+
+/// Threads of the runtime: they wait for the network, and compute little.
+const THREADS: usize = 2;
+/// The pause before the first repetition of a call; each is twice as long as the one before it.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+/// A database, and the connections to it.
+#[derive(Debug)]
+pub(super) struct Database {
+    /// Taken when it is dropped.
+    runtime: Option<Runtime>,
+    calls: Calls,
+}
+
+/// What a call needs.
+#[derive(Clone, Debug)]
+pub(super) struct Calls {
+    pool: Pool,
+    timeout: Duration,
+    /// Where the database is, for people.
+    pub(super) shown: Arc<str>,
+}
+
+impl Database {
+    /// Makes one connection, so that what is wrong is known at once.
+    pub(super) fn connect(url: &Url) -> Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("conversation-store")
+            .enable_all()
+            .build()
+            .map_err(Error::io("start the threads of the connections"))?;
+        let connector = Connector::new(url.config.get_ssl_mode() != SslMode::Disable, url.roots.as_deref())?;
+        let config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_connect(url.config.clone(), connector, config);
+        let pool = Pool::builder(manager).max_size(url.pool).runtime(Tokio::Tokio1).build();
+        let pool = pool.map_err(|error| Error::InvalidInput(format!("the pool of connections: {error}")))?;
+        let calls = Calls { pool, timeout: url.timeout, shown: url.shown.as_str().into() };
+        let database = Self { runtime: Some(runtime), calls };
+        let calls = database.calls.clone();
+        database.wait(async move {
+            let connected = calls.connection(Instant::now() + calls.timeout).await;
+            connected.map(|_| ()).map_err(|failure| failure.into_error(&calls.shown))
+        })??;
+        Ok(database)
+    }
+
+    pub(super) const fn calls(&self) -> &Calls {
+        &self.calls
+    }
+
+    pub(super) fn handle(&self) -> Option<&Handle> {
+        self.runtime.as_ref().map(Runtime::handle)
+    }
+
+    /// Blocks until a future has its result. It may be called on any thread, those of another runtime too.
+    pub(super) fn wait<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Result<T> {
+        let (give, take) = sync_channel(1);
+        let handle = self.handle().ok_or(Error::Closed)?;
+        handle.spawn(async move {
+            let _ = give.send(future.await);
+        });
+        take.recv().map_err(|_| Error::Closed)
+    }
+
+    /// The rows that a statement gives.
+    pub(super) fn query(&self, statement: Statement) -> Result<Vec<Row>> {
+        let calls = self.calls.clone();
+        self.wait(async move { calls.query(&statement).await })?
+    }
+
+    /// The one row that a statement gives.
+    pub(super) fn row(&self, statement: Statement) -> Result<Row> {
+        let sql = statement.sql;
+        self.query(statement)?.pop().ok_or_else(|| no_row(sql))
+    }
+
+    /// A connection of one's own, for what takes several statements.
+    pub(super) fn session(&self) -> Result<Session<'_>> {
+        let calls = self.calls.clone();
+        let connected = self.wait(async move {
+            let connected = calls.connection(Instant::now() + calls.timeout).await;
+            connected.map_err(|failure| failure.into_error(&calls.shown))
+        })??;
+        Ok(Session { database: self, connection: Some(Arc::new(connected)) })
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // A drop may happen on a thread of another runtime, where nothing may wait.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Calls {
+    /// The rows that a statement gives. What passes by itself is waited for, and the statement sent again, unless it may have
+    /// taken effect.
+    pub(super) async fn query(&self, statement: &Statement) -> Result<Vec<Row>> {
+        let until = Instant::now() + self.timeout;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let failure = match self.attempt(statement, until).await {
+                Ok(rows) => return Ok(rows),
+                Err(failure) => failure,
+            };
+            if !failure.passes(statement.is_repeatable) || Instant::now() + pause >= until {
+                return Err(failure.into_error(&self.shown));
+            }
+            tracing::debug!(failure = ?failure, "a call to the database is repeated");
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// The one row that a statement gives.
+    pub(super) async fn row(&self, statement: &Statement) -> Result<Row> {
+        self.query(statement).await?.pop().ok_or_else(|| no_row(statement.sql))
+    }
+
+    async fn attempt(&self, statement: &Statement, until: Instant) -> Result<Vec<Row>, Failure> {
+        let connection = self.connection(until).await?;
+        let answer = timeout_at(until, connection.query_typed(statement.sql, &statement.typed())).await;
+        let failure = match answer {
+            Ok(Ok(rows)) => return Ok(rows),
+            Ok(Err(error)) => Failure::of(&error),
+            Err(_) => Failure::Lost(format!("no answer within {} s", self.timeout.as_secs())),
+        };
+        if failure.spoils_connection() {
+            // It is closed. A statement is never cancelled: where it waits for a standby, that would end the wait, and it
+            // would be taken for done.
+            drop(Object::take(connection));
+        }
+        Err(failure)
+    }
+
+    async fn connection(&self, until: Instant) -> Result<Object, Failure> {
+        let left = Some(until.saturating_duration_since(Instant::now()));
+        match self.pool.timeout_get(&Timeouts { wait: left, create: left, recycle: left }).await {
+            Ok(connection) => Ok(connection),
+            Err(PoolError::Backend(error)) => Err(Failure::of_connecting(&error)),
+            Err(PoolError::Timeout(deadpool_postgres::TimeoutType::Wait)) => {
+                Err(Failure::Exhausted(self.pool.status().max_size))
+            }
+            Err(error) => Err(Failure::Unreached(error.to_string())),
+        }
+    }
+}
+
+/// A connection of one's own. What it was doing is given up when it is dropped.
+pub(super) struct Session<'a> {
+    database: &'a Database,
+    /// Taken when it is dropped.
+    connection: Option<Arc<Object>>,
+}
+
+impl Session<'_> {
+    /// Runs statements that give nothing.
+    pub(super) fn script(&self, sql: &'static str) -> Result<()> {
+        let Some(connection) = self.connection.clone() else { return Err(Error::Closed) };
+        let shown = Arc::clone(&self.database.calls.shown);
+        self.database.wait(async move {
+            let done = connection.batch_execute(sql).await;
+            done.map_err(|error| Failure::of(&error).into_error(&shown))
+        })?
+    }
+
+    /// The rows that a statement gives.
+    pub(super) fn query(&self, statement: Statement) -> Result<Vec<Row>> {
+        let Some(connection) = self.connection.clone() else { return Err(Error::Closed) };
+        let shown = Arc::clone(&self.database.calls.shown);
+        self.database.wait(async move {
+            let rows = connection.query_typed(statement.sql, &statement.typed()).await;
+            rows.map_err(|error| Failure::of(&error).into_error(&shown))
+        })?
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        // It may be in the middle of a transaction: nobody else gets it.
+        if let Some(connection) = self.connection.take().and_then(Arc::into_inner) {
+            drop(Object::take(connection));
+        }
+    }
+}
+
+fn no_row(sql: &str) -> Error {
+    super::rows::corrupt(format!("{} gave no row", sql.split('(').next().unwrap_or_default()))
+}

@@ -1,0 +1,79 @@
+//! Deletion: a conversation goes with one call; of one that forks read, what they read stays until the last of them goes.
+
+use super::change::Attempts;
+use super::rows::{self, get, some_number};
+use super::segment::Segment;
+use super::shared::{Outcome, Shared};
+use super::value::Statement;
+use super::writer::Closed;
+use crate::error::{Error, Result};
+use crate::log::past;
+use crate::model::{ConversationId, Name};
+use crate::record::{self, Record};
+
+impl Shared {
+    pub(super) fn delete(&self, name: &Name) -> Result<()> {
+        const SQL: &str = "SELECT * FROM cs_delete_v1($1, $2)";
+        self.check_writable()?;
+        let row = self.database.row(Statement::once(SQL).with(name.id().as_bytes()).with(name.owner()))?;
+        match Outcome::of(&row)? {
+            Outcome::Done => {}
+            Outcome::Gone => return Err(Error::no_conversation(name)),
+            other => return Err(other.unexpected()),
+        }
+        self.writers.close(name.id(), 0, Closed::Deleted);
+        self.watched.gone(name.id());
+        if let (Some(_), Some(keep_to)) = (get::<Option<&[u8]>>(&row, "o_kept")?, some_number(&row, "o_keep_to")?) {
+            self.truncate(rows::id(&row, "o_kept")?, keep_to)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the record that holds the last entry that forks read again, without what comes after it.
+    pub(super) fn truncate(&self, id: ConversationId, keep_to: u64) -> Result<()> {
+        let attempts = Attempts::new(self);
+        while !self.try_truncate(id, keep_to)? {
+            attempts.again(&id.into())?;
+        }
+        Ok(())
+    }
+
+    /// False: something was redacted meanwhile.
+    fn try_truncate(&self, id: ConversationId, keep_to: u64) -> Result<bool> {
+        const SQL: &str = "SELECT * FROM cs_truncate_v1($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+        let Some(stored) = self.stored(&[id])?.remove(&id).filter(|stored| stored.deleted) else { return Ok(true) };
+        let head = &stored.head;
+        let first = head.first_seq();
+        let kept = Segment { conversation: id, first, last: keep_to, incarnation: head.incarnation };
+        let segments = [kept];
+        let records = self.records(id, &segments);
+        let next_message_index = past::next_message_index_at(&records, keep_to)?;
+        let cut = records.record(keep_to, "a record", |record: &Record<'_>| {
+            let goes_on = record.first_seq + record.len() > keep_to + 1;
+            let cut = goes_on.then(|| record::truncate(record, keep_to, next_message_index)).transpose()?;
+            Ok(Some(cut.map(|(header, body)| (record.first_seq, header, body))))
+        })?;
+        let Some((first_seq, header, body)) = cut else { return Ok(true) };
+        let row = self.database.row(
+            Statement::repeatable(SQL)
+                .with(id.as_bytes())
+                .with(head.incarnation)
+                .with(keep_to)
+                .with(stored.redactions)
+                .with(first_seq)
+                .with(record::seal_entries(id, &body))
+                .with(body.entries())
+                .with(header.next_message_index)
+                .with(header.cut),
+        )?;
+        // Where more forks are gone by now, whoever took the last of them sees to it.
+        match Outcome::of(&row)? {
+            Outcome::Done | Outcome::Gone => Ok(true),
+            Outcome::Moved => {
+                let now = self.stored(&[id])?.remove(&id);
+                Ok(now.is_none_or(|now| now.redactions == stored.redactions))
+            }
+            other => Err(other.unexpected()),
+        }
+    }
+}

@@ -1,0 +1,315 @@
+-- What programs call. Each locks the head first: what it looks up is looked up under the lock, and its commit writes WAL, so
+-- that an answer waits for the standbys, also the answer that a key was used before.
+--
+-- Outcomes: 0 done, 1 the key was used before, 2 not as expected, 3 another owner's, 4 its name waits for forks, 5 the
+-- message is closed, 6 the holder's lease has run out, 7 the message's lease has run out, 8 it has changed meanwhile,
+-- 9 somebody writes the message, 10 there is no such conversation.
+
+CREATE OR REPLACE FUNCTION cs_commit_v1(p_last bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+  SELECT greatest(p_last + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+$$;
+
+CREATE OR REPLACE FUNCTION cs_minute_v1(p_micros bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT greatest(p_micros, 0) / 60000000
+$$;
+
+CREATE OR REPLACE FUNCTION cs_is_held_v1(p_holder bytea) RETURNS boolean LANGUAGE sql VOLATILE AS $$
+  SELECT EXISTS (SELECT FROM cs_holder h WHERE h.holder = p_holder AND h.until > clock_timestamp())
+$$;
+
+-- How often something was redacted that a conversation reads.
+CREATE OR REPLACE FUNCTION cs_redactions_v1(p_conv bytea) RETURNS bigint LANGUAGE sql STABLE AS $$
+  WITH RECURSIVE line AS (
+    SELECT c.parent_id, c.parent_incarnation, c.parent_seq, c.redactions FROM cs_conversation c WHERE c.conv_id = p_conv
+    UNION ALL
+    SELECT c.parent_id, c.parent_incarnation, c.parent_seq, c.redactions
+    FROM line l JOIN cs_conversation c ON c.conv_id = l.parent_id AND c.incarnation = l.parent_incarnation
+    WHERE l.parent_seq > 0
+  )
+  SELECT coalesce(sum(redactions), 0)::bigint FROM line
+$$;
+
+-- Appends a record: messages, the beginning of one (p_holder), or what a conversation is made with (p_meta).
+-- p_expected: a last seq, -1 anything, -2 no such conversation.
+CREATE OR REPLACE FUNCTION cs_append_v1(
+  p_conv bytea, p_owner bytea, p_key bytea, p_now bigint, p_random bigint,
+  p_body bytea, p_entries bigint, p_messages bigint,
+  p_title bytea, p_title_kind smallint, p_title_at bigint, p_tags bytea[], p_meta boolean,
+  p_expected bigint, p_idem bytea, p_content bytea, p_items bytea[], p_item_at bigint[], p_holder bytea,
+  OUT o_outcome integer, OUT o_first bigint, OUT o_last bigint, OUT o_message bigint, OUT o_messages bigint,
+  OUT o_content bytea, OUT o_incarnation bigint
+) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  h cs_conversation%ROWTYPE;
+  c bigint;
+  is_new boolean := false;
+BEGIN
+  IF p_holder IS NOT NULL AND NOT cs_is_held_v1(p_holder) THEN o_outcome := 6; RETURN; END IF;
+  LOOP
+    SELECT * INTO h FROM cs_conversation t WHERE t.conv_id = p_conv FOR UPDATE;
+    EXIT WHEN FOUND;
+    IF p_expected > 0 THEN o_outcome := 2; o_last := 0; RETURN; END IF;
+    c := cs_commit_v1(0);
+    INSERT INTO cs_conversation VALUES (
+      p_conv, ((c - 1) << 20) | p_random, c - 1, 1, 0, 0, 0, p_now, p_now, cs_minute_v1(p_now), coalesce(p_owner, ''), p_key,
+      NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, 0, '{}', '{}', '{}', 0, false
+    ) ON CONFLICT (conv_id) DO NOTHING;
+    is_new := FOUND;
+  END LOOP;
+  IF NOT h.deleted AND p_owner IS NOT NULL AND h.owner <> p_owner THEN o_outcome := 3; RETURN; END IF;
+  IF p_idem IS NOT NULL THEN
+    SELECT k.first_seq, k.last_seq, k.first_message, k.messages, k.content
+      INTO o_first, o_last, o_message, o_messages, o_content
+      FROM cs_key k WHERE k.conv_id = p_conv AND k.digest = p_idem;
+    IF FOUND THEN o_outcome := 1; RETURN; END IF;
+  END IF;
+  IF h.deleted THEN o_outcome := 4; RETURN; END IF;
+  IF (p_expected = -2 AND NOT is_new) OR (p_expected >= 0 AND h.next_seq - 1 <> p_expected) THEN
+    o_outcome := 2;
+    o_last := h.next_seq - 1;
+    RETURN;
+  END IF;
+  c := cs_commit_v1(h.commit_no);
+  o_outcome := 0;
+  o_first := h.next_seq;
+  o_last := h.next_seq + p_entries - 1;
+  o_message := h.next_message;
+  o_messages := p_messages;
+  o_incarnation := h.incarnation;
+  INSERT INTO cs_record VALUES (
+    p_conv, o_first, h.incarnation, c, p_now, h.next_message, h.next_message + p_messages, p_entries, false, p_body);
+  IF cardinality(p_items) > 0 THEN
+    INSERT INTO cs_item SELECT p_conv, u.digest, o_first + u.at FROM unnest(p_items, p_item_at) AS u(digest, at)
+      ON CONFLICT DO NOTHING;
+  END IF;
+  IF p_idem IS NOT NULL THEN
+    INSERT INTO cs_key VALUES (p_conv, p_idem, o_first, o_last, o_message, p_messages, p_content);
+  END IF;
+  IF p_holder IS NOT NULL THEN
+    INSERT INTO cs_open VALUES (p_conv, o_message, p_holder, 0, o_first, o_last, NULL);
+  END IF;
+  UPDATE cs_conversation t SET
+    commit_no = c, next_seq = o_last + 1, next_message = h.next_message + p_messages,
+    last_activity = greatest(h.last_activity, p_now), minute = cs_minute_v1(greatest(h.last_activity, p_now)),
+    title = CASE WHEN h.title_kind = 0 AND p_title IS NOT NULL THEN p_title ELSE h.title END,
+    title_kind = CASE WHEN h.title_kind = 0 AND p_title IS NOT NULL THEN p_title_kind ELSE h.title_kind END,
+    title_message = CASE WHEN h.title_kind = 0 AND p_title IS NOT NULL AND p_title_kind = 1
+      THEN h.next_message + p_title_at ELSE h.title_message END,
+    tags = coalesce(p_tags, h.tags), last_meta = CASE WHEN p_meta THEN o_first ELSE h.last_meta END,
+    open_messages = CASE WHEN p_holder IS NULL THEN h.open_messages ELSE h.open_messages || h.next_message END,
+    interrupted = CASE WHEN p_messages > 0 THEN '{}' ELSE h.interrupted END
+  WHERE t.conv_id = p_conv;
+END $$;
+
+-- Adds to a message that is open, and ends it: p_end 0 goes on, 1 finished, 2 interrupted. Without a holder: it is
+-- interrupted if nobody holds it any more.
+CREATE OR REPLACE FUNCTION cs_push_v1(
+  p_conv bytea, p_incarnation bigint, p_message bigint, p_holder bytea, p_part bigint, p_now bigint,
+  p_body bytea, p_entries bigint, p_items bytea[], p_item_at bigint[], p_end bigint,
+  OUT o_outcome integer, OUT o_first bigint, OUT o_last bigint
+) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  h cs_conversation%ROWTYPE;
+  w cs_open%ROWTYPE;
+  c bigint;
+BEGIN
+  SELECT * INTO h FROM cs_conversation t WHERE t.conv_id = p_conv FOR UPDATE;
+  IF NOT FOUND OR h.deleted OR h.incarnation <> p_incarnation THEN o_outcome := 10; RETURN; END IF;
+  SELECT * INTO w FROM cs_open o WHERE o.conv_id = p_conv AND o.message = p_message;
+  IF p_holder IS NULL THEN
+    IF NOT p_message = ANY (h.open_messages) THEN o_outcome := 5; RETURN; END IF;
+    IF w.holder IS NOT NULL AND cs_is_held_v1(w.holder) THEN o_outcome := 9; RETURN; END IF;
+  ELSE
+    IF w.holder IS NULL OR w.holder <> p_holder THEN o_outcome := 5; RETURN; END IF;
+    IF w.part = p_part THEN
+      o_outcome := 0;
+      o_first := w.first_seq;
+      o_last := w.last_seq;
+      RETURN;
+    END IF;
+    IF NOT p_message = ANY (h.open_messages) THEN o_outcome := 5; RETURN; END IF;
+    IF NOT cs_is_held_v1(p_holder) THEN o_outcome := 7; RETURN; END IF;
+  END IF;
+  c := cs_commit_v1(h.commit_no);
+  o_outcome := 0;
+  o_first := h.next_seq;
+  o_last := h.next_seq + p_entries - 1;
+  INSERT INTO cs_record VALUES (
+    p_conv, o_first, h.incarnation, c, p_now, p_message, h.next_message, p_entries, false, p_body);
+  IF cardinality(p_items) > 0 THEN
+    INSERT INTO cs_item SELECT p_conv, u.digest, o_first + u.at FROM unnest(p_items, p_item_at) AS u(digest, at)
+      ON CONFLICT DO NOTHING;
+  END IF;
+  UPDATE cs_open o SET part = p_part, first_seq = o_first, last_seq = o_last,
+    done = CASE WHEN p_end > 0 THEN clock_timestamp() END
+  WHERE o.conv_id = p_conv AND o.message = p_message;
+  UPDATE cs_conversation t SET
+    commit_no = c, next_seq = o_last + 1, last_activity = greatest(h.last_activity, p_now),
+    minute = cs_minute_v1(greatest(h.last_activity, p_now)),
+    open_messages = CASE WHEN p_end > 0 THEN array_remove(h.open_messages, p_message) ELSE h.open_messages END,
+    -- A later message may follow it already.
+    interrupted = CASE WHEN p_end = 2 AND p_message + 1 = h.next_message THEN h.interrupted || p_message
+      ELSE h.interrupted END
+  WHERE t.conv_id = p_conv;
+END $$;
+
+-- Writes an entry about a conversation as a whole, if nothing has changed since it was decided on.
+CREATE OR REPLACE FUNCTION cs_control_v1(
+  p_conv bytea, p_incarnation bigint, p_commit bigint, p_now bigint, p_body bytea,
+  p_title bytea, p_title_kind smallint, p_title_message bigint, p_tags bytea[], p_last_hide bigint, p_last_meta bigint,
+  p_open bigint[], p_interrupted bigint[],
+  OUT o_outcome integer, OUT o_seq bigint
+) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  h cs_conversation%ROWTYPE;
+  c bigint;
+BEGIN
+  SELECT * INTO h FROM cs_conversation t WHERE t.conv_id = p_conv FOR UPDATE;
+  IF NOT FOUND OR h.deleted THEN o_outcome := 10; RETURN; END IF;
+  IF h.incarnation <> p_incarnation OR h.commit_no <> p_commit THEN o_outcome := 8; RETURN; END IF;
+  c := cs_commit_v1(h.commit_no);
+  o_outcome := 0;
+  o_seq := h.next_seq;
+  INSERT INTO cs_record VALUES (
+    p_conv, o_seq, h.incarnation, c, p_now, h.next_message, h.next_message, 1, false, p_body);
+  DELETE FROM cs_open o WHERE o.conv_id = p_conv AND o.message = ANY (h.open_messages) AND NOT o.message = ANY (p_open);
+  UPDATE cs_conversation t SET
+    commit_no = c, next_seq = o_seq + 1, last_activity = greatest(h.last_activity, p_now),
+    minute = cs_minute_v1(greatest(h.last_activity, p_now)),
+    title = p_title, title_kind = p_title_kind, title_message = p_title_message, tags = p_tags,
+    last_hide = p_last_hide, last_meta = p_last_meta, open_messages = p_open, interrupted = p_interrupted
+  WHERE t.conv_id = p_conv;
+END $$;
+
+-- Makes a conversation that reads another one's entries. p_chain: all that p_named reads; p_redactions: as they were when the
+-- fork's title was read.
+CREATE OR REPLACE FUNCTION cs_fork_v1(
+  p_named bytea, p_named_incarnation bigint, p_chain bytea[], p_redactions bigint,
+  p_conv bytea, p_owner bytea, p_key bytea, p_now bigint, p_random bigint,
+  p_parent bytea, p_parent_seq bigint, p_parent_incarnation bigint, p_parent_commit bigint,
+  p_next_message bigint, p_last_hide bigint, p_last_meta bigint,
+  p_title bytea, p_title_kind smallint, p_title_message bigint, p_tags bytea[],
+  OUT o_outcome integer, OUT o_last bigint
+) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  c bigint;
+  was_deleted boolean;
+BEGIN
+  PERFORM FROM cs_conversation t WHERE t.conv_id = ANY (p_chain) ORDER BY t.conv_id FOR SHARE;
+  PERFORM FROM cs_conversation t
+    WHERE t.conv_id = p_named AND t.incarnation = p_named_incarnation AND NOT t.deleted;
+  IF NOT FOUND THEN o_outcome := 10; RETURN; END IF;
+  IF cs_redactions_v1(p_named) <> p_redactions THEN o_outcome := 8; RETURN; END IF;
+  LOOP
+    c := cs_commit_v1(p_parent_commit);
+    INSERT INTO cs_conversation VALUES (
+      p_conv, ((c - 1) << 20) | p_random, c, p_parent_seq + 1, p_next_message, p_last_hide, p_last_meta, p_now, p_now,
+      cs_minute_v1(p_now), p_owner, p_key, p_parent, p_parent_seq, p_parent_incarnation, p_parent_commit,
+      p_last_hide, p_last_meta, p_next_message, c, p_title, p_title_kind, p_title_message, p_tags, '{}', '{}', 0, false
+    ) ON CONFLICT (conv_id) DO NOTHING;
+    IF FOUND THEN o_outcome := 0; RETURN; END IF;
+    SELECT t.next_seq - 1, t.deleted INTO o_last, was_deleted FROM cs_conversation t WHERE t.conv_id = p_conv;
+    IF FOUND THEN
+      o_outcome := CASE WHEN was_deleted THEN 4 ELSE 2 END;
+      RETURN;
+    END IF;
+  END LOOP;
+END $$;
+
+-- Deletes a conversation; of one that forks read, what comes after the last fork point. Then, of the one that it was forked
+-- from, if that was deleted too. o_kept: of what was kept, a record may go on after o_keep_to.
+CREATE OR REPLACE FUNCTION cs_delete_v1(p_conv bytea, p_owner bytea,
+  OUT o_outcome integer, OUT o_kept bytea, OUT o_keep_to bigint
+) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  h cs_conversation%ROWTYPE;
+BEGIN
+  SELECT * INTO h FROM cs_conversation t WHERE t.conv_id = p_conv FOR UPDATE;
+  IF NOT FOUND OR h.deleted OR (p_owner IS NOT NULL AND h.owner <> p_owner) THEN o_outcome := 10; RETURN; END IF;
+  o_outcome := 0;
+  UPDATE cs_conversation t SET deleted = true, commit_no = cs_commit_v1(h.commit_no), title = NULL, title_kind = 0,
+    title_message = 0, tags = '{}', open_messages = '{}', interrupted = '{}'
+  WHERE t.conv_id = p_conv;
+  LOOP
+    DELETE FROM cs_open o WHERE o.conv_id = h.conv_id;
+    DELETE FROM cs_key k WHERE k.conv_id = h.conv_id;
+    SELECT max(t.parent_seq) INTO o_keep_to FROM cs_conversation t
+      WHERE t.parent_id = h.conv_id AND t.parent_incarnation = h.incarnation AND t.parent_seq > 0;
+    IF o_keep_to IS NOT NULL THEN
+      DELETE FROM cs_item i WHERE i.conv_id = h.conv_id AND i.seq > o_keep_to;
+      DELETE FROM cs_record r WHERE r.conv_id = h.conv_id AND r.first_seq > o_keep_to;
+      o_kept := h.conv_id;
+      RETURN;
+    END IF;
+    DELETE FROM cs_item i WHERE i.conv_id = h.conv_id;
+    DELETE FROM cs_record r WHERE r.conv_id = h.conv_id;
+    DELETE FROM cs_conversation t WHERE t.conv_id = h.conv_id;
+    EXIT WHEN h.parent_id IS NULL OR h.parent_seq = 0;
+    SELECT * INTO h FROM cs_conversation t
+      WHERE t.conv_id = h.parent_id AND t.incarnation = h.parent_incarnation FOR UPDATE;
+    EXIT WHEN NOT FOUND OR NOT h.deleted;
+  END LOOP;
+END $$;
+
+-- Writes the last record of a deleted conversation again, without what comes after the last fork point.
+CREATE OR REPLACE FUNCTION cs_truncate_v1(
+  p_conv bytea, p_incarnation bigint, p_keep_to bigint, p_redactions bigint,
+  p_first bigint, p_body bytea, p_entries bigint, p_next_message bigint, p_cut boolean,
+  OUT o_outcome integer
+) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  h cs_conversation%ROWTYPE;
+  keep_to bigint;
+BEGIN
+  SELECT * INTO h FROM cs_conversation t WHERE t.conv_id = p_conv FOR UPDATE;
+  IF NOT FOUND OR NOT h.deleted OR h.incarnation <> p_incarnation THEN o_outcome := 10; RETURN; END IF;
+  SELECT max(t.parent_seq) INTO keep_to FROM cs_conversation t
+    WHERE t.parent_id = h.conv_id AND t.parent_incarnation = h.incarnation AND t.parent_seq > 0;
+  IF keep_to IS DISTINCT FROM p_keep_to OR h.redactions <> p_redactions THEN o_outcome := 8; RETURN; END IF;
+  UPDATE cs_record r SET body = p_body, entries = p_entries, next_message = p_next_message, cut = p_cut
+    WHERE r.conv_id = p_conv AND r.first_seq = p_first;
+  o_outcome := 0;
+END $$;
+
+-- Writes records again without what was said, and an entry that says so. p_locks, p_commits: the conversations that were
+-- read for it, as they were. p_from: the seq with which the message begins.
+CREATE OR REPLACE FUNCTION cs_redact_v1(
+  p_conv bytea, p_now bigint, p_message bigint, p_from bigint, p_body bytea, p_locks bytea[], p_commits bigint[],
+  p_owners bytea[], p_firsts bigint[], p_lasts bigint[], p_bodies bytea[],
+  OUT o_outcome integer, OUT o_seq bigint
+) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  h cs_conversation%ROWTYPE;
+  unchanged bigint;
+BEGIN
+  PERFORM FROM cs_conversation t WHERE t.conv_id = ANY (p_locks) ORDER BY t.conv_id FOR UPDATE;
+  SELECT count(*) INTO unchanged
+    FROM cs_conversation t JOIN unnest(p_locks, p_commits) AS u(id, commit_no) ON u.id = t.conv_id
+    WHERE t.commit_no = u.commit_no;
+  IF unchanged <> cardinality(p_locks) THEN o_outcome := 8; RETURN; END IF;
+  UPDATE cs_record r SET body = u.body FROM unnest(p_owners, p_firsts, p_bodies) AS u(id, first, body)
+    WHERE r.conv_id = u.id AND r.first_seq = u.first;
+  UPDATE cs_key k SET content = decode('00000000000000000000000000000000', 'hex')
+    FROM unnest(p_owners, p_firsts, p_lasts) AS u(id, first, last)
+    WHERE k.conv_id = u.id AND k.first_seq <= u.last AND k.last_seq >= u.first;
+  UPDATE cs_conversation t SET redactions = redactions + 1, commit_no = cs_commit_v1(t.commit_no)
+    WHERE t.conv_id = ANY (p_owners);
+  WITH RECURSIVE family AS (
+    SELECT t.conv_id, t.incarnation FROM cs_conversation t WHERE t.conv_id = ANY (p_owners || p_conv)
+    UNION
+    SELECT t.conv_id, t.incarnation FROM family f
+      JOIN cs_conversation t ON t.parent_id = f.conv_id AND t.parent_incarnation = f.incarnation
+      WHERE t.parent_seq >= p_from
+  )
+  UPDATE cs_conversation t SET title = NULL, title_kind = 0, title_message = 0, commit_no = cs_commit_v1(t.commit_no)
+    FROM family f WHERE t.conv_id = f.conv_id AND t.title_kind = 1 AND t.title_message = p_message;
+  SELECT * INTO h FROM cs_conversation t WHERE t.conv_id = p_conv;
+  o_outcome := 0;
+  o_seq := h.next_seq;
+  INSERT INTO cs_record VALUES (
+    p_conv, o_seq, h.incarnation, cs_commit_v1(h.commit_no), p_now, h.next_message, h.next_message, 1, false, p_body);
+  UPDATE cs_conversation t SET
+    commit_no = cs_commit_v1(h.commit_no), next_seq = o_seq + 1, last_activity = greatest(h.last_activity, p_now),
+    minute = cs_minute_v1(greatest(h.last_activity, p_now))
+  WHERE t.conv_id = p_conv;
+END $$;

@@ -1,0 +1,108 @@
+//! The log on PostgreSQL: many processes write and read one store.
+//!
+//! Each write is one call of one function (`functions.sql`), which locks the conversation's row, gives the numbers, and
+//! writes one row for the record. What the log decides on (titles, rewinds, forks, redactions) it reads first, and the function
+//! takes it only if nothing has changed since. Nothing is frozen in a process, and nothing of a conversation is kept in one.
+//!
+//! `database` makes calls, on a runtime of its own; `append`, `stream`, `change`, `fork`, `delete` and `redact` write;
+//! `read`, `list` and `follow` read; `holding` knows whose messages are still being written.
+
+mod append;
+mod backup;
+mod change;
+mod connection;
+mod database;
+mod delete;
+mod failure;
+mod follow;
+mod fork;
+mod holding;
+mod lease;
+mod list;
+mod lock;
+mod read;
+mod redact;
+mod restore;
+mod rows;
+mod schema;
+mod seam;
+mod segment;
+mod shared;
+mod stream;
+mod tls;
+mod url;
+mod value;
+mod verify;
+mod watched;
+mod writer;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::AbortHandle;
+
+use crate::error::Result;
+use crate::log::{Clock, Opening};
+
+use self::database::Database;
+pub(crate) use self::restore::restore;
+use self::shared::Shared;
+use self::url::Url;
+pub(crate) use self::url::is_postgres;
+
+/// Between two looks at leases: a part of a lease.
+const LOOKS_A_LEASE: u32 = 3;
+
+/// The log of all conversations, in a database.
+#[derive(Debug)]
+pub(crate) struct Postgres {
+    shared: Arc<Shared>,
+    /// What goes on beside the calls.
+    tasks: Vec<AbortHandle>,
+}
+
+impl Postgres {
+    /// Opens the log in the database of a URL. `window` is how long what is streamed may wait; `creates`: a schema that is not
+    /// there is made.
+    pub(crate) fn open(url: &str, clock: Clock, window: Duration, opening: Opening, creates: bool) -> Result<Self> {
+        let url = Url::parse(url)?;
+        let database = Database::connect(&url)?;
+        schema::check(&database, creates && !opening.read_only)?;
+        let warnings = schema::warnings(&database)?;
+        for warning in &warnings {
+            tracing::warn!("PostgreSQL at {}: {warning}", url.shown);
+        }
+        let shared = Arc::new(Shared::new(database, clock, opening.read_only, &url, warnings));
+        let mut tasks = Vec::new();
+        if let Some(runtime) = shared.database.handle() {
+            tasks.push(runtime.spawn(Shared::look_for_news(Arc::clone(&shared))).abort_handle());
+            if !opening.read_only {
+                let swept = Arc::clone(&shared);
+                shared.database.wait(async move { swept.interrupt_expired().await })??;
+                tasks.push(runtime.spawn(Shared::send_windows(Arc::clone(&shared), window)).abort_handle());
+                let pause = url.lease / LOOKS_A_LEASE;
+                tasks.push(runtime.spawn(Shared::keep_leases(Arc::clone(&shared), pause)).abort_handle());
+            }
+        }
+        Ok(Self { shared, tasks })
+    }
+
+    /// Takes no more writes, writes what was collected, and lets go of what is still being written. A second call does
+    /// nothing.
+    pub(crate) fn close(&self) -> Result<()> {
+        if !self.shared.enter_closed() {
+            return Ok(());
+        }
+        let written = if self.shared.read_only { Ok(()) } else { self.shared.flush_all() };
+        let released = self.shared.release();
+        self.shared.watched.close();
+        written.and(released)
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        let _ = self.close();
+        self.tasks.iter().for_each(AbortHandle::abort);
+    }
+}

@@ -1,0 +1,155 @@
+//! Forgetting: the only write that changes what was written.
+
+use std::ops::{ControlFlow, RangeInclusive};
+
+use super::change::Attempts;
+use super::rows::{number, some_number};
+use super::segment::Segment;
+use super::shared::{Outcome, Shared};
+use super::value::{Statement, signed};
+use crate::error::{Error, Result};
+use crate::log::rewriting::{Rewriting, unreached};
+use crate::log::{Order, Reading, Redaction, View};
+use crate::model::{ConversationId, Name};
+use crate::record::{self, Body, Redact};
+
+impl Shared {
+    /// Erases the content of a message, or of one chunk of it, everywhere that it is read.
+    pub(super) fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {
+        self.check_writable()?;
+        let attempts = Attempts::new(self);
+        loop {
+            if let Some(redaction) = self.try_redact(name, message, chunk)? {
+                return Ok(redaction);
+            }
+            attempts.again(name)?;
+        }
+    }
+
+    /// Nothing, if something has changed since it was read.
+    fn try_redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Option<Redaction>> {
+        const SQL: &str = "SELECT * FROM cs_redact_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+        let view = self.view(name)?.ok_or_else(|| Error::no_conversation(name))?;
+        check_written(name, &view, message)?;
+        let segments = self.segments(&view)?;
+        // As they are before anything of them is read.
+        let chain: Vec<ConversationId> = segments.iter().map(|segment| segment.conversation).collect();
+        let mut locks = self.stored(&chain)?;
+        if locks.get(&view.id).is_none_or(|own| own.commit != view.through) {
+            return Ok(None);
+        }
+        let mut rewriting = Rewriting::new(message, chunk);
+        self.rewrite(view.id, &segments, 1..=view.last_seq(), &mut rewriting)?;
+        if rewriting.records.is_empty() {
+            let what = chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
+            let missing = Error::NotFound { what: format!("{what}message {message} in conversation {name}") };
+            return Err(rewriting.unread.or(rewriting.unknown).map_or(missing, |error| unreached(error, message)));
+        }
+        let holder = |seq| segments.iter().find(|segment| (segment.first..=segment.last).contains(&seq));
+        let shared = holder(rewriting.first_seq).filter(|segment| segment.conversation != view.id);
+        if let Some(segment) = shared.filter(|_| !rewriting.is_whole()) {
+            self.rewrite_rest(name, segment, &mut rewriting)?;
+        }
+        let Rewriting { records, first_seq, summaries, unread, unknown, .. } = rewriting;
+        let body = Body::redaction(Redact { message, chunk })?;
+        let (mut owners, mut firsts, mut lasts, mut bodies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for record in records {
+            owners.push(record.owner.as_bytes().to_vec());
+            firsts.push(signed(record.first_seq));
+            lasts.push(signed(record.last_seq()));
+            bodies.push(record::seal_entries(record.owner, &record.body));
+        }
+        let (ids, commits): (Vec<_>, Vec<_>) =
+            locks.drain().map(|(id, stored)| (id.as_bytes().to_vec(), signed(stored.commit))).unzip();
+        let row = self.database.row(
+            Statement::once(SQL)
+                .with(view.id.as_bytes())
+                .with(self.now())
+                .with(message)
+                .with(first_seq)
+                .with(record::seal_entries(view.id, &body))
+                .with(ids)
+                .with(commits)
+                .with(owners)
+                .with(firsts)
+                .with(lasts)
+                .with(bodies),
+        )?;
+        match Outcome::of(&row)? {
+            Outcome::Done => {}
+            Outcome::Moved => return Ok(None),
+            other => return Err(other.unexpected()),
+        }
+        let seq = number(&row, "o_seq")?;
+        self.watched.moved(view.id, view.head.incarnation, seq + 1);
+        match unread.or(unknown) {
+            Some(error) => Err(unreached(error, message)),
+            None => Ok(Some(Redaction { seq, summaries })),
+        }
+    }
+
+    /// Rewrites what the records of a range hold of a message.
+    fn rewrite(
+        &self,
+        id: ConversationId,
+        segments: &[Segment],
+        seqs: RangeInclusive<u64>,
+        rewriting: &mut Rewriting,
+    ) -> Result<()> {
+        let mut failed = Ok(());
+        self.read(id, segments, seqs, Order::Ascending, &mut |reading| {
+            let taken = match reading {
+                Reading::Record { record, last, .. } => {
+                    let seq = record.first_seq;
+                    let owner = segments.iter().find(|segment| (segment.first..=segment.last).contains(&seq));
+                    rewriting.take(owner.map_or(id, |segment| segment.conversation), record, last)
+                }
+                Reading::Damaged(error) => {
+                    rewriting.damaged(error);
+                    Ok(())
+                }
+                Reading::Stray(_) => Ok(()),
+            };
+            match taken {
+                // Nothing more of it comes in the log that it began in.
+                Ok(()) if rewriting.after > 0 && rewriting.is_whole() => ControlFlow::Break(()),
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Err(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        failed
+    }
+
+    /// Rewrites what stands of a message after the point of a fork, in the log that it began in.
+    fn rewrite_rest(&self, name: &Name, shared: &Segment, rewriting: &mut Rewriting) -> Result<()> {
+        const KEPT: &str = "SELECT max(t.parent_seq) AS last FROM cs_conversation t \
+                            WHERE t.parent_id = $1 AND t.parent_incarnation = $2 AND t.parent_seq > 0";
+        let id = shared.conversation;
+        let last = match self.view_of(id)?.filter(|view| view.head.incarnation == shared.incarnation) {
+            Some(view) => {
+                check_written(name, &view, rewriting.message)?;
+                Some(view.last_seq())
+            }
+            // It was deleted: what other forks read is left of it.
+            None => {
+                let kept = Statement::repeatable(KEPT).with(id.as_bytes()).with(shared.incarnation);
+                some_number(&self.database.row(kept)?, "last")?
+            }
+        };
+        let Some(last) = last.filter(|last| *last > shared.last) else { return Ok(()) };
+        let whole = Segment { last, ..*shared };
+        rewriting.after = shared.last;
+        self.rewrite(id, &[whole], shared.last + 1..=last, rewriting)
+    }
+}
+
+/// Fails while a message is being written.
+fn check_written(name: &Name, view: &View, message: u64) -> Result<()> {
+    if view.live.contains(&message) {
+        return Err(Error::BeingWritten { conversation: name.clone(), message_index: message });
+    }
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! One message, streamed: deltas are collected, and sent as one part a window. Parts are numbered: one that is sent twice is
+//! written once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::append::items;
+use super::rows::number;
+use super::shared::{Outcome, Shared};
+use super::value::Statement;
+use super::writer::{Closed, Part, Parts, Writer};
+use crate::error::{Error, Result};
+use crate::log::limits::check_known;
+use crate::log::{OpenMessage, Receipt};
+use crate::model::{Chunk, FinishReason, Json, Message, Metadata};
+use crate::record::{self, Body, InterruptCause};
+
+/// How a part ends its message, as a statement takes it.
+const GOES_ON: u64 = 0;
+const FINISHED: u64 = 1;
+pub(super) const INTERRUPTED: u64 = 2;
+
+pub(super) const PUSH: &str = "SELECT * FROM cs_push_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+
+/// A message that is being written.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) shared: Arc<Shared>,
+    pub(super) writer: Arc<Writer>,
+}
+
+impl OpenMessage for Open {
+    fn index(&self) -> u64 {
+        self.writer.index
+    }
+
+    fn push(&self, chunk_index: u32, delta: Chunk) -> Result<()> {
+        let Self { shared, writer } = self;
+        shared.check_writable()?;
+        writer.check_open()?;
+        if writer.buffer().collected.is_enough() {
+            // Whoever collects faster than the database takes it waits here.
+            shared.flush(writer)?;
+        }
+        let mut buffer = writer.buffer();
+        buffer.collected.push(chunk_index, delta)?;
+        shared.writers.collect(writer, &mut buffer);
+        Ok(())
+    }
+
+    fn finish(&self, reason: Option<FinishReason>, usage: Option<Json>, metadata: Metadata) -> Result<Receipt> {
+        let Self { shared, writer } = self;
+        let end = Message { finish_reason: reason, usage, metadata, ..Message::new(writer.role, []) };
+        check_known(&end)?;
+        shared.check_writable()?;
+        writer.check_open()?;
+        let (task, ending) = (Arc::clone(shared), Arc::clone(writer));
+        let finished = shared.database.wait(async move {
+            let mut parts = ending.turn.lock().await;
+            task.send_collected(&ending, &mut parts, Some(&end)).await
+        })??;
+        let (first_seq, last_seq) = finished.ok_or_else(|| Outcome::Closed.unexpected())?;
+        let conversation = writer.name.id();
+        let message_indexes = vec![writer.index];
+        Ok(Receipt { conversation, first_seq, last_seq, message_indexes, durable: true, duplicate: false })
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let Self { shared, writer } = self;
+        if writer.check_open().is_ok() {
+            writer.close(Closed::Dropped);
+            shared.writers.end(writer);
+        } else {
+            shared.writers.remove(writer);
+        }
+    }
+}
+
+impl Shared {
+    /// Sends what a writer collected.
+    fn flush(self: &Arc<Self>, writer: &Arc<Writer>) -> Result<()> {
+        let (task, writer) = (Arc::clone(self), Arc::clone(writer));
+        self.database.wait(async move { task.flush_one(&writer).await })?
+    }
+
+    /// Sends what all writers collected, and waits for it.
+    pub(super) fn flush_all(self: &Arc<Self>) -> Result<()> {
+        let task = Arc::clone(self);
+        self.database.wait(async move {
+            // Those that are being sent by somebody else are waited for too.
+            task.writers.take_collecting();
+            task.flush_these(task.writers.all()).await
+        })?
+    }
+
+    async fn flush_these(self: &Arc<Self>, writers: Vec<Arc<Writer>>) -> Result<()> {
+        let flushing = writers.into_iter().map(|writer| {
+            let task = Arc::clone(self);
+            tokio::spawn(async move { task.flush_one(&writer).await })
+        });
+        let mut result = Ok(());
+        for flushed in flushing.collect::<Vec<_>>() {
+            match flushed.await {
+                // It lost its message, and with it what was collected.
+                Ok(Ok(()) | Err(Error::MessageClosed { .. })) | Err(_) => {}
+                Ok(failed) => result = failed,
+            }
+        }
+        result
+    }
+
+    async fn flush_one(self: &Arc<Self>, writer: &Arc<Writer>) -> Result<()> {
+        let mut parts = writer.turn.lock().await;
+        let sent = self.send_collected(writer, &mut parts, None).await;
+        if !matches!(sent, Ok(_) | Err(Error::MessageClosed { .. })) {
+            // It is tried again with the next window.
+            self.writers.collect(writer, &mut writer.buffer());
+        }
+        sent.map(|_| ())
+    }
+
+    /// Sends what a writer collected, and its end, if it has one: gives the seqs of what was sent.
+    async fn send_collected(
+        &self,
+        writer: &Writer,
+        parts: &mut Parts,
+        end: Option<&Message>,
+    ) -> Result<Option<(u64, u64)>> {
+        if let Some(part) = parts.unanswered.take() {
+            self.send(writer, parts, part).await?;
+        }
+        let is_dropped = writer.is_dropped();
+        if !is_dropped {
+            writer.check_open().inspect_err(|_| self.writers.remove(writer))?;
+        }
+        let fragments = writer.buffer().collected.clear();
+        if fragments.is_empty() && end.is_none() && !is_dropped {
+            return Ok(None);
+        }
+        let mut body = Body::fragments(writer.role, &fragments)?;
+        let ends = match end {
+            Some(end) => {
+                body.finish(end)?;
+                FINISHED
+            }
+            None if is_dropped => {
+                body.interrupt(InterruptCause::Dropped)?;
+                INTERRUPTED
+            }
+            None => GOES_ON,
+        };
+        parts.sent += 1;
+        let statement = part(writer, parts.sent, self.now(), &body, ends);
+        self.send(writer, parts, Part { statement, is_last: ends != GOES_ON }).await.map(Some)
+    }
+
+    async fn send(&self, writer: &Writer, parts: &mut Parts, part: Part) -> Result<(u64, u64)> {
+        let row = match self.database.calls().row(&part.statement).await {
+            Ok(row) => row,
+            Err(error) => {
+                parts.unanswered = Some(part);
+                return Err(error);
+            }
+        };
+        let closed = match Outcome::of(&row)? {
+            Outcome::Done => {
+                let (first, last) = (number(&row, "o_first")?, number(&row, "o_last")?);
+                if part.is_last {
+                    writer.close(Closed::Finished);
+                    self.writers.remove(writer);
+                }
+                self.watched.moved(writer.name.id(), writer.incarnation, last + 1);
+                return Ok((first, last));
+            }
+            Outcome::Gone => Closed::Deleted,
+            Outcome::LeaseExpired => Closed::Expired,
+            Outcome::Closed => Closed::Elsewhere,
+            other => return Err(other.unexpected()),
+        };
+        writer.close(closed);
+        self.writers.remove(writer);
+        Err(writer.check_open().err().unwrap_or_else(|| Outcome::Closed.unexpected()))
+    }
+
+    /// Sends what is collected, a window after the first of it came.
+    pub(super) async fn send_windows(shared: Arc<Self>, window: Duration) {
+        loop {
+            let collecting = shared.writers.take_collecting();
+            if !collecting.is_empty() {
+                if let Err(error) = shared.flush_these(collecting).await {
+                    tracing::warn!("what was streamed could not be written yet: {error}");
+                }
+                sleep(window).await;
+                continue;
+            }
+            shared.writers.collects.notified().await;
+            sleep(window).await;
+        }
+    }
+}
+
+/// The statement of a part.
+fn part(writer: &Writer, number: u64, now: i64, body: &Body, ends: u64) -> Statement {
+    let id = writer.name.id();
+    let (digests, places) = items(body);
+    Statement::repeatable(PUSH)
+        .with(id.as_bytes())
+        .with(writer.incarnation)
+        .with(writer.index)
+        .with(&writer.holder)
+        .with(number)
+        .with(now)
+        .with(record::seal_entries(id, body))
+        .with(body.entries())
+        .with(digests)
+        .with(places)
+        .with(ends)
+}

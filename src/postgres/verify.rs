@@ -1,0 +1,176 @@
+//! Everything that can be derived again is derived again, and compared.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use super::rows::{self, number};
+use super::segment::Segment;
+use super::shared::Shared;
+use super::value::Statement;
+use crate::error::Result;
+use crate::log::names::Names;
+use crate::log::replay::{first_head, replay, verify_record};
+use crate::log::{Order, Problem, Reading, Verification, View};
+use crate::model::ConversationId;
+use crate::record::{self, Head, Line, Redact, key};
+
+/// How often a conversation is looked at again that changes meanwhile.
+const LOOKS: usize = 10;
+
+impl Shared {
+    /// Checks everything; `progress` is called with conversations done, and of all.
+    pub(super) fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {
+        let mut found = Verification::default();
+        let ids = self.conversations()?;
+        let all = ids.len() as u64;
+        for id in ids {
+            self.verify_one(id, &mut found)?;
+            found.conversations += 1;
+            progress(found.conversations, all);
+        }
+        self.verify_orphans(&mut found)?;
+        Ok(found)
+    }
+
+    fn verify_one(&self, id: ConversationId, found: &mut Verification) -> Result<()> {
+        for look in 1..=LOOKS {
+            let Some(view) = self.view_of(id)? else { return Ok(()) };
+            let mut seen = Verification::default();
+            self.verify_view(&view, &mut seen)?;
+            // What changes while it is read may look wrong.
+            let is_settled = seen.problems.is_empty()
+                || look == LOOKS
+                || self.view_of(id)?.is_some_and(|now| now.through == view.through);
+            if is_settled {
+                found.entries += seen.entries;
+                found.problems.append(&mut seen.problems);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn verify_view(&self, view: &View, found: &mut Verification) -> Result<()> {
+        let (id, head) = (view.id, &*view.head);
+        let segments = self.segments(view)?;
+        let Some((own, past)) = segments.split_last() else { return Ok(()) };
+        for segment in past {
+            for seq in [segment.first, segment.last] {
+                let read = self.records(segment.conversation, &[*segment]).record(seq, "a record", |_| Ok(Some(())));
+                found.problems.extend(read.err().map(|error| Problem::from_error(id, &error)));
+            }
+        }
+        let derived = self.verify_records(*own, head, found)?;
+        if let Some(derived) = derived
+            && ends(&derived) != ends(head)
+        {
+            found.problems.push(Problem::of(id, "its head is not what its records give"));
+        }
+        let mut named = head.clone();
+        self.names(id, &segments, view.last_seq()).map(|names: Names| names.give(&mut named))?;
+        // A redaction elsewhere takes a title, and leaves no entry here.
+        if named.tags != head.tags {
+            found.problems.push(Problem::of(id, "its tags are not what its entries give"));
+        }
+        self.verify_redactions(id, *own, &segments, found)?;
+        self.verify_keys(id, head, found)
+    }
+
+    /// Reads a conversation's own records: gives the head that they make, if there are some.
+    fn verify_records(&self, own: Segment, head: &Head, found: &mut Verification) -> Result<Option<Head>> {
+        const ITEMS: &str = "SELECT i.digest, i.seq FROM cs_item i WHERE i.conv_id = $1";
+        let id = own.conversation;
+        let (mut derived, mut items, mut expected) = (None::<Head>, BTreeSet::new(), None);
+        let mut is_damaged = false;
+        // What comes after the last seq is more than the head says.
+        let all = Segment { last: own.last + 1, ..own };
+        self.read(id, &[all], own.first..=own.last.max(own.first), Order::Ascending, &mut |reading| {
+            match reading {
+                Reading::Damaged(error) | Reading::Stray(error) => {
+                    // A fork may have no entries yet.
+                    if own.first <= own.last {
+                        found.problems.push(Problem::from_error(id, &error));
+                        is_damaged = true;
+                    }
+                    expected = None;
+                }
+                Reading::Record { record, .. } => {
+                    verify_record(id, record, expected, found);
+                    expected = Some(record.header.next_message_index);
+                    replay(derived.get_or_insert_with(|| first_head(record, Some(head))), record);
+                    record.item_keys(id, u64::MAX, &mut items);
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        let rows = self.database.query(Statement::repeatable(ITEMS).with(id.as_bytes()))?;
+        let kept: Result<BTreeSet<_>> =
+            rows.iter().map(|row| Ok(key::item(id, &rows::digest(row, "digest")?, number(row, "seq")?))).collect();
+        if !is_damaged && kept? != items {
+            found.problems.push(Problem::of(id, "the index of its item ids is not what its entries give"));
+        }
+        Ok(derived.filter(|_| !is_damaged))
+    }
+
+    /// Whether what was redacted still is.
+    fn verify_redactions(
+        &self,
+        id: ConversationId,
+        own: Segment,
+        segments: &[Segment],
+        found: &mut Verification,
+    ) -> Result<()> {
+        let mut redactions = Vec::new();
+        self.read(id, &[own], own.first..=own.last, Order::Ascending, &mut |reading| {
+            if let Reading::Record { record, .. } = reading {
+                redactions.extend(record.lines().filter_map(|line| match line {
+                    Ok((seq, Line::Redact(redact))) => Some((seq, redact)),
+                    _ => None,
+                }));
+            }
+            ControlFlow::Continue(())
+        })?;
+        for (seq, Redact { message, chunk }) in redactions {
+            let mut seen = BTreeSet::new();
+            self.read(id, segments, 1..=seq, Order::Ascending, &mut |reading| {
+                let Reading::Record { record, last, .. } = reading else { return ControlFlow::Continue(()) };
+                let first = &mut |chunk| seen.insert(chunk);
+                match record::is_redacted(record, message, chunk, last, first) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        let detail = format!("message {message} was redacted, and its content is back");
+                        found.problems.push(Problem::new(Some(id), Some(record.first_seq), detail));
+                    }
+                    Err(error) => found.problems.push(Problem::from_error(id, &error)),
+                }
+                ControlFlow::Continue(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn verify_keys(&self, id: ConversationId, head: &Head, found: &mut Verification) -> Result<()> {
+        const KEYS: &str = "SELECT count(*) AS stray FROM cs_key k WHERE k.conv_id = $1 AND k.last_seq >= $2";
+        let row = self.database.row(Statement::repeatable(KEYS).with(id.as_bytes()).with(head.next_seq))?;
+        if number(&row, "stray")? > 0 {
+            found.problems.push(Problem::of(id, "an idempotency record names entries that are not there"));
+        }
+        Ok(())
+    }
+
+    /// Records of no conversation.
+    fn verify_orphans(&self, found: &mut Verification) -> Result<()> {
+        const ORPHANS: &str = "SELECT DISTINCT r.conv_id FROM cs_record r WHERE NOT EXISTS (SELECT FROM cs_conversation t \
+                               WHERE t.conv_id = r.conv_id AND t.incarnation = r.incarnation) LIMIT 1000";
+        for row in self.database.query(Statement::repeatable(ORPHANS))? {
+            found.problems.push(Problem::of(rows::id(&row, "conv_id")?, "it has records, but no head"));
+        }
+        Ok(())
+    }
+}
+
+/// What a head says beside its names.
+fn ends(head: &Head) -> (u64, u64, u64, u64, &[u64], &[u64]) {
+    let Head { next_seq, next_message_index, last_hide, last_meta, open, interrupted, .. } = head;
+    (*next_seq, *next_message_index, *last_hide, *last_meta, open, interrupted)
+}

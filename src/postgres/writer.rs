@@ -1,0 +1,195 @@
+//! Open messages of this process: what was collected of each, and why nothing more can be written to one.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tokio::sync::{Mutex as Turn, Notify};
+
+use super::lock::locked;
+use super::value::Statement;
+use crate::error::{Error, Result};
+use crate::log::collected::Collected;
+use crate::model::{ConversationId, Name, Role};
+
+const OPEN: u8 = 0;
+
+/// Why nothing more can be written to a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Closed {
+    Finished = 1,
+    Dropped = 2,
+    Rewound = 3,
+    Deleted = 4,
+    Expired = 5,
+    Elsewhere = 6,
+}
+
+/// An open message.
+pub(super) struct Writer {
+    pub(super) name: Name,
+    pub(super) incarnation: u64,
+    pub(super) index: u64,
+    pub(super) role: Role,
+    pub(super) holder: [u8; 16],
+    closed: AtomicU8,
+    buffer: Mutex<Buffer>,
+    /// Held while a part is sent: parts arrive in order.
+    pub(super) turn: Turn<Parts>,
+}
+
+/// What was collected, and whether it waits to be written.
+#[derive(Default)]
+pub(super) struct Buffer {
+    pub(super) collected: Collected,
+    is_listed: bool,
+}
+
+/// The parts of a message that were sent.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    /// The number of the last one.
+    pub(super) sent: u64,
+    /// One of which nobody knows whether it arrived: it is sent again before all others.
+    pub(super) unanswered: Option<Part>,
+}
+
+/// A part of a message.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) statement: Statement,
+    /// Nothing comes after it.
+    pub(super) is_last: bool,
+}
+
+/// Without what was collected.
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, index, role, .. } = self;
+        f.debug_struct("Writer").field("name", name).field("index", index).field("role", role).finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    pub(super) fn new(name: Name, incarnation: u64, index: u64, role: Role, holder: [u8; 16]) -> Self {
+        let (buffer, turn) = (Mutex::default(), Turn::default());
+        Self { name, incarnation, index, role, holder, closed: AtomicU8::new(OPEN), buffer, turn }
+    }
+
+    pub(super) fn buffer(&self) -> MutexGuard<'_, Buffer> {
+        locked(&self.buffer)
+    }
+
+    /// The first reason counts.
+    pub(super) fn close(&self, closed: Closed) {
+        let _ = self.closed.compare_exchange(OPEN, closed as u8, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Whether it was dropped: what it collected is still to be written.
+    pub(super) fn is_dropped(&self) -> bool {
+        self.closed.load(Ordering::Acquire) == Closed::Dropped as u8
+    }
+
+    /// Fails if nothing more can be written to it.
+    pub(super) fn check_open(&self) -> Result<()> {
+        const REASONS: [&str; 6] = [
+            "it is finished",
+            "its writer was dropped",
+            "the conversation was rewound to before it",
+            "the conversation was deleted",
+            "its lease ran out, as its program was not heard of in time",
+            "another program rewound it, or interrupted it as its lease had run out",
+        ];
+        let closed = usize::from(self.closed.load(Ordering::Acquire));
+        match closed.checked_sub(1).and_then(|at| REASONS.get(at)) {
+            None => Ok(()),
+            Some(reason) => {
+                Err(Error::MessageClosed { conversation: self.name.clone(), message_index: self.index, reason })
+            }
+        }
+    }
+}
+
+/// The open messages of this process.
+#[derive(Default)]
+pub(super) struct Writers {
+    all: Mutex<All>,
+    /// Something is collected.
+    pub(super) collects: Notify,
+}
+
+#[derive(Default)]
+struct All {
+    open: HashMap<ConversationId, HashMap<u64, Arc<Writer>>>,
+    /// Those with something to be written.
+    collecting: Vec<Arc<Writer>>,
+    /// Messages whose writers are gone, and whose end is not written yet.
+    ending: HashSet<(ConversationId, u64)>,
+}
+
+impl Writers {
+    pub(super) fn add(&self, writer: &Arc<Writer>) {
+        locked(&self.all).open.entry(writer.name.id()).or_default().insert(writer.index, Arc::clone(writer));
+    }
+
+    /// Forgets a writer that has ended.
+    pub(super) fn remove(&self, writer: &Writer) {
+        let id = writer.name.id();
+        let mut all = locked(&self.all);
+        all.ending.remove(&(id, writer.index));
+        if let Some(open) = all.open.get_mut(&id) {
+            if open.get(&writer.index).is_some_and(|known| std::ptr::eq(&**known, writer)) {
+                open.remove(&writer.index);
+            }
+            if open.is_empty() {
+                all.open.remove(&id);
+            }
+        }
+    }
+
+    /// The writer is gone: its message is read as interrupted from now on.
+    pub(super) fn end(&self, writer: &Arc<Writer>) {
+        locked(&self.all).ending.insert((writer.name.id(), writer.index));
+        self.collect(writer, &mut writer.buffer());
+    }
+
+    /// Lists a writer among those with something to be written.
+    pub(super) fn collect(&self, writer: &Arc<Writer>, buffer: &mut Buffer) {
+        if !std::mem::replace(&mut buffer.is_listed, true) {
+            locked(&self.all).collecting.push(Arc::clone(writer));
+            self.collects.notify_one();
+        }
+    }
+
+    /// The writers with something to be written; they are listed no more.
+    pub(super) fn take_collecting(&self) -> Vec<Arc<Writer>> {
+        let collecting = std::mem::take(&mut locked(&self.all).collecting);
+        for writer in &collecting {
+            writer.buffer().is_listed = false;
+        }
+        collecting
+    }
+
+    /// All open messages.
+    pub(super) fn all(&self) -> Vec<Arc<Writer>> {
+        locked(&self.all).open.values().flat_map(HashMap::values).cloned().collect()
+    }
+
+    /// Ends the writers of a conversation's messages from `first` on.
+    pub(super) fn close(&self, id: ConversationId, first: u64, why: Closed) {
+        let all = locked(&self.all);
+        for writer in all.open.get(&id).into_iter().flat_map(HashMap::values).filter(|writer| writer.index >= first) {
+            writer.close(why);
+        }
+    }
+
+    /// Takes messages whose writers are gone from those that live.
+    pub(super) fn keep_live(&self, id: ConversationId, live: &mut Vec<u64>) {
+        if !live.is_empty() {
+            let all = locked(&self.all);
+            live.retain(|index| !all.ending.contains(&(id, *index)));
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! A PostgreSQL server of the tests' own: one for each test binary, in a directory of its own, gone with the binary however
+//! that ends.
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio_postgres::{Client, NoTls};
+
+/// Set, a missing server is an error.
+const REQUIRED: &str = "CONVO_REQUIRE_POSTGRES";
+
+/// Runs until its standard input ends, which is when the tests end. Each line there is a signal that ends the server, which is
+/// started again.
+const RUN: &str = r#"
+"$BIN/initdb" -D "$DIR/data" -U postgres --auth=trust --no-sync --locale=C -E UTF8 >"$DIR/initdb.log" 2>&1 || exit 1
+run() {
+    "$BIN/postgres" -D "$DIR/data" -k "$DIR" -p "$PORT" -c listen_addresses=127.0.0.1 -c max_connections=400 -c fsync=off \
+        -c shared_buffers=64MB -c autovacuum_naptime=5s "$@" >>"$DIR/server.log" 2>&1 &
+    server=$!
+}
+run "$@"
+while read -r signal; do
+    kill "-$signal" $server
+    wait $server
+    run "$@"
+done
+kill -QUIT $server
+wait $server
+rm -rf "$DIR"
+"#;
+
+/// A server that runs.
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    dir: PathBuf,
+    /// Ends the server when it is dropped.
+    running: Child,
+}
+
+/// The server of this test binary; or why there is none.
+pub(crate) fn server() -> Result<&'static Server, String> {
+    static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
+    let server = SERVER.get_or_init(|| Server::start(&[]));
+    match server {
+        Err(reason) if std::env::var_os(REQUIRED).is_some() => panic!("{REQUIRED} is set, but {reason}"),
+        server => server.as_ref().map_err(Clone::clone),
+    }
+}
+
+/// Why there is no server, for tests that are skipped without one.
+pub(crate) fn missing() -> Option<String> {
+    server().err()
+}
+
+/// The folder of the server's programs.
+fn programs() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().filter_map(Result::ok);
+    folders.extend(versions.map(|version| version.path().join("bin")));
+    folders.into_iter().find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
+}
+
+/// The user who may run the server, as root may not.
+fn user() -> Option<(u32, u32)> {
+    if fs::metadata("/proc/self").ok()?.uid() != 0 {
+        return None;
+    }
+    let users = fs::read_to_string("/etc/passwd").ok()?;
+    ["postgres", "nobody"].into_iter().find_map(|name| {
+        let mut fields = users.lines().find(|line| line.starts_with(&format!("{name}:")))?.split(':').skip(2);
+        Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+    })
+}
+
+impl Server {
+    /// Starts one more server. `options`: what its settings are.
+    pub(crate) fn start(options: &[&str]) -> Result<Self, String> {
+        let bin = programs().ok_or("no PostgreSQL server is installed here")?;
+        let dir = tempfile::Builder::new().prefix("convo-pg").tempdir_in("/tmp").map_err(|error| error.to_string())?;
+        let dir = dir.keep();
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).unwrap().port();
+        let mut command = Command::new("sh");
+        command.args(["-c", RUN, "sh"]).args(options).env("BIN", bin).env("DIR", &dir).env("PORT", port.to_string());
+        command.current_dir(&dir).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        if let Some((uid, gid)) = user() {
+            chown(&dir, Some(uid), Some(gid)).map_err(|error| error.to_string())?;
+            command.uid(uid).gid(gid);
+        }
+        let running = command.spawn().map_err(|error| error.to_string())?;
+        let mut server = Self { port, dir, running };
+        server.wait()?;
+        Ok(server)
+    }
+
+    fn wait(&mut self) -> Result<(), String> {
+        let until = Instant::now() + Duration::from_secs(60);
+        while self.run("SELECT 1").is_err() {
+            let ended = self.running.try_wait().ok().flatten().is_some();
+            if ended || Instant::now() > until {
+                let said =
+                    ["initdb.log", "server.log"].map(|log| fs::read_to_string(self.dir.join(log)).unwrap_or_default());
+                return Err(format!("the server does not start: {}", said.concat()));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    /// Ends the server with a signal, and starts it again: QUIT ends it as a crash does.
+    pub(crate) fn restart(&mut self, signal: &str) {
+        writeln!(self.running.stdin.as_mut().unwrap(), "{signal}").unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        self.wait().unwrap();
+    }
+
+    /// The URL of a store that nobody has made: a schema of the one database.
+    pub(crate) fn url(&self) -> String {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let name = format!("s{}", MADE.fetch_add(1, Ordering::Relaxed));
+        self.run(&format!("CREATE SCHEMA {name}")).unwrap();
+        self.url_of(&name)
+    }
+
+    /// The URL of the store in a schema.
+    pub(crate) fn url_of(&self, schema: &str) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres?options=-csearch_path%3D{schema}", self.port)
+    }
+
+    /// Runs statements.
+    pub(crate) fn run(&self, sql: &str) -> Result<(), tokio_postgres::Error> {
+        self.with(async |client| client.batch_execute(sql).await)
+    }
+
+    /// Does something with a connection.
+    pub(crate) fn with<T>(
+        &self,
+        work: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, tokio_postgres::Error> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let config = format!("host=127.0.0.1 port={} user=postgres dbname=postgres", self.port);
+            let (client, connection) = tokio_postgres::connect(&config, NoTls).await?;
+            let driving = tokio::spawn(connection);
+            let result = work(&client).await;
+            drop(client);
+            let _ = driving.await;
+            result
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! The log on PostgreSQL where one process is not enough to show what it does: many processes, connections that break,
+//! servers that end. What it has in common with other logs, `tests/conformance` shows.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod backups;
+#[path = "../common/mod.rs"]
+mod common;
+mod followers;
+mod leases;
+mod opening;
+mod outcomes;
+mod process;
+mod processes;
+mod proxy;
+
+use common::postgres::{Server, server};
+
+/// The server, if there is one; without one, a test prints the reason and ends.
+fn running() -> Option<&'static Server> {
+    match server() {
+        Ok(server) => Some(server),
+        Err(reason) => {
+            println!("skipped: {reason}");
+            None
+        }
+    }
+}
