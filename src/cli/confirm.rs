@@ -11,7 +11,9 @@ pub(super) fn confirm(yes: bool, question: &str, otherwise: &str) -> Result<(), 
         return Ok(());
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Err(Failure::usage(format!("nobody is there to ask: {otherwise}")).with_hint("--yes does it unasked"));
+        return Err(
+            Failure::usage(format!("there is no terminal to ask on: {otherwise}")).with_hint("--yes does it unasked")
+        );
     }
     let mut stderr = anstream::stderr();
     // Who cannot see the question answers no.

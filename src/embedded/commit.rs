@@ -1,4 +1,4 @@
-//! Group commit: whoever finds nobody leading leads, and takes along what has queued up.
+//! Group commit: a thread that finds no leader leads, and commits what others have queued too.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,14 +14,14 @@ use crate::error::{Error, Result};
 use crate::model::ConversationId;
 use crate::record::{self, Commit, Head, key};
 
-/// The longest that a commit waits for company; never more than a quarter of the commit before it.
+/// The longest time that a commit waits for more writers; never more than a quarter of the commit before it.
 const PATIENCE: Duration = Duration::from_micros(200);
 
 impl Core {
-    /// Queues what is collected, and commits what has waited for a window, unless somebody commits already. For the
-    /// background thread: it waits for nothing but the engine.
+    /// Queues what is collected, and commits what has waited for a window, unless another thread commits already. For
+    /// the background thread: it waits for nothing but the engine.
     pub(super) fn tick(&self) {
-        // The writers are told at their next call.
+        // The writers get the error at their next call.
         let _ = self.queue_collected(Room::Bounded);
         let mut state = self.lock();
         state.due = state.queue.len();
@@ -33,7 +33,7 @@ impl Core {
         }
     }
 
-    /// Commits batch by batch until the own write is durable; without one, a single batch.
+    /// Commits batch by batch until the thread's own write is durable; a thread without one commits a single batch.
     pub(super) fn lead(&self, own: Option<&Waiter>) -> Result<()> {
         loop {
             let mut state = self.gather();
@@ -67,7 +67,7 @@ impl Core {
             let (tailing, waiting) = (state.tailing > 0, state.waiting > 0);
             let woken = state.followers.take_woken();
             drop(state);
-            // First the next leader, so that it commits while the others wake up.
+            // The next leader is woken first, so that it commits while the others wake up.
             if let Some(next) = next.filter(|_| stop) {
                 next.tell(Signal::Lead);
             }
@@ -98,8 +98,8 @@ impl Core {
         }
     }
 
-    /// The state, once those who waited for the last commit have written again, or were given the time to: what they
-    /// write shares this commit then. Who writes alone waits for nobody.
+    /// The state, once the threads that waited for the last commit have written again, or had the time to: their writes
+    /// share this commit. A thread that writes alone waits for nobody.
     fn gather(&self) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         if state.is_gathered() {
@@ -113,8 +113,8 @@ impl Core {
         state
     }
 
-    /// Writes a batch after the last commit, and syncs. Gives the commit that it is. A panic is an error like another: those
-    /// who wait are told.
+    /// Writes a batch after the last commit, and syncs. Returns the commit's number. A panic is an error like any
+    /// other: the threads that wait get it.
     fn commit(&self, last: Commit, pending: &mut [Pending]) -> Result<Commit> {
         catch_unwind(AssertUnwindSafe(|| self.write(last, pending)))
             .unwrap_or_else(|_| Err(Error::io("commit")(std::io::Error::other("the engine panicked"))))

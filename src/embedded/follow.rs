@@ -1,4 +1,4 @@
-//! Who follows conversations, blocked or woken.
+//! The followers of conversations: blocked threads, or wakers.
 
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -15,12 +15,12 @@ use crate::model::ConversationId;
 #[derive(Debug, Default)]
 pub(super) struct Followers {
     waiting: HashMap<ConversationId, HashMap<u64, Waker>>,
-    /// To be woken once nobody holds the lock.
+    /// Those that are woken once nobody holds the lock.
     woken: Vec<Waker>,
 }
 
 impl Followers {
-    /// Lets those who follow a conversation look again.
+    /// Wakes the followers of a conversation.
     pub(super) fn notify(&mut self, id: ConversationId) {
         if !self.waiting.is_empty()
             && let Some(waiting) = self.waiting.remove(&id)
@@ -42,7 +42,7 @@ impl Followers {
         waker
     }
 
-    /// Those who are to be woken, without the lock.
+    /// Takes those that are to be woken, so that they are woken without the lock.
     pub(super) fn take_woken(&mut self) -> Vec<Waker> {
         std::mem::take(&mut self.woken)
     }
@@ -52,7 +52,7 @@ impl Followers {
 enum News {
     /// The conversation was deleted.
     Gone,
-    /// There are entries after the last one that is known.
+    /// There are entries after the last one that it knows.
     Some,
     /// The store is closed.
     Closed,
@@ -73,12 +73,12 @@ impl State {
 }
 
 impl Core {
-    /// Waits until the published head of a conversation's incarnation is past a seq. False: the timeout passed, or it was
-    /// stopped.
+    /// Waits until the published head of a conversation's incarnation is past a seq. False: the timeout passed, or the
+    /// wait was stopped.
     ///
     /// # Errors
-    /// `NotFound` if the conversation was deleted, whatever was made under its name since; `Closed` if the store is, and
-    /// there is nothing new.
+    /// `NotFound` if the conversation was deleted, whatever was created under its name since; `Closed` if the store is
+    /// closed and there is nothing new.
     pub(crate) fn wait_for(&self, wait: &Wait<'_>) -> Result<bool> {
         let _pin = self.pin(wait.name.id())?;
         let mut state = self.lock();
@@ -128,7 +128,7 @@ impl Core {
         }
     }
 
-    /// Lets all who follow look again.
+    /// Wakes all followers.
     pub(super) fn wake_all(&self) {
         let mut state = self.lock();
         state.followers.notify_all();

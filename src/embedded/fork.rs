@@ -16,14 +16,14 @@ use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Head, Header, Line, Origin, Parent, TitleSource, key};
 
 impl Core {
-    /// Makes a conversation that shares the entries up to `at_seq`.
+    /// Creates a conversation that shares the entries up to `at_seq`.
     pub(crate) fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
         check_key(child)?;
         let _structure = self.lock_structure();
         let parent_id = parent.id();
         let frozen = self.freeze(parent_id)?;
         let parent_head = frozen.head(parent)?;
-        // A fork has the owner of its parent, unless its name says otherwise.
+        // A fork has the owner of its parent, unless its name states another.
         let child = &match child.owner() {
             Some(_) => child.clone(),
             None => child.clone().with_owner(parent_head.owner.as_str()),
@@ -36,7 +36,7 @@ impl Core {
             });
         }
         if child.id() == parent_id {
-            // It is frozen here: to wait for it would never end.
+            // It is frozen here: waiting for it would never end.
             return Err(Error::NameTaken { conversation: child.clone(), actual: last });
         }
         let (shared, past) = self.past(parent_id, &parent_head, at_seq)?;
@@ -86,8 +86,8 @@ impl Core {
         self.queue_durable(state, pending)
     }
 
-    /// What a fork at `at_seq` is bound to, and the head as it was there, as far as a fork takes it over: what its records
-    /// would give.
+    /// What a fork at `at_seq` is bound to, and the part of the head at that point that a fork takes over: what its
+    /// records would give.
     fn past(&self, id: ConversationId, head: &Head, at_seq: u64) -> Result<(Parent, Head)> {
         if at_seq == 0 {
             let shared = Parent { conversation: *id.as_bytes(), at_seq, incarnation: head.incarnation, commit: 0 };
@@ -117,7 +117,7 @@ impl Core {
         };
         let is_as_it_was = (past.last_hide, past.last_meta) == (head.last_hide, head.last_meta)
             && match head.title_source {
-                // A message before the last one is there whole.
+                // Every message before the last one is complete there.
                 TitleSource::Message(index) => index + 1 < past.next_message_index,
                 TitleSource::Caller => true,
                 TitleSource::Pending => false,

@@ -1,4 +1,4 @@
-//! Where a provider's item ids stand: an index of its own, which can be derived from the records.
+//! Where a provider's item ids are: a separate index, which can be derived from the records.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

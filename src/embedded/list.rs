@@ -23,7 +23,7 @@ impl Core {
         Ok(pager.page())
     }
 
-    /// Reads the owner's index second by second: within one, the heads have the order.
+    /// Reads the owner's index second by second: within one second, the heads have the order.
     fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<()> {
         let all = key::index_of(&record::digest(query.owner.as_bytes()));
         let start = match query.after {
@@ -41,7 +41,7 @@ impl Core {
                 }
             }
             match damage_of(self.head_for_list(id)) {
-                // No head: it is new and not durable yet, or it is being deleted.
+                // No head: the conversation is new and not durable yet, or it is being deleted.
                 Ok(Ok(head)) => found.extend(head.map(|head| Listed { id, head })),
                 Ok(Err(error)) => pager.unreadable.push(Problem::from_error(id, &error)),
                 Err(error) => result = Err(error),
@@ -73,7 +73,7 @@ impl Core {
         Ok(())
     }
 
-    /// The head that readers see, without making it one of those in use.
+    /// The head that readers see; the conversation does not become one of those in use.
     pub(super) fn head_for_list(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
         loop {
             let state = self.lock();
@@ -82,7 +82,7 @@ impl Core {
             }
             let generation = state.generation;
             drop(state);
-            // What is in the list is there; what damage did to its head is another matter.
+            // What is in the list exists; damage to its head is another matter.
             let head = match damage_of(self.stored_head(id))? {
                 Ok(Some(head)) => Some(head),
                 Ok(None) | Err(_) => self.sound_head(id)?,

@@ -1,4 +1,4 @@
-//! Where a write comes to stand: its seqs, its message indexes, and the head behind it.
+//! The place of a write: its seqs, its message indexes, and the head after it.
 
 use std::sync::Arc;
 
@@ -17,24 +17,24 @@ pub(super) struct Draft<'a> {
     pub(super) body: Body,
     /// How many messages begin in it.
     pub(super) messages: u64,
-    /// The message index to which the body's are relative, if it is not the next one.
+    /// The message index to which the body's indexes are relative, if it is not the next one.
     pub(super) base: Option<u64>,
-    /// What may give the conversation its title.
+    /// The messages that may give the conversation its title.
     pub(super) said: &'a [Message],
 }
 
 /// A write of one record in its place.
 pub(super) struct Placed {
     pub(super) pending: Pending,
-    /// The message index to which the record's are relative.
+    /// The message index to which the record's indexes are relative.
     pub(super) base: u64,
-    /// What the caller is told: that it is durable only once it is.
+    /// The caller's receipt: it states that the write is durable only once it is.
     pub(super) receipt: Receipt,
 }
 
 impl Core {
-    /// A number that tells a conversation that is made now from others of its id, and from records that are older than it
-    /// is: the number of the last commit, then bits made of what no two of one store share.
+    /// A number that distinguishes a conversation that is created now from others of its id, and from records that are
+    /// older than it: the number of the last commit, then bits of something that no two conversations of a store share.
     pub(super) fn incarnation(&self, state: &mut State, id: ConversationId, now: i64) -> u64 {
         state.made += 1;
         let made = [self.epoch.to_be_bytes(), state.made.to_be_bytes(), now.to_be_bytes()].concat();
@@ -43,8 +43,8 @@ impl Core {
         (state.commit.number.min(u64::MAX >> ANY_BITS) << ANY_BITS) | any
     }
 
-    /// Gives a draft its seqs and message indexes behind the queued head. `change`: what it does to the head beside moving
-    /// it.
+    /// Gives a draft its seqs and message indexes after the queued head. `change`: what it does to the head beside
+    /// moving it.
     pub(super) fn place(
         &self,
         state: &mut State,
@@ -119,7 +119,7 @@ impl Core {
     }
 }
 
-/// Where the indexes of conversations have one: in the list of its owner, under its tags, among those with unfinished
+/// Where the indexes of conversations list one: in the list of its owner, under its tags, among those with unfinished
 /// messages.
 pub(super) fn index_keys(id: ConversationId, head: &Head) -> Vec<Vec<u8>> {
     let owner = head.owner_digest();
@@ -155,7 +155,7 @@ pub(super) fn index_ops(id: ConversationId, before: Option<&Head>, after: Option
 /// The last bits of an incarnation, after the number of a commit.
 const ANY_BITS: u32 = 20;
 
-/// The last commit before an incarnation was made: its records are of later ones.
+/// The last commit before an incarnation was created: its records are of later ones.
 pub(super) const fn born(incarnation: u64) -> u64 {
     incarnation >> ANY_BITS
 }

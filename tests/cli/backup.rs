@@ -60,7 +60,7 @@ fn nothing_is_made_of_a_file_that_is_cut_off_damaged_or_no_backup() {
     flipped[whole.len() / 2] ^= 1;
     let damaged = "damaged data in the store: the backup: ";
     for (bytes, exit, error) in [
-        (&whole[..whole.len() - 1], 2, format!("{damaged}it is cut off: it has no end")),
+        (&whole[..whole.len() - 1], 2, format!("{damaged}it is cut off: its end is missing")),
         (&flipped, 2, format!("{damaged}the checksum of a frame does not match")),
         (b"something else entirely", 2, "this is no backup of a conversation store".to_owned()),
     ] {

@@ -75,9 +75,7 @@ fn a_store_that_another_process_holds() {
     let place = Place::new();
     let _store = place.store();
     let process = std::process::id();
-    let wanted = format!(
-        "process {process} holds the store ./convo.db: one process can open a store at a time; end it, or ask it"
-    );
+    let wanted = format!("process {process} holds the store ./convo.db: one process can open a store at a time");
     fails(&place, &["list", "--wait", "0"], "", 2, &wanted);
     let begun = std::time::Instant::now();
     fails(&place, &["append", "c", "--wait", "0.3"], HELLO, 2, &wanted);
@@ -352,7 +350,7 @@ fn nothing_is_erased_unasked() {
     let place = Place::new();
     place.append("c", &[HELLO]);
     for (args, what) in [(&["delete", "c"][..], "deleted"), (&["redact", "c", "0"], "erased")] {
-        let wanted = format!("nobody is there to ask: nothing was {what}\n  hint: --yes does it unasked");
+        let wanted = format!("there is no terminal to ask on: nothing was {what}\n  hint: --yes does it unasked");
         fails(&place, args, "y\n", 2, &wanted);
     }
     assert_eq!(place.ok(&["show", "c"]).json()[0]["chunks"][0]["text"], "hello");

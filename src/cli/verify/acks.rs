@@ -51,7 +51,7 @@ impl Acks {
                 Err(error) => return Err(error.into()),
             };
             if last < *acknowledged {
-                let detail = format!("it was acknowledged up to seq {acknowledged}, and ends before this one");
+                let detail = format!("it was acknowledged up to seq {acknowledged}, and ends before that");
                 missing.push(Problem::new(Some(*conversation), Some(last + 1), detail));
             }
         }

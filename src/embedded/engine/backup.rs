@@ -1,4 +1,4 @@
-//! A backup, read as if it were a store: all of it in memory, for reading only.
+//! A backup, read as if it were a store: held in memory, read-only.
 
 use std::fs::File;
 use std::io::BufReader;

@@ -33,15 +33,15 @@ pub(crate) use directory::{Directory, MARKER};
 pub(crate) use memory::Memory;
 pub(crate) use url::{Url, is_vacant, open};
 
-/// Sorted keys and values. All calls block; all may be made from several threads at once, except that only one thread
+/// Sorted keys and values. All calls block. All may be made from several threads at once, except that only one thread
 /// writes.
 pub(crate) trait Engine: Send + Sync + fmt::Debug {
     /// The value under a key. `Corrupt` if a part of it is missing.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
-    /// Visits the keys of a range with their values, until the visitor breaks. What is written meanwhile may be seen or
-    /// not, but a value is seen whole, as one batch wrote it. The visitor may call the engine. A value of which a part is
-    /// missing is shown as it is there: its own checksum tells.
+    /// Visits the keys of a range with their values, until the visitor breaks. A write during the scan may be seen or
+    /// not, but each value is seen whole, as one batch wrote it. The visitor may call the engine. A value with a
+    /// missing part is shown as it is: its own checksum reveals that.
     fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()>;
 
     /// As [`Engine::scan`], with the length of each value in its place: large values are not read.
@@ -49,12 +49,13 @@ pub(crate) trait Engine: Send + Sync + fmt::Debug {
         self.scan(range, order, &mut |key, value| visit(key, value.len()))
     }
 
-    /// Writes all of a batch or nothing. Readers see it at once; a power cut may take it until [`Engine::sync`] returns. No
-    /// key begins with [`RESERVED`], and no value that is there under one of the keys is larger than [`LARGE_BYTES`].
+    /// Writes all of a batch or nothing. Readers see it at once; a power cut may take it until [`Engine::sync`]
+    /// returns. No key begins with [`RESERVED`], and no existing value under one of the keys is larger than
+    /// [`LARGE_BYTES`].
     fn write(&self, batch: Batch) -> Result<()>;
 
-    /// As [`Engine::write`], for a batch that may replace or remove large values. An engine that keeps these in pieces reads
-    /// the old value of each key, to remove its pieces too.
+    /// As [`Engine::write`], for a batch that may replace or remove large values. An engine that keeps these in pieces
+    /// reads the old value of each key, to remove its pieces too.
     fn rewrite(&self, batch: Batch) -> Result<()> {
         self.write(batch)
     }
@@ -62,22 +63,22 @@ pub(crate) trait Engine: Send + Sync + fmt::Debug {
     /// Everything written before survives a power cut once this returns.
     fn sync(&self) -> Result<()>;
 
-    /// Whether it takes no writes at all.
+    /// Whether it accepts no writes at all.
     fn is_read_only(&self) -> bool {
         false
     }
 
-    /// The directory in which the engine lives, if it has one.
+    /// The engine's directory, if it has one.
     fn directory(&self) -> Option<&Directory>;
 }
 
-/// What a scan calls: with key and value.
+/// Called by a scan with each key and value.
 pub(crate) type Visit<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
 
-/// What a scan of keys calls: with the key, and the length of its value.
+/// Called by a scan of keys with each key and the length of its value.
 pub(crate) type VisitKeys<'a> = &'a mut dyn FnMut(&[u8], usize) -> ControlFlow<()>;
 
-/// Keys that begin with this byte are the engine's own: no key of the log does, and no scan shows them.
+/// Keys that begin with this byte are the engine's own: the log uses none, and no scan shows them.
 #[cfg_attr(not(feature = "sled"), allow(dead_code, reason = "fjall takes values of any size as they are"))]
 pub(crate) const RESERVED: u8 = 0xff;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::{Directory, ENGINES, Engine, Memory};
 use crate::error::{Error, Result};
 
-/// Where a store is: `memory:`, `sled:PATH`, each with options behind a `?`.
+/// The location of a store: `memory:`, `sled:PATH`, each with options after a `?`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Url {
     engine: String,
@@ -56,7 +56,7 @@ impl Url {
     }
 }
 
-/// Whether an engine syncs, as an option says it. `never` is for throw-away stores only: a power cut takes what was
+/// Whether an engine syncs, as an option states it. `never` is for throw-away stores only: a power cut takes what was
 /// acknowledged, or the store.
 pub(crate) fn syncs(url: &Url) -> Result<bool> {
     match url.option("sync") {
@@ -66,7 +66,7 @@ pub(crate) fn syncs(url: &Url) -> Result<bool> {
     }
 }
 
-/// A cache size in MiB, as an option gives it, in bytes.
+/// A cache size in bytes, from an option in MiB.
 pub(crate) fn cache_bytes(value: &str) -> Result<u64> {
     match value.parse::<u64>() {
         Ok(mb @ 1..=MAX_CACHE_MB) => Ok(mb * 1024 * 1024),
@@ -74,7 +74,7 @@ pub(crate) fn cache_bytes(value: &str) -> Result<u64> {
     }
 }
 
-/// Whether nothing is where the URL points to. What is there may be no store.
+/// Whether nothing exists where the URL points to. What exists there may be no store.
 pub(crate) fn is_vacant(url: &str) -> Result<bool> {
     let url = Url::parse(url)?;
     if url.path.is_empty() { Ok(false) } else { Directory::is_vacant(Path::new(&url.path)) }
