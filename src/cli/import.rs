@@ -4,9 +4,10 @@ use clap::ValueEnum;
 use conversation_store::transfer::{self, Branches, ImportOptions, ImportSummary, Imported, Input};
 
 use super::failure::{Exit, Outcome};
+use super::location::Location;
 use super::output::{self, BOLD, DIM, ERROR, Output};
 use super::progress::Progress;
-use super::{Location, text};
+use super::text;
 
 const EXAMPLES: &str = "\
 Examples:
