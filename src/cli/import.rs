@@ -5,8 +5,9 @@ use conversation_store::transfer::{self, Branches, ImportOptions, ImportSummary,
 
 use super::failure::{Exit, Outcome};
 use super::location::Location;
-use super::output::{self, BOLD, DIM, ERROR, Output};
+use super::output::{self, Output};
 use super::progress::Progress;
+use super::style::{BOLD, DIM, ERROR};
 use super::text;
 
 const EXAMPLES: &str = "\

@@ -40,6 +40,7 @@ mod rewind;
 #[cfg(feature = "server")]
 mod serve;
 mod show;
+mod style;
 mod summarize;
 mod tag;
 mod targets;

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use super::core::Core;
-use super::heads::damage_of;
-use super::place::index_ops;
+use super::damage::damage_of;
+use super::indexes::index_ops;
 use super::read::Item;
 use super::segments::Segment;
 use super::state::Pending;

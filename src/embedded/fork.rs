@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::core::Core;
+use super::indexes::index_ops;
 use super::lineage::point_of;
-use super::place::index_ops;
 use super::segments::{Segment, segment_of};
 use super::state::{Pending, Unsealed};
 use crate::error::{Error, Result};

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::core::Core;
-use super::heads::damage_of;
+use super::damage::damage_of;
 use crate::embedded::engine::Order;
 use crate::error::Result;
 use crate::log::Problem;

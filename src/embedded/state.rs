@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use super::follow::Followers;
+use super::followers::Followers;
 use super::redactions::Redactions;
 use super::sync::{self, Thread};
 use super::writer::Writer;
