@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::core::Core;
-use super::indexes::index_ops;
 use super::lineage::point_of;
 use super::segments::{Segment, segment_of};
 use super::state::{Pending, Unsealed};
@@ -81,7 +80,6 @@ impl Core {
             let value = record::seal(&fork, &point_of(shared, head.incarnation))?;
             pending.ops.push((fork, Some(value)));
         }
-        index_ops(id, None, Some(&head), &mut pending.ops);
         pending.head = Some((id, Some(Arc::new(head))));
         self.queue_durable(state, pending)
     }

@@ -24,6 +24,7 @@ mod interrupt;
 mod items;
 mod lineage;
 mod list;
+mod moves;
 mod open;
 mod place;
 mod queue;

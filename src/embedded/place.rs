@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::core::Core;
-use super::indexes::{index_ops, item_ops};
+use super::indexes::item_ops;
 use super::state::{Pending, State, Unsealed};
 use crate::log::Receipt;
 use crate::log::title::title;
@@ -103,7 +103,6 @@ impl Core {
             duplicate: false,
         };
         change(&mut head);
-        index_ops(id, current.as_deref(), Some(&head), &mut pending.ops);
         pending.head = Some((id, Some(Arc::new(head))));
         Placed { pending, base, receipt }
     }
