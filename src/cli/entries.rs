@@ -12,8 +12,8 @@ Examples:
   # what came after seq 2, for sync
   convo entries chat-42 --since 2 --json
 
-The log itself, in order of SEQ, with what was rewound or removed. As JSON one entry a line, without a limit unless \
-one is given.";
+The log itself, in order of SEQ, including what was rewound or removed. As JSON, one entry per line, without a limit \
+unless --limit is given.";
 
 /// Entries of one read, and of a page on a terminal.
 const PAGE: usize = 200;
@@ -25,10 +25,10 @@ pub(super) struct Args {
     /// The conversation
     #[arg(value_parser = conversation())]
     conversation: String,
-    /// Only what came after this seq
+    /// Only entries after this seq
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     since: u64,
-    /// Entries at most; on a terminal 200 if it is not given
+    /// The most entries to print; on a terminal 200 by default
     #[arg(long)]
     limit: Option<usize>,
 }

@@ -16,10 +16,10 @@ Examples:
   convo import conversations.json --branches current --owner ada
   convo import rows.jsonl --format rows
 
-The format is found by looking into the file. A conversation is named FORMAT:ID, with the ID of the export. The branch \
-that was shown is the conversation; each other branch is a fork of it. A second run adds what is new: a conversation \
-that grew grows, and one that changed in its middle becomes a fork, which is reported. What could not be taken is \
-counted and named.
+The format is recognised from the file. A conversation is named FORMAT:ID, with the ID of the export. The branch that \
+was shown becomes the conversation; each other branch becomes a fork of it. A second run adds what is new: a \
+conversation that grew gets its new messages; one that changed in its middle becomes a fork, which is reported. \
+Whatever could not be imported is counted and named.
 
 Exit code: 0 done, 1 if any conversation failed, 2 if nothing was recognised.";
 
@@ -29,25 +29,25 @@ Exit code: 0 done, 1 if any conversation failed, 2 if nothing was recognised.";
 pub(super) struct Args {
     /// The export: a file, a folder of files, a zip archive; - for stdin
     file: PathBuf,
-    /// The format, if looking is not to decide; a name that is none prints all
+    /// The format, if it should not be recognised from the file; a wrong name prints the list
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
-    /// Which branches are taken
+    /// Which branches to import
     #[arg(long, value_enum, default_value_t = Which::All)]
     branches: Which,
-    /// Count what would be taken, and store nothing
+    /// Count what would be imported, and store nothing
     #[arg(long)]
     dry_run: bool,
-    /// Take this many conversations at most
+    /// The most conversations to import
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Which {
-    /// The shown one, and each other one as a fork
+    /// The shown branch, and each other one as a fork
     All,
-    /// Only the shown one
+    /// Only the shown branch
     Current,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         Which::Current => Branches::Current,
     };
     let bar = Progress::bytes(Some(0));
-    // Who does not wait for the lines still wants the conversations kept.
+    // A reader that does not wait for the lines still wants the conversations stored.
     output.outlive_reader();
     let mut printed = Ok(());
     let summary = transfer::import(store.as_ref(), input, &options, &mut |event| match event {

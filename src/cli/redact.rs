@@ -15,11 +15,11 @@ Examples:
   # without being asked, as scripts need it
   convo redact chat-42 1 --yes
 
-Texts, arguments, results, images and unknown fields go; role, index, call ids and tool names stay. Forks that share \
-the message lose its content too.
+Texts, arguments, results, images and unknown fields are erased; role, index, call ids and tool names stay. Forks that \
+share the message lose its content too.
 
-Backups made before still hold it, and so may bytes that the store freed and has not reused: `convo backup`, then \
-`convo restore` into a new store, is the way to be rid of those.";
+Earlier backups still hold the content, and so may bytes that the store freed and has not reused. To get rid of those, \
+run `convo backup`, then `convo restore` into a new store.";
 
 /// Erase the content of a message for good; its place stays
 #[derive(Debug, clap::Args)]
@@ -33,7 +33,7 @@ pub(super) struct Args {
     /// Only this chunk of the message: its number, as `convo show` prints it
     #[arg(long, value_name = "CHUNK")]
     chunk: Option<u32>,
-    /// Do not ask; needed where there is no terminal to ask on
+    /// Do not ask; required if there is no terminal to ask on
     #[arg(long, short)]
     yes: bool,
 }
@@ -47,7 +47,7 @@ struct Shown<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     chunk_index: Option<u32>,
     seq: u64,
-    /// Summaries that may quote it.
+    /// Summaries that may quote the message.
     summaries: Vec<u64>,
 }
 

@@ -11,7 +11,7 @@ Examples:
   # one chunk of message 2
   convo remove chat-42 2 --chunk 0
 
-The log keeps it: `convo entries` shows it. `convo redact` erases it for good.";
+The log keeps the message: `convo entries` shows it. `convo redact` erases it for good.";
 
 /// Hide one message, or one chunk of it
 #[derive(Debug, clap::Args)]

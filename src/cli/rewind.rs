@@ -11,7 +11,7 @@ Examples:
 
 The entries stay in the log: `convo entries` shows them. To keep both branches, `convo fork` first.";
 
-/// Hide a message and all after it
+/// Hide a message and all messages after it
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

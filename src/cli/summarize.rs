@@ -12,8 +12,8 @@ Examples:
   convo summarize chat-42 --through 1 --summary summary.txt
   summarizer chat-42 | convo summarize chat-42 --through 1 --summary -
 
-Prompts use the summary in place of the messages up to message 1, system messages apart. The messages stay: `convo \
-show` and `convo entries` print them. The newest summary counts; a rewind into what it covers undoes it.";
+Prompts use the summary in place of the messages up to message 1, except system messages. The messages stay: `convo \
+show` and `convo entries` print them. The newest summary counts; rewinding into what it covers undoes it.";
 
 /// Let prompts use a summary in place of the first messages
 #[derive(Debug, clap::Args)]
@@ -25,7 +25,7 @@ pub(super) struct Args {
     /// The last message that the summary covers: its number, as `convo show` prints it
     #[arg(long, value_name = "MESSAGE")]
     through: u64,
-    /// The file with the summary, or - for stdin
+    /// The file with the summary; - for stdin
     #[arg(long, value_name = "FILE")]
     summary: PathBuf,
 }

@@ -1,15 +1,15 @@
-//! What arguments may be, where more than one command takes them.
+//! Values of arguments that several commands take.
 
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 
-/// A conversation's name: any text but none.
+/// A conversation's name: any text except the empty one.
 pub(super) fn conversation() -> NonEmptyStringValueParser {
     NonEmptyStringValueParser::new()
 }
 
-/// A time in seconds, parts of one too.
+/// A time in seconds, fractions included.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let seconds = seconds.filter(|seconds| *seconds <= Duration::from_secs(86_400));

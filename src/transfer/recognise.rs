@@ -1,4 +1,4 @@
-//! The format of a file, found by looking at its first values.
+//! The format of a file, recognised from its first values.
 
 use std::io::BufRead;
 

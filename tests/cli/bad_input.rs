@@ -22,7 +22,7 @@ fn stores_that_are_none() {
     std::fs::create_dir(place.path("other")).unwrap();
     place.write("other/notes.txt", "text");
     let list = |url: &str, exit, error: &str| fails(&place, &["list", "--store", url], "", exit, error);
-    let none = "hint: `convo append` and `convo replay` make one; --store URL or CONVO_STORE names another";
+    let none = "hint: `convo append` creates one; --store URL or CONVO_STORE names another";
     list("sled:nothing", 2, &format!("there is no store at sled:nothing\n  {none}"));
     std::fs::create_dir(place.path("empty")).unwrap();
     list("sled:empty", 2, &format!("there is no store at sled:empty\n  {none}"));
@@ -195,7 +195,7 @@ fn a_line_over_the_limit() {
     let file = std::fs::File::create(place.path("long.jsonl")).unwrap();
     file.set_len(128 * 1024 * 1024 + 1).unwrap();
     let wanted = "long.jsonl:1:1: the line is longer than 134217728 bytes (128 MiB)\
-                  \n  hint: put long content into several chunks or messages, or refer to it by its address";
+                  \n  hint: split long content into several chunks or messages, or refer to it by its URL";
     fails(&place, &["append", "c", "long.jsonl"], "", 2, wanted);
     fails(&place, &["replay", "long.jsonl", "--for", "openai-chat"], "", 2, wanted);
     let wanted = "long.jsonl: it is longer than 134217728 bytes (128 MiB)";
@@ -298,10 +298,10 @@ fn messages_that_are_a_mistake_by_all_likelihood() {
     let known_later = HELLO.replacen(r#""type": "text""#, r#""type": "hologram""#, 1);
     warned(
         &known_later,
-        "stdin:1: chunks[0]: the type `hologram` is not known: it is stored as it is, and no prompt has it",
+        "stdin:1: chunks[0]: the type `hologram` is not known: it is stored as it is, but no prompt includes it",
     );
     let wordless = r#"{"role": "user", "chunks": []}"#;
-    warned(wordless, "stdin:1: the message has no chunks: it is stored, and no prompt has it");
+    warned(wordless, "stdin:1: the message has no chunks: it is stored, but no prompt includes it");
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn lines_that_are_messages_of_a_request() {
     let line = r#"{"role": "user", "content": "hello"}"#;
     let wanted = "stdin:1:1: chunks: missing; expected an array of chunks\
                   \n  hint: this looks like a message of a provider's request: `convo append CONVERSATION FILE \
-                  --from openai-chat` takes those, and --from anthropic, and so on";
+                  --from openai-chat` reads those; `convo targets` lists what --from takes";
     fails(&place, &["append", "c"], line, 2, wanted);
     let lines = format!("{line}\n\n{}\n", line.replace("user", "assistant"));
     let run = place.run_with(&["append", "c", "--from", "openai-chat"], lines);
@@ -350,7 +350,9 @@ fn nothing_is_erased_unasked() {
     let place = Place::new();
     place.append("c", &[HELLO]);
     for (args, what) in [(&["delete", "c"][..], "deleted"), (&["redact", "c", "0"], "erased")] {
-        let wanted = format!("there is no terminal to ask on: nothing was {what}\n  hint: --yes does it unasked");
+        let wanted = format!(
+            "there is no terminal to ask on: nothing was {what}\n  hint: --yes confirms it on the command line"
+        );
         fails(&place, args, "y\n", 2, &wanted);
     }
     assert_eq!(place.ok(&["show", "c"]).json()[0]["chunks"][0]["text"], "hello");

@@ -9,7 +9,7 @@ use conversation_store::model::ConversationId;
 
 use super::super::failure::Failure;
 
-/// The file, if one is wanted.
+/// The file, if the caller named one.
 #[derive(Debug)]
 pub(super) struct Acks(Option<Mutex<File>>);
 
@@ -21,7 +21,7 @@ impl Acks {
         Ok(Self(path.map(create).transpose()?.map(Mutex::new)))
     }
 
-    /// Writes a line, with one call: a line that is there whole was acknowledged.
+    /// Writes a line with one call: a line that is complete was acknowledged.
     pub(super) fn note(&self, conversation: ConversationId, last_seq: u64) -> Result<(), Failure> {
         let Some(file) = &self.0 else { return Ok(()) };
         let line = format!("{conversation} {last_seq}\n");
