@@ -10,7 +10,7 @@ use super::location::Location;
 use super::output::{self, Output};
 use super::progress::Progress;
 use super::request::{self, Request};
-use super::values::conversation;
+use super::values::{conversation, number};
 use super::{receipt, text};
 
 const EXAMPLES: &str = "\
@@ -31,7 +31,7 @@ durable once its receipt is printed. Blank lines are skipped. A bad line stops t
 With --from, the file is a provider's request, an array of its messages, or one of its messages per line. Broken \
 requests are accepted too; the report on stderr names what could not be read exactly.";
 
-/// Append messages, one JSON object a line: one durable append and one receipt for each
+/// Append messages, one JSON object per line: one durable append and one receipt for each
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -48,7 +48,7 @@ pub(super) struct Args {
     #[arg(long)]
     atomic: bool,
     /// Append only if the conversation's last seq is this one; 0: only if the conversation does not exist
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", value_parser = number::<u64>)]
     expect: Option<u64>,
     /// Idempotency key: what was appended with it before is not appended again. The first message's append has KEY, the
     /// n-th has KEY#n; with --atomic the one append has KEY

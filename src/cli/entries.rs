@@ -3,7 +3,7 @@ use conversation_store::{Entry, EntryKind};
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::{self, Output};
-use super::values::conversation;
+use super::values::{conversation, number};
 use super::{show, text};
 
 const EXAMPLES: &str = "\
@@ -26,10 +26,10 @@ pub(super) struct Args {
     #[arg(value_parser = conversation())]
     conversation: String,
     /// Only entries after this seq
-    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    #[arg(long, value_name = "SEQ", default_value_t = 0, value_parser = number::<u64>)]
     since: u64,
     /// The most entries to print; on a terminal 200 by default
-    #[arg(long)]
+    #[arg(long, value_parser = number::<usize>)]
     limit: Option<usize>,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     if args.since > last_seq {
         return Err(Failure::new(
             "cursor_out_of_range",
-            format!("--since {} is no cursor of conversation {name}: its last seq is {last_seq}", args.since),
+            format!("--since {} is not a cursor of conversation {name}: its last seq is {last_seq}", args.since),
         )
         .with_hint("--since 0 starts from the beginning; is it the same conversation, and the same store?"));
     }

@@ -42,7 +42,8 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     if !transfer::FORMATS.iter().any(|format| format.name == args.format && format.is_written()) {
         let names = transfer::FORMATS.iter().filter(|format| format.is_written()).map(|format| format.name);
         let names = names.collect::<Vec<_>>().join(", ");
-        return Err(Failure::usage(format!("there is no export format {}", args.format)).with_hint(names));
+        return Err(Failure::usage(format!("there is no export format {}", args.format))
+            .with_hint(format!("the formats are {names}")));
     }
     let store = location.read()?;
     let mut names: Vec<Name> = args.conversation.iter().map(|name| location.name(name)).collect();
@@ -59,7 +60,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         Some(path) => {
             let shown = path.display();
             let file =
-                File::create_new(path).map_err(|error| Failure::usage(format!("cannot make {shown}: {error}")))?;
+                File::create_new(path).map_err(|error| Failure::usage(format!("cannot create {shown}: {error}")))?;
             let mut file = BufWriter::new(file);
             let summary = transfer::export(&store, names, &args.format, &mut file, &mut advance)?;
             file.into_inner()

@@ -110,8 +110,9 @@ impl From<Error> for Failure {
 const fn hint(error: &Error) -> Option<&'static str> {
     match error {
         Error::NotFound { .. } => Some("`convo list` shows the conversations, `convo show CONVERSATION` the messages"),
-        Error::StaleHead { .. } | Error::NameTaken { .. } => {
-            Some("`convo show CONVERSATION` shows what is stored; look, then decide")
+        Error::StaleHead { .. } => Some("`convo show CONVERSATION` shows what is stored; look, then decide"),
+        Error::NameTaken { .. } => {
+            Some("`convo show CONVERSATION` shows what is stored under this name; choose another name, or append to it")
         }
         Error::KeyReused { .. } => Some("a repeated append needs the same content; give new content a new key"),
         Error::MessageClosed { .. } => Some("append a new message"),
@@ -123,6 +124,7 @@ const fn hint(error: &Error) -> Option<&'static str> {
             Some("--since 0 starts from the beginning; is it the same conversation, and the same store?")
         }
         Error::ReadOnly => Some("a backup is read-only: `convo restore` turns it into a store"),
+        Error::Busy(_) => Some("wait longer with --wait SECONDS, or end that process; `convo serve` answers over HTTP"),
         Error::OutcomeUnknown { .. } => Some("`convo show CONVERSATION` shows whether it is there"),
         Error::Corrupt { .. } => Some("`convo verify` shows what else is damaged; the rest can still be read"),
         Error::WentBack { .. } => Some(

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::Output;
-use super::values::conversation;
+use super::values::{conversation, number};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,10 +28,10 @@ pub(super) struct Args {
     conversation: String,
     /// The last message that the fork shares: its number, as `convo show` prints it. Shares all without --through and
     /// --at
-    #[arg(long, value_name = "MESSAGE", conflicts_with = "at")]
+    #[arg(long, value_name = "MESSAGE", conflicts_with = "at", value_parser = number::<u64>)]
     through: Option<u64>,
     /// The last seq that the fork shares; 0 for none
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", value_parser = number::<u64>)]
     at: Option<u64>,
     /// The fork's name: your key, or a UUID; by default a new UUID
     #[arg(long = "as", value_name = "NAME")]

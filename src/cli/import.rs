@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -6,6 +7,7 @@ use conversation_store::transfer::{self, Branches, ImportOptions, ImportSummary,
 use super::failure::{Exit, Outcome};
 use super::output::{self, BOLD, DIM, ERROR, Output};
 use super::progress::Progress;
+use super::values::number;
 use super::{Location, text};
 
 const EXAMPLES: &str = "\
@@ -23,7 +25,7 @@ Whatever could not be imported is counted and named.
 
 Exit code: 0 done, 1 if any conversation failed, 2 if nothing was recognised.";
 
-/// Take conversations from another program's export
+/// Import conversations from another program's export
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -39,7 +41,7 @@ pub(super) struct Args {
     #[arg(long)]
     dry_run: bool,
     /// The most conversations to import
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u64>)]
     limit: Option<u64>,
 }
 
@@ -83,7 +85,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     Ok(if summary.failed > 0 { Exit::Findings } else { Exit::Done })
 }
 
-/// `chatgpt:7  Picnic  6 messages, 1 branch, skipped 1 empty_message`
+/// `chatgpt:7  Picnic  6 messages, 1 fork, 6 new; skipped: 1 empty_message`
 fn line(imported: &Imported) -> String {
     let name = imported.key.as_deref().or(imported.source_id.as_deref()).unwrap_or("?");
     let name = text::cut(name, 60);
@@ -96,19 +98,27 @@ fn line(imported: &Imported) -> String {
         parts.push(text::count(imported.branches, "fork"));
     }
     parts.push(format!("{} new", imported.added));
-    parts.extend(imported.skipped.iter().map(|(kind, count)| format!("{count} {kind}")));
-    format!("{BOLD}{name}{BOLD:#}{title}  {DIM}{}{DIM:#}", text::printable(&parts.join(", ")))
+    let parts = parts.join(", ") + &skipped(&imported.skipped);
+    format!("{BOLD}{name}{BOLD:#}{title}  {DIM}{}{DIM:#}", text::printable(&parts))
 }
 
 fn sum(summary: &ImportSummary, dry_run: bool) -> String {
-    let taken = if dry_run { "would be taken" } else { "taken" };
-    let mut parts = vec![
-        format!("{} {taken}", text::count(summary.conversations, "conversation")),
+    let imported = if dry_run { "would be imported" } else { "imported" };
+    let parts = [
+        format!("{} {imported}", text::count(summary.conversations, "conversation")),
         format!("{} failed", summary.failed),
         text::count(summary.messages, "message"),
         text::count(summary.branches, "fork"),
-        format!("{} new", text::count(summary.added, "message")),
+        text::count(summary.added, "new message"),
     ];
-    parts.extend(summary.skipped.iter().map(|(kind, count)| format!("{count} {kind}")));
-    text::printable(&parts.join(", ")).into_owned()
+    text::printable(&(parts.join(", ") + &skipped(&summary.skipped))).into_owned()
+}
+
+/// The counts of what was not imported unchanged, if there are any.
+fn skipped(skipped: &BTreeMap<String, u64>) -> String {
+    if skipped.is_empty() {
+        return String::new();
+    }
+    let counts = skipped.iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>();
+    format!("; skipped: {}", counts.join(", "))
 }

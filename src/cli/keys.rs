@@ -89,7 +89,9 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
             }
         }
         Action::Revoke { id, keys } => {
-            let key = KeyFile::new(keys).revoke(id)?;
+            let key = KeyFile::new(keys).revoke(id).map_err(|error| {
+                Failure::from(error).with_hint(format!("`convo keys list --keys {}` shows the keys", keys.display()))
+            })?;
             output.result(&shown(&key), || format!("{} of {} is revoked", key.id, text::printable(&key.owner)))?;
         }
     }

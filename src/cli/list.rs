@@ -5,6 +5,7 @@ use super::failure::{Exit, Outcome};
 use super::location::Location;
 use super::output::{self, Output};
 use super::text;
+use super::values::number;
 
 /// Conversations of one read, and of a page on a terminal.
 const PAGE: usize = 50;
@@ -28,7 +29,7 @@ in JSON.";
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The most conversations to print; on a terminal 50 by default
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<usize>)]
     limit: Option<usize>,
     /// Continue after the previous page
     #[arg(long, value_name = "CURSOR")]

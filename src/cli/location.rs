@@ -143,6 +143,9 @@ pub(super) fn directory(url: &str) -> Option<&Path> {
 
 fn not_opened(url: &str, error: Error) -> Failure {
     match error {
+        Error::NotFound { .. } if url.starts_with("backup:") => {
+            Failure::new(error.code(), format!("there is no backup at {url}"))
+        }
         Error::NotFound { .. } => Failure::new(error.code(), format!("there is no store at {url}"))
             .with_hint("`convo append` creates one; --store URL or CONVO_STORE names another"),
         Error::Corrupt { .. } => {
@@ -167,7 +170,7 @@ fn private_folder(path: &Path) -> Result<(), Failure> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     let made = builder.create(path);
-    made.map_err(|error| Failure::new("io", format!("cannot make {}: {error}", path.display())))
+    made.map_err(|error| Failure::new("io", format!("cannot create {}: {error}", path.display())))
 }
 
 #[cfg(test)]

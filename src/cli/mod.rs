@@ -221,7 +221,7 @@ fn misused(error: &clap::Error, json: bool) -> Exit {
         None if json => {
             let text = error.to_string();
             let problem = text.split("\n\n").next().unwrap_or(&text).trim_start_matches("error: ");
-            output::error(&Failure::usage(problem).with_hint("`convo help COMMAND` has the arguments"));
+            output::error(&Failure::usage(problem).with_hint("`convo help COMMAND` describes the arguments"));
         }
         // It is no failure if nobody reads it.
         None => _ = error.print(),

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::Output;
-use super::values::conversation;
+use super::values::{conversation, number, positive};
 use super::{report, text, tools};
 
 const EXAMPLES: &str = "\
@@ -59,10 +59,10 @@ pub(super) struct Rendering {
     thinking: Thinking,
     /// Send thinking only of the user's last turns: of at least N; older thinking is left out in steps of N turns; 0:
     /// none
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u64>)]
     thinking_turns: Option<u64>,
     /// The most bytes of text in a tool result: of a longer one, send the beginning and a line that states the rest
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u64>)]
     max_result_bytes: Option<u64>,
     /// How to send images: natively, or as words in their place, for models that refuse images
     #[arg(long, default_value = "send", value_parser = images())]
@@ -74,13 +74,13 @@ pub(super) struct Rendering {
     #[arg(long, default_value = "null", value_name = "WHAT", value_parser = no_content())]
     no_content: NoContent,
     /// The most messages, without system messages: the newest, beginning with a user message
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = positive)]
     last: Option<u64>,
     /// The most turns of the user: the newest
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = positive)]
     last_turns: Option<u64>,
     /// The most tokens, estimated: the newest turns that fit, together with system messages and tools
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = positive)]
     window_tokens: Option<u64>,
     /// The tools to declare: a JSON array of {name, description?, parameters}, in the form of any wire but Gemini's
     #[arg(long, value_name = "FILE")]

@@ -5,7 +5,7 @@ use super::failure::{Exit, Outcome};
 use super::location::Location;
 use super::output::{Output, warn};
 use super::text;
-use super::values::conversation;
+use super::values::{conversation, number};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,9 +29,10 @@ pub(super) struct Args {
     #[arg(value_parser = conversation())]
     conversation: String,
     /// The message: its number, as `convo show` prints it
+    #[arg(value_parser = number::<u64>)]
     message: u64,
     /// Only this chunk of the message: its number, as `convo show` prints it
-    #[arg(long, value_name = "CHUNK")]
+    #[arg(long, value_name = "CHUNK", value_parser = number::<u32>)]
     chunk: Option<u32>,
     /// Do not ask; required if there is no terminal to ask on
     #[arg(long, short)]

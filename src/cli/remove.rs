@@ -2,7 +2,7 @@ use super::failure::{Exit, Outcome};
 use super::location::Location;
 use super::output::Output;
 use super::receipt;
-use super::values::conversation;
+use super::values::{conversation, number};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,9 +21,10 @@ pub(super) struct Args {
     #[arg(value_parser = conversation())]
     conversation: String,
     /// The message: its number, as `convo show` prints it
+    #[arg(value_parser = number::<u64>)]
     message: u64,
     /// Only this chunk of the message: its number, as `convo show` prints it
-    #[arg(long, value_name = "CHUNK")]
+    #[arg(long, value_name = "CHUNK", value_parser = number::<u32>)]
     chunk: Option<u32>,
 }
 

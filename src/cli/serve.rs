@@ -29,13 +29,13 @@ in progress, sends followers a last event, and closes the store.";
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The address; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     listen: Option<SocketAddr>,
     /// The file of keys that `convo keys create` writes; read again when it changes
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
     /// An address for health and metrics only, without keys
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     admin_listen: Option<SocketAddr>,
     /// A file of settings, TOML
     #[arg(long, value_name = "FILE", env = "CONVO_CONFIG")]
@@ -103,6 +103,10 @@ fn settings(args: &Args) -> Result<Config, Failure> {
     }
     config.auth.insecure_no_auth |= args.insecure_no_auth;
     Ok(config)
+}
+
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "expected an address and a port, as 127.0.0.1:8080")
 }
 
 /// Writes the log to stderr.

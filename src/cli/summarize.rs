@@ -5,7 +5,7 @@ use super::lines::Input;
 use super::location::Location;
 use super::output::Output;
 use super::receipt;
-use super::values::conversation;
+use super::values::{conversation, number};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,7 +23,7 @@ pub(super) struct Args {
     #[arg(value_parser = conversation())]
     conversation: String,
     /// The last message that the summary covers: its number, as `convo show` prints it
-    #[arg(long, value_name = "MESSAGE")]
+    #[arg(long, value_name = "MESSAGE", value_parser = number::<u64>)]
     through: u64,
     /// The file with the summary; - for stdin
     #[arg(long, value_name = "FILE")]

@@ -1,5 +1,6 @@
 //! Values of arguments that several commands take.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
@@ -7,6 +8,16 @@ use clap::builder::NonEmptyStringValueParser;
 /// A conversation's name: any text except the empty one.
 pub(super) fn conversation() -> NonEmptyStringValueParser {
     NonEmptyStringValueParser::new()
+}
+
+/// A whole number.
+pub(super) fn number<T: FromStr>(text: &str) -> Result<T, &'static str> {
+    text.parse().map_err(|_| "expected a whole number")
+}
+
+/// A whole number above 0.
+pub(super) fn positive(text: &str) -> Result<u64, &'static str> {
+    text.parse().ok().filter(|number| *number > 0).ok_or("expected a whole number, at least 1")
 }
 
 /// A time in seconds, fractions included.

@@ -162,7 +162,9 @@ fn remove(log: &dyn Log, name: &Name, view: &View, message: u64, chunk: Option<u
     let is_there = stored.is_some_and(|stored| chunk.is_none_or(|chunk| stored.chunk_indexes.contains(&chunk)));
     if !is_there {
         let what = chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
-        return Err(Error::NotFound { what: format!("{what}a visible message {message} in conversation {name}") });
+        return Err(Error::NotFound {
+            what: format!("{what}message {message} (among those that are not hidden) in conversation {name}"),
+        });
     }
     let whole = chunk.is_none().then_some(message..=message);
     if let Some(messages) = whole.clone() {
@@ -196,9 +198,9 @@ fn check_visible(log: &dyn Log, name: &Name, view: &View, message: u64) -> Resul
         return Ok(());
     }
     let what = match view.head.next_message_index.checked_sub(1) {
-        Some(last) if message <= last => format!("a visible message {message} in conversation {name}"),
-        Some(last) => format!("message {message} in conversation {name}, whose last is {last},"),
-        None => format!("message {message} in conversation {name}, which has no messages,"),
+        Some(last) if message <= last => format!("message {message} (it is hidden) in conversation {name}"),
+        Some(last) => format!("message {message} (the last is {last}) in conversation {name}"),
+        None => format!("message {message} (there are none) in conversation {name}"),
     };
     Err(Error::NotFound { what })
 }

@@ -199,11 +199,11 @@ fn a_former_name_is_refused_with_the_new_one() {
     for args in [&["compact"][..], &["compact", "c", "--through", "1", "--summary", "-"]] {
         let run = place.run(args);
         assert_eq!(run.exit, 2);
-        assert!(run.stderr.starts_with("error: `convo compact` is called `convo summarize` now"), "{}", run.stderr);
+        assert!(run.stderr.starts_with("error: `convo compact` is now `convo summarize`"), "{}", run.stderr);
     }
     let run = place.run(&["find", "msg_1"]);
     assert_eq!(run.exit, 2);
-    assert!(run.stderr.starts_with("error: `convo find` is called `convo find-id` now"), "{}", run.stderr);
+    assert!(run.stderr.starts_with("error: `convo find` is now `convo find-id`"), "{}", run.stderr);
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn what_is_cut_off_is_stored_as_interrupted() {
     let cut = STREAM.find("noon").unwrap();
     let run = place.run_with(&["ingest", "c", "--from", "openai-chat"], STREAM.split_at(cut).0);
     let wanted = format!(
-        "error: stdin: the answer was cut off after {cut} bytes: it is stored as interrupted\
+        "error: stdin: the answer was cut off after {cut} bytes; it is stored as interrupted\
          \n  hint: `convo next` states what to do now\n"
     );
     assert_eq!((run.exit, run.json().len(), run.stderr), (1, 1, wanted));
@@ -139,7 +139,7 @@ fn of_what_holds_no_answer_nothing_is_stored() {
         ),
         (
             "data: {\"id\":\"chatcm",
-            format!("stdin: it ends after 19 bytes, before an answer has begun; nothing was stored{hint}"),
+            format!("stdin: it ends after 19 bytes, before an answer begins; nothing was stored{hint}"),
         ),
     ];
     for (input, wanted) in table {

@@ -16,7 +16,7 @@ pub(super) struct Acks(Option<Mutex<File>>);
 impl Acks {
     pub(super) fn create(path: Option<&Path>) -> Result<Self, Failure> {
         let create = |path: &Path| {
-            File::create_new(path).map_err(|error| Failure::usage(format!("cannot make {}: {error}", path.display())))
+            File::create_new(path).map_err(|error| Failure::usage(format!("cannot create {}: {error}", path.display())))
         };
         Ok(Self(path.map(create).transpose()?.map(Mutex::new)))
     }

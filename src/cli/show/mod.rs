@@ -12,7 +12,7 @@ use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::{self, BOLD, DIM, Output, WARNING, style_of};
 use super::text::{self, Layout};
-use super::values::conversation;
+use super::values::{conversation, positive};
 pub(super) use chunk::summary;
 
 /// The time between two looks at a conversation that is followed.
@@ -44,7 +44,7 @@ pub(super) struct Args {
     #[arg(value_parser = conversation())]
     conversation: String,
     /// Only the newest messages
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = positive)]
     last: Option<u64>,
     /// Continue, and print what arrives, until Ctrl-C. A message is printed once it is complete. The store is open only
     /// for moments, so that other processes can write to it
