@@ -157,7 +157,7 @@ fn title_metadata_and_a_removed_message() {
     assert_eq!(indexes, [0, 2]);
     let again = place.run(&["remove", "c", "1"]);
     assert_eq!(again.exit, 2);
-    assert!(again.stderr.contains("message 1 in conversation c"), "{}", again.stderr);
+    assert!(again.stderr.contains("message 1 (it is hidden) in conversation c"), "{}", again.stderr);
 }
 
 #[test]
