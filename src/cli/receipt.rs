@@ -1,4 +1,4 @@
-//! What an append, or a rewind, got.
+//! The receipt of an append, or a rewind.
 
 use conversation_store::Receipt;
 use conversation_store::model::Name;

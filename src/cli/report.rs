@@ -1,4 +1,4 @@
-//! The report as people read it: a line of sums, then its lines, the worst first.
+//! The report as text: a line of sums, then its lines, the worst first.
 
 use anstyle::Style;
 use conversation_store::{ReportLine, Severity};

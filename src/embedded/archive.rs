@@ -85,7 +85,7 @@ pub(crate) fn read(mut input: impl Read, visit: Visit<'_>) -> Result<()> {
     let start: [u8; 12] = take(&mut input)?;
     let (magic, version) = start.split_at(MAGIC.len());
     if magic != MAGIC {
-        return Err(Error::InvalidInput("this is no backup of a conversation store".to_owned()));
+        return Err(Error::InvalidInput("the file is not a backup of a conversation store".to_owned()));
     }
     let version = version.first_chunk().copied().map_or(0, u32::from_be_bytes);
     if version != VERSION {

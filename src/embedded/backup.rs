@@ -355,7 +355,7 @@ pub(crate) fn restore(
     })?;
     if !is_empty || engine.directory().is_some_and(crate::embedded::engine::Directory::established) {
         return Err(Error::InvalidInput(
-            "a backup is restored into a new store only: name one that is not there yet".to_owned(),
+            "a backup can only be restored into a new store: name one that does not exist yet".to_owned(),
         ));
     }
     let mut target = Target { engine, batch: Batch::default(), bytes: 0 };

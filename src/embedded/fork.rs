@@ -31,7 +31,7 @@ impl Core {
         let at_seq = at_seq.unwrap_or(last);
         if at_seq > last {
             return Err(Error::NotFound {
-                what: format!("seq {at_seq} in conversation {parent}, whose last is {last},"),
+                what: format!("seq {at_seq} (the last is {last}) in conversation {parent}"),
             });
         }
         if child.id() == parent_id {

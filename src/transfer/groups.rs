@@ -1,4 +1,4 @@
-//! Values that are parts of conversations, put together: a part waits until its conversation has no more.
+//! Values that are parts of conversations, assembled: a part waits until its conversation is complete.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -6,10 +6,10 @@ use std::io::BufRead;
 use super::values::{LIMIT, Value, Values};
 use crate::model::json_text;
 
-/// Bytes of values that wait for the rest of their conversations at most.
+/// The most bytes of values that wait for the rest of their conversations.
 const WAITING: usize = 1024 * 1024 * 1024;
 
-/// The values of a conversation so far, and their bytes; `None` if they are too many.
+/// The values of a conversation up to now, and their bytes; `None` if they are too many.
 #[derive(Default)]
 struct Parts {
     values: Option<Vec<String>>,
@@ -23,7 +23,7 @@ pub(super) struct Groups {
     order: Vec<String>,
     bytes: usize,
     pub(super) current: Option<(usize, String)>,
-    /// Conversations so far: those that began, and those that are read.
+    /// Conversations up to now: those that began, and those that were read.
     pub(super) seen: usize,
     pub(super) number: usize,
     /// Values that were cut off.
@@ -56,7 +56,7 @@ impl Groups {
     pub(super) fn add(&mut self, group: fn(&str) -> Option<String>, text: String, list: usize) {
         let key = Self::key(&mut self.current, group, &text, list);
         let unnamed = Self::unnamed(list);
-        // What comes before the first value that names its conversation belongs to that one.
+        // Values before the first one that names its conversation belong to that conversation.
         if key != unnamed
             && let Some(waiting) = self.parts.remove(&unnamed)
         {

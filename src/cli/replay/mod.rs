@@ -1,4 +1,4 @@
-//! A file of messages into the store, and its conversations out of it again, as prompts.
+//! A file of messages into the store, and its conversations back out as prompts.
 
 mod compare;
 mod conversation;
@@ -114,7 +114,7 @@ impl Replay {
                 self.conversations.len() - 1
             }
         };
-        // Every place in the map is that of a conversation.
+        // Every position in the map is a conversation's.
         self.conversations.get_mut(place).ok_or_else(|| Failure::failed("a conversation was lost on the way"))
     }
 }
@@ -151,7 +151,7 @@ fn print(shown: Shown, replayed: &Replayed, output: &mut Output) -> Result<(), F
     Ok(())
 }
 
-/// The report as people read it below the request.
+/// The report as text below the request.
 fn shown_report(shown: &Shown) -> String {
     if shown.report.is_empty() {
         return format!("{DIM}report: nothing was left out or altered{DIM:#}\n");

@@ -264,8 +264,8 @@ fn check_marker(path: &Path, engine: &str, marker: &str) -> Result<()> {
     let field = |name: &str| field(marker, name);
     if marker.lines().next() != Some("conversation-store") {
         return Err(Error::InvalidInput(format!(
-            "{shown} is not a conversation store: its file {MARKER} was not written by this program; if that file is damaged, remove it \
-             and open the store again: its data has all that the file had"
+            "{shown} is not a conversation store: its file {MARKER} was not written by this program; if that \
+             file is damaged, remove it and open the store again: the data has all that the file had"
         )));
     }
     let supported = u32::from(crate::record::VERSION);
@@ -279,7 +279,8 @@ fn check_marker(path: &Path, engine: &str, marker: &str) -> Result<()> {
                 conversation: None,
                 seq: None,
                 detail: format!(
-                    "{shown}/{MARKER} names no format version: remove that file and open the store again: its data has all that the file had"
+                    "{shown}/{MARKER} names no format version: remove that file and open the store again; the data has all \
+                     that the file had"
                 ),
             });
         }

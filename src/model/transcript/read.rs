@@ -19,7 +19,9 @@ pub(super) fn line(text: &str) -> Result<Line, Expected> {
 
 fn message(mut fields: Fields<'_>) -> Result<Message, Expected> {
     let role = fields
-        .parsed("role", |name| Role::from_name(name).ok_or("expected system, user, assistant or tool"))?
+        .parsed("role", |name| {
+            Role::from_name(name).ok_or_else(|| format!("expected system, user, assistant or tool, found {name:?}"))
+        })?
         .ok_or_else(|| fields.error("role", "missing; expected system, user, assistant or tool"))?;
     let chunks =
         fields.objects("chunks")?.ok_or_else(|| fields.error("chunks", "missing; expected an array of chunks"))?;
