@@ -132,6 +132,8 @@ impl Core {
     fn write(&self, last: Commit, pending: &mut [Pending]) -> Result<Commit> {
         let mut commit = Commit { number: last.number + 1, ..last };
         let (mut batch, mut rewrites) = (Batch::default(), false);
+        // Most writes are a record, a head, and a move in the list.
+        batch.ops.reserve(4 * pending.len() + 1);
         let mut heads: HashMap<ConversationId, Change> = HashMap::new();
         for pending in pending {
             if let Some(Unsealed { conversation, first_seq, mut header, body }) = pending.record.take() {
