@@ -114,6 +114,8 @@ pub mod documentation {
     pub mod design {}
     #[doc = include_str!("docs/durability.md")]
     pub mod durability {}
+    #[doc = include_str!("docs/postgres.md")]
+    pub mod postgres {}
     #[doc = include_str!("docs/performance.md")]
     pub mod performance {}
     #[doc = include_str!("docs/transfer.md")]

@@ -3,7 +3,7 @@ use conversation_store::{Entry, EntryKind};
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::{self, Output};
-use super::values::conversation;
+use super::values::{conversation, number};
 use super::{show, text};
 
 const EXAMPLES: &str = "\
@@ -12,8 +12,8 @@ Examples:
   # what came after seq 2, for sync
   convo entries chat-42 --since 2 --json
 
-The log itself, in order of SEQ, with what was rewound or removed. As JSON one entry a line, without a limit unless \
-one is given.";
+The log itself, in order of SEQ, including what was rewound or removed. As JSON, one entry per line, without a limit \
+unless --limit is given.";
 
 /// Entries of one read, and of a page on a terminal.
 const PAGE: usize = 200;
@@ -25,11 +25,11 @@ pub(super) struct Args {
     /// The conversation
     #[arg(value_parser = conversation())]
     conversation: String,
-    /// Only what came after this seq
-    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    /// Only entries after this seq
+    #[arg(long, value_name = "SEQ", default_value_t = 0, value_parser = number::<u64>)]
     since: u64,
-    /// Entries at most; on a terminal 200 if it is not given
-    #[arg(long)]
+    /// The most entries to print; on a terminal 200 by default
+    #[arg(long, value_parser = number::<usize>)]
     limit: Option<usize>,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     if args.since > last_seq {
         return Err(Failure::new(
             "cursor_out_of_range",
-            format!("--since {} is no cursor of conversation {name}: its last seq is {last_seq}", args.since),
+            format!("--since {} is not a cursor of conversation {name}: its last seq is {last_seq}", args.since),
         )
         .with_hint("--since 0 starts from the beginning; is it the same conversation, and the same store?"));
     }

@@ -1,4 +1,4 @@
-//! Who follows conversations, blocked or woken.
+//! The followers of conversations: blocked threads, or wakers.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -20,12 +20,12 @@ impl State {
 }
 
 impl Core {
-    /// Waits until the published head of a conversation's incarnation is past a seq. False: the timeout passed, or it was
-    /// stopped.
+    /// Waits until the published head of a conversation's incarnation is past a seq. False: the timeout passed, or the
+    /// wait was stopped.
     ///
     /// # Errors
-    /// `NotFound` if the conversation was deleted, whatever was made under its name since; `Closed` if the store is, and
-    /// there is nothing new.
+    /// `NotFound` if the conversation was deleted, whatever was created under its name since; `Closed` if the store is
+    /// closed and there is nothing new.
     pub(crate) fn wait_for(&self, wait: &Wait<'_>) -> Result<bool> {
         let _pin = self.pin(wait.name.id())?;
         let mut state = self.lock();
@@ -74,7 +74,7 @@ impl Core {
         }
     }
 
-    /// Lets all who follow look again.
+    /// Wakes all followers.
     pub(super) fn wake_all(&self) {
         let mut state = self.lock();
         state.followers.notify_all();

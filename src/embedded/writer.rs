@@ -1,4 +1,4 @@
-//! An open message: what it is, what was collected of it, why nothing more can be written to it.
+//! An open message: what it is, what was collected of it, why it takes no more content.
 
 use std::fmt;
 use std::sync::PoisonError;
@@ -15,7 +15,7 @@ const DROPPED: u8 = 2;
 const REWOUND: u8 = 3;
 const DELETED: u8 = 4;
 
-/// Why nothing more can be written to a message.
+/// Why a message takes no more content.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub(super) enum Closed {
@@ -38,7 +38,7 @@ pub(crate) struct Writer {
 #[derive(Default)]
 pub(super) struct Buffer {
     pub(super) collected: Collected,
-    /// Its place among the writers that collect, from the first delta until what is collected is queued.
+    /// Its place among the writers that collect, from the first delta until what it collected is queued.
     pub(super) place: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ impl Writer {
         self.message_index
     }
 
-    /// Whether it was dropped: what it collected is still to be queued.
+    /// Whether it was dropped: what it collected must still be queued.
     pub(super) fn is_dropped(&self) -> bool {
         self.closed.load(Ordering::Acquire) == DROPPED
     }
@@ -73,7 +73,7 @@ impl Writer {
         let _ = self.closed.compare_exchange(OPEN, closed as u8, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// That the message takes no more, and why.
+    /// Why the message takes no more content.
     pub(super) fn error(&self) -> Error {
         let reason = match self.closed.load(Ordering::Acquire) {
             FINISHED => "it is finished",
@@ -90,7 +90,7 @@ impl Writer {
 }
 
 impl Buffer {
-    /// What was collected is queued: gives its place among the writers that collect.
+    /// What was collected is queued: returns its place among the writers that collect.
     pub(super) fn clear(&mut self) -> Option<u64> {
         self.collected.clear();
         self.place.take()

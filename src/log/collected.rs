@@ -25,7 +25,7 @@ struct Shape {
     chunk: Chunk,
     /// Its size so far.
     bytes: usize,
-    /// Where its fragment stands among those collected, if one does.
+    /// The place of its fragment among those collected, if it has one.
     at: usize,
 }
 

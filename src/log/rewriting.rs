@@ -64,7 +64,7 @@ pub(crate) fn unreached(error: Error, message: u64) -> Error {
 
 /// A record that is written again.
 pub(crate) struct Rewritten {
-    /// The conversation in whose log it stands.
+    /// The conversation whose log holds it.
     pub(crate) owner: ConversationId,
     pub(crate) first_seq: u64,
     pub(crate) header: Header,
@@ -144,12 +144,12 @@ impl Rewriting {
                     Line::Chunk(chunk) => chunk.header.is_some(),
                     line => matches!(line, Line::Begin(_)),
                 };
-                // What was damaged before it began holds nothing of it.
+                // Damage before the message's beginning holds nothing of it.
                 self.unread = self.unread.take().filter(|_| !begins);
             }
         }
         if self.progress == Progress::Before && record.header.next_message_index <= message {
-            // Nor what was damaged before messages that come before it.
+            // Damage before messages that come earlier holds nothing of it either.
             self.unread = None;
         }
         Ok(())

@@ -11,7 +11,7 @@ pub(crate) struct Run {
     conversation: ConversationId,
     order: Order,
     /// Ascending: the seq that has to come next. Descending: the seq that the next record has to end with. Unknown
-    /// behind damage.
+    /// after damage.
     next: Option<u64>,
 }
 
@@ -43,7 +43,7 @@ impl Run {
             }
             Order::Descending => {
                 self.next = Some(first_seq - 1);
-                // The newest record may go on behind the part that is read.
+                // The newest record may continue after the part that is read.
                 expected.filter(|expected| end <= *expected).map(|_| self.gap(end))
             }
         }

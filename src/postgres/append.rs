@@ -16,7 +16,7 @@ use crate::log::{AppendOptions, ExpectedHead, NewConversation, Receipt};
 use crate::model::{ConversationId, Message, Metadata, Name, Role};
 use crate::record::{self, Body, Head, TitleSource};
 
-/// The opening in which all messages of this log are begun: who holds one is told by its lease.
+/// The opening in which all messages of this log are begun: whether one is still written, its lease says.
 pub(super) const EPOCH: u64 = 1;
 
 /// What is appended, beside its entries.

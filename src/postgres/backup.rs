@@ -75,7 +75,7 @@ fn conversation(session: &Session<'_>, out: &mut Out, stored: &Stored) -> Result
         sealed(out, &key::fork(parent.id(), *id), &point)?;
     }
     if !stored.deleted {
-        key::index_keys(*id, head).iter().try_for_each(|key| out.pair(key, &[]))?;
+        record::index_keys(*id, head).iter().try_for_each(|key| out.pair(key, &[]))?;
     }
     records(session, out, stored)?;
     receipts(session, out, *id)?;

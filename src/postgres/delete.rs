@@ -66,7 +66,7 @@ impl Shared {
                 .with(header.next_message_index)
                 .with(header.cut),
         )?;
-        // Where more forks are gone by now, whoever took the last of them sees to it.
+        // Where more forks are gone by now, the deletion of the last of them does this.
         match Outcome::of(&row)? {
             Outcome::Done | Outcome::Gone => Ok(true),
             Outcome::Moved => {

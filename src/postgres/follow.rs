@@ -110,7 +110,7 @@ impl Shared {
                 shared.watched.wanted.notified().await;
                 pause = SHORTEST_PAUSE;
             } else if timeout(pause, shared.watched.wanted.notified()).await.is_ok() {
-                // Whoever else comes now is looked for together.
+                // Others that come now are looked for together.
                 sleep(Duration::from_millis(2)).await;
             }
         }

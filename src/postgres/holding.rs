@@ -80,8 +80,8 @@ impl Shared {
             JOIN cs_conversation t ON t.conv_id = o.conv_id LEFT JOIN cs_holder h ON h.holder = o.holder \
             WHERE o.done IS NULL AND NOT t.deleted AND coalesce(h.until, '-infinity') <= clock_timestamp() \
             ORDER BY o.conv_id, o.message LIMIT $1";
-        const FORGET: &str = "WITH gone AS (DELETE FROM cs_open o USING cs_holder h WHERE h.holder = o.holder \
-            AND o.done < clock_timestamp() - interval '1 minute' AND h.until < clock_timestamp() RETURNING o.holder) \
+        const FORGET: &str = "WITH gone AS (DELETE FROM cs_open o \
+            WHERE o.done < clock_timestamp() - interval '1 minute' AND NOT cs_is_held_v1(o.holder)) \
             DELETE FROM cs_holder h WHERE h.until < clock_timestamp() - interval '1 minute' \
             AND NOT EXISTS (SELECT FROM cs_open o WHERE o.holder = h.holder)";
         let calls = self.database.calls();

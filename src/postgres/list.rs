@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::rows::{self, conversation_columns};
 use super::shared::Shared;
-use super::value::{Statement, signed};
+use super::value::Statement;
 use crate::error::{Error, Result};
 use crate::log::Problem;
 use crate::log::list::{ListPage, ListQuery, Listed, Pager};
@@ -26,10 +26,10 @@ impl Shared {
         );
         let mut pager = Pager::new(query)?;
         let tag = query.tags.first().map(|tag| tag.as_bytes().to_vec());
-        // Where a page ended is a minute here.
-        let mut minute = query.after.map_or(i64::MAX, |cursor| signed(cursor.second));
+        let mut minute = query.after.map_or(i64::MAX, |cursor| cursor.0.micros.max(0) / MICROS_A_MINUTE);
         let mut after = Vec::new();
-        let (mut current, mut found) = (None::<i64>, Vec::new());
+        // How many were found, and in which minute the last of them was.
+        let (mut found, mut current) = (0, minute);
         loop {
             let rows = self.database.query(
                 Statement::repeatable(SQL)
@@ -40,31 +40,22 @@ impl Shared {
                     .with(ROWS),
             )?;
             for row in &rows {
-                let id = rows::id(row, "conv_id")?;
-                let head = match rows::conversation(row) {
-                    Ok(stored) => stored.head,
-                    Err(error @ Error::Corrupt { .. }) => {
-                        pager.unreadable.push(Problem::from_error(id, &error));
-                        continue;
-                    }
-                    Err(error) => return Err(error),
-                };
-                minute = head.last_activity.max(0) / MICROS_A_MINUTE;
-                if current.is_some_and(|current| current != minute) {
-                    pager.add(current.unwrap_or_default().cast_unsigned(), &mut found);
-                    if pager.is_full() {
-                        return Ok(pager.page());
-                    }
+                minute = rows::get(row, "minute")?;
+                // Within a minute, any of them may be the newest.
+                if found > query.limit && minute != current {
+                    return Ok(pager.page());
                 }
-                current = Some(minute);
-                found.push(Listed { id, head: Arc::new(head) });
+                current = minute;
+                let id = rows::id(row, "conv_id")?;
+                match rows::conversation(row) {
+                    Ok(stored) => found += usize::from(pager.add(Listed { id, head: Arc::new(stored.head) })),
+                    Err(error @ Error::Corrupt { .. }) => pager.unreadable.push(Problem::from_error(id, &error)),
+                    Err(error) => return Err(error),
+                }
             }
-            let Some(last) = rows.last().filter(|_| rows.len() as u64 == ROWS) else { break };
+            let Some(last) = rows.last().filter(|_| rows.len() as u64 == ROWS) else { return Ok(pager.page()) };
             after = rows::id(last, "conv_id")?.as_bytes().to_vec();
-            minute = rows::get(last, "minute")?;
         }
-        pager.add(current.unwrap_or_default().cast_unsigned(), &mut found);
-        Ok(pager.page())
     }
 
     /// All conversations.

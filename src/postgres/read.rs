@@ -28,7 +28,7 @@ impl Shared {
         Ok(self.view_of(name.id())?.filter(|view| name.allows(&view.head.owner)))
     }
 
-    /// A conversation as it is now, whoever owns it. `commit` of the view counts redactions of what it reads; `through` is the
+    /// A conversation as it is now, of any owner. `commit` of the view counts redactions of what it reads; `through` is the
     /// number of the row's last change.
     pub(super) fn view_of(&self, id: ConversationId) -> Result<Option<View>> {
         const SQL: &str = concat!(

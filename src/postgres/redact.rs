@@ -123,7 +123,7 @@ impl Shared {
         failed
     }
 
-    /// Rewrites what stands of a message after the point of a fork, in the log that it began in.
+    /// Rewrites the part of a message after the point of a fork, in the log in which it began.
     fn rewrite_rest(&self, name: &Name, shared: &Segment, rewriting: &mut Rewriting) -> Result<()> {
         const KEPT: &str = "SELECT max(t.parent_seq) AS last FROM cs_conversation t \
                             WHERE t.parent_id = $1 AND t.parent_incarnation = $2 AND t.parent_seq > 0";

@@ -41,7 +41,7 @@ impl OpenMessage for Open {
         shared.check_writable()?;
         writer.check_open()?;
         if writer.buffer().collected.is_enough() {
-            // Whoever collects faster than the database takes it waits here.
+            // A caller that collects faster than the database takes it waits here.
             shared.flush(writer)?;
         }
         let mut buffer = writer.buffer();

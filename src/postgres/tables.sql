@@ -1,5 +1,5 @@
 -- Version 1. Names, texts and ids are bytea: bytes have one order everywhere, and a text may hold a zero.
--- No sequence, no foreign key, no trigger, no advisory lock: each conversation stands for itself.
+-- No sequence, no foreign key, no trigger, no advisory lock: no conversation depends on another one, but for forks.
 
 CREATE TABLE cs_schema (
   one      boolean PRIMARY KEY DEFAULT true CHECK (one),

@@ -17,7 +17,7 @@ pub(crate) fn is_postgres(url: &str) -> bool {
     SCHEMES.iter().any(|scheme| url.starts_with(scheme))
 }
 
-/// Where a database is, and how it is used. Its password stands in `config` alone, which shows none.
+/// Where a database is, and how it is used. Its password is in `config` alone, which never shows it.
 #[derive(Debug)]
 pub(super) struct Url {
     pub(super) config: Config,

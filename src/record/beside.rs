@@ -1,8 +1,7 @@
 //! Records whose header and origin stand beside their entries, in columns of a table.
 
-use super::VERSION;
 use super::encode::Body;
-use super::envelope::{check_version, checksum, corrupt, short};
+use super::envelope::{VERSION, check_version, checksum, corrupt, short};
 use super::key;
 use super::split::{Header, Record};
 use crate::error::Result;

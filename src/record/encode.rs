@@ -5,10 +5,12 @@ use std::borrow::Cow;
 use bincode::Encode;
 
 use super::envelope::CONFIG;
-use super::split::{HEADER_BYTES, Record};
 use super::v1;
 use crate::error::{Error, Result};
 use crate::model::{self, Chunk, Extra, Message, Metadata, Role};
+
+/// version, flags, checksum(4), time(8), base(8), next message index(8), commit(8)
+pub(super) const HEADER_BYTES: usize = 38;
 
 /// What most entries take beside their content.
 const ENTRY_BYTES: usize = 48;
@@ -115,12 +117,6 @@ impl Body {
         let mut body = Self::new();
         body.entry(v1::SUMMARY, summary)?;
         Ok(body)
-    }
-
-    /// The entries of a record.
-    pub(crate) fn of(record: &Record<'_>) -> Result<Self> {
-        let mut body = Self::with_room(record.content().len());
-        record.raw_entries().try_for_each(|(_, entry)| body.raw(entry)).map(|()| body)
     }
 
     /// An entry as it is stored.

@@ -14,6 +14,14 @@ pub(crate) type Replacement = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 /// What takes the place of content that was forgotten.
 pub(crate) const REDACTED: &str = "[redacted]";
 
+impl Body {
+    /// The entries of a record.
+    pub(crate) fn of(record: &Record<'_>) -> Result<Self> {
+        let mut body = Self::new();
+        record.raw_entries().try_for_each(|(_, entry)| body.raw(entry)).map(|()| body)
+    }
+}
+
 /// The record without its entries above `last`: its header and entries.
 pub(crate) fn truncate(record: &Record<'_>, last: u64, next_message_index: u64) -> Result<(Header, Body)> {
     let mut body = Body::new();

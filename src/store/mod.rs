@@ -24,7 +24,7 @@ pub use writer::{Begun, MessageWriter};
 /// Conversations, kept.
 ///
 /// A `Store` is a handle: clones share one open store. All calls block; an async server calls them in its runtime's
-/// `spawn_blocking`. One process can have a store open at a time.
+/// `spawn_blocking`. One process can have an embedded store open at a time.
 ///
 /// ```
 /// use conversation_store::Store;
@@ -54,10 +54,11 @@ impl Store {
     /// |---|---|
     /// | `sled:PATH` | a directory (feature `sled`) |
     /// | `fjall:PATH` | a directory (feature `fjall`) |
+    /// | `postgres://USER:PASSWORD@HOST:PORT/DATABASE` | a database, which many processes may have open (feature `postgres`): [`crate::documentation::postgres`] |
     /// | `backup:FILE` | a backup, all of it in memory, for reading only |
     /// | `memory:` | a new store that forgets all when it is dropped |
     ///
-    /// Options follow a `?`, with `&` between them: `sled:chats.db?cache_mb=128`. Both engines have two:
+    /// Options follow a `?`, with `&` between them: `sled:chats.db?cache_mb=128`. Both embedded engines have two:
     ///
     /// | option | default | what it is |
     /// |---|---|---|

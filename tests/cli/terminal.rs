@@ -173,7 +173,7 @@ fn long_output_goes_through_the_pager() {
     let run = place.on_terminal(&["entries", "long", "--limit", "50"], "", &[("PAGER", &pager), ("NO_COLOR", "1")]);
     assert!(run.stdout.ends_with("there are more: --since 50\n"), "{}", run.stdout);
     let run = place.on_terminal(&["show", "c"], "", &[("PAGER", "no-such-pager"), ("NO_COLOR", "1")]);
-    assert!(run.stdout.starts_with("warning: the pager `no-such-pager` cannot be started: "), "{}", run.stdout);
+    assert!(run.stdout.starts_with("warning: cannot start the pager `no-such-pager`: "), "{}", run.stdout);
     assert!(run.exit == 0 && run.stdout.contains("\nmessage 0  user"), "{}", run.stdout);
     // A pager that is left early ends the program in silence.
     place.append("d", &[&HELLO.replace("hello", &"word ".repeat(100_000))]);

@@ -10,7 +10,6 @@ use std::thread;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Cut {
-    Never = 0,
     /// Before the server sees the call.
     Before = 1,
     /// After the server has answered it, and before the answer arrives.
