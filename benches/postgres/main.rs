@@ -127,23 +127,25 @@ fn main() {
     };
     let text = "x".repeat(BYTES);
     for writers in WRITERS {
-        let store = Store::open(&format!("{}&pool={writers}", server.url())).unwrap();
         let plain = inserts(&server, writers, time);
-        let appends = measure(writers, time, |writer, _| {
-            store.append(format!("chat {writer}"), &[Message::user(&text)]).unwrap();
-        });
-        println!("{writers:2} writers, INSERT   {plain}");
-        println!(
-            "{writers:2} writers, append   {appends}   {:.2} of the inserts",
-            appends.per_second / plain.per_second
-        );
+        println!("{writers:2} writers, INSERT             {plain}");
+        for prepared in [false, true] {
+            let store = Store::open(&format!("{}&pool={writers}&prepared={prepared}", server.url())).unwrap();
+            let appends = measure(writers, time, |writer, _| {
+                store.append(format!("chat {writer}"), &[Message::user(&text)]).unwrap();
+            });
+            let (share, how) = (appends.per_second / plain.per_second, if prepared { "prepared" } else { "unnamed " });
+            println!("{writers:2} writers, append, {how}   {appends}   {share:.2} of the inserts");
+        }
     }
-    let store = Store::open(&server.url()).unwrap();
+    let url = server.url() + "&prepared=true";
+    let store = Store::open(&url).unwrap();
     for _ in 0..CHUNKS {
         store.append("large", &[Message::user(&text)]).unwrap();
     }
     let load = median(|| assert_eq!(store.load("large").unwrap().messages().len(), CHUNKS));
-    let schema = "SELECT r.body FROM s3.cs_record r ORDER BY r.first_seq";
+    let schema = url.split_once("search_path%3D").unwrap().1.split('&').next().unwrap();
+    let schema = &format!("SELECT r.body FROM {schema}.cs_record r ORDER BY r.first_seq");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let config = format!("host=127.0.0.1 port={} user=postgres dbname=postgres", server.port);
     let (client, connection) = runtime.block_on(tokio_postgres::connect(&config, NoTls)).unwrap();

@@ -8,8 +8,8 @@ use std::time::Duration;
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime as Tokio, Timeouts};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::time::{Instant, sleep, timeout_at};
-use tokio_postgres::Row;
 use tokio_postgres::config::SslMode;
+use tokio_postgres::{Error as Refusal, Row};
 
 use super::connection::Connector;
 use super::failure::Failure;
@@ -36,6 +36,8 @@ pub(super) struct Database {
 pub(super) struct Calls {
     pool: Pool,
     timeout: Duration,
+    /// Whether statements are prepared, once a connection. A pooler between may not keep them.
+    prepared: bool,
     /// Where the database is, for people.
     pub(super) shown: Arc<str>,
 }
@@ -54,7 +56,7 @@ impl Database {
         let manager = Manager::from_connect(url.config.clone(), connector, config);
         let pool = Pool::builder(manager).max_size(url.pool).runtime(Tokio::Tokio1).build();
         let pool = pool.map_err(|error| Error::InvalidInput(format!("the pool of connections: {error}")))?;
-        let calls = Calls { pool, timeout: url.timeout, shown: url.shown.as_str().into() };
+        let calls = Calls { pool, timeout: url.timeout, prepared: url.prepared, shown: url.shown.as_str().into() };
         let database = Self { runtime: Some(runtime), calls };
         let calls = database.calls.clone();
         database.wait(async move {
@@ -141,7 +143,7 @@ impl Calls {
 
     async fn attempt(&self, statement: &Statement, until: Instant) -> Result<Vec<Row>, Failure> {
         let connection = self.connection(until).await?;
-        let answer = timeout_at(until, connection.query_typed(statement.sql, &statement.typed())).await;
+        let answer = timeout_at(until, self.ask(&connection, statement)).await;
         let failure = match answer {
             Ok(Ok(rows)) => return Ok(rows),
             Ok(Err(error)) => Failure::of(&error),
@@ -153,6 +155,16 @@ impl Calls {
             drop(Object::take(connection));
         }
         Err(failure)
+    }
+
+    async fn ask(&self, connection: &Object, statement: &Statement) -> Result<Vec<Row>, Refusal> {
+        let typed = statement.typed();
+        if !self.prepared {
+            return connection.query_typed(statement.sql, &typed).await;
+        }
+        let (values, types): (Vec<_>, Vec<_>) = typed.into_iter().unzip();
+        let prepared = connection.prepare_typed_cached(statement.sql, &types).await?;
+        connection.query(&prepared, &values).await
     }
 
     async fn connection(&self, until: Instant) -> Result<Object, Failure> {

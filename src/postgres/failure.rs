@@ -57,7 +57,9 @@ impl Failure {
         match self {
             Self::Lost(_) => true,
             // It is no primary any more: another host may be.
-            Self::Refused { code, .. } => *code == SqlState::READ_ONLY_SQL_TRANSACTION,
+            Self::Refused { code, .. } => {
+                [SqlState::READ_ONLY_SQL_TRANSACTION, SqlState::INVALID_SQL_STATEMENT_NAME].contains(code)
+            }
             Self::Unreached(_) | Self::NotLetIn(_) | Self::Exhausted(_) => false,
         }
     }
@@ -102,6 +104,8 @@ fn may_pass(code: &SqlState) -> bool {
         SqlState::TOO_MANY_CONNECTIONS,
         SqlState::CANNOT_CONNECT_NOW,
         SqlState::READ_ONLY_SQL_TRANSACTION,
+        // A pooler gave another connection than the one that the statement was prepared on.
+        SqlState::INVALID_SQL_STATEMENT_NAME,
     ]
     .contains(code)
 }

@@ -29,6 +29,8 @@ pub(super) struct Url {
     pub(super) pool: usize,
     /// How long a call waits, for a connection and for its answer.
     pub(super) timeout: Duration,
+    /// Whether statements are prepared, once a connection.
+    pub(super) prepared: bool,
     /// How long a message stays open after its program was heard of last.
     pub(super) lease: Duration,
 }
@@ -37,7 +39,7 @@ impl Url {
     pub(super) fn parse(text: &str) -> Result<Self> {
         let problem = |problem: &str| Error::InvalidInput(format!("a store URL of PostgreSQL: {problem}"));
         let (place, options) = text.split_once('?').unwrap_or((text, ""));
-        let (mut sslmode, mut roots) = (None, None);
+        let (mut sslmode, mut roots, mut prepared) = (None, None, false);
         let (mut pool, mut timeout, mut lease) = (16, Duration::from_secs(15), Duration::from_secs(15));
         let mut theirs = Vec::new();
         for option in options.split('&').filter(|option| !option.is_empty()) {
@@ -50,6 +52,13 @@ impl Url {
                 "sslmode" => sslmode = Some(value),
                 "sslrootcert" => roots = Some(PathBuf::from(value)),
                 "pool" => pool = usize::try_from(number(1000)?).unwrap_or(pool),
+                "prepared" => {
+                    prepared = match value {
+                        "true" => true,
+                        "false" => false,
+                        _ => return Err(problem(&format!("prepared={value}: expected true or false"))),
+                    };
+                }
                 "timeout_seconds" => timeout = Duration::from_secs(number(3600)?),
                 "lease_seconds" => lease = Duration::from_secs(number(3600)?),
                 _ => theirs.push(option),
@@ -80,7 +89,7 @@ impl Url {
             config.connect_timeout(timeout);
         }
         let shown = shown(&config);
-        Ok(Self { config, shown, roots, pool, timeout, lease })
+        Ok(Self { config, shown, roots, pool, timeout, prepared, lease })
     }
 }
 
