@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 pub(crate) use crate::log::Reading as Item;
 use crate::log::{View, Visit};
 use crate::model::ConversationId;
-use crate::record::{Head, Record, key};
+use crate::record::{self, Head, Record, key};
 
 impl Core {
     /// Visits the records that hold the seqs of a range.
@@ -105,7 +105,7 @@ impl Core {
     /// Why the engine cannot give a record whole, if so: this says more than the record's checksum.
     fn torn(&self, conversation: ConversationId, first_seq: u64, error: Error) -> Error {
         match self.engine.get(&key::record(conversation, first_seq)) {
-            Err(torn @ Error::Corrupt { .. }) => at(torn, conversation, first_seq),
+            Err(torn @ Error::Corrupt { .. }) => record::at(torn, conversation, first_seq),
             _ => error,
         }
     }
@@ -203,15 +203,6 @@ impl Run {
     fn gap(&self, seq: u64) -> Error {
         let detail = "the record that should be here is missing".to_owned();
         Error::Corrupt { conversation: Some(self.conversation), seq: Some(seq), detail }
-    }
-}
-
-fn at(error: Error, conversation: ConversationId, first_seq: u64) -> Error {
-    match error {
-        Error::Corrupt { detail, .. } => {
-            Error::Corrupt { conversation: Some(conversation), seq: Some(first_seq), detail }
-        }
-        other => other,
     }
 }
 

@@ -22,5 +22,5 @@ pub(crate) use envelope::{VERSION, check_number, newer, open, seal};
 pub(crate) use head::{Commit, ForkPoint, Head, Lost, Parent, Receipt, StoreInfo, TitleSource, Tombstone};
 pub(crate) use read::role;
 pub(crate) use rewrite::{REDACTED, Replacement, is_redacted, mark_deleted, redact, truncate};
-pub(crate) use split::{Header, Line, Origin, Record, seal_record};
+pub(crate) use split::{Header, Line, Origin, Record, at, seal_record};
 pub(crate) use v1::{ChunkLine, Header as MessageHeader, InterruptCause, Meta, Redact, Remove, Rewind, Summary};
