@@ -209,6 +209,12 @@ impl ListItem {
 }
 
 impl ListItem {
+    /// Its place in the list.
+    #[cfg(feature = "server")]
+    pub(crate) fn cursor(&self) -> ListCursor {
+        ListCursor(Place { micros: self.last_activity.as_micros(), conversation: self.id })
+    }
+
     /// Takes the hidden messages out of those that were appended.
     pub(crate) fn hide(&mut self, hidden: u64) {
         (self.messages, self.hidden) = (self.messages.saturating_sub(hidden), hidden);
