@@ -3,9 +3,10 @@ use std::path::PathBuf;
 use conversation_store::provider::{self, Finding};
 
 use super::failure::{Exit, Outcome};
-use super::output::{self, BOLD, DIM, ERROR, Output, WARNING};
+use super::output::{self, Output};
 use super::prompt::Aim;
 use super::request::{self, Request};
+use super::style::{BOLD, DIM, ERROR, WARNING};
 use super::text::{self, Layout};
 
 const INDENT: &str = "    ";

@@ -7,9 +7,10 @@ use conversation_store::transfer;
 use conversation_store::{ListQuery, Store};
 
 use super::failure::{Exit, Failure, Outcome};
+use super::location::Location;
 use super::output::{self, Output};
 use super::progress::Progress;
-use super::{Location, text};
+use super::text;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -5,10 +5,12 @@ use clap::ValueEnum;
 use conversation_store::transfer::{self, Branches, ImportOptions, ImportSummary, Imported, Input};
 
 use super::failure::{Exit, Outcome};
-use super::output::{self, BOLD, DIM, ERROR, Output};
+use super::location::Location;
+use super::output::{self, Output};
 use super::progress::Progress;
+use super::style::{BOLD, DIM, ERROR};
+use super::text;
 use super::values::number;
-use super::{Location, text};
 
 const EXAMPLES: &str = "\
 Examples:

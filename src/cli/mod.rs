@@ -42,6 +42,7 @@ mod search;
 #[cfg(feature = "server")]
 mod serve;
 mod show;
+mod style;
 mod summarize;
 mod tag;
 mod targets;

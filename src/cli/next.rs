@@ -2,7 +2,8 @@ use conversation_store::{NextStep, next_step};
 
 use super::failure::{Exit, Outcome};
 use super::location::Location;
-use super::output::{BOLD, DIM, Output};
+use super::output::Output;
+use super::style::{BOLD, DIM};
 use super::text;
 use super::values::conversation;
 

@@ -4,19 +4,13 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::OnceLock;
 
 use anstream::{AutoStream, ColorChoice};
-use anstyle::{AnsiColor, Style};
 use conversation_store::ReportLine;
-use conversation_store::model::Role;
 use serde::Serialize;
 
 use super::failure::Failure;
 use super::pager::Pager;
+use super::style::{ERROR, WARNING};
 use super::{report, text};
-
-pub(super) const BOLD: Style = Style::new().bold();
-pub(super) const DIM: Style = Style::new().dimmed();
-pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
-pub(super) const WARNING: Style = AnsiColor::Yellow.on_default();
 
 /// The form of the output, from the command line.
 #[derive(Clone, Copy, Debug, Default)]
@@ -157,16 +151,6 @@ impl Output {
         } else {
             print(report::text(of, report).trim_end());
         }
-    }
-}
-
-/// The colour of a role.
-pub(super) fn style_of(role: Role) -> Style {
-    match role {
-        Role::System => AnsiColor::Yellow.on_default().bold(),
-        Role::User => AnsiColor::Green.on_default().bold(),
-        Role::Assistant => AnsiColor::Cyan.on_default().bold(),
-        Role::Tool => AnsiColor::Magenta.on_default().bold(),
     }
 }
 

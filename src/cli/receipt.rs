@@ -5,7 +5,8 @@ use conversation_store::model::Name;
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::output::{DIM, Output};
+use super::output::Output;
+use super::style::DIM;
 
 /// A receipt, with the key that the caller used.
 #[derive(Serialize)]

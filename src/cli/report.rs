@@ -3,7 +3,7 @@
 use anstyle::Style;
 use conversation_store::{ReportLine, Severity};
 
-use super::output::{DIM, ERROR, WARNING};
+use super::style::{DIM, ERROR, WARNING};
 use super::text::{count, printable};
 
 /// The widest name of a severity.

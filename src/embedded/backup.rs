@@ -10,8 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::core::{COMMIT, Core, EPOCH, LOST, RESTORING, STORE};
-use super::heads::{Standing, damage_of};
-use super::place::{born, index_keys};
+use super::damage::damage_of;
+use super::heads::Standing;
+use super::incarnation::born;
+use super::indexes::index_keys;
 use super::read::Item;
 use super::segments::Segment;
 use super::state::{Blocked, UNMARKED};

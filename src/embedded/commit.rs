@@ -7,6 +7,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::core::{COMMIT, Core};
+use super::indexes::move_in_indexes;
 use super::state::{Pending, Room, Signal, State, Unsealed, Waiter};
 use super::sync::{self, MutexGuard};
 use crate::embedded::engine::{Batch, Directory, LARGE_BYTES};
@@ -16,6 +17,12 @@ use crate::record::{self, Commit, Head, key};
 
 /// The longest time that a commit waits for more writers; never more than a quarter of the commit before it.
 const PATIENCE: Duration = Duration::from_micros(200);
+
+/// A conversation's head before a commit, and after it.
+struct Change {
+    before: Option<Arc<Head>>,
+    after: Option<Arc<Head>>,
+}
 
 impl Core {
     /// Queues what is collected, and commits what has waited for a window, unless another thread commits already. For
@@ -38,6 +45,7 @@ impl Core {
         loop {
             let mut state = self.gather();
             let mut batch = state.take();
+            state.moves.begin(batch.iter().filter_map(|pending| pending.head.as_ref().map(|(id, _)| *id)));
             let begun = batch.len();
             let last = state.commit;
             drop(state);
@@ -45,6 +53,7 @@ impl Core {
             let result = self.commit(last, &mut batch);
             let taken = sync::now() - start;
             let mut state = self.lock();
+            state.moves.end();
             state.crowd = batch.iter().chain(&state.queue).filter(|pending| pending.waiter.is_some()).count();
             state.patience = (taken / 4).min(PATIENCE);
             match &result {
@@ -123,7 +132,9 @@ impl Core {
     fn write(&self, last: Commit, pending: &mut [Pending]) -> Result<Commit> {
         let mut commit = Commit { number: last.number + 1, ..last };
         let (mut batch, mut rewrites) = (Batch::default(), false);
-        let mut heads: HashMap<ConversationId, Option<Arc<Head>>> = HashMap::new();
+        // Most writes are a record, a head, and a move in the list.
+        batch.ops.reserve(4 * pending.len() + 1);
+        let mut heads: HashMap<ConversationId, Change> = HashMap::new();
         for pending in pending {
             if let Some(Unsealed { conversation, first_seq, mut header, body }) = pending.record.take() {
                 header.commit = commit.number;
@@ -134,15 +145,17 @@ impl Core {
             rewrites |= pending.rewrites || pending.before.as_ref().is_some_and(|head| head.size() > LARGE_BYTES / 2);
             if let Some((id, head)) = &pending.head {
                 commit.count(pending.before.as_deref(), head.as_deref());
-                heads.insert(*id, head.clone());
+                let change = heads.entry(*id).or_insert_with(|| Change { before: pending.before.clone(), after: None });
+                change.after.clone_from(head);
             }
         }
         if batch.ops.is_empty() && heads.is_empty() {
             return Ok(last);
         }
-        for (id, head) in heads {
+        for (id, Change { before, after }) in heads {
+            move_in_indexes(id, before.as_deref(), after.as_deref(), &mut batch);
             let key = key::head(id);
-            match head {
+            match after {
                 Some(head) => {
                     let value = record::seal(&key, &*head)?;
                     batch.put(key, value);

@@ -5,8 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use super::core::Core;
-use super::heads::damage_of;
-use super::place::index_ops;
+use super::damage::damage_of;
 use super::read::Item;
 use super::segments::Segment;
 use super::state::Pending;
@@ -46,7 +45,6 @@ impl Core {
         let tombstone = key::tombstone(id);
         let value = record::seal(&tombstone, &Tombstone { parent: head.parent, incarnation: head.incarnation })?;
         let mut pending = Pending { head: Some((id, None)), rewrites: true, ..Pending::default() };
-        index_ops(id, Some(&head), None, &mut pending.ops);
         pending.ops.push((tombstone, Some(value)));
         if self.forks(id)?.iter().any(|fork| fork.at_seq >= head.first_seq()) {
             pending.ops.extend(self.marked_deleted(id, &head)?);

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::core::Core;
 use super::lineage::point_of;
-use super::place::index_ops;
 use super::segments::{Segment, segment_of};
 use super::state::{Pending, Unsealed};
 use crate::error::{Error, Result};
@@ -81,7 +80,6 @@ impl Core {
             let value = record::seal(&fork, &point_of(shared, head.incarnation))?;
             pending.ops.push((fork, Some(value)));
         }
-        index_ops(id, None, Some(&head), &mut pending.ops);
         pending.head = Some((id, Some(Arc::new(head))));
         self.queue_durable(state, pending)
     }

@@ -3,8 +3,10 @@
 use std::ops::ControlFlow;
 
 use super::core::Core;
-use super::place::{born, index_keys};
-use super::segments::{Segment, set_aside};
+use super::damage::{damage_of, set_aside};
+use super::incarnation::born;
+use super::indexes::index_keys;
+use super::segments::Segment;
 use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
@@ -19,20 +21,6 @@ pub(super) enum Standing {
     Deleted(Tombstone),
     /// A conversation.
     Alive(Box<Head>),
-}
-
-/// Whether an error comes from damage to a value. An engine that cannot read at all is another matter.
-fn is_damage(error: &Error) -> bool {
-    matches!(error, Error::Corrupt { .. } | Error::UnsupportedVersion { .. })
-}
-
-/// What was read, or the damage that prevented it; an error of the engine stays an error.
-pub(super) fn damage_of<T>(read: Result<T>) -> Result<std::result::Result<T, Error>> {
-    match read {
-        Ok(value) => Ok(Ok(value)),
-        Err(error) if is_damage(&error) => Ok(Err(error)),
-        Err(error) => Err(error),
-    }
 }
 
 impl Core {

@@ -1,7 +1,7 @@
 //! Messages whose program ended before it finished them: the next opening records that in the log.
 
 use super::core::Core;
-use super::heads::damage_of;
+use super::damage::damage_of;
 use super::place::Draft;
 use crate::error::Result;
 use crate::log::Durability;

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use super::core::Core;
-use super::heads::{Standing, damage_of};
+use super::damage::damage_of;
+use super::heads::Standing;
 use crate::embedded::engine::{Batch, Order};
 use crate::error::Result;
 use crate::model::ConversationId;

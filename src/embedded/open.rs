@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bincode::BorrowDecode;
 
 use super::core::{COMMIT, Clock, Core, EPOCH, LOST, RESTORING, STORE};
-use super::heads::damage_of;
-use super::place::born;
+use super::damage::damage_of;
+use super::incarnation::born;
 use super::redactions::Redactions;
 use super::state::{Blocked, State, UNMARKED};
 use crate::embedded::engine::{Batch, Directory, Engine, MARKER, Order};

@@ -146,6 +146,15 @@ impl Core {
         Ok(slot.published.clone().map(|head| View { id, head, live, epoch: self.epoch, commit, through }))
     }
 
+    /// Whether something that a view shows may have been redacted after a commit.
+    pub(crate) fn is_redacted_since(&self, view: &View, commit: u64) -> Result<bool> {
+        if self.lock().redactions.latest <= commit {
+            return Ok(false);
+        }
+        let segments = self.segments(view.id, &view.head)?;
+        Ok(self.lock().redactions.concern(commit, segments.iter().map(|segment| segment.conversation)))
+    }
+
     /// Whether the conversation still is the one of this head. Missing data is no damage if the conversation was
     /// deleted meanwhile, and perhaps created again.
     pub(super) fn is_still(&self, id: ConversationId, head: &Head) -> Result<bool> {

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::core::{COMMIT, Core};
-use super::heads::{Standing, damage_of};
-use super::place::index_keys;
+use super::damage::damage_of;
+use super::heads::Standing;
+use super::indexes::index_keys;
 use super::read::Item;
 use super::segments::Segment;
 use crate::embedded::engine::{Batch, Directory, Order};

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::core::Core;
-use super::heads::damage_of;
+use super::damage::damage_of;
 use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
 use crate::model::ConversationId;

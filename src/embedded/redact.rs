@@ -5,8 +5,8 @@ use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
 use super::core::Core;
+use super::damage::damage_of;
 use super::frozen::{Frozen, Rewritten};
-use super::heads::damage_of;
 use super::read::Item;
 use super::segments::{Segment, owner, segment_of};
 use super::state::Pending;

@@ -2,9 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::core::Core;
-use crate::error::Result;
-use crate::log::View;
 use crate::model::ConversationId;
 
 /// Conversations that are remembered individually.
@@ -16,7 +13,7 @@ pub(super) struct Redactions {
     /// Redactions up to this commit are not remembered: a reader from before it may have read anything.
     forgotten: u64,
     /// The last commit that redacted something, in any log.
-    latest: u64,
+    pub(super) latest: u64,
     /// The last commit that redacted something in the log of a conversation.
     by_owner: HashMap<ConversationId, u64>,
 }
@@ -37,19 +34,8 @@ impl Redactions {
     }
 
     /// Whether a later commit may have redacted something in one of these logs.
-    fn concern(&self, commit: u64, mut logs: impl Iterator<Item = ConversationId>) -> bool {
+    pub(super) fn concern(&self, commit: u64, mut logs: impl Iterator<Item = ConversationId>) -> bool {
         commit < self.forgotten || logs.any(|log| self.by_owner.get(&log).is_some_and(|last| *last > commit))
-    }
-}
-
-impl Core {
-    /// Whether something that a view shows may have been redacted after a commit.
-    pub(crate) fn is_redacted_since(&self, view: &View, commit: u64) -> Result<bool> {
-        if self.lock().redactions.latest <= commit {
-            return Ok(false);
-        }
-        let segments = self.segments(view.id, &view.head)?;
-        Ok(self.lock().redactions.concern(commit, segments.iter().map(|segment| segment.conversation)))
     }
 }
 

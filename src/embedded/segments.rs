@@ -2,9 +2,9 @@
 //! it.
 
 use super::core::Core;
-use super::heads::damage_of;
-use super::place::born;
-use crate::error::{Error, Result};
+use super::damage::damage_of;
+use super::incarnation::born;
+use crate::error::Result;
 use crate::model::ConversationId;
 use crate::record::{Head, Parent, Record, Tombstone, key};
 
@@ -99,9 +99,4 @@ pub(super) fn owner(segments: &[Segment], seq: u64) -> Option<ConversationId> {
 /// The segment that holds a seq.
 pub(super) fn segment_of(segments: &[Segment], seq: u64) -> Option<&Segment> {
     segments.iter().find(|segment| (segment.first..=segment.last).contains(&seq))
-}
-
-/// What damage left of a conversation does not identify it.
-pub(super) fn set_aside(id: ConversationId, seq: Option<u64>, why: &str) -> Error {
-    Error::Corrupt { conversation: Some(id), seq, detail: format!("{why}: it is left as it is; `delete` removes it") }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use super::follow::Followers;
+use super::followers::Followers;
+use super::moves::Moves;
 use super::redactions::Redactions;
 use super::sync::{self, Thread};
 use super::writer::Writer;
@@ -47,6 +48,8 @@ pub(super) struct State {
     pub(super) commit: Commit,
     /// What was redacted since the store was opened.
     pub(super) redactions: Redactions,
+    /// Which conversations the last commits moved in the list.
+    pub(super) moves: Moves,
     /// How many conversations were created since the store was opened.
     pub(super) made: u64,
     /// Who is woken when something is published.

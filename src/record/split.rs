@@ -2,16 +2,16 @@
 
 use bincode::{Decode, Encode};
 
-use super::encode::Body;
-use super::envelope::{CONFIG, check_version, checksum, corrupt, decode, newer, short};
+use super::encode::{Body, HEADER_BYTES};
+use super::envelope::{
+    CONFIG, MAX_NUMBER, VERSION, check_number, check_version, checksum, corrupt, decode, newer, short,
+};
 use super::head::Parent;
+use super::key;
 use super::v1::{self, Begin, ChunkLine, Finish, Interrupt, Meta, Redact, Remove, Rewind, Summary};
-use super::{MAX_NUMBER, VERSION, check_number, key};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 
-/// version, flags, checksum(4), time(8), base(8), next message index(8), commit(8)
-pub(super) const HEADER_BYTES: usize = 38;
 const FLAG_ORIGIN: u8 = 1;
 const FLAG_CUT: u8 = 2;
 const FLAG_DELETED: u8 = 4;

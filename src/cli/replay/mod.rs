@@ -12,9 +12,10 @@ use conversation_store::{Error, Store};
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::{self, Input, Lines};
 use super::location::Location;
-use super::output::{self, BOLD, DIM, Output};
+use super::output::{self, Output};
 use super::progress::Progress;
 use super::prompt::{Rendering, Shown};
+use super::style::{BOLD, DIM};
 use super::{report, text};
 use conversation::Replayed;
 

@@ -1,6 +1,6 @@
 use conversation_store::model::{Audio, Body, Chunk, File, Output, Part, PartBody};
 
-use super::super::output::{DIM, ERROR};
+use super::super::style::{DIM, ERROR};
 use super::super::text::{Layout, cut, printable, wrap};
 
 const INDENT: &str = "    ";

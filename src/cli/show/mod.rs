@@ -10,7 +10,8 @@ use conversation_store::{ListItem, MessageState, ReportLine, StoredMessage, Summ
 
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
-use super::output::{self, BOLD, DIM, Output, WARNING, style_of};
+use super::output::{self, Output};
+use super::style::{BOLD, DIM, WARNING, style_of};
 use super::text::{self, Layout};
 use super::values::{conversation, positive};
 pub(super) use chunk::summary;

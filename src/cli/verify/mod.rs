@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use super::failure::{Exit, Outcome};
 use super::location::Location;
-use super::output::{ERROR, Output};
+use super::output::Output;
 use super::progress::Progress;
+use super::style::ERROR;
 use super::text;
 use acks::Acks;
 use conversation_store::{Problem, Verification};

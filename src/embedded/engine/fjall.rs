@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
+use super::contract::{Batch, Engine, Visit};
+use super::directory::Directory;
 use super::guard::guarded;
-use super::url::{cache_bytes, syncs};
-use super::{Batch, Directory, Engine, Order, Url, Visit};
+use super::url::{Url, cache_bytes, syncs};
 use crate::error::{Error, Result};
+use crate::log::Order;
 
 const NAME: &str = "fjall";
 /// fjall's own folder in the store's directory.

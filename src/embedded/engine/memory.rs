@@ -5,8 +5,10 @@ use std::fmt;
 use std::ops::{Bound, ControlFlow, Range};
 use std::sync::{PoisonError, RwLock};
 
-use super::{Batch, Directory, Engine, Order, Visit};
+use super::contract::{Batch, Engine, Visit};
+use super::directory::Directory;
 use crate::error::Result;
+use crate::log::Order;
 
 type Pair = (Vec<u8>, Vec<u8>);
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::super::place::index_keys;
+use super::super::indexes::index_keys;
 use super::super::{Embedded, Opening};
 use super::disk::Disk;
 use crate::embedded::engine::{Batch, Engine, Memory, Order};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use super::super::place::index_keys;
+use super::super::indexes::index_keys;
 use super::super::{Embedded, Opening};
 use super::forgetful::{Forgetful, all};
 use crate::embedded::engine::{Batch, Engine, Order};

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::super::core::Core;
-use super::super::heads::damage_of;
+use super::super::damage::damage_of;
+use super::super::indexes::index_keys;
 use super::super::items;
-use super::super::place::index_keys;
 use super::super::read::Item;
 use super::super::segments::Segment;
 use crate::embedded::engine::Order;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::core::Core;
-use super::heads::damage_of;
+use super::damage::damage_of;
 use super::state::UNMARKED;
 use crate::embedded::engine::Order;
 use crate::error::{Error, Result};

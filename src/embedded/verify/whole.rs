@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::super::core::Core;
-use super::super::heads::damage_of;
+use super::super::damage::damage_of;
+use super::super::indexes::index_keys;
 use super::super::lineage::ForkPoints;
-use super::super::place::index_keys;
 use super::super::segments::Segment;
 use super::conversation::readable;
 use crate::embedded::engine::Order;

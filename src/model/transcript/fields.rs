@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::value::RawValue;
 
-use super::Expected;
+use super::line::Expected;
 use crate::model::json::Object;
 use crate::model::{Extra, Json};
 

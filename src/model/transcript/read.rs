@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::fields::Fields;
-use super::{Expected, Line, TRANSCRIPT, id_field, json};
+use super::line::{Expected, Line, TRANSCRIPT, id_field, json};
 use crate::model::{
     Audio, Body, Chunk, File, FinishReason, Image, Message, Metadata, Native, Output, Part, PartBody, Role,
 };

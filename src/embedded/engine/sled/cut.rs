@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use super::super::{LARGE_BYTES, RESERVED};
+use super::super::contract::{LARGE_BYTES, RESERVED};
 use crate::error::{Error, Result};
 
 /// The most bytes in one value of sled's.

@@ -10,14 +10,16 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::url::{cache_bytes, syncs};
-use super::{Batch, Directory, Engine, Order, RESERVED, Url, Visit, VisitKeys};
+use super::contract::{Batch, Engine, RESERVED, Visit, VisitKeys};
+use super::directory::Directory;
+use super::url::{Url, cache_bytes, syncs};
 use crate::error::{Error, Result};
+use crate::log::Order;
 use cut::Cutter;
 use handle::Handle;
+use opening::LOG;
 
 const NAME: &str = "sled";
-const LOG: &str = "db";
 const DEFAULT_CACHE_BYTES: u64 = 64 * 1024 * 1024;
 /// sled's cache notes accesses in 256 queues and evicts nothing before a queue has 64 of them, whatever the size of the
 /// pages (`lru.rs`). So a value is accessed once for each this many of its bytes; without that, large values would fill

@@ -4,11 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::super::Directory;
-use super::LOG;
+use super::super::directory::Directory;
 use super::handle::{Handle, from_sled};
 use crate::error::{Error, Result};
 
+/// sled's log.
+pub(super) const LOG: &str = "db";
 const SNAPSHOT: &str = "snap.";
 /// sled overwrites a freed segment in place; the larger the segment, the later. The size also sets from when on sled
 /// keeps a value in its own file, which it never syncs: a quarter of a segment.
