@@ -5,7 +5,8 @@ use conversation_store::search::{Hit, SearchIndex, SearchQuery};
 
 use super::failure::{Exit, Failure, Outcome};
 use super::location::{Location, directory};
-use super::output::{BOLD, DIM, Output};
+use super::output::Output;
+use super::style::{BOLD, DIM};
 use super::text;
 use super::values::number;
 

@@ -8,8 +8,10 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{Score, TantivyError, Term};
 
 use super::document::{self, HIGH, LOW, MESSAGE, TITLE};
+use super::guard::guarded;
+use super::index::SearchIndex;
+use super::query::{Hit, SearchQuery};
 use super::words::words;
-use super::{Hit, SearchIndex, SearchQuery, guarded};
 use crate::error::{Error, Result};
 use crate::log::ListItem;
 use crate::model::ConversationId;
@@ -18,7 +20,23 @@ use crate::store::Store;
 /// Bytes of an excerpt on each side of the word that was found.
 const AROUND: usize = 60;
 
-pub(super) fn find(store: &Store, index: &SearchIndex, query: &SearchQuery) -> Result<Vec<Hit>> {
+impl Store {
+    /// Brings an index up to date for the query's owner, and finds the messages and titles that have all words of the query,
+    /// the best first.
+    ///
+    /// Each hit is read from the store before it is returned: what was redacted, removed or deleted is never in a result.
+    ///
+    /// Cost: reading the owner's list of conversations, indexing what is new in them, and one read for each hit.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a query without words; `LimitExceeded`; `Busy` if another process writes the index; `Corrupt` if
+    /// the index is damaged: remove its directory; `Io`.
+    pub fn search(&self, index: &SearchIndex, query: &SearchQuery) -> Result<Vec<Hit>> {
+        find(self, index, query)
+    }
+}
+
+fn find(store: &Store, index: &SearchIndex, query: &SearchQuery) -> Result<Vec<Hit>> {
     let phrases = query.phrases()?;
     index.refresh(store, &query.owner)?;
     let (hits, stale) = proved(store, index, query, &phrases)?;

@@ -13,7 +13,9 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{IndexWriter, Term};
 
 use super::document::{self, HIGH, INCARNATION, LOW, SEQ, State};
-use super::{Refreshed, SearchIndex, guarded};
+use super::guard::guarded;
+use super::index::SearchIndex;
+use super::query::Refreshed;
 use crate::error::{Error, Result};
 use crate::history::{Cursor, EntryKind, MessageState, StoredMessage};
 use crate::log::{ListItem, ListQuery};
