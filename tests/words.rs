@@ -46,6 +46,7 @@ const ROOTS: &[&str] = &[
     "src/log",
     "src/model",
     "src/record",
+    "src/search",
     "src/server",
     "src/store",
     "src/transfer",
