@@ -135,6 +135,10 @@ pub(crate) fn first_half_at_end(text: &str) -> Option<usize> {
 /// The positions of lone surrogate escapes. Outside of strings JSON has no backslash, so strings need no tracking.
 fn lone_surrogates(text: &[u8]) -> Vec<usize> {
     let mut lone = Vec::new();
+    // Most texts have no escapes, and this is the fast way to see it.
+    if !text.contains(&b'\\') {
+        return lone;
+    }
     let mut at = 0;
     while let Some(byte) = text.get(at) {
         if *byte != b'\\' {

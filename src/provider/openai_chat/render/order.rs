@@ -94,7 +94,7 @@ impl<'a> Renderer<'a> {
         reasoning_content: Option<String>,
         refusal: Option<String>,
         tool_calls: Vec<AnyCall<'a>>,
-        own: Own,
+        own: Own<'a>,
     ) {
         // From the end: what is said here stops the next look.
         let is_first = || self.messages.iter().rev().all(|message| matches!(message, Message::System { .. }));

@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::renderer::Renderer;
-use super::request::{AnyCall, Function, GivenCall, Part, ToolCall};
+use super::request::{AnyCall, Field, Function, GivenCall, Part, ToolCall};
 use super::said::Said;
 use crate::history::StoredMessage;
 use crate::history::report::{Fact, Refusal, Unsent};
@@ -67,7 +67,7 @@ impl<'a> Renderer<'a> {
         match (refused, part) {
             (Some(why), _) => self.note(Fact::Removed { kind, why }, turn.stored, at),
             (None, Some(_)) => said.parts.push(Part::Own(raw(json))),
-            (None, None) => said.own.push((kind.clone(), raw(json))),
+            (None, None) => said.own.push((Cow::Borrowed(kind), Field::Json(raw(json)))),
         }
     }
 

@@ -58,7 +58,7 @@ pub(crate) enum Message<'a> {
         tool_calls: Vec<AnyCall<'a>>,
         /// The server's own, as they came.
         #[serde(flatten)]
-        own: Own,
+        own: Own<'a>,
     },
     Tool {
         tool_call_id: String,
@@ -68,9 +68,17 @@ pub(crate) enum Message<'a> {
 
 /// Fields of the server's own.
 #[derive(Debug, Default)]
-pub(crate) struct Own(pub(crate) Vec<(String, Box<RawValue>)>);
+pub(crate) struct Own<'a>(pub(crate) Vec<(Cow<'a, str>, Field<'a>)>);
 
-impl Serialize for Own {
+/// The value of such a field.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Field<'a> {
+    Text(Cow<'a, str>),
+    Json(Box<RawValue>),
+}
+
+impl Serialize for Own<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
