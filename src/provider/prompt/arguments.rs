@@ -86,10 +86,10 @@ pub(crate) enum Mended {
 pub(crate) const EMBEDDED_DEPTH: usize = 100;
 
 /// The fields of what a provider wrote itself. `None` if it is no object, holds half characters, or is nested too deep to be
-/// embedded.
+/// embedded. Numbers that are out of the range of an `f64` are read as the largest: the fields are looked at, not written.
 pub(crate) fn embedded_object(json: &Json) -> Option<Map<String, Value>> {
     let text = json.as_str();
-    if json_text::depth(text) > EMBEDDED_DEPTH { None } else { serde_json::from_str(text).ok() }
+    if json_text::depth(text) > EMBEDDED_DEPTH { None } else { json_text::value(text).ok() }
 }
 
 /// The text of a JSON object, as [`object`] gives it, for embedding.

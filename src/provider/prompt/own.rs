@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::history::report::Refusal;
-use crate::model::Json;
+use crate::model::{Json, json_text};
 use crate::provider::check::finding::Finding;
 
 /// Fields that hold words, as the providers call them.
@@ -42,7 +42,7 @@ pub(crate) fn told(kind: &str, json: &Json) -> Option<String> {
     if !TELLING.iter().any(|end| kind.ends_with(end)) {
         return None;
     }
-    let value = serde_json::from_str::<Value>(json.as_str()).ok()?;
+    let value = json_text::value::<Value>(json.as_str()).ok()?;
     let mut words = Vec::new();
     collect(&value, false, &mut words);
     if words.is_empty() { None } else { Some(format!("[{kind}]\n{}", words.join("\n"))) }

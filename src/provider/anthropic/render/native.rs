@@ -89,7 +89,7 @@ impl<'a> Given<'a> {
     }
 
     fn is_input(&self, arguments: &RawValue) -> bool {
-        let given = serde_json::from_str::<Value>(arguments.get()).ok();
+        let given = json_text::value::<Value>(arguments.get()).ok();
         given.is_some_and(|given| given.is_object() && self.fields.get("input") == Some(&given))
     }
 

@@ -72,7 +72,7 @@ impl<'a> Given<'a> {
 
     /// Is this the call?
     pub(crate) fn is_call(&self, id: &str, name: &str, arguments: &str) -> bool {
-        let given = serde_json::from_str::<Value>(arguments).ok();
+        let given = json_text::value::<Value>(arguments).ok();
         self.field("toolUse", "toolUseId") == id
             && self.field("toolUse", "name") == name
             && Some(self.field("toolUse", "input")) == given.as_ref()
