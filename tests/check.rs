@@ -57,7 +57,7 @@ const NEVER_NAMED: &[(&str, &str)] = &[
 /// Rules that only long requests break.
 const LIMITS: &[&str] = &["OC-33", "AN-42", "GM-21"];
 
-/// Broken by none of the oracle's requests: rule, level, target, messages.
+/// Broken by none of the oracle's requests: rule, level, target, messages or request.
 const OTHERS: &[(&str, Level, &str, &str)] = &[
     ("OC-26", Level::Soft, "openai-chat", r#"[{"role":"assistant","function_call":{"name":"f","arguments":"{}"}}]"#),
     ("OC-26", Level::Hard, "openai-chat", r#"[{"role":"function","name":"f","content":"42"}]"#),
@@ -73,6 +73,7 @@ const OTHERS: &[(&str, Level, &str, &str)] = &[
         "openai-chat",
         r#"[{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"refusal","refusal":"b"}]}]"#,
     ),
+    ("OR-32", Level::Hard, "openai-responses", r#"{"input":"q","top_p":1.5}"#),
     ("MI-07", Level::Reported, "openai-chat/mistral", r#"[{"role":"assistant","content":"a"},{"role":"system"}]"#),
 ];
 

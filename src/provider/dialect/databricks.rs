@@ -11,7 +11,7 @@ use crate::provider::check::shape::is_filled;
 use crate::provider::openai_chat::check::calls::{call_ids, calls};
 use crate::provider::openai_chat::check::request::messages;
 use crate::provider::openai_chat::check::sequence::role;
-use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI, Order, Texts, UserContent};
+use crate::provider::openai_chat::manner::{Ends, ImagesTaken, Manner, OPENAI, Order, Texts, UserContent};
 use crate::provider::prompt::tool_id::IdRule;
 use crate::provider::target::Dialect;
 use crate::provider::text::{is_blank, is_word};
@@ -41,7 +41,7 @@ static MANNER: Manner = Manner {
     files: false,
     refusal: false,
     texts: Texts::NotBlank,
-    order: Order { begins: true, merges: true, bridges: false, ends: true },
+    order: Order { begins: true, merges: true, bridges: false, ends: Ends::Asking },
     declares: true,
     ..OPENAI
 };

@@ -142,4 +142,8 @@ rules! {
          the text."
         "leave the reasoning of other organisations and models out"
         "gh:epam/ai-dial-core#1997"
+    OR_32 "OR-32" Hard
+        "temperature is 0 to 2, top_p 0 to 1."
+        "set the parameter within the range"
+        "API reference, \"Create a model response\"; recorded: pydantic-ai test_openai_responses_model_http_error"
 }

@@ -76,10 +76,11 @@ pub(crate) const BEGINNING: &str = "(The conversation begins with the assistant.
 /// Said by nobody, on wires where the user ends and the assistant said the last.
 pub(crate) const BRIDGE: &str = "Continue.";
 
-/// The turns of messages that were reconciled, for wires whose calls have no signatures.
+/// The turns of messages that were reconciled, for wires whose calls have no signatures. `ids`: the ids that the target takes
+/// in a message.
 pub(crate) fn turns<'a>(
     messages: &'a [StoredMessage],
-    ids: IdRule,
+    ids: impl Fn(&StoredMessage) -> IdRule,
     names: NameRule,
     report: &mut Vec<ReportLine>,
 ) -> Vec<Turn<'a>> {
@@ -96,13 +97,12 @@ pub(crate) fn turns<'a>(
 /// The turns of messages that were reconciled. What becomes of the calls' signatures is left to the wire, and to report.
 pub(crate) fn signed_turns<'a>(
     messages: &'a [StoredMessage],
-    ids: IdRule,
+    ids: impl Fn(&StoredMessage) -> IdRule,
     names: NameRule,
     report: &mut Vec<ReportLine>,
 ) -> Vec<Turn<'a>> {
     let paired = Calls::pair(messages);
-    let mut ids = Ids::new(ids);
-    let mut turns = Vec::new();
+    let (mut used, mut turns) = (Ids::new(), Vec::new());
     // Which message of the assistant was told last, and up to where: its steps are messages of their own.
     let mut told = (None, 0);
     for (position, stored) in messages.iter().enumerate() {
@@ -126,7 +126,7 @@ pub(crate) fn signed_turns<'a>(
             let answer = answer(messages, &paired, site, report);
             let call = Call {
                 chunk,
-                id: ids.next(id),
+                id: used.next(id, ids(stored)),
                 name: names.fit(name),
                 arguments: whole(arguments, stored, chunk, report),
                 signature: signature.as_deref(),

@@ -56,7 +56,7 @@ pub(crate) fn render(
 ) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
     let manner = Manner::of(target);
     let mut report = Vec::new();
-    let turns = turns(messages, IDS, manner.names, &mut report);
+    let turns = turns(messages, |_| IDS, manner.names, &mut report);
     let mut renderer = Renderer {
         manner,
         options,

@@ -51,7 +51,7 @@ pub(crate) fn render(
 ) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
     let mut report = Vec::new();
     let is_others = options.model.as_deref().and_then(is_claude) == Some(false);
-    let turns = turns(messages, if is_others { WIDER_IDS } else { IDS }, NAMES, &mut report);
+    let turns = turns(messages, |_| if is_others { WIDER_IDS } else { IDS }, NAMES, &mut report);
     let mut renderer = Renderer {
         options,
         report,

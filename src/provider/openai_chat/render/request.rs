@@ -70,6 +70,14 @@ pub(crate) enum Message<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Own<'a>(pub(crate) Vec<(Cow<'a, str>, Field<'a>)>);
 
+impl Own<'_> {
+    /// Whether the message is to be gone on with.
+    pub(crate) fn is_prefix(&self) -> bool {
+        let is_true = |value: &Field<'_>| matches!(value, Field::Json(json) if json.get() == "true");
+        self.0.iter().any(|(name, value)| name == "prefix" && is_true(value))
+    }
+}
+
 /// The value of such a field.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]

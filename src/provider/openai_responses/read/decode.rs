@@ -129,6 +129,7 @@ impl Response {
     fn response(&mut self, mut fields: Fields<'_>, answer: &mut Answer) {
         let status = fields.string("status").unwrap_or_default();
         let items = fields.array("output").unwrap_or_default();
+        let has_items = !items.is_empty();
         let usage = fields.take("usage");
         let error = fields.object("error");
         let incomplete = fields.object("incomplete_details").and_then(|mut details| details.string("reason"));
@@ -151,6 +152,13 @@ impl Response {
             }
             "incomplete" => answer.stop(incomplete.as_deref().unwrap_or("length")),
             "failed" => answer.stop("error"),
+            "queued" | "in_progress" => {}
+            // Other servers have other words for an answer that is whole (recorded: pydantic-ai
+            // test_openai_responses_verbosity).
+            other if has_items && !other.is_empty() => {
+                answer.stop(other);
+                answer.complete();
+            }
             _ => {}
         }
     }
