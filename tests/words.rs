@@ -43,6 +43,7 @@ const ROOTS: &[&str] = &[
     "src/lib.rs",
     "src/log",
     "src/model",
+    "src/provider",
     "src/record",
     "src/store",
 ];

@@ -47,7 +47,7 @@ static MANNER: Manner = Manner {
 };
 
 rules! {
-    /// What is left of Anthropic's rules behind such a translation.
+    /// What is left of Anthropic's rules after such a translation.
     DB_01 "DB-01" Hard
         "No empty or blank text anywhere, also not as assistant content beside `tool_calls`. A tool message may be empty."
         "send null or no content beside calls; leave out other empty text, or say in words that there is none"
@@ -139,7 +139,7 @@ fn check_ends(messages: &[&Map<String, Value>], out: &mut Vec<Finding>) {
     }
 }
 
-/// A call that is not answered in its run, although the conversation goes on: something stands before its answer.
+/// A call that is not answered in its run, although the conversation goes on: something comes before its answer.
 fn check_runs(messages: &[&Map<String, Value>], out: &mut Vec<Finding>) {
     for (i, message) in messages.iter().enumerate().filter(|(_, message)| role(message) == "assistant") {
         let rest = messages.get(i + 1..).unwrap_or_default();

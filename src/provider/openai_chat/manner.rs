@@ -77,7 +77,7 @@ pub(crate) enum Texts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum System {
     Anywhere,
-    /// Not behind an assistant or tool message.
+    /// Not after an assistant or tool message.
     NotBehindModel,
     /// One, at the beginning.
     First,
@@ -86,7 +86,7 @@ pub(crate) enum System {
 /// In what order roles may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
-    /// Whether the user begins, behind the system.
+    /// Whether the user begins, after the system.
     pub(crate) begins: bool,
     /// Whether neighbours of one role become one message.
     pub(crate) merges: bool,

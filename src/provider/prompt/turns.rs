@@ -18,7 +18,7 @@ use crate::model::{Body, Chunk, Output, Role, was_mended};
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     pub(crate) stored: &'a StoredMessage,
-    /// The index of the chunk that it begins with, if none was taken out before: 0, or behind the step before it.
+    /// The index of the chunk that it begins with, if none was taken out before: 0, or after the step before it.
     pub(crate) begins: u32,
     /// Never [`Role::Tool`]: what a tool message holds beside results is said by the user.
     pub(crate) role: Role,
@@ -68,7 +68,7 @@ impl Turn<'_> {
     }
 }
 
-/// What a failure is told as that gave no words.
+/// The text of a failure that gave none.
 pub(crate) const FAILED_WITHOUT_OUTPUT: &str = "The tool failed and gave no output.";
 
 /// Said by nobody, on wires where the user begins and the assistant would.
@@ -103,8 +103,8 @@ pub(crate) fn signed_turns<'a>(
 ) -> Vec<Turn<'a>> {
     let paired = Calls::pair(messages);
     let (mut used, mut turns) = (Ids::new(), Vec::new());
-    // Which message of the assistant was told last, and up to where: its steps are messages of their own.
-    let mut told = (None, 0);
+    // Which message of the assistant came last, and up to where: its steps are messages of their own.
+    let mut last = (None, 0);
     for (position, stored) in messages.iter().enumerate() {
         note_mended(stored, report);
         if stored.state == MessageState::Streaming {
@@ -136,10 +136,10 @@ pub(crate) fn signed_turns<'a>(
             calls.push(call);
         }
         let role = if stored.message.role == Role::Tool { Role::User } else { stored.message.role };
-        let begins = if told.0 == Some(stored.index) { told.1 } else { 0 };
+        let begins = if last.0 == Some(stored.index) { last.1 } else { 0 };
         if begins > 0 || role == Role::Assistant {
-            let end = stored.chunk_indexes.iter().max().map_or(0, |last| last.saturating_add(1));
-            told = (Some(stored.index), begins.max(end));
+            let end = stored.chunk_indexes.iter().max().map_or(0, |chunk| chunk.saturating_add(1));
+            last = (Some(stored.index), begins.max(end));
         }
         let turn = Turn { stored, begins, role, calls };
         if stored.message.role == Role::Tool {

@@ -28,7 +28,7 @@ impl<'a> Fields<'a> {
         if raw.get().starts_with('{') { Self::read(raw.get()).ok() } else { None }
     }
 
-    /// One field, for a value that stands where an object should.
+    /// One field, for a value in the place of an object.
     pub(crate) fn one(name: &str, raw: &'a RawValue) -> Self {
         Self(vec![(Cow::Owned(name.to_owned()), raw)])
     }

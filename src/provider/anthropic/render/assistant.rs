@@ -105,7 +105,7 @@ impl<'a> Renderer<'a> {
             Body::Thinking { .. } => plan.steps.extend(Thought::of(chunk, at).map(Step::Think)),
             Body::Text { text, annotations } => {
                 let block = self.text(text, stored, at).map(|block| self.cited(block, text, annotations, turn, at));
-                // Before all else a blank text says nothing: the thinking behind it comes first.
+                // Before all else a blank text says nothing: the thinking after it comes first.
                 if block.is_some() || !plan.steps.is_empty() {
                     plan.extend(block);
                 }

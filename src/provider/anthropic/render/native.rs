@@ -102,7 +102,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The id of a call of a tool that the provider runs. `known` tells whether such a call was made before.
+    /// The id of a call of a tool that the provider runs. `known` gives whether such a call was made before.
     pub(crate) fn server_call(&self, known: impl Fn(&str) -> bool) -> Option<&str> {
         let fits = self.kind() == "server_tool_use"
             && has_only(&self.fields, &["type", "id", "name", "input"], &["caller"])

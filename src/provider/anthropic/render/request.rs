@@ -76,7 +76,7 @@ pub(crate) enum Block<'a> {
 }
 
 impl Block<'_> {
-    /// Whether the model may think behind it, as it does at the beginning of its turn.
+    /// Whether the model may think after it, as it does at the beginning of its turn.
     pub(crate) fn is_server_result(&self) -> bool {
         matches!(self, Self::Own(own) if own.kind == OwnKind::ServerResult)
     }
@@ -103,7 +103,7 @@ pub(crate) struct Own<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OwnKind {
-    /// The result of a tool that the provider ran: the model may think again behind it.
+    /// The result of a tool that the provider ran: the model may think again after it.
     ServerResult,
     /// A call of a tool that the provider runs.
     ServerCall,

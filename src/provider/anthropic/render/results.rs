@@ -35,7 +35,7 @@ impl<'a> Renderer<'a> {
             if given.is_result(&call.id, self.manner) {
                 return given.block(OwnKind::ToolResult, None);
             }
-            // What the provider itself ran is told as if the caller had run it.
+            // What the provider itself ran is sent as if the caller had run it.
             self.note(Fact::Rebuilt { what: "block" }, stored, chunk);
         }
         let before = after.len();

@@ -126,7 +126,7 @@ impl Blocks {
         }
     }
 
-    /// The blocks that were cut off, or whose end was not told.
+    /// The blocks that were cut off, or whose end did not come.
     pub(crate) fn finish(&mut self, answer: &mut Answer) {
         for block in std::mem::take(&mut self.open).into_values() {
             block.end(false, answer);

@@ -76,9 +76,9 @@ impl<'a> Renderer<'a> {
         }
         let blocks = self.place_thinking(&turn, slots);
         self.say(Speaker::Assistant, blocks);
-        let mut behind = self.results(asked);
-        behind.append(&mut media);
-        self.say(Speaker::User, behind);
+        let mut answers = self.results(asked);
+        answers.append(&mut media);
+        self.say(Speaker::User, answers);
     }
 
     fn call(&mut self, turn: &Turn<'a>, call: &Call<'a>, chunk: &'a Chunk) -> Block<'a> {

@@ -79,7 +79,7 @@ impl<'a> Given<'a> {
             && self.fits("assistant")
     }
 
-    /// Is this the result of that call? Documents are named anew.
+    /// Is this the result of that call? Documents get new names.
     pub(crate) fn is_result(&self, id: &str, role: &str) -> bool {
         let parts = self.field("toolResult", "content").as_array().map(Vec::as_slice).unwrap_or_default();
         let is_fit = |part: &Value| {

@@ -14,7 +14,7 @@ use crate::provider::prompt::media::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
 use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Reply};
 use crate::provider::text::is_blank;
 
-/// Told where a tool gave nothing: the block of a result holds at least one.
+/// The output of a tool that gave nothing: the block of a result holds at least one.
 const NO_OUTPUT: &str = "The tool gave no output.";
 
 impl<'a> Renderer<'a> {

@@ -6,7 +6,7 @@ use crate::model::{Json, Native};
 use crate::provider::openai_chat::manner::NAME;
 use crate::provider::read::fields::Fields;
 
-/// Where thinking stands.
+/// Where thinking is.
 pub(crate) const THINKING: &[&str] = &["reasoning_content", "reasoning"];
 
 /// Takes the thinking out of a message, or out of a piece of one, and the fields that it stood in. Some servers say it

@@ -1,6 +1,6 @@
 //! Who speaks when: messages as the server's order of roles wants them.
 //!
-//! Where a message stands, and whether it is one with the message before it, is decided by what precedes it alone. What is
+//! Where a message is, and whether it is one with the message before it, is decided by what precedes it alone. What is
 //! there only because the list ends is the bridge.
 
 use std::borrow::Cow;

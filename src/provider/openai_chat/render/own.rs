@@ -14,7 +14,7 @@ use crate::model::{Body, Chunk, Json, Native, Role, json_text};
 use crate::provider::check::judge::check;
 use crate::provider::openai_chat::manner::NAME;
 use crate::provider::prompt::arguments::embedded_object;
-use crate::provider::prompt::own::told;
+use crate::provider::prompt::own::words;
 use crate::provider::prompt::turns::{Call, Turn};
 use crate::provider::text::is_blank;
 
@@ -26,11 +26,11 @@ const RESERVED: &[&str] =
     &["role", "content", "name", "refusal", "tool_calls", "function_call", "tool_call_id", "reasoning_content"];
 
 impl<'a> Renderer<'a> {
-    /// An opaque chunk: a field of the message, or a part of its content, of this server; or what another's item tells.
+    /// An opaque chunk: a field of the message, or a part of its content, of this server; or what another's item says.
     pub(crate) fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk, said: &mut Said<'a>) {
         let Body::Opaque { provider, kind, json } = &chunk.body else { return };
         if !self.manner.providers.contains(&provider.as_str()) || !turn.is_by(self.manner.providers, None) {
-            match told(kind, json).filter(|_| turn.role == Role::Assistant) {
+            match words(kind, json).filter(|_| turn.role == Role::Assistant) {
                 Some(text) => {
                     self.note(Fact::ToldAsText { kind, provider }, turn.stored, at);
                     said.parts.push(Part::Text { text: Cow::Owned(text) });

@@ -206,7 +206,7 @@ impl<'a> Content<'a> {
         texts.reduce(join).map(Self::Text)
     }
 
-    /// Adds to what is said: text to a string, anything else behind it as a part.
+    /// Adds to what is said: text to a string, anything else after it as a part.
     pub(crate) fn extend(&mut self, parts: Vec<Part<'a>>) {
         for part in parts {
             match (&mut *self, part) {
@@ -227,7 +227,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Costs nothing for what stands there already: many texts may be joined to one.
+/// Costs nothing for what is there already: many texts may be joined to one.
 fn join<'a>(before: Cow<'a, str>, text: Cow<'a, str>) -> Cow<'a, str> {
     let mut joined = before.into_owned();
     joined.push_str(SEPARATOR);
@@ -235,5 +235,5 @@ fn join<'a>(before: Cow<'a, str>, text: Cow<'a, str>) -> Cow<'a, str> {
     Cow::Owned(joined)
 }
 
-/// What stands between texts that were apart.
+/// What comes between texts that were apart.
 pub(crate) const SEPARATOR: &str = "\n\n";

@@ -81,7 +81,7 @@ pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
     }
 }
 
-/// Whether a model's name tells that another server than OpenAI's serves it.
+/// Whether, by its name, a model is served by another server than OpenAI's.
 pub(crate) fn is_others(model: &str) -> bool {
     OTHER_MAKERS.iter().any(|maker| model.contains(maker))
 }

@@ -1,6 +1,6 @@
 //! Responses, whole (`response`) or streamed (`response.*` events).
 //!
-//! An item grows by deltas and is told whole at its end: what the deltas left open (its id, signature, annotations) comes
+//! An item grows by deltas and comes whole at its end: what the deltas left open (its id, signature, annotations) comes
 //! from there. Fields that repeat the request are left out; others that are not known here become fields of the message's
 //! metadata. Sources: API reference, "The response object" and "Streaming events"; types of the official Python SDK
 //! (openai 2.54.0).
@@ -62,7 +62,7 @@ const ECHOES: &[&str] = &[
     "response.reasoning_text.done",
     "keepalive",
 ];
-/// How events of hosted tools begin: their items are told whole.
+/// How events of hosted tools begin: their items come whole.
 const OF_HOSTED_TOOLS: &[&str] = &[
     "response.web_search_call.",
     "response.file_search_call.",
