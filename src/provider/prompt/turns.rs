@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use serde::Serialize;
+
 use super::arguments;
 use super::origin::Whose;
 use super::tool_id::{IdRule, Ids, NameRule};
@@ -46,6 +48,21 @@ pub(crate) enum Reply<'a> {
     Result { stored: &'a StoredMessage, chunk: usize, output: &'a Output, is_error: bool },
     /// In place of a result that is not there yet.
     Made(&'static str),
+}
+
+/// Who says a message, on wires that know two roles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Speaker {
+    User,
+    Assistant,
+}
+
+/// The chunk that a block was made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin<'a> {
+    pub(crate) stored: &'a StoredMessage,
+    pub(crate) chunk: usize,
 }
 
 impl<'a> Turn<'a> {

@@ -9,12 +9,12 @@ use super::fields::is_server_id;
 use super::native::Given;
 use super::plan::{Plan, Step};
 use super::renderer::{Asked, Renderer};
-use super::request::{Block, Origin, OwnKind};
+use super::request::{Block, OwnKind};
 use crate::history::report::{Fact, Unsent};
 use crate::model::{Body, Chunk};
 use crate::provider::anthropic::rules::AN_37;
 use crate::provider::prompt::own::words;
-use crate::provider::prompt::turns::{Call, Reply, Turn};
+use crate::provider::prompt::turns::{Call, Origin, Reply, Turn};
 
 /// The blocks of a message's pairs.
 #[derive(Default)]

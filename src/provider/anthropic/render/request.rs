@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::history::StoredMessage;
 use crate::provider::prompt::tools::Declared;
+use crate::provider::prompt::turns::{Origin, Speaker};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Request<'a> {
@@ -23,13 +23,6 @@ pub(crate) struct Message<'a> {
     pub(crate) role: Speaker,
     /// Always an array: a later message of the same role adds to it.
     pub(crate) content: Vec<Block<'a>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Speaker {
-    User,
-    Assistant,
 }
 
 #[derive(Debug, Serialize)]
@@ -112,13 +105,6 @@ pub(crate) enum OwnKind {
     /// It counts among the images.
     Image,
     Other,
-}
-
-/// The chunk that a block was made of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin<'a> {
-    pub(crate) stored: &'a StoredMessage,
-    pub(crate) chunk: usize,
 }
 
 #[derive(Debug, Serialize)]

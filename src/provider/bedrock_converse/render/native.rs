@@ -3,12 +3,13 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::request::{Block, Origin, Own};
+use super::request::{Block, Own};
 use crate::model::{Chunk, Json, json_text};
 use crate::provider::bedrock_converse::check::block::check_block;
 use crate::provider::bedrock_converse::check::seen::Seen;
 use crate::provider::bedrock_converse::manner::NAME;
 use crate::provider::prompt::arguments::embedded_object;
+use crate::provider::prompt::turns::Origin;
 use crate::provider::text::is_blank;
 
 /// A block as the provider wrote it, read.
