@@ -45,6 +45,7 @@ const ROOTS: &[&str] = &[
     "src/lib.rs",
     "src/log",
     "src/model",
+    "src/provider",
     "src/record",
     "src/search",
     "src/server",
