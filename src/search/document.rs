@@ -149,7 +149,7 @@ pub(super) fn text(message: &Message) -> String {
             text.push('\n');
         }
         let room = TEXT_BYTES.saturating_sub(text.len());
-        text.push_str(part.get(..part.floor_char_boundary(room)).unwrap_or_default());
+        text.push_str(part.get(..words::boundary(part, room)).unwrap_or_default());
     }
     text
 }

@@ -1,5 +1,6 @@
 //! A query, answered: the index names candidates, and the store proves each of them.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use tantivy::collector::TopDocs;
@@ -11,7 +12,7 @@ use super::document::{self, HIGH, LOW, MESSAGE, TITLE};
 use super::guard::guarded;
 use super::index::SearchIndex;
 use super::query::{Hit, SearchQuery};
-use super::words::words;
+use super::words::{boundary, words};
 use crate::error::{Error, Result};
 use crate::log::ListItem;
 use crate::model::ConversationId;
@@ -65,10 +66,11 @@ fn proved(
     let (mut hits, mut stale, mut described) = (Vec::new(), HashSet::new(), HashMap::new());
     for candidate in candidates(index, query, phrases)? {
         let id = candidate.conversation;
-        if !described.contains_key(&id) {
-            described.insert(id, found(store.describe(id))?);
-        }
-        let item = described.get(&id).and_then(Option::as_ref).filter(|item| item.owner == query.owner);
+        let item = match described.entry(id) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(found(store.describe(id))?),
+        };
+        let item = item.as_ref().filter(|item| item.owner == query.owner);
         match item.map(|item| hit(store, item, &candidate, phrases)).transpose()?.flatten() {
             Some(hit) => hits.push(hit),
             None => _ = stale.insert(id),
@@ -146,8 +148,8 @@ fn excerpt(text: &str, phrases: &[Vec<String>]) -> Option<String> {
     };
     let places: Vec<usize> = phrases.iter().map(at).collect::<Option<_>>()?;
     let word = found.get(places.into_iter().min()?)?;
-    let from = text.floor_char_boundary(word.from.saturating_sub(AROUND));
-    let to = text.ceil_char_boundary(word.to.saturating_add(AROUND).min(text.len()));
+    let from = boundary(text, word.from.saturating_sub(AROUND));
+    let to = boundary(text, word.to.saturating_add(AROUND));
     let line = text.get(from..to).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
     let mark = |is_cut: bool| if is_cut { "…" } else { "" };
     Some(format!("{}{line}{}", mark(from > 0), mark(to < text.len())))
