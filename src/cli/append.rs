@@ -10,7 +10,7 @@ use super::location::Location;
 use super::output::{self, Output};
 use super::progress::Progress;
 use super::request::{self, Request};
-use super::values::conversation;
+use super::values::{conversation, number};
 use super::{receipt, text};
 
 const EXAMPLES: &str = "\
@@ -26,33 +26,32 @@ Examples:
   convo append chat-42 request.json --from anthropic
 
 A line is one message as JSON: {\"role\": \"user\", \"chunks\": [{\"type\": \"text\", \"text\": \"hello\"}]}. It is \
-durable once its receipt is printed. Blank lines are skipped. A bad line stops the command; the lines before it \
-stay.
+durable once its receipt is printed. Blank lines are skipped. A bad line stops the command; the lines before it stay.
 
-With --from the file is a provider's request, an array of its messages, or one of its messages a line; broken \
-requests are taken too. The report on stderr names what could not be read as it is.";
+With --from, the file is a provider's request, an array of its messages, or one of its messages per line. Broken \
+requests are accepted too; the report on stderr names what could not be read exactly.";
 
-/// Append messages, one JSON object a line: one durable append and one receipt for each
+/// Append messages, one JSON object per line: one durable append and one receipt for each
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The conversation; it is made if there is none of that name
+    /// The conversation; it is created if it does not exist
     #[arg(value_parser = conversation())]
     conversation: String,
     /// The messages; - for stdin
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// The file is a request of this wire, or wire and dialect; or its messages, one a line
+    /// FILE is a request of this wire, or wire and dialect; or messages of it, one per line
     #[arg(long, value_name = "WIRE")]
     from: Option<Target>,
     /// Append all lines or none of them, as one append (at most 128 MiB and 10,000 messages)
     #[arg(long)]
     atomic: bool,
-    /// Append only if the conversation's last seq is this one; 0: only if there is no such conversation
-    #[arg(long, value_name = "SEQ")]
+    /// Append only if the conversation's last seq is this one; 0: only if the conversation does not exist
+    #[arg(long, value_name = "SEQ", value_parser = number::<u64>)]
     expect: Option<u64>,
     /// Idempotency key: what was appended with it before is not appended again. The first message's append has KEY, the
-    /// n-th one's KEY#n; with --atomic there is one append, with KEY
+    /// n-th has KEY#n; with --atomic the one append has KEY
     #[arg(long)]
     key: Option<String>,
 }
@@ -62,10 +61,10 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         return append_request(args, from, location, output);
     }
     let input = Input::open(&args.file)?;
-    // On a terminal the receipts are progress enough.
+    // On a terminal the receipts show enough progress.
     let progress = (!output.is_text()).then(|| Progress::bytes(input.length));
     let mut append = Append::new(args, location)?;
-    // Who does not wait for the receipts still wants the messages kept.
+    // A reader that does not wait for the receipts still wants the messages stored.
     output.outlive_reader();
     let mut lines = Lines::new(input);
     if args.atomic {
@@ -120,7 +119,7 @@ struct Append<'a> {
     name: Name,
     expected: ExpectedHead,
     key: Option<&'a str>,
-    /// Appends done.
+    /// How many appends are done.
     appends: usize,
 }
 

@@ -13,14 +13,15 @@ Examples:
   convo list --store backup:chats.backup
   convo restore chats.backup --store sled:restored.db
 
-One file, compressed and checksummed; it is there whole, or not at all. A store that another process has open cannot \
-be backed up from outside: that process does it itself, with Store::backup.";
+The backup is one file, compressed and checksummed. It appears complete or not at all. A store that another process \
+has open cannot be backed up from outside: that process does it itself, with Store::backup or with the server's backup \
+call.";
 
 /// Write the whole store to a new file
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The file, which must not be there yet
+    /// The file; it must not exist yet
     file: PathBuf,
 }
 

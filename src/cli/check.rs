@@ -3,9 +3,10 @@ use std::path::PathBuf;
 use conversation_store::provider::{self, Finding};
 
 use super::failure::{Exit, Outcome};
-use super::output::{self, BOLD, DIM, ERROR, Output, WARNING};
+use super::output::{self, Output};
 use super::prompt::Aim;
 use super::request::{self, Request};
+use super::style::{BOLD, DIM, ERROR, WARNING};
 use super::text::{self, Layout};
 
 const INDENT: &str = "    ";
@@ -16,9 +17,9 @@ Examples:
   convo prompt chat-42 --for openai-chat | convo check --for openai-chat
   convo check --for openai-chat/deepseek request.json --json | jq -r .place
 
-The request is a whole one, or the array of its messages. Each finding has its place, the rule, the problem and the \
-cure, and a level: hard (documented or recorded as refused), hard? (reported as refused), soft (accepted with a \
-loss), unknown (a field, type or value that the rules do not know).
+The input is a whole request or the array of its messages. Each finding has its place, the rule, the problem, the \
+cure, and a level: hard (documented or recorded as refused), hard? (reported as refused), soft (accepted with a loss), \
+unknown (a field, type or value that the rules do not know).
 
 Exit code 1 if the provider would refuse the request: there is a finding of level hard or hard?.";
 

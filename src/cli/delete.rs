@@ -15,7 +15,7 @@ Examples:
   # without being asked, as scripts need it
   convo delete chat-42 --yes
 
-What forks of it share stays until the last of them is deleted, and its name is not free before. The store keeps the \
+What its forks share stays until the last of them is deleted; until then its name is not free. The store keeps the \
 freed bytes until it reuses them.";
 
 /// Erase a conversation
@@ -25,7 +25,7 @@ pub(super) struct Args {
     /// The conversation
     #[arg(value_parser = conversation())]
     conversation: String,
-    /// Do not ask; needed where there is no terminal to ask on
+    /// Do not ask; required if there is no terminal to ask on
     #[arg(long, short)]
     yes: bool,
 }

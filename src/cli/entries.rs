@@ -1,9 +1,11 @@
-use conversation_store::{Entry, EntryKind};
+use std::time::Duration;
+
+use conversation_store::{Cursor, Entry, EntryKind};
 
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::{self, Output};
-use super::values::conversation;
+use super::values::{conversation, number};
 use super::{show, text};
 
 const EXAMPLES: &str = "\
@@ -12,8 +14,8 @@ Examples:
   # what came after seq 2, for sync
   convo entries chat-42 --since 2 --json
 
-The log itself, in order of SEQ, with what was rewound or removed. As JSON one entry a line, without a limit unless \
-one is given.";
+The log itself, in order of SEQ, including what was rewound or removed. As JSON, one entry per line, without a limit \
+unless --limit is given.";
 
 /// Entries of one read, and of a page on a terminal.
 const PAGE: usize = 200;
@@ -25,31 +27,33 @@ pub(super) struct Args {
     /// The conversation
     #[arg(value_parser = conversation())]
     conversation: String,
-    /// Only what came after this seq
-    #[arg(long, value_name = "SEQ", default_value_t = 0)]
-    since: u64,
-    /// Entries at most; on a terminal 200 if it is not given
-    #[arg(long)]
+    /// Only entries after this seq, or after a cursor as this command prints it
+    #[arg(long, value_name = "SEQ", default_value = "0")]
+    since: Cursor,
+    /// The most entries to print; on a terminal 200 by default
+    #[arg(long, value_parser = number::<usize>)]
     limit: Option<usize>,
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let (store, name) = (location.read()?, location.name(&args.conversation));
     let last_seq = store.describe(&name)?.last_seq;
-    if args.since > last_seq {
+    if args.since.seq() > last_seq {
         return Err(Failure::new(
             "cursor_out_of_range",
-            format!("--since {} is no cursor of conversation {name}: its last seq is {last_seq}", args.since),
+            format!("--since {} is not a cursor of conversation {name}: its last seq is {last_seq}", args.since),
         )
         .with_hint("--since 0 starts from the beginning; is it the same conversation, and the same store?"));
     }
     let default = if output.is_text() { PAGE } else { usize::MAX };
-    let (mut since, mut left) = (args.since, args.limit.unwrap_or(default));
+    let mut tail = store.tail(&name, args.since)?;
+    let (mut since, mut left) = (tail.cursor(), args.limit.unwrap_or(default));
     output.begin_pages();
     while left > 0 {
-        let entries = store.entries(&name, since.saturating_add(1).., left.min(PAGE))?;
+        let mut entries = tail.next(Duration::ZERO)?;
+        entries.truncate(left);
         let Some(last) = entries.last() else { break };
-        (since, left) = (last.seq, left - entries.len());
+        (since, left) = (since.with_seq(last.seq), left - entries.len());
         if output.is_text() {
             output.text(&text(&entries))?;
         } else {
@@ -59,7 +63,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         }
     }
     output.end_pages()?;
-    if output.is_text() && since < last_seq {
+    if output.is_text() && since.seq() < last_seq {
         output::note(&format!("there are more: --since {since}"));
     }
     Ok(Exit::Done)

@@ -7,9 +7,10 @@ use conversation_store::transfer;
 use conversation_store::{ListQuery, Store};
 
 use super::failure::{Exit, Failure, Outcome};
+use super::location::Location;
 use super::output::{self, Output};
 use super::progress::Progress;
-use super::{Location, text};
+use super::text;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,8 +18,8 @@ Examples:
   convo export --all --format transcript --out all.jsonl
   convo export chat-42 --format html > chat-42.html
 
-The transcript is lossless: `convo import` of it elsewhere gives the same messages. With any other format, what was \
-left out or altered is counted on stderr. An unknown format is refused with the list of formats.";
+The transcript is lossless: `convo import` reads it back as the same messages. For any other format, stderr counts \
+what was left out or altered. An unknown format is refused with the list of formats.";
 
 /// Write conversations in another program's format, or for people
 #[derive(Debug, clap::Args)]
@@ -33,7 +34,7 @@ pub(super) struct Args {
     /// The format
     #[arg(long, value_name = "NAME")]
     format: String,
-    /// Where to; a file that is there is not written over. Without it: stdout
+    /// The file to write, which must not exist; stdout by default
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -42,7 +43,8 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     if !transfer::FORMATS.iter().any(|format| format.name == args.format && format.is_written()) {
         let names = transfer::FORMATS.iter().filter(|format| format.is_written()).map(|format| format.name);
         let names = names.collect::<Vec<_>>().join(", ");
-        return Err(Failure::usage(format!("there is no format {} to export", args.format)).with_hint(names));
+        return Err(Failure::usage(format!("there is no export format {}", args.format))
+            .with_hint(format!("the formats are {names}")));
     }
     let store = location.read()?;
     let mut names: Vec<Name> = args.conversation.iter().map(|name| location.name(name)).collect();
@@ -59,7 +61,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         Some(path) => {
             let shown = path.display();
             let file =
-                File::create_new(path).map_err(|error| Failure::usage(format!("cannot make {shown}: {error}")))?;
+                File::create_new(path).map_err(|error| Failure::usage(format!("cannot create {shown}: {error}")))?;
             let mut file = BufWriter::new(file);
             let summary = transfer::export(&store, names, &args.format, &mut file, &mut advance)?;
             file.into_inner()
@@ -107,7 +109,7 @@ fn all(store: &Store, owner: &str) -> Result<Vec<Name>, Failure> {
     }
 }
 
-/// Stdout; a reader that has gone has what it wanted.
+/// Writes to stdout; a reader that has gone has what it wanted.
 struct Stdout<'a> {
     inner: io::StdoutLock<'static>,
     gone: &'a mut bool,

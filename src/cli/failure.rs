@@ -3,14 +3,14 @@ use std::process::ExitCode;
 use conversation_store::Error;
 use serde::{Serialize, Serializer};
 
-/// How the program ends, as `grep` does.
+/// How the program ends: exit codes as `grep` has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
     /// Done, repairs included.
     Done = 0,
-    /// Done, and there is something to look at: findings, problems, an answer that is an error.
+    /// Done, but the result needs a look: findings, problems, an answer that is an error.
     Findings = 1,
-    /// The operation failed, or the command line or its input cannot be taken.
+    /// The operation failed, or the command line or its input is wrong.
     Failed = 2,
 }
 
@@ -26,13 +26,13 @@ pub(super) struct Failure {
     pub(super) exit: Exit,
     /// The kind of failure, for programs: [`Error::code`], or one of the program's own.
     pub(super) code: &'static str,
-    /// Empty if there is nobody to tell: the reader of the output has gone.
+    /// Empty if there is nobody to report to: the reader of the output has gone.
     pub(super) message: String,
-    /// What to do, where the message does not give it.
+    /// What to do, if the message does not state it.
     pub(super) hint: Option<String>,
 }
 
-/// What a command comes to.
+/// The result of a command.
 pub(super) type Outcome = Result<Exit, Failure>;
 
 impl Failure {
@@ -41,12 +41,12 @@ impl Failure {
         Self::new("failed", message)
     }
 
-    /// The command line, or the input, cannot be taken as it is.
+    /// The command line, or the input, is wrong.
     pub(super) fn usage(message: impl Into<String>) -> Self {
         Self::new("usage", message)
     }
 
-    /// The operation succeeded, and what came of it needs a look.
+    /// The operation succeeded, and its result needs a look.
     pub(super) fn finding(code: &'static str, message: impl Into<String>) -> Self {
         Self { exit: Exit::Findings, ..Self::new(code, message) }
     }
@@ -106,26 +106,30 @@ impl From<Error> for Failure {
     }
 }
 
-/// What to do, where the error itself does not say it.
+/// What to do, if the error itself does not state it.
 const fn hint(error: &Error) -> Option<&'static str> {
     match error {
         Error::NotFound { .. } => Some("`convo list` shows the conversations, `convo show CONVERSATION` the messages"),
-        Error::StaleHead { .. } | Error::NameTaken { .. } => {
-            Some("`convo show CONVERSATION` shows what is stored; look, then decide")
+        Error::StaleHead { .. } => Some("`convo show CONVERSATION` shows what is stored; look, then decide"),
+        Error::NameTaken { .. } => {
+            Some("`convo show CONVERSATION` shows what is stored under this name; choose another name, or append to it")
         }
         Error::KeyReused { .. } => Some("a repeated append needs the same content; give new content a new key"),
         Error::MessageClosed { .. } => Some("append a new message"),
         Error::BeingWritten { .. } => {
-            Some("the process that writes it has to finish it; `convo unfinished` shows such messages")
+            Some("wait until the program that writes it finishes it; `convo unfinished` lists such messages")
         }
         Error::SharedByForks { .. } => Some("`convo list` shows the forks; `convo delete` removes them"),
         Error::CursorOutOfRange { .. } | Error::StaleCursor { .. } => {
             Some("--since 0 starts from the beginning; is it the same conversation, and the same store?")
         }
-        Error::ReadOnly => Some("a backup is only read: `convo restore` makes a store of it"),
+        Error::ReadOnly => Some("a backup is read-only: `convo restore` turns it into a store"),
+        Error::Busy(_) => Some("wait longer with --wait SECONDS, or end that process; `convo serve` answers over HTTP"),
         Error::OutcomeUnknown { .. } => Some("`convo show CONVERSATION` shows whether it is there"),
         Error::Corrupt { .. } => Some("`convo verify` shows what else is damaged; the rest can still be read"),
-        Error::WentBack { .. } => Some("`convo verify` shows what is left: restore a backup, or go on with that"),
+        Error::WentBack { .. } => Some(
+            "`convo verify` shows what is left: restore a backup, or accept the loss with `convo verify --accept-loss`",
+        ),
         Error::NothingToSend(_) => Some("`convo show CONVERSATION --raw` shows what is stored"),
         Error::LimitExceeded { .. } => Some("make it shorter, or split it"),
         _ => None,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::Output;
-use super::values::conversation;
+use super::values::{conversation, number};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,23 +16,24 @@ Examples:
   # one that shares the log up to seq 2
   convo fork chat-42 --at 2
 
-The fork shares what it has in common with this conversation: it costs the same whatever its length. --through \
-leaves out what is hidden here; --at has the conversation as it was at that SEQ.";
+The fork shares its beginning with this conversation: it costs the same whatever its length. --through leaves out what \
+is hidden here; --at takes the conversation as it was at that SEQ.";
 
-/// Make a new conversation that goes on from a point of this one
+/// Create a conversation that continues from a point of this one
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The conversation to fork
     #[arg(value_parser = conversation())]
     conversation: String,
-    /// The last message that the fork shares: its number, as `convo show` prints it; all if neither is given
-    #[arg(long, value_name = "MESSAGE", conflicts_with = "at")]
+    /// The last message that the fork shares: its number, as `convo show` prints it. Shares all without --through and
+    /// --at
+    #[arg(long, value_name = "MESSAGE", conflicts_with = "at", value_parser = number::<u64>)]
     through: Option<u64>,
     /// The last seq that the fork shares; 0 for none
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", value_parser = number::<u64>)]
     at: Option<u64>,
-    /// The fork's name: your key, or a UUID; a new UUID if it is not given
+    /// The fork's name: your key, or a UUID; by default a new UUID
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
 }

@@ -1,12 +1,16 @@
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use conversation_store::transfer::{self, Branches, ImportOptions, ImportSummary, Imported, Input};
 
 use super::failure::{Exit, Outcome};
-use super::output::{self, BOLD, DIM, ERROR, Output};
+use super::location::Location;
+use super::output::{self, Output};
 use super::progress::Progress;
-use super::{Location, text};
+use super::style::{BOLD, DIM, ERROR};
+use super::text;
+use super::values::number;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,38 +20,38 @@ Examples:
   convo import conversations.json --branches current --owner ada
   convo import rows.jsonl --format rows
 
-The format is found by looking into the file. A conversation is named FORMAT:ID, with the ID of the export. The branch \
-that was shown is the conversation; each other branch is a fork of it. A second run adds what is new: a conversation \
-that grew grows, and one that changed in its middle becomes a fork, which is reported. What could not be taken is \
-counted and named.
+The format is recognised from the file. A conversation is named FORMAT:ID, with the ID of the export. The branch that \
+was shown becomes the conversation; each other branch becomes a fork of it. A second run adds what is new: a \
+conversation that grew gets its new messages; one that changed in its middle becomes a fork, which is reported. \
+Whatever could not be imported is counted and named.
 
 Exit code: 0 done, 1 if any conversation failed, 2 if nothing was recognised.";
 
-/// Take conversations from another program's export
+/// Import conversations from another program's export
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The export: a file, a folder of files, a zip archive; - for stdin
     file: PathBuf,
-    /// The format, if looking is not to decide; a name that is none prints all
+    /// The format, if it should not be recognised from the file; a wrong name prints the list
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
-    /// Which branches are taken
+    /// Which branches to import
     #[arg(long, value_enum, default_value_t = Which::All)]
     branches: Which,
-    /// Count what would be taken, and store nothing
+    /// Count what would be imported, and store nothing
     #[arg(long)]
     dry_run: bool,
-    /// Take this many conversations at most
-    #[arg(long, value_name = "N")]
+    /// The most conversations to import
+    #[arg(long, value_name = "N", value_parser = number::<u64>)]
     limit: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Which {
-    /// The shown one, and each other one as a fork
+    /// The shown branch, and each other one as a fork
     All,
-    /// Only the shown one
+    /// Only the shown branch
     Current,
 }
 
@@ -63,7 +67,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         Which::Current => Branches::Current,
     };
     let bar = Progress::bytes(Some(0));
-    // Who does not wait for the lines still wants the conversations kept.
+    // A reader that does not wait for the lines still wants the conversations stored.
     output.outlive_reader();
     let mut printed = Ok(());
     let summary = transfer::import(store.as_ref(), input, &options, &mut |event| match event {
@@ -83,7 +87,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     Ok(if summary.failed > 0 { Exit::Findings } else { Exit::Done })
 }
 
-/// `chatgpt:7  Picnic  6 messages, 1 branch, skipped 1 empty_message`
+/// `chatgpt:7  Picnic  6 messages, 1 fork, 6 new; skipped: 1 empty_message`
 fn line(imported: &Imported) -> String {
     let name = imported.key.as_deref().or(imported.source_id.as_deref()).unwrap_or("?");
     let name = text::cut(name, 60);
@@ -96,19 +100,27 @@ fn line(imported: &Imported) -> String {
         parts.push(text::count(imported.branches, "fork"));
     }
     parts.push(format!("{} new", imported.added));
-    parts.extend(imported.skipped.iter().map(|(kind, count)| format!("{count} {kind}")));
-    format!("{BOLD}{name}{BOLD:#}{title}  {DIM}{}{DIM:#}", text::printable(&parts.join(", ")))
+    let parts = parts.join(", ") + &skipped(&imported.skipped);
+    format!("{BOLD}{name}{BOLD:#}{title}  {DIM}{}{DIM:#}", text::printable(&parts))
 }
 
 fn sum(summary: &ImportSummary, dry_run: bool) -> String {
-    let taken = if dry_run { "would be taken" } else { "taken" };
-    let mut parts = vec![
-        format!("{} {taken}", text::count(summary.conversations, "conversation")),
+    let imported = if dry_run { "would be imported" } else { "imported" };
+    let parts = [
+        format!("{} {imported}", text::count(summary.conversations, "conversation")),
         format!("{} failed", summary.failed),
         text::count(summary.messages, "message"),
         text::count(summary.branches, "fork"),
-        format!("{} new", text::count(summary.added, "message")),
+        text::count(summary.added, "new message"),
     ];
-    parts.extend(summary.skipped.iter().map(|(kind, count)| format!("{count} {kind}")));
-    text::printable(&parts.join(", ")).into_owned()
+    text::printable(&(parts.join(", ") + &skipped(&summary.skipped))).into_owned()
+}
+
+/// The counts of what was not imported unchanged, if there are any.
+fn skipped(skipped: &BTreeMap<String, u64>) -> String {
+    if skipped.is_empty() {
+        return String::new();
+    }
+    let counts = skipped.iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>();
+    format!("; skipped: {}", counts.join(", "))
 }

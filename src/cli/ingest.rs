@@ -17,26 +17,26 @@ Examples:
   convo ingest chat-42 --from anthropic response.json
   convo ingest chat-42 --from openai-chat/deepseek stream.txt
 
-The answer is a whole response, or a stream: server-sent events, or lines of JSON; convo finds out which. It is \
-stored while it comes, and its receipt is printed when it has ended.
+The answer is a whole response, or a stream: server-sent events, or lines of JSON; convo recognises which. It is \
+stored while it arrives, and its receipt is printed at its end.
 
-Exit code 1 if the answer is an error or was cut off: it is stored as that. Exit code 2 if the input holds no \
-answer, or one of another wire: nothing is stored.";
+Exit code 1 if the answer is an error or was cut off: it is stored as such. Exit code 2 if the input holds no answer, \
+or an answer of another wire: nothing is stored.";
 
 /// Append a provider's answer, whole or while it streams
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The conversation; it is made if there is none of that name
+    /// The conversation; it is created if it does not exist
     #[arg(value_parser = conversation())]
     conversation: String,
     /// The answer; - for stdin
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// The wire, or the wire and its dialect, whose answer it is
+    /// The wire, or the wire and its dialect, of the answer
     #[arg(long, value_name = "WIRE")]
     from: Target,
-    /// Whose answer it is, where that is not who made the wire, as in openrouter
+    /// The provider of the answer if it is not the wire's vendor, as in openrouter
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
 }
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         writer: None,
         failure: None,
     };
-    // Who does not wait for the receipt still wants the answer kept.
+    // A reader that does not wait for the receipt still wants the answer stored.
     output.outlive_reader();
     let mut decoder = Decoder::new(args.from);
     let (mut line, mut bytes) = (1_usize, 0_usize);
@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
                 break;
             }
         };
-        // Line by line, so that what is wrong is told with its line.
+        // Line by line, so that an error names its line.
         for part in piece.split_inclusive(|byte| *byte == b'\n') {
             let events =
                 decoder.push(part).map_err(|error| Failure::from(error).at(&format!("{}:{line}", input.name)))?;
@@ -72,9 +72,9 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
                 && ingest.writer.is_none()
             {
                 let (name, from, wire) = (&input.name, args.from, wire.name);
-                let message = format!("{name}:{line}: this is no answer of {from}, it looks like one of {wire}");
+                let message = format!("{name}:{line}: this is not an answer of {from}; it looks like one of {wire}");
                 return Err(Failure::new("invalid_input", format!("{message}; nothing was stored"))
-                    .with_hint(format!("--from {wire} takes it")));
+                    .with_hint(format!("read it with --from {wire}")));
             }
             ingest.take(events, &format!("{}:{line}", input.name))?;
             line += usize::from(part.ends_with(b"\n"));
@@ -96,8 +96,8 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     }
     if reason == Some(FinishReason::Interrupted) {
         let message =
-            format!("{}: the answer was cut off after {bytes} bytes: it is stored as interrupted", input.name);
-        return Err(Failure::finding("answer_cut_off", message).with_hint("`convo next` names what to do now"));
+            format!("{}: the answer was cut off after {bytes} bytes; it is stored as interrupted", input.name);
+        return Err(Failure::finding("answer_cut_off", message).with_hint("`convo next` states what to do now"));
     }
     Ok(Exit::Done)
 }
@@ -106,14 +106,14 @@ struct Ingest {
     store: Store,
     name: Name,
     provider: Option<String>,
-    /// There is one once the answer has begun.
+    /// Set once the answer has begun.
     writer: Option<MessageWriter>,
-    /// The first error that the provider, or somebody before it, told.
+    /// The first error that the provider, or something between, reported.
     failure: Option<Failure>,
 }
 
 impl Ingest {
-    /// Stores what came.
+    /// Stores what arrived.
     fn take(&mut self, events: Vec<Event>, place: &str) -> Result<Option<Receipt>, Failure> {
         let mut receipt = None;
         for event in events {
@@ -128,7 +128,7 @@ impl Ingest {
                         && self.failure.is_none()
                     {
                         let code = code.as_ref().map_or_else(String::new, |code| format!(" ({code})"));
-                        let message = format!("{place}: the answer is an error, and stored as that: {message}{code}");
+                        let message = format!("{place}: the answer is an error, and is stored as one: {message}{code}");
                         self.failure = Some(Failure::finding("answer_is_error", message));
                     }
                 }
@@ -149,15 +149,15 @@ impl Ingest {
         bytes: usize,
     ) -> Result<(Receipt, Option<FinishReason>), Failure> {
         if self.writer.is_none() {
-            let told = events.iter().find_map(|event| match event {
+            let problem = events.iter().find_map(|event| match event {
                 Event::Delta { chunk, .. } => match &chunk.body {
                     Body::Error { message, .. } => Some(message.clone()),
                     _ => None,
                 },
                 _ => None,
             });
-            let told = told.unwrap_or_else(|| format!("it ends after {bytes} bytes, before an answer has begun"));
-            return Err(Failure::usage(format!("{name}: {told}; nothing was stored")));
+            let problem = problem.unwrap_or_else(|| format!("it ends after {bytes} bytes, before an answer begins"));
+            return Err(Failure::usage(format!("{name}: {problem}; nothing was stored")));
         }
         let reason = events.iter().find_map(|event| match event {
             Event::Finish { reason, .. } => reason.clone(),

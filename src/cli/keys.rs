@@ -17,10 +17,10 @@ Examples:
   convo keys list --keys keys.json
   convo keys revoke key_0123456789ab --keys keys.json
 
-`create` prints the secret alone, on stdout, once: the file has only its hash. Scopes: read, append, delete, admin. A \
+`create` prints only the secret, on stdout, once: the file has only its hash. Scopes: read, append, delete, admin. A \
 server reads the file again within two seconds after it changes.";
 
-/// Make, list and revoke the keys of a server
+/// Create, list and revoke the keys of a server
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -30,15 +30,15 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Make a key, and print its secret
+    /// Create a key, and print its secret
     Create {
-        /// The file of keys; it is made if it is not there
+        /// The file of keys; it is created if it does not exist
         #[arg(long, value_name = "FILE")]
         keys: PathBuf,
-        /// What it may be used for
+        /// What the key permits
         #[arg(long, value_delimiter = ',', default_value = "read,append,delete", value_parser = scope())]
         scopes: Vec<Scope>,
-        /// When it ends: a date (its beginning, UTC), or a time as RFC 3339
+        /// When the key expires: a date (its beginning, UTC), or a time as RFC 3339
         #[arg(long, value_name = "DATE", value_parser = time)]
         expires: Option<Timestamp>,
     },
@@ -48,9 +48,9 @@ enum Action {
         #[arg(long, value_name = "FILE")]
         keys: PathBuf,
     },
-    /// Take a key away
+    /// Revoke a key
     Revoke {
-        /// Its id, as `list` shows it
+        /// The key's id, as `list` prints it
         id: String,
         /// The file of keys
         #[arg(long, value_name = "FILE")]
@@ -58,7 +58,7 @@ enum Action {
     },
 }
 
-/// A key, as it is shown.
+/// A key, as it is printed.
 #[derive(Serialize)]
 struct Shown<'a> {
     id: &'a str,
@@ -73,11 +73,12 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     match &args.action {
         Action::Create { keys, scopes, expires } => {
             let owner = location.owner().ok_or_else(|| {
-                Failure::usage("whose key is it?").with_hint("--owner NAME: the conversations that it opens are NAME's")
+                Failure::usage("the key needs an owner")
+                    .with_hint("--owner NAME: the key opens the conversations of NAME")
             })?;
             let (key, secret) = KeyFile::new(keys).create(owner, scopes, *expires)?;
             output.verbatim(&format!("{secret}\n"))?;
-            note(&format!("{} of {owner}: the secret is shown only now", key.id));
+            note(&format!("{} of {owner}: this secret is not shown again", key.id));
         }
         Action::List { keys } => {
             let keys = KeyFile::new(keys).list()?;
@@ -88,7 +89,9 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
             }
         }
         Action::Revoke { id, keys } => {
-            let key = KeyFile::new(keys).revoke(id)?;
+            let key = KeyFile::new(keys).revoke(id).map_err(|error| {
+                Failure::from(error).with_hint(format!("`convo keys list --keys {}` shows the keys", keys.display()))
+            })?;
             output.result(&shown(&key), || format!("{} of {} is revoked", key.id, text::printable(&key.owner)))?;
         }
     }
@@ -123,8 +126,8 @@ fn scope() -> impl TypedValueParser<Value = Scope> {
         .try_map(|name| Scope::from_name(&name).ok_or("no such scope"))
 }
 
-/// A date is its beginning.
+/// A date means its beginning.
 fn time(text: &str) -> Result<Timestamp, String> {
     let moment = text.parse::<Timestamp>().or_else(|_| format!("{text}T00:00:00Z").parse());
-    moment.map_err(|_| "expected a date, as 2027-01-01 is, or a time as RFC 3339".to_owned())
+    moment.map_err(|_| "expected a date such as 2027-01-01, or an RFC 3339 time".to_owned())
 }

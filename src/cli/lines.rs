@@ -19,13 +19,13 @@ const LINE_HINT: &str =
     r#"a line is a message as JSON: {"role": "user", "chunks": [{"type": "text", "text": "hello"}]}"#;
 
 const PROVIDER_HINT: &str = "this looks like a message of a provider's request: \
-    `convo append CONVERSATION FILE --from openai-chat` takes those, and --from anthropic, and so on";
+    `convo append CONVERSATION FILE --from openai-chat` reads those; `convo targets` lists what --from takes";
 
 /// A file, or stdin.
 pub(super) struct Input {
-    /// As errors name it.
+    /// Its name in errors.
     pub(super) name: String,
-    /// Its length in bytes, if it has one.
+    /// Its length in bytes, if it is known.
     pub(super) length: Option<u64>,
     reader: Box<dyn BufRead>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Input {
 pub(super) struct Lines {
     input: Input,
     buffer: Vec<u8>,
-    /// Lines read, blank ones too.
+    /// Lines read, blank ones included.
     number: usize,
     /// Bytes read.
     position: u64,
@@ -81,7 +81,7 @@ impl Input {
         }
     }
 
-    /// What can be read now, as it is, without waiting for more; empty at the end.
+    /// What can be read now, without waiting for more; empty at the end.
     pub(super) fn piece(&mut self) -> Result<Vec<u8>, Failure> {
         loop {
             match self.reader.fill_buf() {
@@ -121,10 +121,10 @@ impl Lines {
         format!("{}:{}", self.input.name, self.number)
     }
 
-    /// The next line that is not blank. Replaced surrogates are told on stderr.
+    /// The next line that is not blank. Reports replaced surrogates on stderr.
     pub(super) fn next(&mut self) -> Result<Option<Line>, Failure> {
         loop {
-            // What a long line took is not kept for the short ones.
+            // The memory of a long line is not kept for short ones.
             self.buffer = Vec::new();
             // The line, its line break of up to two bytes, and no byte more.
             let mut limited = self.input.reader.by_ref().take(LIMIT as u64 + 2);
@@ -139,7 +139,7 @@ impl Lines {
                 check(&line, &place)?;
                 for chunk in &line.replaced_surrogates {
                     output::note(&format!(
-                        "{place}: chunks[{chunk}]: a lone surrogate escape was replaced by U+FFFD; the text as it was is kept"
+                        "{place}: chunks[{chunk}]: a lone surrogate escape was replaced by U+FFFD; the original text is kept too"
                     ));
                 }
                 return Ok(Some(line));
@@ -158,7 +158,7 @@ impl Lines {
         }
         if bytes.len() > LIMIT {
             return Err(Failure::usage(format!("{}:1: the line is longer than {LIMIT} bytes (128 MiB)", self.place()))
-                .with_hint("put long content into several chunks or messages, or refer to it by its address"));
+                .with_hint("split long content into several chunks or messages, or refer to it by its URL"));
         }
         let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(&self.place(), valid(bytes, &error)))?;
         if text.trim().is_empty() {
@@ -172,12 +172,12 @@ impl Lines {
     }
 }
 
-/// The failure of input that cannot be taken.
+/// The failure of input that is wrong.
 fn input_failure(message: String) -> Failure {
     Failure::new("invalid_input", message)
 }
 
-/// Refuses a message that is a mistake by all likelihood; warns of one that may be.
+/// Refuses a message that is very likely a mistake; warns of one that may be.
 fn check(line: &Line, place: &str) -> Result<(), Failure> {
     if line.conversation.as_deref() == Some("") {
         return Err(input_failure(format!("{place}: conversation: the name is empty"))
@@ -190,15 +190,15 @@ fn check(line: &Line, place: &str) -> Result<(), Failure> {
             return Err(input_failure(format!("{problem}; did you mean `{likely}`?"))
                 .with_hint(format!("the types are {}", Body::KINDS.join(", "))));
         }
-        output::warn(&format!("{problem}: it is stored as it is, and no prompt has it"));
+        output::warn(&format!("{problem}: it is stored as it is, but no prompt includes it"));
     }
     if line.message.chunks.is_empty() {
-        output::warn(&format!("{place}: the message has no chunks: it is stored, and no prompt has it"));
+        output::warn(&format!("{place}: the message has no chunks: it is stored, but no prompt includes it"));
     }
     Ok(())
 }
 
-/// Whether a line is a message as providers have them: with `content`, or `parts`, in place of chunks.
+/// Whether a line is a message in a provider's form: with `content`, or `parts`, in place of chunks.
 fn is_of_provider(text: &str) -> bool {
     let fields: Result<HashMap<String, IgnoredAny>, _> = serde_json::from_str(text);
     fields.is_ok_and(|fields| {
@@ -211,14 +211,13 @@ fn valid<'a>(bytes: &'a [u8], error: &std::str::Utf8Error) -> &'a str {
     bytes.get(..error.valid_up_to()).and_then(|valid| std::str::from_utf8(valid).ok()).unwrap_or_default()
 }
 
-/// `before` is what stands before the byte in its line.
+/// `before` is what precedes the byte in its line.
 fn not_utf8(place: &str, before: &str) -> Failure {
     Failure::usage(format!("{place}:{}: not UTF-8", before.chars().count() + 1))
         .with_hint("save the text as UTF-8; `iconv -t UTF-8` converts it")
 }
 
-/// The conversation that a file's lines belong to where they name none: the file's name without directory and
-/// extension, `stdin` for stdin.
+/// The conversation of lines that name none: the file's name without directory and extension, `stdin` for stdin.
 pub(super) fn default_conversation(path: &Path) -> String {
     let path = if path.as_os_str() == "-" { PathBuf::from("stdin") } else { path.to_owned() };
     path.file_stem().map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())

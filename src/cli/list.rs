@@ -5,6 +5,7 @@ use super::failure::{Exit, Outcome};
 use super::location::Location;
 use super::output::{self, Output};
 use super::text;
+use super::values::number;
 
 /// Conversations of one read, and of a page on a terminal.
 const PAGE: usize = 50;
@@ -17,26 +18,26 @@ Examples:
   convo list --owner ada
   convo list --json | jq -r .conversation
 
-The conversations of --owner, else those that have no owner, newest activity first. As JSON one a line, all of them \
-unless --limit is given.
+Lists the conversations of --owner, or those without an owner, newest activity first. As JSON, one per line, all of \
+them unless --limit is given.
 
-Where --limit leaves some out, the cursor for --after follows: on a terminal as a note, as JSON in a last line \
-{\"next\": CURSOR}.";
+If --limit leaves some out, the cursor for --after follows: as a note on a terminal, as a last line {\"next\": CURSOR} \
+in JSON.";
 
 /// List the conversations, newest activity first
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Conversations at most; on a terminal 50 if it is not given
-    #[arg(long, value_name = "N")]
+    /// The most conversations to print; on a terminal 50 by default
+    #[arg(long, value_name = "N", value_parser = number::<usize>)]
     limit: Option<usize>,
-    /// Continue where the page before ended
+    /// Continue after the previous page
     #[arg(long, value_name = "CURSOR")]
     after: Option<ListCursor>,
-    /// Only those whose title holds this text, whatever its case
+    /// Only conversations whose title holds this text, in any case
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// Only those that have this tag; given twice, both
+    /// Only conversations with this tag; given twice, with both
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Where the commands find their store, and whose conversations they mean.
+//! The store of a command, and the owner of its conversations.
 
 use std::borrow::Cow;
 use std::env;
@@ -13,14 +13,14 @@ use conversation_store::{Error, Health, Store, StoreOptions};
 use super::failure::Failure;
 use super::output::warn;
 
-/// The store of a project, used where it is there.
+/// The store of a project, used if it exists.
 const OF_PROJECT: &str = "sled:./convo.db";
-/// Tells that a directory is a store.
+/// The file that marks a directory as a store.
 const MARKER: &str = "convo.db/CONVERSATION-STORE";
-/// Between two attempts to open a store that another process holds.
+/// The time between two attempts to open a store that another process holds.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Where the commands find their store.
+/// The store of a command, and how to open it.
 pub(super) struct Location {
     url: Option<String>,
     owner: Option<String>,
@@ -34,7 +34,7 @@ impl Location {
         Self { url: url.filter(|url| !url.is_empty()), owner, patience }
     }
 
-    /// Opens the store; one that is not there is created.
+    /// Opens the store, and creates it if it does not exist.
     pub(super) fn create(&self) -> Result<Store, Failure> {
         if self.url.is_none()
             && let Some(parent) = directory(&self.url()?).and_then(Path::parent)
@@ -44,7 +44,7 @@ impl Location {
         self.open_with(&StoreOptions::new())
     }
 
-    /// Opens the store, which has to be there, to write.
+    /// Opens an existing store for writing.
     pub(super) fn open(&self) -> Result<Store, Failure> {
         self.open_with(&StoreOptions::new().with_create(false))
     }
@@ -54,7 +54,7 @@ impl Location {
         self.open_with(&StoreOptions::new().with_create(false).with_accept_loss(true))
     }
 
-    /// Opens the store, which has to be there, to read. Warns of what keeps it from being written.
+    /// Opens an existing store for reading. Warns of what prevents writing.
     pub(super) fn read(&self) -> Result<Store, Failure> {
         let store = self.open_with(&StoreOptions::new().with_create(false).with_read_only(true))?;
         let Health { went_back, watermark_lost, disk_full, damage, .. } = store.health();
@@ -91,23 +91,23 @@ impl Location {
         Ok(store)
     }
 
-    /// The store that is named; else that of the project, where there is one; else the user's own.
+    /// The named store; otherwise that of the project, if it exists; otherwise the user's own.
     ///
     /// # Errors
-    /// None is named, and the user has no home directory.
+    /// No store is named, and the user has no home directory.
     pub(super) fn url(&self) -> Result<Cow<'_, str>, Failure> {
         match &self.url {
             Some(url) => Ok(Cow::Borrowed(url)),
             None if Path::new(MARKER).is_file() => Ok(Cow::Borrowed(OF_PROJECT)),
             None => match data_folder() {
                 Some(folder) => Ok(Cow::Owned(format!("sled:{}", folder.join("convo/store.db").display()))),
-                None => Err(Failure::usage("no store is named, and there is no home directory to keep one in")
-                    .with_hint("--store URL or CONVO_STORE names one")),
+                None => Err(Failure::usage("no store is named, and you have no home directory for one")
+                    .with_hint("name one with --store URL or CONVO_STORE")),
             },
         }
     }
 
-    /// When a file of the store was written last, if it lives in a directory.
+    /// When a file of the store was last written, if the store is a directory.
     pub(super) fn changed(&self) -> Option<SystemTime> {
         let url = self.url().ok()?;
         let files = fs::read_dir(directory(&url)?).ok()?;
@@ -119,7 +119,7 @@ impl Location {
         self.url.as_deref()
     }
 
-    /// Whose conversations are meant.
+    /// The owner whose conversations are meant.
     pub(super) fn owner(&self) -> Option<&str> {
         self.owner.as_deref()
     }
@@ -143,15 +143,19 @@ pub(super) fn directory(url: &str) -> Option<&Path> {
 
 fn not_opened(url: &str, error: Error) -> Failure {
     match error {
+        Error::NotFound { .. } if url.starts_with("backup:") => {
+            Failure::new(error.code(), format!("there is no backup at {url}"))
+        }
         Error::NotFound { .. } => Failure::new(error.code(), format!("there is no store at {url}"))
-            .with_hint("`convo append` and `convo replay` make one; --store URL or CONVO_STORE names another"),
-        Error::Corrupt { .. } => Failure::from(error)
-            .with_hint("the store cannot be opened: put its directory aside as it is, and restore a backup"),
+            .with_hint("`convo append` creates one; --store URL or CONVO_STORE names another"),
+        Error::Corrupt { .. } => {
+            Failure::from(error).with_hint("move the store's directory aside unchanged, and restore a backup")
+        }
         other => other.into(),
     }
 }
 
-/// Where programs keep a user's data.
+/// The directory in which programs keep a user's data.
 fn data_folder() -> Option<PathBuf> {
     let of = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let windows = || if cfg!(windows) { of("LOCALAPPDATA") } else { None };
@@ -159,14 +163,14 @@ fn data_folder() -> Option<PathBuf> {
     of("XDG_DATA_HOME").or_else(windows).or_else(home)
 }
 
-/// Makes a folder that only the user can read: conversations are private.
+/// Creates a directory that only the user can read: conversations are private.
 fn private_folder(path: &Path) -> Result<(), Failure> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     let made = builder.create(path);
-    made.map_err(|error| Failure::new("io", format!("cannot make {}: {error}", path.display())))
+    made.map_err(|error| Failure::new("io", format!("cannot create {}: {error}", path.display())))
 }
 
 #[cfg(test)]

@@ -11,13 +11,13 @@ Examples:
   convo man man1
   man ./man1/convo-prompt.1
 
-To let `man convo` find them: convo man ~/.local/share/man/man1.";
+To make `man convo` find them: convo man ~/.local/share/man/man1.";
 
 /// Write the manual: one page for the program, and one for each command
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The directory; it is made if it is not there
+    /// The directory; it is created if it does not exist
     #[arg(value_name = "DIRECTORY")]
     directory: PathBuf,
 }

@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     let name = location.name(&args.conversation);
     let metadata = match &args.metadata {
         Some(text) => {
-            let json = Json::new(text).map_err(|error| Failure::usage(format!("the metadata is no JSON: {error}")))?;
+            let json = Json::new(text).map_err(|error| Failure::usage(format!("the metadata is not JSON: {error}")))?;
             location.open()?.set_metadata(&name, &json)?;
             Some(json)
         }

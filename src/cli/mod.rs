@@ -40,6 +40,7 @@ mod rewind;
 #[cfg(feature = "server")]
 mod serve;
 mod show;
+mod style;
 mod summarize;
 mod tag;
 mod targets;
@@ -69,28 +70,29 @@ Examples:
   convo prompt chat-42 --for anthropic
   convo help prompt
 
-CONVERSATION is a UUID, or any other text: your own key for a conversation. MESSAGE is the number that `convo show` prints \
-after the word message, CHUNK the one after the word chunk, and SEQ a position in the log, as `show`, `entries` and \
-receipts have it.
+CONVERSATION is a UUID or any other text: your own key for a conversation. `convo append` creates it. `convo show` \
+prints the numbers that commands take: MESSAGE follows the word message, CHUNK the word chunk, SEQ (a position in the \
+log) the word seq.
 
-The store is the one that --store names, else CONVO_STORE, else ./convo.db where there is one, else your own: \
-$XDG_DATA_HOME/convo/store.db, which is ~/.local/share/convo/store.db unless you set it. --store takes sled:DIRECTORY; \
-fjall:DIRECTORY where that is built in; backup:FILE, to read a backup; memory:, to try something out. \
-sled:DIRECTORY?cache_mb=128 sets the cache; ?sync=never is for throw-away stores: a power cut takes them.
+The store is the one that --store names; otherwise CONVO_STORE; otherwise ./convo.db if it exists; otherwise your own: \
+$XDG_DATA_HOME/convo/store.db, by default ~/.local/share/convo/store.db. --store takes sled:DIRECTORY; fjall:DIRECTORY \
+if it is built in; backup:FILE, to read a backup; memory:, to try something out. sled:DIRECTORY?cache_mb=128 sets the \
+cache; ?sync=never is for throw-away stores: a power cut destroys them.
 
-A key names another conversation for each --owner. Without --owner it names one that has no owner, and a UUID anybody's.
+Each --owner has its own keys: one key names a different conversation for each. Without --owner, a key names a \
+conversation that has no owner, and a UUID names a conversation of any owner.
 
-Results go to stdout: text on a terminal, JSON elsewhere, one line each; --text and --json choose. Reports, notes and errors \
-go to stderr; with --json they are JSON too: {\"error\": {\"kind\", \"message\", \"hint\", \"exit_code\"}}, {\"warning\"}, \
-{\"note\"}, or a line of a report.
+Results go to stdout: text on a terminal, otherwise JSON, one line each; --text and --json choose. Reports, notes and \
+errors go to stderr; with --json they are JSON too: {\"error\": {\"kind\", \"message\", \"hint\", \"exit_code\"}}, \
+{\"warning\"}, {\"note\"}, or a line of a report.
 
-On a terminal, long output goes through CONVO_PAGER, else PAGER, else less. Colours are used on a terminal, unless NO_COLOR \
-is set; --color decides otherwise.
+On a terminal, long output goes through CONVO_PAGER, otherwise PAGER, otherwise less. A terminal gets colours, unless \
+NO_COLOR is set; --color overrides both.
 
-Exit code: 0 done; 1 done, and there is something to look at: findings of check, problems of verify, an answer that is an \
-error or was cut off, nothing found; 2 failed or misused.";
+Exit code: 0 done; 1 done, but look at the result: findings of check, problems of verify, an answer that is an error \
+or was cut off, nothing found; 2 failed or misused.";
 
-/// Keeps LLM conversations, and replays them into prompts that providers accept
+/// Keep LLM conversations, and replay them into prompts that providers accept
 #[derive(Debug, Parser)]
 #[command(name = "convo", version, after_help = EXAMPLES)]
 struct Cli {
@@ -103,28 +105,28 @@ struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 struct Global {
-    /// The store, as in sled:DIRECTORY; `convo help` has the other forms, and the default
+    /// The store, as in sled:DIRECTORY; `convo help` lists the other forms, and the default
     #[arg(long, global = true, env = "CONVO_STORE", hide_env_values = true, value_name = "URL", display_order = 100)]
     store: Option<String>,
-    /// Whose conversations are meant; without it, those without an owner, and a UUID's
+    /// Whose conversations; by default those without an owner
     #[arg(long, global = true, value_name = "OWNER", display_order = 101)]
     owner: Option<String>,
     /// How long to wait for a store that another process has open
     #[arg(long, global = true, value_name = "SECONDS", default_value = "2", value_parser = seconds, display_order = 102)]
     wait: Duration,
-    /// Print JSON, also on a terminal, and also on stderr
+    /// Print JSON on stdout and stderr, even on a terminal
     #[arg(long, global = true, display_order = 103)]
     json: bool,
-    /// Print text for people, also where stdout is no terminal
+    /// Print text, even if stdout is no terminal
     #[arg(long, global = true, conflicts_with = "json", display_order = 104)]
     text: bool,
-    /// Print no notes, reports and progress; warnings and errors stay
+    /// Print no notes, reports or progress; warnings and errors stay
     #[arg(long, short, global = true, display_order = 105)]
     quiet: bool,
     /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", display_order = 106)]
     color: Color,
-    /// Print long output at once, not page by page
+    /// Print long output at once, without a pager
     #[arg(long, global = true, display_order = 107)]
     no_pager: bool,
 }
@@ -178,9 +180,9 @@ enum Command {
     Openapi,
 }
 
-/// Commands that have another name now.
+/// Commands that were renamed.
 const FORMER_COMMANDS: &[(&str, &str)] = &[("compact", "summarize"), ("find", "find-id")];
-/// Options that have another name now.
+/// Options that were renamed.
 const FORMER_OPTIONS: &[(&str, &str)] = &[("--max-tokens", "--window-tokens"), ("--dialect", "--for WIRE/DIALECT")];
 
 /// Runs the program.
@@ -190,7 +192,7 @@ pub(crate) fn run() -> ExitCode {
     let parsed = program().color(early.color.of_help()).try_get_matches();
     let Cli { global, command } = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        // Help is an error to clap, of exit code 0. Who does not read it misses nothing else.
+        // clap reports help as an error with exit code 0. A reader that has gone misses nothing else.
         Err(error) if error.exit_code() == 0 => {
             let _ = error.print();
             return Exit::Done.into();
@@ -220,20 +222,20 @@ fn misused(error: &clap::Error, json: bool) -> Exit {
         None if json => {
             let text = error.to_string();
             let problem = text.split("\n\n").next().unwrap_or(&text).trim_start_matches("error: ");
-            output::error(&Failure::usage(problem).with_hint("`convo help COMMAND` has the arguments"));
+            output::error(&Failure::usage(problem).with_hint("`convo help COMMAND` describes the arguments"));
         }
-        // That nobody reads it is no failure.
+        // It is no failure if nobody reads it.
         None => _ = error.print(),
     }
     Exit::Failed
 }
 
-/// The program's arguments, for whoever parses, completes or describes them.
+/// The program's arguments, for parsing, completions and the manual.
 fn program() -> Program {
     Cli::command()
 }
 
-/// What is needed to report that the command line cannot be read.
+/// What is needed to report a command line that cannot be parsed.
 struct Early {
     json: bool,
     color: Color,
@@ -253,7 +255,7 @@ impl Early {
 }
 
 impl Color {
-    /// Sets it for all that is printed from now on. Auto looks at NO_COLOR, CLICOLOR and TERM too.
+    /// Sets it for all output from now on. Auto looks at NO_COLOR, CLICOLOR and TERM too.
     fn apply(self) {
         match self {
             Self::Auto => {}
@@ -271,7 +273,7 @@ impl Color {
     }
 }
 
-/// The failure of a command line that uses a name which has changed.
+/// The failure of a command line that uses a former name.
 fn former(error: &clap::Error) -> Option<Failure> {
     let (kind, names, prefix) = match error.kind() {
         ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, FORMER_COMMANDS, "convo "),
@@ -280,7 +282,7 @@ fn former(error: &clap::Error) -> Option<Failure> {
     };
     let Some(ContextValue::String(given)) = error.get(kind) else { return None };
     let (former, now) = names.iter().find(|(former, _)| former == given)?;
-    Some(Failure::usage(format!("`{prefix}{former}` is called `{prefix}{now}` now")))
+    Some(Failure::usage(format!("`{prefix}{former}` is now `{prefix}{now}`")))
 }
 
 impl Command {

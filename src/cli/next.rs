@@ -2,7 +2,8 @@ use conversation_store::{NextStep, next_step};
 
 use super::failure::{Exit, Outcome};
 use super::location::Location;
-use super::output::{BOLD, DIM, Output};
+use super::output::Output;
+use super::style::{BOLD, DIM};
 use super::text;
 use super::values::conversation;
 
@@ -14,7 +15,7 @@ Examples:
 Steps: run_tools (with the calls), call_model, continue_text (the answer's text was cut off), continue_turn (the \
 provider paused: send the same again), await_model (a message is being written), await_user.";
 
-/// What an agent must do now: run tools, call the model, or wait
+/// Print what an agent must do now: run tools, call the model, or wait
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

@@ -1,29 +1,23 @@
-//! Everything that is printed: results on stdout, all else on stderr.
+//! Everything that is printed: results on stdout, the rest on stderr.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::OnceLock;
 
 use anstream::{AutoStream, ColorChoice};
-use anstyle::{AnsiColor, Style};
 use conversation_store::ReportLine;
-use conversation_store::model::Role;
 use serde::Serialize;
 
 use super::failure::Failure;
 use super::pager::Pager;
+use super::style::{ERROR, WARNING};
 use super::{report, text};
 
-pub(super) const BOLD: Style = Style::new().bold();
-pub(super) const DIM: Style = Style::new().dimmed();
-pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
-pub(super) const WARNING: Style = AnsiColor::Yellow.on_default();
-
-/// The form of what is printed, as the command line gives it.
+/// The form of the output, from the command line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Form {
-    /// JSON, also on a terminal and on stderr.
+    /// JSON, even on a terminal, and on stderr.
     pub(super) json: bool,
-    /// Text, also where stdout is no terminal.
+    /// Text, even if stdout is no terminal.
     pub(super) text: bool,
     /// No notes and no reports on stderr.
     pub(super) quiet: bool,
@@ -31,7 +25,7 @@ pub(super) struct Form {
     pub(super) unpaged: bool,
 }
 
-/// What stderr has to know everywhere. Set once, before a command runs.
+/// What stderr needs to know everywhere. Set once, before a command runs.
 static FORM: OnceLock<Form> = OnceLock::new();
 
 fn form() -> Form {
@@ -49,12 +43,12 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// JSON if it is asked for, or if stdout is no terminal and text is not asked for.
+    /// JSON if the caller asked for it, or if stdout is no terminal and the caller did not ask for text.
     pub(super) fn new(form: Form) -> Self {
-        // Only the first call counts, and there is one.
+        // Only the first call counts, and there is only one.
         let form = *FORM.get_or_init(|| form);
         let is_terminal = io::stdout().is_terminal();
-        // Only text has colours to strip. JSON passes as it is.
+        // Only text has colours to strip. JSON passes unchanged.
         let is_text = !form.json && (is_terminal || form.text);
         let stdout: Box<dyn Write> = if is_text { Box::new(anstream::stdout()) } else { Box::new(io::stdout()) };
         Self { stdout: BufWriter::new(stdout), is_terminal, form, outlives_reader: false, reader_gone: false }
@@ -70,7 +64,7 @@ impl Output {
         !self.form.json && (self.is_terminal || self.form.text)
     }
 
-    /// From now on a reader that goes away does not end the work.
+    /// From now on, a reader that goes away does not end the work.
     pub(super) const fn outlive_reader(&mut self) {
         self.outlives_reader = true;
     }
@@ -94,7 +88,7 @@ impl Output {
         }
     }
 
-    /// Waits until the user has seen the pages. What is printed after them is not paged.
+    /// Waits until the user has read the pages. What is printed after them is not paged.
     pub(super) fn end_pages(&mut self) -> Result<(), Failure> {
         let flushed = self.flush();
         if self.is_text() {
@@ -108,7 +102,7 @@ impl Output {
         if self.is_text() { self.text(&text()) } else { self.json(json) }
     }
 
-    /// A line of JSON, also on a terminal.
+    /// A line of JSON, even on a terminal.
     pub(super) fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         let json =
             serde_json::to_string(value).map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))?;
@@ -120,7 +114,7 @@ impl Output {
         self.line(text.trim_end_matches('\n'))
     }
 
-    /// Text for other programs, as it is.
+    /// Text for other programs, unchanged.
     pub(super) fn verbatim(&mut self, text: &str) -> Result<(), Failure> {
         let written = self.stdout.write_all(text.as_bytes());
         self.check(written)
@@ -131,7 +125,7 @@ impl Output {
         self.check(written)
     }
 
-    /// Shows what was printed so far.
+    /// Flushes what was printed.
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
         let flushed = self.stdout.flush();
         self.check(flushed)
@@ -147,7 +141,7 @@ impl Output {
         Err(failure)
     }
 
-    /// What was done to a conversation on the way out: text on stderr, the worst first, with `--json` a line of JSON each.
+    /// The report on a conversation: text on stderr, the worst first; with `--json` one JSON line each.
     pub(super) fn report(&self, of: Option<&str>, report: &[ReportLine]) {
         if self.form.quiet || report.is_empty() {
             return;
@@ -160,22 +154,12 @@ impl Output {
     }
 }
 
-/// The colour of a role.
-pub(super) fn style_of(role: Role) -> Style {
-    match role {
-        Role::System => AnsiColor::Yellow.on_default().bold(),
-        Role::User => AnsiColor::Green.on_default().bold(),
-        Role::Assistant => AnsiColor::Cyan.on_default().bold(),
-        Role::Tool => AnsiColor::Magenta.on_default().bold(),
-    }
-}
-
 /// Whether `--quiet` was given.
 pub(super) fn is_quiet() -> bool {
     form().quiet
 }
 
-/// A line on stderr. That nobody reads it is no failure.
+/// A line on stderr. It is no failure if nobody reads it.
 fn print(line: &str) {
     let _ = writeln!(anstream::stderr(), "{line}");
 }
@@ -186,7 +170,7 @@ fn print_json(name: &str, value: impl Serialize) {
     print(&text::escape_json(&serde_json::to_string(&object).unwrap_or_default()));
 }
 
-/// Something to know, on stderr, unless `--quiet` was given.
+/// A note on stderr, unless `--quiet` was given.
 pub(super) fn note(what: &str) {
     match form() {
         Form { quiet: true, .. } => {}
@@ -195,7 +179,7 @@ pub(super) fn note(what: &str) {
     }
 }
 
-/// Something to look at, on stderr.
+/// A warning on stderr.
 pub(super) fn warn(what: &str) {
     if form().json {
         print_json("warning", what);

@@ -1,20 +1,20 @@
-//! A program that shows long output page by page, where there is a terminal.
+//! A program that shows long output page by page on a terminal.
 
 use std::env;
 use std::io::{self, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// A pager that runs. Dropped, it is at the end of its input, and is waited for.
+/// A running pager. Dropping it ends its input and waits for it.
 pub(super) struct Pager {
     child: Child,
     input: Option<ChildStdin>,
 }
 
 impl Pager {
-    /// Starts the pager that the user wants: CONVO_PAGER, else PAGER, else `less`. None if that is `cat` or empty.
+    /// Starts the user's pager: CONVO_PAGER, else PAGER, else `less`. None if that is `cat` or empty.
     ///
     /// # Errors
-    /// The name of a pager that was asked for and cannot be started. That `less` is missing is no error.
+    /// Names the pager that the user chose and that cannot be started. A missing `less` is no error.
     pub(super) fn start() -> Result<Option<Self>, String> {
         let asked = ["CONVO_PAGER", "PAGER"].into_iter().find_map(|name| env::var(name).ok());
         let line = asked.as_deref().unwrap_or("less");
@@ -23,13 +23,13 @@ impl Pager {
         let mut command = Command::new(program);
         command.args(words).stdin(Stdio::piped());
         if env::var_os("LESS").is_none() {
-            // F: end at once if it fits on a page; R: colours; X: leave it on the screen; K: Ctrl-C ends it.
+            // F: exit at once if it fits on a page; R: colours; X: leave the text on the screen; K: Ctrl-C exits.
             command.env("LESS", "FRXK");
         }
         match command.spawn() {
             Ok(mut child) => Ok(child.stdin.take().map(|input| Self { child, input: Some(input) })),
             Err(_) if asked.is_none() => Ok(None),
-            Err(error) => Err(format!("the pager `{program}` cannot be started: {error}")),
+            Err(error) => Err(format!("cannot start the pager `{program}`: {error}")),
         }
     }
 }
@@ -47,7 +47,7 @@ impl Write for Pager {
 impl Drop for Pager {
     fn drop(&mut self) {
         self.input = None;
-        // What it says of its end is the user's and its own matter.
+        // The pager's exit code concerns only the user.
         let _ = self.child.wait();
     }
 }

@@ -1,11 +1,11 @@
-//! A bar on stderr, where that is a terminal and the work takes its time. It goes when it is dropped.
+//! A bar on stderr, if that is a terminal and the work takes some time. Dropping it removes it.
 
 use std::time::{Duration, Instant};
 
 use super::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
-/// What is done sooner shows no bar.
+/// Work that is done sooner shows no bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 pub(super) struct Progress {
@@ -14,7 +14,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Over the bytes of a file, or a count of them where its length is not known.
+    /// Over the bytes of a file, or a count of them if its length is not known.
     pub(super) fn bytes(length: Option<u64>) -> Self {
         Self::new(length, if length.is_some() { "{wide_bar} {bytes} of {total_bytes}" } else { "{bytes}" })
     }

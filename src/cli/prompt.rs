@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::Output;
-use super::values::conversation;
+use super::values::{conversation, number, positive};
 use super::{report, text, tools};
 
 const EXAMPLES: &str = "\
@@ -24,13 +24,13 @@ Examples:
   convo prompt chat-42 --for anthropic --report
   convo prompt chat-42 --for openai-chat --json | jq .report
 
-The request has the conversation, and the tools of --tools: model, limits and the like are yours to add. The \
+The request holds the conversation, and the tools of --tools. Add the model, limits and other parameters yourself. The \
 report on stderr names what was left out or altered, the worst first.
 
-With --json both come as one object on stdout:
+With --json, one object on stdout has both:
   {\"conversation\": \"e07db1a4-...\", \"key\": \"chat-42\", \"request\": {\"messages\": [...]},
    \"report\": [{\"severity\": \"lost\", \"rule\": \"thinking_left_out\", \"message_index\": 1, ...}]}
-If there is nothing to send, it has \"error\": {\"kind\", \"message\", \"hint\"} in place of \"request\".";
+If there is nothing to send, \"error\" takes the place of \"request\": {\"kind\", \"message\", \"hint\"}.";
 
 /// Print a conversation as a request that the provider accepts
 #[derive(Debug, clap::Args)]
@@ -46,53 +46,54 @@ pub(super) struct Args {
     report: bool,
 }
 
-/// For whom, and how.
+/// The target and the options of a prompt.
 #[derive(Debug, clap::Args)]
 pub(super) struct Rendering {
     #[command(flatten)]
     aim: Aim,
-    /// The model that the prompt is for: thinking is native only for the model that made it
+    /// The model of the request. Thinking is sent natively only to the model that produced it
     #[arg(long)]
     model: Option<String>,
-    /// What becomes of thinking: the target's own form, text in `<think>` tags, or nothing
+    /// How to send thinking: in the target's own form, as text in `<think>` tags, or not at all
     #[arg(long, default_value = "native", value_parser = thinking())]
     thinking: Thinking,
-    /// Thinking of the last turns of the user only: of N at least, older thinking leaves in steps of N turns; 0 for none
-    #[arg(long, value_name = "N")]
+    /// Send thinking only of the user's last turns: of at least N; older thinking is left out in steps of N turns; 0:
+    /// none
+    #[arg(long, value_name = "N", value_parser = number::<u64>)]
     thinking_turns: Option<u64>,
-    /// At most so many bytes of text in a tool's result: of a longer one the beginning, and a line that states the rest
-    #[arg(long, value_name = "N")]
+    /// The most bytes of text in a tool result: of a longer one, send the beginning and a line that states the rest
+    #[arg(long, value_name = "N", value_parser = number::<u64>)]
     max_result_bytes: Option<u64>,
-    /// What becomes of images: sent where the target takes them, or words in their place, for models that refuse them
+    /// How to send images: natively, or as words in their place, for models that refuse images
     #[arg(long, default_value = "send", value_parser = images())]
     images: Images,
-    /// What becomes of calls and answers behind which the user has spoken: as they are, told as text, or left out
+    /// How to send tool calls from before the user's last message: as they are, written as text, or not at all
     #[arg(long, default_value = "keep", value_name = "HOW", value_parser = finished_tools())]
     finished_tools: FinishedTools,
-    /// What a message of calls only has for content, on openai-chat: null, or an empty string
+    /// The content of a message that has only calls, on openai-chat: null, or an empty string
     #[arg(long, default_value = "null", value_name = "WHAT", value_parser = no_content())]
     no_content: NoContent,
-    /// At most so many messages, system messages besides: the newest, from a message of the user on
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    /// The most messages, without system messages: the newest, beginning with a user message
+    #[arg(long, value_name = "N", value_parser = positive)]
     last: Option<u64>,
-    /// At most so many turns of the user, the newest
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    /// The most turns of the user: the newest
+    #[arg(long, value_name = "N", value_parser = positive)]
     last_turns: Option<u64>,
-    /// At most so many tokens, estimated: the newest turns that fit, besides system messages and tools
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    /// The most tokens, estimated: the newest turns that fit, together with system messages and tools
+    #[arg(long, value_name = "N", value_parser = positive)]
     window_tokens: Option<u64>,
-    /// The tools to declare: a JSON array of {name, description?, parameters}, as for any wire but Gemini's
+    /// The tools to declare: a JSON array of {name, description?, parameters}, in the form of any wire but Gemini's
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
 }
 
-/// For whom, and how: all that is known before a conversation is loaded.
+/// The target and the options, as far as they are known before a conversation is loaded.
 pub(super) struct Renderer {
     pub(super) target: Target,
     pub(super) options: PromptOptions,
 }
 
-/// For whom.
+/// The target.
 #[derive(Debug, clap::Args)]
 pub(super) struct Aim {
     #[arg(long = "for", value_name = "TARGET", help = known_wires())]
@@ -102,7 +103,7 @@ pub(super) struct Aim {
 /// A conversation's prompt, or why there is none.
 #[derive(Serialize)]
 pub(super) struct Shown {
-    /// A request that was repaired is no conversation's.
+    /// Absent for a request that was repaired.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) conversation: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,7 +179,7 @@ impl Rendering {
 }
 
 impl Renderer {
-    /// Loads a conversation from the store and renders it. That there is nothing to send is no failure here.
+    /// Loads a conversation from the store and renders it. A conversation with nothing to send is no failure here.
     pub(super) fn render(&self, store: &Store, name: &Name) -> Result<Shown, Error> {
         let item = store.describe(name)?;
         let conversation = store.load(name)?;
@@ -200,12 +201,12 @@ impl Shown {
         Self { conversation, key, request: None, error: Some(error), report: Vec::new() }
     }
 
-    /// What a person calls it.
+    /// Its name for people.
     pub(super) fn label(&self) -> &str {
         self.key.as_deref().or(self.conversation.as_deref()).unwrap_or_default()
     }
 
-    /// The request alone, and what was done on stderr; with `--json` all in one.
+    /// The request, and the report on stderr; with `--json` both in one object.
     pub(super) fn print(self, output: &mut Output) -> Outcome {
         if output.is_json() {
             output.json(&self)?;
@@ -214,7 +215,7 @@ impl Shown {
         output.report(None, &self.report);
         match (&self.request, self.error) {
             (_, Some(error)) => Err(error),
-            // People read it in lines; what has lines already stays as it was written.
+            // People read it in lines; a request that has line breaks keeps its own.
             (Some(request), None) if output.is_text() && !request.get().contains('\n') => {
                 output.text(&text::printable(&text::pretty_json(request.get()))).map(|()| Exit::Done)
             }
@@ -222,7 +223,7 @@ impl Shown {
         }
     }
 
-    /// The report alone: as JSON an object a line.
+    /// The report alone: as JSON, one object per line.
     pub(super) fn print_report(self, output: &mut Output) -> Outcome {
         if output.is_text() && !self.report.is_empty() {
             output.text(&report::text(None, &self.report))?;

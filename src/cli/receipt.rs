@@ -1,11 +1,12 @@
-//! What an append, or a rewind, got.
+//! The receipt of an append, or a rewind.
 
 use conversation_store::Receipt;
 use conversation_store::model::Name;
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::output::{DIM, Output};
+use super::output::Output;
+use super::style::DIM;
 
 /// A receipt, with the key that the caller used.
 #[derive(Serialize)]

@@ -5,7 +5,7 @@ use super::failure::{Exit, Outcome};
 use super::location::Location;
 use super::output::{Output, warn};
 use super::text;
-use super::values::conversation;
+use super::values::{conversation, number};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,11 +15,11 @@ Examples:
   # without being asked, as scripts need it
   convo redact chat-42 1 --yes
 
-Texts, arguments, results, images and unknown fields go; role, index, call ids and tool names stay. Forks that share \
-the message lose its content too.
+Texts, arguments, results, images and unknown fields are erased; role, index, call ids and tool names stay. Forks that \
+share the message lose its content too.
 
-Backups made before still hold it, and so may bytes that the store freed and has not reused: `convo backup`, then \
-`convo restore` into a new store, is the way to be rid of those.";
+Earlier backups still hold the content, and so may bytes that the store freed and has not reused. To get rid of those, \
+run `convo backup`, then `convo restore` into a new store.";
 
 /// Erase the content of a message for good; its place stays
 #[derive(Debug, clap::Args)]
@@ -29,11 +29,12 @@ pub(super) struct Args {
     #[arg(value_parser = conversation())]
     conversation: String,
     /// The message: its number, as `convo show` prints it
+    #[arg(value_parser = number::<u64>)]
     message: u64,
     /// Only this chunk of the message: its number, as `convo show` prints it
-    #[arg(long, value_name = "CHUNK")]
+    #[arg(long, value_name = "CHUNK", value_parser = number::<u32>)]
     chunk: Option<u32>,
-    /// Do not ask; needed where there is no terminal to ask on
+    /// Do not ask; required if there is no terminal to ask on
     #[arg(long, short)]
     yes: bool,
 }
@@ -47,7 +48,7 @@ struct Shown<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     chunk_index: Option<u32>,
     seq: u64,
-    /// Summaries that may quote it.
+    /// Summaries that may quote the message.
     summaries: Vec<u64>,
 }
 

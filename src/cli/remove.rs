@@ -2,7 +2,7 @@ use super::failure::{Exit, Outcome};
 use super::location::Location;
 use super::output::Output;
 use super::receipt;
-use super::values::conversation;
+use super::values::{conversation, number};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -11,7 +11,7 @@ Examples:
   # one chunk of message 2
   convo remove chat-42 2 --chunk 0
 
-The log keeps it: `convo entries` shows it. `convo redact` erases it for good.";
+The log keeps the message: `convo entries` shows it. `convo redact` erases it for good.";
 
 /// Hide one message, or one chunk of it
 #[derive(Debug, clap::Args)]
@@ -21,9 +21,10 @@ pub(super) struct Args {
     #[arg(value_parser = conversation())]
     conversation: String,
     /// The message: its number, as `convo show` prints it
+    #[arg(value_parser = number::<u64>)]
     message: u64,
     /// Only this chunk of the message: its number, as `convo show` prints it
-    #[arg(long, value_name = "CHUNK")]
+    #[arg(long, value_name = "CHUNK", value_parser = number::<u32>)]
     chunk: Option<u32>,
 }
 

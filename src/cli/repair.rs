@@ -26,14 +26,14 @@ The report on stderr names what was wrong, and what was done about it. With --js
   {\"request\": {...}, \"report\": [{\"severity\": \"lost\", \"place\": \"messages[3]\", ...}]}
 Where there is nothing to send, it has \"error\": {\"kind\", \"message\", \"hint\"} in place of \"request\".";
 
-/// Repair a request that a provider refuses: prints one that it accepts, and what was wrong
+/// Repair a request that a provider refuses: print one that it accepts, and report what was wrong
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The request, or the array of its messages, JSON; - for stdin
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// The wire in whose words the request is, if it is not that of --for
+    /// The wire of the request, if it is not the wire of --for
     #[arg(long, value_name = "WIRE")]
     from: Option<Target>,
     /// Print the report in place of the request: what was wrong, and what was done about it
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
     if args.report { shown.print_report(output) } else { shown.print(output) }
 }
 
-/// The envelope is one line. In JSON, line breaks stand between tokens only.
+/// The envelope is one line. In JSON, line breaks occur between tokens only.
 fn on_one_line(request: Box<RawValue>) -> Box<RawValue> {
     if !request.get().contains(['\n', '\r']) {
         return request;

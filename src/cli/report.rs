@@ -1,9 +1,9 @@
-//! The report as people read it: a line of sums, then its lines, the worst first.
+//! The report as text: a line of sums, then its lines, the worst first.
 
 use anstyle::Style;
 use conversation_store::{ReportLine, Severity};
 
-use super::output::{DIM, ERROR, WARNING};
+use super::style::{DIM, ERROR, WARNING};
 use super::text::{count, printable};
 
 /// The widest name of a severity.

@@ -9,7 +9,7 @@ use super::lines::Input;
 
 /// A request, or the array of its messages: text that is JSON.
 pub(super) struct Request {
-    /// As errors name it.
+    /// Its name in errors.
     pub(super) name: String,
     pub(super) json: String,
 }
@@ -20,7 +20,7 @@ pub(super) fn read(path: &Path) -> Result<Request, Failure> {
     request.check().map(|()| request)
 }
 
-/// Reads a request, or its messages, one a line.
+/// Reads a request, or its messages, one per line.
 pub(super) fn read_messages(path: &Path) -> Result<Request, Failure> {
     let mut request = read_text(path)?;
     let checked = request.check();
@@ -47,7 +47,7 @@ fn read_text(path: &Path) -> Result<Request, Failure> {
 }
 
 impl Request {
-    /// Fails on what is no JSON, at its place. Lone surrogate escapes pass.
+    /// Fails on text that is no JSON, and names the place. Lone surrogate escapes pass.
     fn check(&self) -> Result<(), Failure> {
         let Err(error) = serde_json::from_str::<IgnoredAny>(&self.json) else { return Ok(()) };
         let (line, column) = (error.line(), error.column());
@@ -57,7 +57,7 @@ impl Request {
     }
 }
 
-/// The failure of a text that is no JSON, at its place.
+/// The failure of text that is no JSON, with its place.
 pub(super) fn not_json(name: &str, line: usize, column: usize, message: &str) -> Failure {
     Failure::new("invalid_input", format!("{name}:{line}:{column}: not JSON: {message}"))
 }

@@ -12,11 +12,11 @@ const EXAMPLES: &str = "\
 Examples:
   convo restore chats.backup --store sled:restored.db
 
-The way to get a store back, to make it smaller, to be rid of what was deleted or redacted, and to change the \
-engine. A damaged file is reported before anything is made. A restore that was cut off leaves no store: remove its \
+Use it to get a store back, to make a store smaller, to get rid of what was deleted or redacted, or to change the \
+engine. A damaged file is reported before anything is created. An interrupted restore leaves no store: remove its \
 directory, then restore again.";
 
-/// Make a new store from a backup
+/// Create a store from a backup
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

@@ -2,7 +2,7 @@ use super::failure::{Exit, Outcome};
 use super::location::Location;
 use super::output::Output;
 use super::receipt;
-use super::values::conversation;
+use super::values::{conversation, number};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -11,7 +11,7 @@ Examples:
 
 The entries stay in the log: `convo entries` shows them. To keep both branches, `convo fork` first.";
 
-/// Hide a message and all after it
+/// Hide a message and all messages after it
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -19,6 +19,7 @@ pub(super) struct Args {
     #[arg(value_parser = conversation())]
     conversation: String,
     /// The first message to hide: its number, as `convo show` prints it
+    #[arg(value_parser = number::<u64>)]
     message: u64,
 }
 

@@ -19,34 +19,34 @@ Examples:
   convo serve --listen 0.0.0.0:8080 --keys keys.json
   curl -H 'Authorization: Bearer KEY' http://127.0.0.1:8080/v1/conversations
 
-The OpenAI Conversations API is under /v1, the native API under /api/v1, its description at /openapi.json. \
-Settings are the defaults, then --config, then CONVO_TABLE__NAME in the environment, then flags: the last one counts. \
-Without keys, only addresses of this machine are served. SIGTERM and SIGINT end the server: it answers the requests that \
-are under way, sends followers a last event, and closes the store.";
+The OpenAI Conversations API is under /v1, the native API under /api/v1, its description at /openapi.json. Settings \
+come from the defaults, then --config, then CONVO_TABLE__NAME in the environment, then flags: the last one counts. \
+Without keys, the server listens only on addresses of this machine. SIGTERM and SIGINT end it: it answers the requests \
+in progress, sends followers a last event, and closes the store.";
 
-/// Serve the store over HTTP: the OpenAI Conversations API, and all that the store does
+/// Serve the store over HTTP: the OpenAI Conversations API, and everything else that the store does
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The address; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     listen: Option<SocketAddr>,
     /// The file of keys that `convo keys create` writes; read again when it changes
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
-    /// An address for health and metrics alone, without keys
-    #[arg(long, value_name = "ADDRESS")]
+    /// An address for health and metrics only, without keys
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     admin_listen: Option<SocketAddr>,
-    /// Settings, TOML
+    /// A file of settings, TOML
     #[arg(long, value_name = "FILE", env = "CONVO_CONFIG")]
     config: Option<PathBuf>,
-    /// Serve an address of other machines without keys: whoever reaches it reads and writes all
+    /// Serve other machines without keys: everyone who reaches the address can read and write everything
     #[arg(long)]
     insecure_no_auth: bool,
-    /// Check the settings, and serve nothing
+    /// Check the settings and exit
     #[arg(long)]
     check_config: bool,
-    /// Print the settings as they count, as TOML, and serve nothing
+    /// Print the settings in effect, as TOML, and exit
     #[arg(long)]
     print_config: bool,
 }
@@ -103,6 +103,10 @@ fn settings(args: &Args) -> Result<Config, Failure> {
     }
     config.auth.insecure_no_auth |= args.insecure_no_auth;
     Ok(config)
+}
+
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "expected an address and a port, as 127.0.0.1:8080")
 }
 
 /// Writes the log to stderr.

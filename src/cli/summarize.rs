@@ -5,15 +5,15 @@ use super::lines::Input;
 use super::location::Location;
 use super::output::Output;
 use super::receipt;
-use super::values::conversation;
+use super::values::{conversation, number};
 
 const EXAMPLES: &str = "\
 Examples:
   convo summarize chat-42 --through 1 --summary summary.txt
   summarizer chat-42 | convo summarize chat-42 --through 1 --summary -
 
-Prompts use the summary in place of the messages up to message 1, system messages apart. The messages stay: `convo \
-show` and `convo entries` print them. The newest summary counts; a rewind into what it covers undoes it.";
+Prompts use the summary in place of the messages up to message 1, except system messages. The messages stay: `convo \
+show` and `convo entries` print them. The newest summary counts; rewinding into what it covers undoes it.";
 
 /// Let prompts use a summary in place of the first messages
 #[derive(Debug, clap::Args)]
@@ -23,9 +23,9 @@ pub(super) struct Args {
     #[arg(value_parser = conversation())]
     conversation: String,
     /// The last message that the summary covers: its number, as `convo show` prints it
-    #[arg(long, value_name = "MESSAGE")]
+    #[arg(long, value_name = "MESSAGE", value_parser = number::<u64>)]
     through: u64,
-    /// The file with the summary, or - for stdin
+    /// The file with the summary; - for stdin
     #[arg(long, value_name = "FILE")]
     summary: PathBuf,
 }

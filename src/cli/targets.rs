@@ -10,15 +10,15 @@ Examples:
   convo targets
   convo targets --json | jq -r .target
 
-A target is a wire, which is a format of requests, or a wire and a dialect of it: what one server does differently. Without \
-a dialect you get the vendor's own API. --for and --from take any of them; README has what each dialect changes.";
+A target is a wire (a format of requests), or a wire and a dialect of it (what one server does differently). Without a \
+dialect you get the vendor's own API. --for and --from take any of them. README describes what each dialect changes.";
 
 /// List the targets that --for and --from take
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {}
 
-/// A target, with the rules that it is checked by beside those of its wire.
+/// A target, with the rules that it is checked by in addition to those of its wire.
 #[derive(Serialize)]
 struct Shown {
     target: String,
@@ -41,7 +41,7 @@ pub(super) fn run(_: &Args, output: &mut Output) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Each wire, and after it its dialects.
+/// Each wire, followed by its dialects.
 fn all() -> Vec<Shown> {
     let of = |wire: &'static str| {
         let dialects = DIALECTS.iter().filter(move |dialect| dialect.wire == wire);

@@ -8,19 +8,19 @@ use conversation_store::model::Timestamp;
 
 const DIM: Style = Style::new().dimmed();
 
-/// Columns where there is no terminal, and at most where there is one: longer lines are hard to read.
+/// The width without a terminal, and the most with one: longer lines are hard to read.
 const WIDTH: usize = 100;
-/// Lines of a text, before it is folded.
+/// Lines of a text before it is folded.
 const LINES: usize = 30;
-/// Columns at least: a text of one word a line is no text.
+/// The least width: a text of one word per line is no text.
 const MIN_WIDTH: usize = 40;
 
-/// How texts are laid out.
+/// The layout of texts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
-    /// Columns of a line, its indent too.
+    /// Columns of a line, including its indent.
     pub(super) width: usize,
-    /// Lines of a text, before the rest of it is folded.
+    /// Lines of a text before the rest of it is folded.
     pub(super) lines: usize,
     /// What to do to see the rest.
     pub(super) more: &'static str,
@@ -40,12 +40,12 @@ impl Layout {
     }
 }
 
-/// The text with its control characters made visible: what is stored must not command the terminal.
+/// The text with its control characters made visible: stored text must not command the terminal.
 pub(super) fn printable(text: &str) -> Cow<'_, str> {
     escape(text, |character| character.escape_unicode().to_string())
 }
 
-/// JSON with the control characters that JSON itself lets pass as escapes.
+/// JSON, with the control characters that JSON itself permits written as escapes.
 pub(super) fn escape_json(json: &str) -> Cow<'_, str> {
     escape(json, |character| format!("\\u{:04x}", u32::from(character)))
 }
@@ -75,13 +75,14 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     printable(&cut).into_owned()
 }
 
-/// The text wrapped at spaces, each line after `indent`; what is too long is folded, which its last line reports.
+/// The text wrapped at spaces, each line after `indent`; a text that is too long is folded, and its last line reports
+/// that.
 pub(super) fn wrap(text: &str, indent: &str, layout: Layout) -> String {
     let text = printable(text.trim_end_matches('\n'));
     let width = layout.width.saturating_sub(indent.len()).max(1);
     let mut out = String::new();
     let lines: Vec<String> = text.lines().flat_map(|line| wrap_line(line, width)).collect();
-    // To fold a line away saves nothing: a line reports it.
+    // Folding one line away saves nothing: a line reports it.
     let shown = if lines.len() > layout.lines.saturating_add(1) { layout.lines } else { lines.len() };
     for line in lines.iter().take(shown) {
         let _ = writeln!(out, "{}", format!("{indent}{line}").trim_end());
@@ -94,7 +95,7 @@ pub(super) fn wrap(text: &str, indent: &str, layout: Layout) -> String {
     out
 }
 
-/// The line in pieces of at most `width` characters, cut at spaces where there are some.
+/// The line in pieces of at most `width` characters, cut at spaces if there are any.
 fn wrap_line(line: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut length = 0;
@@ -118,7 +119,7 @@ fn wrap_line(line: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Rows with their columns aligned, two spaces between them. The last column is as long as it is.
+/// Rows with aligned columns, two spaces between them. The last column is not padded.
 pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<usize> = (0..N).map(|column| width(column).unwrap_or_default()).collect();
@@ -134,7 +135,7 @@ pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     out
 }
 
-/// The same, with its first row as the columns' titles.
+/// The same, with column titles in the first row.
 pub(super) fn titled_table<const N: usize>(rows: &[[String; N]]) -> String {
     let table = table(rows);
     match table.split_once('\n') {
@@ -155,7 +156,7 @@ pub(super) fn count(number: impl TryInto<u64>, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// JSON text with line breaks and indents; keys, numbers and strings as they are.
+/// JSON text with line breaks and indents; keys, numbers and strings unchanged.
 pub(super) fn pretty_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);

@@ -24,7 +24,7 @@ pub(super) struct Args {
     /// The title, up to 1 KiB
     #[arg(conflicts_with = "derive")]
     title: Option<String>,
-    /// Let the first user text give the title
+    /// Derive the title from the first user text again
     #[arg(long)]
     derive: bool,
 }

@@ -1,4 +1,4 @@
-//! A file of tools, in the words of one wire or another.
+//! A file of tools, in the form of any wire.
 
 use std::path::Path;
 

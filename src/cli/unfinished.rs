@@ -11,8 +11,8 @@ Examples:
   convo unfinished --owner ada
   convo unfinished --json | jq -r .conversation
 
-After a crash these are the answers that were cut off and that no later message follows. Those of all owners, unless \
---owner names one.";
+After a crash, these are the answers that were cut off and that no later message follows. Lists those of all owners, \
+unless --owner names one.";
 
 /// List the messages that were begun and are not finished
 #[derive(Debug, clap::Args)]

@@ -1,15 +1,26 @@
-//! What arguments may be, where more than one command takes them.
+//! Values of arguments that several commands take.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 
-/// A conversation's name: any text but none.
+/// A conversation's name: any text except the empty one.
 pub(super) fn conversation() -> NonEmptyStringValueParser {
     NonEmptyStringValueParser::new()
 }
 
-/// A time in seconds, parts of one too.
+/// A whole number.
+pub(super) fn number<T: FromStr>(text: &str) -> Result<T, &'static str> {
+    text.parse().map_err(|_| "expected a whole number")
+}
+
+/// A whole number above 0.
+pub(super) fn positive(text: &str) -> Result<u64, &'static str> {
+    text.parse().ok().filter(|number| *number > 0).ok_or("expected a whole number, at least 1")
+}
+
+/// A time in seconds, fractions included.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let seconds = seconds.filter(|seconds| *seconds <= Duration::from_secs(86_400));

@@ -10,9 +10,9 @@ use crate::log::{AppendOptions, Durability, Receipt};
 use crate::model::{ConversationId, Message, Name};
 use crate::record::{self, key};
 
-/// What becomes of an append.
+/// What happens to an append.
 pub(super) enum Admission<'a> {
-    /// It is to be placed.
+    /// It still has to be placed.
     New(MutexGuard<'a, State>),
     /// Its key was used before: this is the receipt.
     Duplicate(Receipt),
@@ -33,7 +33,7 @@ impl Core {
         self.queue(state, placed, options.durability)
     }
 
-    /// Whether an append to a conversation, which is pinned, is taken. The key is looked at first.
+    /// Whether an append to a pinned conversation is accepted. The key is checked first.
     pub(super) fn admit(&self, name: &Name, terms: &Terms<'_>) -> Result<Admission<'_>> {
         let id = name.id();
         let mut state = self.writable(id, terms.durability)?;
@@ -47,14 +47,14 @@ impl Core {
             }
         }
         let slot = state.slot(id);
-        // Another owner may have made one while the engine was read.
+        // Another owner may have created one while the engine was read.
         slot.check_owner(name)?;
         slot.check_free(name)?;
         terms.check_expected(name, slot.queued.as_deref())?;
         Ok(Admission::New(state))
     }
 
-    /// The receipt of a repeated append, once it is as durable as it wants to be.
+    /// The receipt of a repeated append, once that append is as durable as the caller wants.
     fn repeat(
         &self,
         id: ConversationId,
@@ -72,7 +72,7 @@ impl Core {
         Ok(Receipt { conversation: id, first_seq, last_seq, message_indexes, durable, duplicate: true })
     }
 
-    /// The receipt under an idempotency key, queued or stored. The lock is given up while the engine is read.
+    /// The receipt under an idempotency key, queued or stored. The lock is released while the engine is read.
     fn find_receipt<'a>(
         &'a self,
         id: ConversationId,
@@ -89,10 +89,10 @@ impl Core {
             let Some(head) = slot.queued.as_ref().filter(|_| slot.published.is_some()) else {
                 return Ok((None, state));
             };
-            // What was published while the engine was read may have been missed there.
+            // Something may have been published while the engine was read; that read may have missed it.
             let seen = slot.published_count;
             if let Some((_, stored)) = read.filter(|(at, _)| *at == seen) {
-                // A receipt of entries that are not there: they were lost, and the key with them.
+                // A receipt of entries that are gone: they were lost, and their key with them.
                 let stored = Option::filter(stored, |receipt: &record::Receipt| receipt.last_seq < head.next_seq);
                 return Ok((stored, state));
             }
@@ -111,7 +111,7 @@ impl Core {
     }
 }
 
-/// Lets an append's key stand for it.
+/// Makes an append's key answer with this append's receipt.
 pub(super) fn note_key(state: &mut State, terms: &Terms<'_>, placed: &mut Placed) -> Result<()> {
     let Some(Key { digest, content_digest, .. }) = &terms.key else { return Ok(()) };
     let Receipt { conversation, first_seq, last_seq, ref message_indexes, .. } = placed.receipt;

@@ -7,15 +7,15 @@ use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"CONVBKUP";
 const VERSION: u32 = 1;
-/// Bytes of a frame before compression. A pair may begin in one frame and end in another: a length that damage made is
-/// believed up to here, and no further, before its checksum was read.
+/// Bytes of a frame before compression. A pair may begin in one frame and end in another. A damaged length is believed
+/// up to this size only, because it is read before its checksum.
 const FRAME_BYTES: usize = 1024 * 1024;
 /// The most bytes of a frame after compression: LZ4 makes noise a little larger.
 const STORED_BYTES: usize = FRAME_BYTES + FRAME_BYTES / 8;
 /// raw length(4), stored length(4), checksum(4)
 const FRAME_HEADER: usize = 12;
 
-/// What a reader calls: with key, value, and the bytes read so far.
+/// Called with each key, its value, and the bytes read so far.
 type Visit<'a> = &'a mut dyn FnMut(&[u8], &[u8], u64) -> Result<()>;
 
 /// Writes pairs into frames.
@@ -53,7 +53,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes what is left, and the end, without which a backup is cut off.
+    /// Writes what is left, and the end mark. Without the mark a backup counts as cut off.
     pub(crate) fn finish(mut self) -> io::Result<W> {
         if !self.frame.is_empty() {
             self.write_frame()?;
@@ -85,7 +85,7 @@ pub(crate) fn read(mut input: impl Read, visit: Visit<'_>) -> Result<()> {
     let start: [u8; 12] = take(&mut input)?;
     let (magic, version) = start.split_at(MAGIC.len());
     if magic != MAGIC {
-        return Err(Error::InvalidInput("this is no backup of a conversation store".to_owned()));
+        return Err(Error::InvalidInput("the file is not a backup of a conversation store".to_owned()));
     }
     let version = version.first_chunk().copied().map_or(0, u32::from_be_bytes);
     if version != VERSION {
@@ -127,7 +127,7 @@ pub(crate) fn read(mut input: impl Read, visit: Visit<'_>) -> Result<()> {
     }
 }
 
-/// Visits the pairs that are whole, and gives what is left.
+/// Visits the complete pairs and returns the rest.
 fn read_pairs<'a>(mut bytes: &'a [u8], read: u64, pairs: &mut u64, visit: Visit<'_>) -> Result<&'a [u8]> {
     while let Some((key, value, rest)) = pair(bytes) {
         visit(key, value, read)?;
@@ -137,7 +137,7 @@ fn read_pairs<'a>(mut bytes: &'a [u8], read: u64, pairs: &mut u64, visit: Visit<
     Ok(bytes)
 }
 
-/// The pair at the start of `bytes`, if all of it is there, and what follows it.
+/// The pair at the start of `bytes`, if it is complete, and what follows it.
 fn pair(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (key_length, rest) = bytes.split_first_chunk::<4>()?;
     let (value_length, rest) = rest.split_first_chunk::<4>()?;
@@ -161,7 +161,7 @@ fn take<const N: usize>(input: &mut impl Read) -> Result<[u8; N]> {
 
 fn cut_off(error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => damaged("it is cut off: it has no end"),
+        io::ErrorKind::UnexpectedEof => damaged("it is cut off: its end is missing"),
         _ => Error::io("read the backup")(error),
     }
 }
@@ -255,7 +255,7 @@ mod tests {
         frames
     }
 
-    /// What a reader would be given: it counts what is asked for before the checksum of a frame was read.
+    /// The allocations that a reader asks for: counts what is requested before a frame's checksum is read.
     struct Asked<'a> {
         bytes: &'a [u8],
         most: usize,

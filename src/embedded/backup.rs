@@ -1,4 +1,4 @@
-//! A store as a file, and back: consistent while the store is used.
+//! A store as one file, and back. The backup is consistent while the store is in use.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,8 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::core::{COMMIT, Core, EPOCH, LOST, RESTORING, STORE};
-use super::heads::{Standing, damage_of};
-use super::place::{born, index_keys};
+use super::damage::damage_of;
+use super::heads::Standing;
+use super::incarnation::born;
+use super::indexes::index_keys;
 use super::read::Item;
 use super::segments::Segment;
 use super::state::{Blocked, UNMARKED};
@@ -26,8 +28,8 @@ use crate::record::{self, Body, Commit, Head, Header, Lost, Origin, Parent, Reco
 const RESTORE_BYTES: usize = 128 * 1024;
 
 impl Core {
-    /// Writes everything that is durable now to a new file: one moment of all conversations. What is deleted or redacted
-    /// while it is written may be missing or redacted in it.
+    /// Writes everything that is durable now to a new file, as of one moment for all conversations. What is deleted or
+    /// redacted during the backup may be missing or redacted in it.
     pub(crate) fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
         if self.lock().blocked.is_none() {
             self.sync()?;
@@ -40,7 +42,7 @@ impl Core {
         let shown = partial.display().to_string();
         let file = File::create_new(&partial).map_err(Error::io(format!("write the backup {shown}")))?;
         let result = self.write_backup(file, &shown, progress).and_then(|(conversations, unreadable)| {
-            // Unlike a rename, this never takes the place of a file that was made meanwhile.
+            // Unlike a rename, this never replaces a file that was created in the meantime.
             match fs::hard_link(&partial, path) {
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Err(exists(path)),
                 // Not every file system has links.
@@ -74,7 +76,7 @@ impl Core {
         let structure = self.lock_structure();
         let (last, through) = {
             let state = self.lock();
-            // Where nothing is written, the number of the last commit may be damaged.
+            // In a read-only store, the number of the last commit may be damaged.
             (state.commit, if state.blocked.is_some() { u64::MAX } else { state.commit.number })
         };
         let erased = self.erased.load(Ordering::Acquire);
@@ -86,14 +88,14 @@ impl Core {
         let mut snapshot =
             Snapshot { core: self, out, through, written: Commit::default(), unreadable: 0, done: BTreeSet::new() };
         for (done, id) in (1..).zip(ids) {
-            // What a fork reads is written with it, while nothing of that is erased.
+            // Everything that a fork reads is written with it. Nothing of that is erased meanwhile.
             let structure = self.lock_structure();
             snapshot.with_ancestors(id)?;
             drop(structure);
             progress(done, all);
         }
         let Snapshot { mut out, written, unreadable, .. } = snapshot;
-        // What is missing here without a trace is missed in the backup too.
+        // What disappeared here without a trace is reported as missing in the backup too.
         let is_whole = self.erased.load(Ordering::Acquire) == erased;
         let commit = if is_whole { last } else { Commit { number: last.number, ..written } };
         let mut values = vec![(key::meta(COMMIT), record::seal(&key::meta(COMMIT), &commit)?)];
@@ -110,7 +112,7 @@ impl Core {
         Ok((written.conversations, unreadable))
     }
 
-    /// What the store is known to have lost, if anything is.
+    /// What the store is known to have lost, if anything.
     fn lost(&self) -> Result<Option<Lost>> {
         let state = self.lock();
         let lost = match &state.blocked {
@@ -126,7 +128,7 @@ impl Core {
     }
 }
 
-/// A backup as it is written.
+/// A backup in progress.
 struct Snapshot<'a> {
     core: &'a Core,
     out: archive::Writer<BufWriter<File>>,
@@ -134,12 +136,12 @@ struct Snapshot<'a> {
     through: u64,
     written: Commit,
     unreadable: u64,
-    /// The conversations that were written, or left out.
+    /// The conversations that were written or left out.
     done: BTreeSet<ConversationId>,
 }
 
 impl Snapshot<'_> {
-    /// Writes a conversation, after those that it reads.
+    /// Writes a conversation, after the conversations that it reads.
     fn with_ancestors(&mut self, id: ConversationId) -> Result<()> {
         let mut chain = vec![id];
         while let Some(last) = chain.last() {
@@ -149,7 +151,7 @@ impl Snapshot<'_> {
                 Ok(Standing::Vacant) | Err(_) => None,
             };
             match parent.map(|parent| parent.id()) {
-                // Damage may make a circle.
+                // Damage may create a cycle.
                 Some(parent) if !self.done.contains(&parent) && !chain.contains(&parent) => chain.push(parent),
                 _ => break,
             }
@@ -169,11 +171,11 @@ impl Snapshot<'_> {
                     self.written.count(None, Some(&head));
                     self.alive(id, &head)
                 }
-                // It was made later.
+                // It was created later.
                 None => Ok(()),
             },
             Ok(Standing::Vacant) => Ok(()),
-            // All that is left, and all that nobody can read: the damage is seen in the backup as it is seen here.
+            // All that is left, readable or not: the backup shows the same damage as the store.
             left => {
                 match left {
                     Ok(Standing::Deleted(tombstone)) => self.fork_point(id, tombstone.parent)?,
@@ -218,7 +220,7 @@ impl Snapshot<'_> {
 
     fn alive(&mut self, id: ConversationId, head: &Head) -> Result<()> {
         let head_key = key::head(id);
-        // A damaged one goes as it is, so that the damage is seen.
+        // A damaged value is copied as it is, so that the damage stays visible.
         let stored = self.core.engine.get(&head_key)?;
         let value = match (damage_of(self.core.stored_head(id))?, stored) {
             (Err(_), Some(damaged)) => Some(damaged),
@@ -253,7 +255,7 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// What the parent of a fork keeps of it, as it is.
+    /// What the parent of a fork keeps of it, unchanged.
     fn fork_point(&mut self, id: ConversationId, parent: Option<Parent>) -> Result<()> {
         let Some(parent) = parent.filter(|parent| parent.at_seq > 0) else { return Ok(()) };
         let key = key::fork(parent.id(), id);
@@ -261,7 +263,7 @@ impl Snapshot<'_> {
         value.map_or(Ok(()), |value| self.pair(&key, &value))
     }
 
-    /// What others keep of a conversation of which nothing tells what it was forked from.
+    /// What others keep of a conversation whose parent is unknown.
     fn fork_points_of(&mut self, id: ConversationId) -> Result<()> {
         let mut points = Vec::new();
         self.core.engine.scan(&[key::FORK]..&key::after(&[key::FORK]), Order::Ascending, &mut |key, value| {
@@ -278,14 +280,14 @@ impl Snapshot<'_> {
     }
 }
 
-/// A value as it was at the backup's moment, if it was there. What cannot be read was.
+/// A value as it was at the backup's moment, if it existed then. A value that cannot be read counts as there.
 fn then<'a>(key: &[u8], value: &'a [u8], next_seq: u64, through: u64) -> Result<Option<Cow<'a, [u8]>>> {
     let was_there = match key.first() {
         Some(&key::RECEIPT) => record::open::<record::Receipt>("an idempotency record", key, value)
             .map_or(true, |receipt| receipt.last_seq < next_seq),
         Some(&key::ITEM) => key::parse_item(key).is_none_or(|seq| seq < next_seq),
         Some(&key::RECORD) => match key::parse_record(key) {
-            // An origin without entries stands at the next seq itself.
+            // An origin without entries is stored at the next seq itself.
             Some((id, first_seq)) if first_seq >= next_seq => {
                 return Ok(origin_then(id, first_seq, value, through)?.map(Cow::Owned));
             }
@@ -296,7 +298,7 @@ fn then<'a>(key: &[u8], value: &'a [u8], next_seq: u64, through: u64) -> Result<
     Ok(was_there.then_some(Cow::Borrowed(value)))
 }
 
-/// The origin of a fork without entries as it was: the fork's first entries may have taken its place since.
+/// The origin of a fork without entries as it was: the fork's first entries may have replaced it since.
 fn origin_then(id: ConversationId, first_seq: u64, value: &[u8], through: u64) -> Result<Option<Vec<u8>>> {
     let Ok(record) = Record::open(id, first_seq, value) else { return Ok(None) };
     if record.len() == 0 {
@@ -323,7 +325,7 @@ fn sync_parent(path: &Path) -> Result<()> {
 }
 
 /// Reads a backup from end to end, so that damage is reported before anything is restored. `progress` is called with
-/// bytes read, and of the file.
+/// the bytes read and the size of the file.
 pub(crate) fn check(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
     let (input, size) = open(path)?;
     archive::read(input, &mut |_, _, bytes| {
@@ -339,7 +341,7 @@ fn open(path: &Path) -> Result<(BufReader<File>, u64)> {
     Ok((BufReader::new(file), size))
 }
 
-/// Fills an engine that holds nothing from a backup. `progress` is called with bytes read, and of the file.
+/// Fills an empty engine from a backup. `progress` is called with the bytes read and the size of the file.
 pub(crate) fn restore(
     path: &Path,
     engine: &Arc<dyn Engine>,
@@ -353,14 +355,14 @@ pub(crate) fn restore(
     })?;
     if !is_empty || engine.directory().is_some_and(crate::embedded::engine::Directory::established) {
         return Err(Error::InvalidInput(
-            "a backup is restored into a new store only: name one that is not there yet".to_owned(),
+            "a backup can only be restored into a new store: name one that does not exist yet".to_owned(),
         ));
     }
     let mut target = Target { engine, batch: Batch::default(), bytes: 0 };
     let restoring = key::meta(RESTORING);
     target.put(&restoring, &record::seal(&restoring, &1_u64)?);
     target.write()?;
-    // The marker comes last: a restore that was cut off leaves no store.
+    // The marker comes last: an interrupted restore leaves no store.
     let mut marker = None;
     let mut conversations = 0;
     archive::read(input, &mut |key, value, bytes| {

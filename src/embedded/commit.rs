@@ -1,4 +1,4 @@
-//! Group commit: whoever finds nobody leading leads, and takes along what has queued up.
+//! Group commit: a thread that finds no leader leads, and commits what others have queued too.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,6 +7,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::core::{COMMIT, Core};
+use super::indexes::move_in_indexes;
 use super::state::{Pending, Room, Signal, State, Unsealed, Waiter};
 use super::sync::{self, MutexGuard};
 use crate::embedded::engine::{Batch, Directory, LARGE_BYTES};
@@ -14,14 +15,20 @@ use crate::error::{Error, Result};
 use crate::model::ConversationId;
 use crate::record::{self, Commit, Head, key};
 
-/// The longest that a commit waits for company; never more than a quarter of the commit before it.
+/// The longest time that a commit waits for more writers; never more than a quarter of the commit before it.
 const PATIENCE: Duration = Duration::from_micros(200);
 
+/// A conversation's head before a commit, and after it.
+struct Change {
+    before: Option<Arc<Head>>,
+    after: Option<Arc<Head>>,
+}
+
 impl Core {
-    /// Queues what is collected, and commits what has waited for a window, unless somebody commits already. For the
-    /// background thread: it waits for nothing but the engine.
+    /// Queues what is collected, and commits what has waited for a window, unless another thread commits already. For
+    /// the background thread: it waits for nothing but the engine.
     pub(super) fn tick(&self) {
-        // The writers are told at their next call.
+        // The writers get the error at their next call.
         let _ = self.queue_collected(Room::Bounded);
         let mut state = self.lock();
         state.due = state.queue.len();
@@ -33,11 +40,12 @@ impl Core {
         }
     }
 
-    /// Commits batch by batch until the own write is durable; without one, a single batch.
+    /// Commits batch by batch until the thread's own write is durable; a thread without one commits a single batch.
     pub(super) fn lead(&self, own: Option<&Waiter>) -> Result<()> {
         loop {
             let mut state = self.gather();
             let mut batch = state.take();
+            state.moves.begin(batch.iter().filter_map(|pending| pending.head.as_ref().map(|(id, _)| *id)));
             let begun = batch.len();
             let last = state.commit;
             drop(state);
@@ -45,6 +53,7 @@ impl Core {
             let result = self.commit(last, &mut batch);
             let taken = sync::now() - start;
             let mut state = self.lock();
+            state.moves.end();
             state.crowd = batch.iter().chain(&state.queue).filter(|pending| pending.waiter.is_some()).count();
             state.patience = (taken / 4).min(PATIENCE);
             match &result {
@@ -67,7 +76,7 @@ impl Core {
             let (tailing, waiting) = (state.tailing > 0, state.waiting > 0);
             let woken = state.followers.take_woken();
             drop(state);
-            // First the next leader, so that it commits while the others wake up.
+            // The next leader is woken first, so that it commits while the others wake up.
             if let Some(next) = next.filter(|_| stop) {
                 next.tell(Signal::Lead);
             }
@@ -98,8 +107,8 @@ impl Core {
         }
     }
 
-    /// The state, once those who waited for the last commit have written again, or were given the time to: what they
-    /// write shares this commit then. Who writes alone waits for nobody.
+    /// The state, once the threads that waited for the last commit have written again, or had the time to: their writes
+    /// share this commit. A thread that writes alone waits for nobody.
     fn gather(&self) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         if state.is_gathered() {
@@ -113,8 +122,8 @@ impl Core {
         state
     }
 
-    /// Writes a batch after the last commit, and syncs. Gives the commit that it is. A panic is an error like another: those
-    /// who wait are told.
+    /// Writes a batch after the last commit, and syncs. Returns the commit's number. A panic is an error like any
+    /// other: the threads that wait get it.
     fn commit(&self, last: Commit, pending: &mut [Pending]) -> Result<Commit> {
         catch_unwind(AssertUnwindSafe(|| self.write(last, pending)))
             .unwrap_or_else(|_| Err(Error::io("commit")(std::io::Error::other("the engine panicked"))))
@@ -123,7 +132,9 @@ impl Core {
     fn write(&self, last: Commit, pending: &mut [Pending]) -> Result<Commit> {
         let mut commit = Commit { number: last.number + 1, ..last };
         let (mut batch, mut rewrites) = (Batch::default(), false);
-        let mut heads: HashMap<ConversationId, Option<Arc<Head>>> = HashMap::new();
+        // Most writes are a record, a head, and a move in the list.
+        batch.ops.reserve(4 * pending.len() + 1);
+        let mut heads: HashMap<ConversationId, Change> = HashMap::new();
         for pending in pending {
             if let Some(Unsealed { conversation, first_seq, mut header, body }) = pending.record.take() {
                 header.commit = commit.number;
@@ -134,15 +145,17 @@ impl Core {
             rewrites |= pending.rewrites || pending.before.as_ref().is_some_and(|head| head.size() > LARGE_BYTES / 2);
             if let Some((id, head)) = &pending.head {
                 commit.count(pending.before.as_deref(), head.as_deref());
-                heads.insert(*id, head.clone());
+                let change = heads.entry(*id).or_insert_with(|| Change { before: pending.before.clone(), after: None });
+                change.after.clone_from(head);
             }
         }
         if batch.ops.is_empty() && heads.is_empty() {
             return Ok(last);
         }
-        for (id, head) in heads {
+        for (id, Change { before, after }) in heads {
+            move_in_indexes(id, before.as_deref(), after.as_deref(), &mut batch);
             let key = key::head(id);
-            match head {
+            match after {
                 Some(head) => {
                     let value = record::seal(&key, &*head)?;
                     batch.put(key, value);

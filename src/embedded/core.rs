@@ -19,7 +19,7 @@ pub(super) const COMMIT: &str = "commit";
 pub(super) const STORE: &str = "store";
 /// The store's key of its epoch: how often it was opened.
 pub(super) const EPOCH: &str = "epoch";
-/// The store's key that is present while a restore is under way.
+/// The store's key that is present while a restore is in progress.
 pub(super) const RESTORING: &str = "restoring";
 
 /// The store's key of what it had lost when it was backed up.
@@ -28,7 +28,7 @@ pub(super) const LOST: &str = "lost";
 /// Slots of idle conversations that are kept, so that their heads need not be read again.
 const IDLE_SLOTS: usize = 10_000;
 
-/// Where the store's times come from.
+/// The source of the store's times.
 pub(crate) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// What the log's threads share.
@@ -40,7 +40,7 @@ pub(crate) struct Core {
     pub(super) health: Health,
     pub(super) state: Mutex<State>,
     pub(super) ticker: Ticker,
-    /// The leader has gathered what it waits for.
+    /// The leader has gathered what it waited for.
     pub(super) gathered: Condvar,
     /// There is room in the queue again, or a conversation is no longer frozen.
     pub(super) room: Condvar,
@@ -48,7 +48,7 @@ pub(crate) struct Core {
     pub(super) published: Condvar,
     /// One fork or deletion at a time.
     pub(super) structure: Mutex<()>,
-    /// Every fork is known to its parent: it was looked at since the store was opened.
+    /// Whether every fork is known to its parent: checked since the store was opened.
     pub(super) proved: AtomicBool,
     /// How many conversations were deleted since the store was opened.
     pub(super) erased: AtomicU64,
@@ -97,7 +97,7 @@ impl Core {
         Health { poisoned: state.poisoned.clone(), closed: state.phase != Phase::Open, ..self.health.clone() }
     }
 
-    /// Goes on to the next phase of the store's life, and lets all who wait look at it.
+    /// Enters the next phase of the store's life, and wakes everyone who waits.
     pub(super) fn enter(&self, phase: Phase) {
         self.lock().phase = phase;
         self.room.notify_all();
@@ -105,12 +105,12 @@ impl Core {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        // A thread that panicked while it held the lock left the state as it was between two whole steps, or the panic
-        // came from a defect; poisoning every reader for it would help nobody.
+        // A thread that panicked while it held the lock left the state as it was between two complete steps, or the
+        // panic came from a defect; failing every reader for it would help nobody.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a fork, deletion or redaction that is under way, and keeps others from beginning.
+    /// Waits for a fork, deletion or redaction in progress, and keeps others from beginning.
     pub(super) fn lock_structure(&self) -> MutexGuard<'_, ()> {
         self.structure.lock().unwrap_or_else(PoisonError::into_inner)
     }

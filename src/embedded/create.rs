@@ -1,4 +1,4 @@
-//! Conversations that are made without messages.
+//! Conversations that are created without messages.
 
 use super::core::Core;
 use super::place::Draft;
@@ -8,7 +8,7 @@ use crate::log::{Durability, NewConversation, Receipt};
 use crate::model::Name;
 
 impl Core {
-    /// Makes a conversation without messages.
+    /// Creates a conversation without messages.
     pub(crate) fn create(&self, name: &Name, new: &NewConversation) -> Result<Receipt> {
         let Decision { body, change, .. } = decision::create(name, new)?;
         let id = name.id();

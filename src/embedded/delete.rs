@@ -1,11 +1,11 @@
-//! Deletion: the head goes first, then the records in small batches. What a crash cuts off is finished on opening.
+//! Deletion: the head is removed first, then the records in small batches. The next opening finishes what a crash
+//! interrupted.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use super::core::Core;
-use super::heads::damage_of;
-use super::place::index_ops;
+use super::damage::damage_of;
 use super::read::Item;
 use super::segments::Segment;
 use super::state::Pending;
@@ -23,8 +23,8 @@ const ERASE_BYTES: usize = 4 * 1024 * 1024;
 type Write<'a> = &'a mut dyn FnMut(Batch) -> Result<()>;
 
 impl Core {
-    /// Erases a conversation; of one that has forks, what lies after the highest fork point, and the rest with the last
-    /// fork.
+    /// Erases a conversation. If it has forks, erases what comes after the highest fork point now, and the rest with
+    /// the last fork.
     pub(crate) fn delete(&self, name: &Name) -> Result<()> {
         let _structure = self.lock_structure();
         let id = name.id();
@@ -38,14 +38,13 @@ impl Core {
         self.prove_fork_points(write)?;
         let frozen = match damage_of(self.freeze(id))? {
             Ok(frozen) => frozen,
-            // What it was cannot be told: nothing of it is in use.
+            // Nothing states what it was, so nothing of it is in use.
             Err(_) => return self.delete_unknown(id, write),
         };
         let head = frozen.head(name)?;
         let tombstone = key::tombstone(id);
         let value = record::seal(&tombstone, &Tombstone { parent: head.parent, incarnation: head.incarnation })?;
         let mut pending = Pending { head: Some((id, None)), rewrites: true, ..Pending::default() };
-        index_ops(id, Some(&head), None, &mut pending.ops);
         pending.ops.push((tombstone, Some(value)));
         if self.forks(id)?.iter().any(|fork| fork.at_seq >= head.first_seq()) {
             pending.ops.extend(self.marked_deleted(id, &head)?);
@@ -54,7 +53,7 @@ impl Core {
         let state = self.lock();
         state.check_writable()?;
         self.queue_durable(state, pending)?;
-        // It is deleted from here on: its name is free once nothing of it is left.
+        // It is deleted from here on. Its name is free once nothing of it is left.
         self.lock().slot(id).reserved = true;
         self.settle(id, write)?;
         let reserved = self.tombstone(id)?.is_some();
@@ -62,7 +61,7 @@ impl Core {
         Ok(())
     }
 
-    /// Erases what is left of a conversation of which neither head nor first record tells what it was.
+    /// Erases what is left of a conversation when neither its head nor its first record states what it was.
     fn delete_unknown(&self, id: ConversationId, write: Write<'_>) -> Result<()> {
         let mut batch = Batch::default();
         for kind in [key::INDEX, key::TAG, key::UNFINISHED] {
@@ -81,8 +80,8 @@ impl Core {
         self.settle(id, write)
     }
 
-    /// The first record of a conversation, marked, so that a lost tombstone does not bring it back. Nothing, if that record
-    /// cannot be read.
+    /// The first record of a conversation, marked, so that a lost tombstone does not bring the conversation back. None
+    /// if that record cannot be read.
     fn marked_deleted(&self, id: ConversationId, head: &Head) -> Result<Replacement> {
         let first = head.first_seq();
         let own = Segment { conversation: id, first, last: first, incarnation: head.incarnation, through: u64::MAX };
@@ -98,11 +97,11 @@ impl Core {
         marked
     }
 
-    /// Erases what is left of a deleted conversation and no fork reads; then, of the one that it was forked from.
+    /// Erases what is left of a deleted conversation and no fork reads; then the same of its parent.
     fn settle(&self, id: ConversationId, write: Write<'_>) -> Result<()> {
         let mut next = Some(id);
         while let Some(id) = next.take() {
-            // What cannot be told what it is stays, and `verify` reports it.
+            // What nothing identifies stays, and `verify` reports it.
             let Some(tombstone) = damage_of(self.tombstone(id))?.unwrap_or_default() else { break };
             let keep_to = self.forks(id)?.into_iter().map(|fork| fork.at_seq).max();
             if let Some(keep_to) = keep_to {
@@ -125,8 +124,8 @@ impl Core {
         Ok(())
     }
 
-    /// Erases the entries of a deleted conversation above `keep_to`, its idempotency records, and nothing else. A record
-    /// that cannot be read stays.
+    /// Erases the entries of a deleted conversation above `keep_to`, and its idempotency records; nothing else. A
+    /// record that cannot be read stays.
     fn erase_after(&self, id: ConversationId, tombstone: &Tombstone, keep_to: u64, write: Write<'_>) -> Result<()> {
         let receipts = key::prefix(key::RECEIPT, id);
         self.erase(receipts.clone(), &key::after(&receipts), write)?;
@@ -145,7 +144,7 @@ impl Core {
         Ok(())
     }
 
-    /// Whether something of a deleted conversation is left that no fork is known to read.
+    /// Whether something of a deleted conversation is left that no known fork reads.
     fn is_unsettled(&self, id: ConversationId) -> Result<bool> {
         let Some(tombstone) = self.tombstone(id)? else { return Ok(false) };
         let Some(keep_to) = self.forks(id)?.into_iter().map(|fork| fork.at_seq).max() else { return Ok(true) };
@@ -164,7 +163,7 @@ impl Core {
         Ok(found)
     }
 
-    /// Whether the record that holds `keep_to` goes on after it.
+    /// Whether the record that holds `keep_to` continues after it.
     fn is_cut_short(&self, id: ConversationId, tombstone: &Tombstone, keep_to: u64) -> Result<bool> {
         let mut goes_on = false;
         let read = self.record_at(&[kept(id, tombstone, keep_to)], keep_to, &mut |record: &Record<'_>| {
@@ -206,8 +205,8 @@ impl Core {
         }
     }
 
-    /// Finishes the deletions that a crash cut off. For opening only: nobody else writes. Nothing is erased before it is
-    /// proved that no fork reads it.
+    /// Finishes the deletions that a crash interrupted. For opening only: nobody else writes. Nothing is erased before
+    /// it is proved that no fork reads it.
     pub(super) fn finish_deletions(&self) -> Result<()> {
         let mut unsettled = Vec::new();
         for id in self.ids(key::TOMBSTONE)? {

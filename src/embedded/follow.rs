@@ -1,6 +1,5 @@
-//! Who follows conversations, blocked or woken.
+//! The followers of conversations: blocked threads, or wakers.
 
-use std::collections::HashMap;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::task::{Poll, Waker};
@@ -11,48 +10,11 @@ use crate::error::{Error, Result};
 use crate::log::Wait;
 use crate::model::ConversationId;
 
-/// Followers that are woken when something is published.
-#[derive(Debug, Default)]
-pub(super) struct Followers {
-    waiting: HashMap<ConversationId, HashMap<u64, Waker>>,
-    /// To be woken once nobody holds the lock.
-    woken: Vec<Waker>,
-}
-
-impl Followers {
-    /// Lets those who follow a conversation look again.
-    pub(super) fn notify(&mut self, id: ConversationId) {
-        if !self.waiting.is_empty()
-            && let Some(waiting) = self.waiting.remove(&id)
-        {
-            self.woken.extend(waiting.into_values());
-        }
-    }
-
-    fn notify_all(&mut self) {
-        self.woken.extend(self.waiting.drain().flat_map(|(_, waiting)| waiting.into_values()));
-    }
-
-    fn forget(&mut self, id: ConversationId, follower: u64) -> Option<Waker> {
-        let waiting = self.waiting.get_mut(&id)?;
-        let waker = waiting.remove(&follower);
-        if waiting.is_empty() {
-            self.waiting.remove(&id);
-        }
-        waker
-    }
-
-    /// Those who are to be woken, without the lock.
-    pub(super) fn take_woken(&mut self) -> Vec<Waker> {
-        std::mem::take(&mut self.woken)
-    }
-}
-
 /// What a follower finds.
 enum News {
     /// The conversation was deleted.
     Gone,
-    /// There are entries after the last one that is known.
+    /// There are entries after the last one that it knows.
     Some,
     /// The store is closed.
     Closed,
@@ -73,12 +35,12 @@ impl State {
 }
 
 impl Core {
-    /// Waits until the published head of a conversation's incarnation is past a seq. False: the timeout passed, or it was
-    /// stopped.
+    /// Waits until the published head of a conversation's incarnation is past a seq. False: the timeout passed, or the
+    /// wait was stopped.
     ///
     /// # Errors
-    /// `NotFound` if the conversation was deleted, whatever was made under its name since; `Closed` if the store is, and
-    /// there is nothing new.
+    /// `NotFound` if the conversation was deleted, whatever was created under its name since; `Closed` if the store is
+    /// closed and there is nothing new.
     pub(crate) fn wait_for(&self, wait: &Wait<'_>) -> Result<bool> {
         let _pin = self.pin(wait.name.id())?;
         let mut state = self.lock();
@@ -102,6 +64,8 @@ impl Core {
     /// As [`Core::wait_for`], for a follower that is woken when it should ask again.
     pub(crate) fn poll_for(&self, wait: &Wait<'_>, follower: u64, waker: &Waker) -> Poll<Result<()>> {
         let id = wait.name.id();
+        // A waker is the caller's code: it is cloned and dropped without the lock.
+        let waker = waker.clone();
         let _pin = match self.pin(id) {
             Ok(pin) => pin,
             Err(error) => return Poll::Ready(Err(error)),
@@ -112,8 +76,9 @@ impl Core {
             News::Closed => Poll::Ready(Err(Error::Closed)),
             News::Some => Poll::Ready(Ok(())),
             News::None => {
-                let waiting = state.followers.waiting.entry(id).or_default();
-                waiting.insert(follower, waker.clone());
+                let replaced = state.followers.waiting.entry(id).or_default().insert(follower, waker);
+                drop(state);
+                drop(replaced);
                 Poll::Pending
             }
         }
@@ -128,7 +93,7 @@ impl Core {
         }
     }
 
-    /// Lets all who follow look again.
+    /// Wakes all followers.
     pub(super) fn wake_all(&self) {
         let mut state = self.lock();
         state.followers.notify_all();

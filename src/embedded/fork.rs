@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::core::Core;
 use super::lineage::point_of;
-use super::place::index_ops;
 use super::segments::{Segment, segment_of};
 use super::state::{Pending, Unsealed};
 use crate::error::{Error, Result};
@@ -16,14 +15,14 @@ use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Head, Header, Line, Origin, Parent, TitleSource, key};
 
 impl Core {
-    /// Makes a conversation that shares the entries up to `at_seq`.
+    /// Creates a conversation that shares the entries up to `at_seq`.
     pub(crate) fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
         check_key(child)?;
         let _structure = self.lock_structure();
         let parent_id = parent.id();
         let frozen = self.freeze(parent_id)?;
         let parent_head = frozen.head(parent)?;
-        // A fork has the owner of its parent, unless its name says otherwise.
+        // A fork has the owner of its parent, unless its name states another.
         let child = &match child.owner() {
             Some(_) => child.clone(),
             None => child.clone().with_owner(parent_head.owner.as_str()),
@@ -32,11 +31,11 @@ impl Core {
         let at_seq = at_seq.unwrap_or(last);
         if at_seq > last {
             return Err(Error::NotFound {
-                what: format!("seq {at_seq} in conversation {parent}, whose last is {last},"),
+                what: format!("seq {at_seq} (the last is {last}) in conversation {parent}"),
             });
         }
         if child.id() == parent_id {
-            // It is frozen here: to wait for it would never end.
+            // It is frozen here: waiting for it would never end.
             return Err(Error::NameTaken { conversation: child.clone(), actual: last });
         }
         let (shared, past) = self.past(parent_id, &parent_head, at_seq)?;
@@ -81,13 +80,12 @@ impl Core {
             let value = record::seal(&fork, &point_of(shared, head.incarnation))?;
             pending.ops.push((fork, Some(value)));
         }
-        index_ops(id, None, Some(&head), &mut pending.ops);
         pending.head = Some((id, Some(Arc::new(head))));
         self.queue_durable(state, pending)
     }
 
-    /// What a fork at `at_seq` is bound to, and the head as it was there, as far as a fork takes it over: what its records
-    /// would give.
+    /// What a fork at `at_seq` is bound to, and the part of the head at that point that a fork takes over: what its
+    /// records would give.
     fn past(&self, id: ConversationId, head: &Head, at_seq: u64) -> Result<(Parent, Head)> {
         if at_seq == 0 {
             let shared = Parent { conversation: *id.as_bytes(), at_seq, incarnation: head.incarnation, commit: 0 };
@@ -117,7 +115,7 @@ impl Core {
         };
         let is_as_it_was = (past.last_hide, past.last_meta) == (head.last_hide, head.last_meta)
             && match head.title_source {
-                // A message before the last one is there whole.
+                // Every message before the last one is complete there.
                 TitleSource::Message(index) => index + 1 < past.next_message_index,
                 TitleSource::Caller => true,
                 TitleSource::Pending => false,

@@ -1,4 +1,4 @@
-//! Conversations that stand still: what happens to one as a whole is decided against a head that nobody moves.
+//! Conversations that are frozen: a change to a whole conversation is decided against a head that nobody moves.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::log::{Durability, Receipt};
 use crate::model::{ConversationId, Name};
 use crate::record::{Body, Head, Replacement};
 
-/// Keeps a conversation as it is: nothing is queued for it, and all that was is durable.
+/// Keeps a conversation as it is: nothing is queued for it, and everything accepted before is durable.
 pub(super) struct Frozen<'a> {
     pin: Pin<'a>,
     head: Option<Arc<Head>>,
@@ -27,7 +27,7 @@ pub(super) struct Rewritten {
 }
 
 impl Frozen<'_> {
-    /// Its head, whoever owns it.
+    /// Its head, regardless of the owner.
     pub(super) fn any_head(&self) -> Option<&Head> {
         self.head.as_deref()
     }
@@ -59,7 +59,7 @@ impl Frozen<'_> {
             stays
         });
         drop(state);
-        // Those of them that wait for the conversation have nothing to wait for.
+        // Those of them that wait for the conversation need not wait any more.
         self.pin.core.room.notify_all();
     }
 }
@@ -80,7 +80,7 @@ impl Drop for Frozen<'_> {
 }
 
 impl Core {
-    /// Waits until a conversation is durable as it is, and lets nothing be queued for it until this is dropped.
+    /// Waits until a conversation is durable as it is, and lets nothing be queued for it until the value is dropped.
     pub(super) fn freeze(&self, id: ConversationId) -> Result<Frozen<'_>> {
         let pin = self.pin(id)?;
         let mut state = self.writable(id, Durability::Durable)?;
@@ -95,8 +95,8 @@ impl Core {
         Ok(frozen)
     }
 
-    /// Writes an entry about a conversation as a whole, and returns once it is durable. What is `rewritten` goes with it;
-    /// `change` is what it does to the head beside moving it.
+    /// Writes an entry about a whole conversation, and returns once it is durable. What is `rewritten` is written with
+    /// it; `change` is what it does to the head beside moving it.
     pub(super) fn write_control(
         &self,
         frozen: &Frozen<'_>,

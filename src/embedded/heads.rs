@@ -1,16 +1,18 @@
-//! Which conversations there are, as the engine has it: what a head says, proved by what hangs on it.
+//! Which conversations exist, as the engine has it: each head is proved by the records and indexes of its conversation.
 
 use std::ops::ControlFlow;
 
 use super::core::Core;
-use super::place::{born, index_keys};
-use super::segments::{Segment, set_aside};
+use super::damage::{damage_of, set_aside};
+use super::incarnation::born;
+use super::indexes::index_keys;
+use super::segments::Segment;
 use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 use crate::record::{ForkPoint, Head, Header, Origin, Record, Tombstone, key};
 
-/// What a name stands for.
+/// What exists under a name.
 #[derive(Debug)]
 pub(super) enum Standing {
     /// Nothing.
@@ -21,25 +23,11 @@ pub(super) enum Standing {
     Alive(Box<Head>),
 }
 
-/// What kept a value from being read. What cannot be read at all is another matter.
-fn is_damage(error: &Error) -> bool {
-    matches!(error, Error::Corrupt { .. } | Error::UnsupportedVersion { .. })
-}
-
-/// What was read, or what kept it from being read; an error of the engine stays one.
-pub(super) fn damage_of<T>(read: Result<T>) -> Result<std::result::Result<T, Error>> {
-    match read {
-        Ok(value) => Ok(Ok(value)),
-        Err(error) if is_damage(&error) => Ok(Err(error)),
-        Err(error) => Err(error),
-    }
-}
-
 impl Core {
-    /// The conversation of a name: none, if it is deleted or was never made.
+    /// The conversation of a name; none if it was deleted or never created.
     ///
     /// # Errors
-    /// `Corrupt` if what is there does not tell.
+    /// `Corrupt` if what is there does not decide it.
     pub(super) fn sound_head(&self, id: ConversationId) -> Result<Option<Head>> {
         Ok(match self.standing(id)? {
             Standing::Alive(head) => Some(*head),
@@ -47,7 +35,7 @@ impl Core {
         })
     }
 
-    /// What is known of a conversation that was deleted, while something of it is left.
+    /// What is known of a deleted conversation, while something of it is left.
     pub(super) fn tombstone(&self, id: ConversationId) -> Result<Option<Tombstone>> {
         Ok(match self.standing(id)? {
             Standing::Deleted(tombstone) => Some(tombstone),
@@ -61,7 +49,7 @@ impl Core {
         self.engine.get(&key)?.map(|bytes| Head::open(&key, &bytes)).transpose()
     }
 
-    /// What a name stands for.
+    /// What exists under a name.
     pub(super) fn standing(&self, id: ConversationId) -> Result<Standing> {
         let tombstone_key = key::tombstone(id);
         let tombstone = self.engine.get(&tombstone_key)?.map(|bytes| Tombstone::open(&tombstone_key, &bytes));
@@ -75,7 +63,7 @@ impl Core {
         let header = first.as_ref().filter(|header| header.origin.is_some());
         let origin = header.and_then(|header| header.origin.as_ref());
         match (tombstone, header, origin) {
-            // A conversation that was made since.
+            // A conversation that was created since.
             (Some(Ok(tombstone)), Some(header), Some(origin))
                 if origin.incarnation > tombstone.incarnation && !header.deleted => {}
             (Some(Ok(tombstone)), ..) => return Ok(Standing::Deleted(tombstone)),
@@ -89,7 +77,7 @@ impl Core {
         self.derived_standing(id, head, origin.is_some())
     }
 
-    /// What a name stands for that has no head, or one that is damaged or of an earlier conversation.
+    /// What exists under a name that has no head, or a head that is damaged or of an earlier conversation.
     fn derived_standing(
         &self,
         id: ConversationId,
@@ -111,14 +99,14 @@ impl Core {
         if head.as_ref().is_ok_and(|head| head.as_ref().is_some_and(|head| head.incarnation >= derived.incarnation)) {
             return Err(set_aside(id, None, "it has a head, and nothing that proves it"));
         }
-        // Without any head, the records may be those of a conversation that was deleted.
+        // Without any head, the records may belong to a conversation that was deleted.
         if matches!(head, Ok(None)) && !self.is_listed(id, &derived)? {
             return Err(set_aside(id, None, "it has records, but no head and no place in the list"));
         }
         Ok(Standing::Alive(Box::new(derived)))
     }
 
-    /// Whether a head is of a conversation that was deleted: damage brings back what was erased.
+    /// Whether a head belongs to a conversation that was deleted: damage brings back what was erased.
     fn is_stale(&self, id: ConversationId, head: &Head, tombstone: Option<&Result<Tombstone>>) -> Result<bool> {
         if let Some(Ok(tombstone)) = tombstone
             && tombstone.incarnation >= head.incarnation
@@ -156,7 +144,7 @@ impl Core {
         Ok(point.is_none_or(|point| point.child != head.incarnation))
     }
 
-    /// The head, unless it ends before its records do: what would be appended after it would overwrite them.
+    /// The head, unless it ends before its records do: an append after it would overwrite them.
     fn grown(&self, id: ConversationId, head: &Head) -> Result<Head> {
         if !self.has_entries_from(id, head)? {
             return Ok(head.clone());
@@ -165,21 +153,22 @@ impl Core {
         Ok(derived.filter(|derived| derived.next_seq > head.next_seq).unwrap_or_else(|| head.clone()))
     }
 
-    /// Whether a conversation has entries of its own that its head does not know of.
+    /// Whether a conversation has entries of its own after the end of its head.
     pub(super) fn has_entries_from(&self, id: ConversationId, head: &Head) -> Result<bool> {
         let mut found = false;
         let own = Segment { incarnation: head.incarnation, ..Segment::all(id) };
         let (start, end) = (key::record(id, head.next_seq), key::after(&key::prefix(key::RECORD, id)));
         self.engine.scan(&start..&end, Order::Ascending, &mut |key, value| {
             let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
-            // The origin of a fork is a record without entries: it stands where the first one will.
+            // The origin of a fork is a record without entries: it is stored where the first entry will be.
             found = Record::open(id, first_seq, value).is_ok_and(|record| own.accepts(&record) && record.len() > 0);
             if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Ok(found)
     }
 
-    /// The header of a conversation's first record that can be read, if that record is its first: it has an origin.
+    /// The header of the first readable record of a conversation, if that record is the conversation's first: it has an
+    /// origin.
     pub(super) fn origin(&self, id: ConversationId) -> Result<Option<Header>> {
         let mut found: Option<Header> = None;
         let prefix = key::prefix(key::RECORD, id);
@@ -190,21 +179,21 @@ impl Core {
                     found = Some(header);
                     ControlFlow::Break(())
                 }
-                // What is damaged may have been the first record; one that comes later has no origin.
+                // A damaged record may have been the first one; a later record has no origin.
                 Err(_) => ControlFlow::Continue(()),
             }
         })?;
         Ok(found)
     }
 
-    /// Whether the list of conversations has it, at whatever place.
+    /// Whether the list of conversations has it, in any place.
     fn is_listed(&self, id: ConversationId, head: &Head) -> Result<bool> {
         if let Some(place) = index_keys(id, head).first()
             && self.engine.get(place)?.is_some()
         {
             return Ok(true);
         }
-        // Its last entries may be missing: only damage comes here.
+        // Its last entries may be missing: only damage leads here.
         let mut found = false;
         let all = key::index_of(&head.owner_digest());
         self.engine.scan(&all..&key::after(&all), Order::Ascending, &mut |key, _| {
@@ -214,7 +203,7 @@ impl Core {
         Ok(found)
     }
 
-    /// Whether there is a key that begins like this.
+    /// Whether a key with this prefix exists.
     pub(super) fn has_any(&self, prefix: &[u8]) -> Result<bool> {
         let mut found = false;
         self.engine.keys(prefix..&key::after(prefix), Order::Ascending, &mut |_, _| {

@@ -1,7 +1,7 @@
-//! Messages whose program ended before it finished them: the next opening says so in the log.
+//! Messages whose program ended before it finished them: the next opening records that in the log.
 
 use super::core::Core;
-use super::heads::damage_of;
+use super::damage::damage_of;
 use super::place::Draft;
 use crate::error::Result;
 use crate::log::Durability;
@@ -12,7 +12,7 @@ impl Core {
     /// Interrupts the messages that earlier openings of the store left open. For opening only: nobody else writes.
     pub(super) fn interrupt_left_open(&self) -> Result<()> {
         for id in self.ids(key::UNFINISHED)? {
-            // What a damaged head would be replaced by is not known to be all there was.
+            // Nobody knows whether what would replace a damaged head is complete.
             let Ok(Some(_)) = damage_of(self.stored_head(id))? else { continue };
             let Ok(head) = damage_of(self.published_head(id))? else { continue };
             let open = head.map(|head| head.open.clone()).unwrap_or_default();
@@ -23,7 +23,7 @@ impl Core {
         self.sync()
     }
 
-    /// Writes that a message which was begun takes no more.
+    /// Writes that a message takes no more content.
     pub(super) fn interrupt(
         &self,
         id: ConversationId,

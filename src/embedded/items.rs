@@ -1,4 +1,4 @@
-//! Where a provider's item ids stand: an index of its own, which can be derived from the records.
+//! Where a provider's item ids are: a separate index, which can be derived from the records.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -9,15 +9,7 @@ use super::segments::Segment;
 use crate::embedded::engine::Order;
 use crate::error::Result;
 use crate::model::ConversationId;
-use crate::record::{self, Body, Line, Record, Replacement, key};
-
-/// What a record of these entries adds to the index.
-pub(super) fn ops(id: ConversationId, first_seq: u64, body: &Body) -> Replacement {
-    let items = body.items().iter();
-    items
-        .map(|(at, item)| (key::item(id, &record::digest(item.as_bytes()), first_seq + at), Some(Vec::new())))
-        .collect()
-}
+use crate::record::{self, Line, Record, key};
 
 /// The keys that the index has for a record, up to `last`.
 pub(super) fn keys_of(id: ConversationId, record: &Record<'_>, last: u64, keys: &mut BTreeSet<Vec<u8>>) {

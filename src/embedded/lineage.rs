@@ -1,11 +1,12 @@
-//! Which conversations read another one's entries. Fork points say so; the forks themselves prove it.
+//! Which conversations read another one's entries. Fork points record it; the forks themselves prove it.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use super::core::Core;
-use super::heads::{Standing, damage_of};
+use super::damage::damage_of;
+use super::heads::Standing;
 use crate::embedded::engine::{Batch, Order};
 use crate::error::Result;
 use crate::model::ConversationId;
@@ -15,21 +16,21 @@ use crate::record::{self, ForkPoint, Head, Parent, key};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reader {
     pub(super) child: ConversationId,
-    /// The last seq that it reads there; the highest number where damage hides it.
+    /// The last seq that it reads there; the highest number if damage hides it.
     pub(super) at_seq: u64,
 }
 
 /// What is wrong with the fork points.
 #[derive(Debug, Default)]
 pub(super) struct ForkPoints {
-    /// Those that are missing or damaged, as they should be.
+    /// Fork points that are missing or damaged, with their right values.
     pub(super) missing: Vec<(ConversationId, ConversationId, ForkPoint)>,
-    /// Those of forks that are not there.
+    /// Fork points of forks that do not exist.
     pub(super) stray: Vec<(ConversationId, ConversationId)>,
 }
 
 impl Core {
-    /// The conversations that were forked from this one, and at which seq. A fork point that is damaged keeps everything.
+    /// The forks of this conversation, and the seq of each. A damaged fork point keeps everything.
     pub(super) fn forks(&self, id: ConversationId) -> Result<Vec<Reader>> {
         let prefix = key::prefix(key::FORK, id);
         let mut forks = Vec::new();
@@ -41,7 +42,7 @@ impl Core {
         Ok(forks)
     }
 
-    /// Holds all fork points against the forks. Cost: reading all heads.
+    /// Compares all fork points with the forks. Cost: reading all heads.
     pub(super) fn check_fork_points(&self) -> Result<ForkPoints> {
         let mut noted: BTreeMap<(ConversationId, ConversationId), Option<ForkPoint>> = BTreeMap::new();
         self.engine.scan(&[key::FORK]..&key::after(&[key::FORK]), Order::Ascending, &mut |key, value| {
@@ -56,7 +57,7 @@ impl Core {
         self.engine.scan(&[key::HEAD]..&key::after(&[key::HEAD]), Order::Ascending, &mut |key, value| {
             let Some(id) = key::parse_id(key) else { return ControlFlow::Continue(()) };
             match Head::open(key, value) {
-                // It reads nobody else's entries.
+                // It reads no other conversation's entries.
                 Ok(head) if head.parent.is_none_or(|parent| parent.at_seq == 0) => ids.remove(&id),
                 _ => ids.insert(id),
             };
@@ -68,7 +69,7 @@ impl Core {
                 Ok(Standing::Deleted(tombstone)) => tombstone.parent.map(|parent| (parent, tombstone.incarnation)),
                 Ok(Standing::Vacant) => None,
                 Err(_) => {
-                    // It may read whatever it is noted to read.
+                    // It may read everything that is noted for it.
                     noted.retain(|(_, child), _| *child != id);
                     continue;
                 }
@@ -83,7 +84,7 @@ impl Core {
         Ok(found)
     }
 
-    /// Mends the fork points, once an opening: before anything is erased that a fork may read. `write`: how.
+    /// Repairs the fork points, once per opening: before anything is erased that a fork may read. `write`: how.
     pub(super) fn prove_fork_points(&self, write: &mut dyn FnMut(Batch) -> Result<()>) -> Result<()> {
         if self.proved.load(Ordering::Acquire) {
             return Ok(());

@@ -1,11 +1,12 @@
 //! The list of conversations, read from the indexes.
 
-use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::core::Core;
-use super::heads::damage_of;
+use super::damage::damage_of;
+use super::indexes::listed_micros;
 use crate::embedded::engine::Order;
 use crate::error::Result;
 use crate::log::Problem;
@@ -13,42 +14,47 @@ use crate::log::list::{ListPage, ListQuery, Listed, Pager};
 use crate::model::ConversationId;
 use crate::record::{self, Head, key};
 
+/// How often a page is read whose conversations have moved too often meanwhile.
+const TRIES: usize = 3;
+
 impl Core {
     pub(crate) fn list(&self, query: &ListQuery) -> Result<ListPage> {
         let mut pager = Pager::new(query)?;
-        match query.tags.first() {
-            Some(tag) => self.list_tagged(query, tag, &mut pager)?,
-            None => self.list_all(query, &mut pager)?,
+        if let Some(tag) = query.tags.first() {
+            self.list_tagged(query, tag, &mut pager)?;
+            return Ok(pager.page());
+        }
+        for _ in 0..TRIES {
+            let mark = self.lock().moves.mark();
+            self.list_all(query, &mut pager)?;
+            let moved = self.lock().moves.since(mark).map(Iterator::collect::<HashSet<_>>);
+            if let Some(moved) = moved {
+                let listed: HashSet<_> = pager.ids().collect();
+                moved.difference(&listed).try_for_each(|id| self.add_to_list(*id, &mut pager).map(|_| ()))?;
+                break;
+            }
+            pager = Pager::new(query)?;
         }
         Ok(pager.page())
     }
 
-    /// Reads the owner's index second by second: within one, the heads have the order.
+    /// Reads the owner's index, the newest first. What a commit under way moves is there already, and readers do not see it
+    /// yet: such a conversation has another place in the page, and may have none.
     fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<()> {
-        let all = key::index_of(&record::digest(query.owner.as_bytes()));
-        let start = match query.after {
-            Some(cursor) => [all.as_slice(), &(!cursor.second).to_be_bytes()].concat(),
-            None => all.clone(),
-        };
-        let (mut result, mut current, mut found) = (Ok(()), None, Vec::new());
+        let owner = record::digest(query.owner.as_bytes());
+        let all = key::index_of(&owner);
+        let start =
+            query.after.map_or_else(|| all.clone(), |cursor| key::index_from(&owner, listed_micros(cursor.0.micros)));
+        let (mut result, mut in_place) = (Ok(()), 0);
         self.engine.keys(&start..&key::after(&all), Order::Ascending, &mut |key, _| {
-            let Some((_, second, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
-            if current != Some(second) {
-                pager.add(current.unwrap_or(second), &mut found);
-                current = Some(second);
-                if pager.is_full() {
-                    return ControlFlow::Break(());
-                }
-            }
-            match damage_of(self.head_for_list(id)) {
-                // No head: it is new and not durable yet, or it is being deleted.
-                Ok(Ok(head)) => found.extend(head.map(|head| Listed { id, head })),
-                Ok(Err(error)) => pager.unreadable.push(Problem::from_error(id, &error)),
+            let Some((_, micros, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
+            match self.add_to_list(id, pager) {
+                // Times before 1970 have one place, whatever their order.
+                Ok(added) => in_place += usize::from(added.is_some_and(|added| u64::try_from(added) == Ok(micros))),
                 Err(error) => result = Err(error),
             }
-            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if result.is_ok() && in_place <= query.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        pager.add(current.unwrap_or_default(), &mut found);
         result
     }
 
@@ -59,21 +65,26 @@ impl Core {
             ids.extend(key::parse_tag(key));
             ControlFlow::Continue(())
         })?;
-        let mut found = Vec::new();
-        for id in ids {
-            match damage_of(self.head_for_list(id))? {
-                Ok(head) => found.extend(head.map(|head| Listed { id, head })),
-                Err(error) => pager.unreadable.push(Problem::from_error(id, &error)),
-            }
-        }
-        found.sort_unstable_by_key(|listed| Reverse((listed.last_activity(), listed.id)));
-        for listed in found {
-            pager.add(listed.last_activity().second(), &mut vec![listed]);
-        }
-        Ok(())
+        ids.into_iter().try_for_each(|id| self.add_to_list(id, pager).map(|_| ()))
     }
 
-    /// The head that readers see, without making it one of those in use.
+    /// Adds a conversation to a page, if it belongs there. Returns the time of its last activity if it was added.
+    fn add_to_list(&self, id: ConversationId, pager: &mut Pager<'_>) -> Result<Option<i64>> {
+        match damage_of(self.head_for_list(id))? {
+            Ok(Some(head)) => {
+                let micros = head.last_activity;
+                Ok(pager.add(Listed { id, head }).then_some(micros))
+            }
+            // No head: the conversation is new and not durable yet, or it is being deleted.
+            Ok(None) => Ok(None),
+            Err(error) => {
+                pager.unreadable.push(Problem::from_error(id, &error));
+                Ok(None)
+            }
+        }
+    }
+
+    /// The head that readers see; the conversation does not become one of those in use.
     pub(super) fn head_for_list(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
         loop {
             let state = self.lock();
@@ -82,7 +93,7 @@ impl Core {
             }
             let generation = state.generation;
             drop(state);
-            // What is in the list is there; what damage did to its head is another matter.
+            // What is in the list exists; damage to its head is another matter.
             let head = match damage_of(self.stored_head(id))? {
                 Ok(Some(head)) => Some(head),
                 Ok(None) | Err(_) => self.sound_head(id)?,

@@ -1,8 +1,8 @@
 //! Appends into batches, and records back out: heads, group commit, the listing index.
 //!
-//! Data flows one way: `append`, `stream` and, by `frozen`, all that happens to a conversation as a whole resolve a write
-//! against the queued head (`place`) and queue it ([`state`]); `commit` writes and syncs batches and publishes their heads;
-//! `read` and `list` see what is published.
+//! Data flows one way. `append`, `stream` and, through `frozen`, every change to a whole conversation resolve a write
+//! against the queued head (`place`) and queue it ([`state`]). `commit` writes and syncs batches and publishes their
+//! heads. `read` and `list` see what is published.
 
 mod append;
 mod archive;
@@ -10,16 +10,21 @@ mod backup;
 mod commit;
 mod core;
 mod create;
+mod damage;
 mod delete;
 pub(crate) mod engine;
 mod follow;
+mod followers;
 mod fork;
 mod frozen;
 mod heads;
+mod incarnation;
+mod indexes;
 mod interrupt;
 mod items;
 mod lineage;
 mod list;
+mod moves;
 mod open;
 mod place;
 mod queue;
@@ -90,7 +95,7 @@ impl Embedded {
         self.core.flush()
     }
 
-    /// Takes no more writes, makes durable all that were accepted, and wakes all who wait. A second call waits for the
+    /// Accepts no more writes, makes every accepted write durable, and wakes all who wait. A second call waits for the
     /// first, and does nothing.
     pub(crate) fn close(&self) -> Result<()> {
         let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);

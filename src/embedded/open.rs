@@ -1,4 +1,4 @@
-//! Opening: is this a store, is it the store that was here before, which opening is this.
+//! Opening: whether this is a store, whether it is the store that was here before, and which opening this is.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bincode::BorrowDecode;
 
 use super::core::{COMMIT, Clock, Core, EPOCH, LOST, RESTORING, STORE};
-use super::heads::damage_of;
-use super::place::born;
+use super::damage::damage_of;
+use super::incarnation::born;
 use super::redactions::Redactions;
 use super::state::{Blocked, State, UNMARKED};
 use crate::embedded::engine::{Batch, Directory, Engine, MARKER, Order};
@@ -22,14 +22,14 @@ use crate::record::{self, Commit, Head, Lost, Record, StoreInfo, key};
 pub(crate) struct Opening {
     /// Nothing is written, not even that the store was opened.
     pub(crate) read_only: bool,
-    /// A store that went back is written on from where it is.
+    /// A store that went back goes on from where it is.
     pub(crate) accept_loss: bool,
 }
 
-/// Commit numbers that are left out where the last one is not known: none is used twice.
+/// Commit numbers that are skipped when the last one is unknown: no number is used twice.
 const UNKNOWN_COMMITS: u64 = 1 << 32;
 
-/// What belongs to the store as a whole, all of it read before anything is written.
+/// What belongs to the store as a whole. All of it is read before anything is written.
 struct Found {
     info: StoreInfo,
     epoch: u64,
@@ -37,9 +37,9 @@ struct Found {
     /// The newest commit that is known to have been acknowledged.
     marked: Option<u64>,
     watermark_lost: bool,
-    /// What is damaged and can be made again.
+    /// Damaged values that can be derived again.
     mended: Vec<String>,
-    /// Damage after which nobody can tell whether acknowledged data is missing.
+    /// Damage after which nobody can know whether acknowledged data is missing.
     unknown: Vec<String>,
 }
 
@@ -127,7 +127,7 @@ fn find(engine: &dyn Engine) -> Result<Found> {
     unknown.extend(lost.unknown);
     let watermark = engine.directory().map(Directory::watermark);
     let noted = watermark.and_then(|watermark| watermark.of(&info.store_id));
-    // A store that exists has one: it was durable before the store was marked as such.
+    // A store that exists has one: it was durable before the store was marked as existing.
     let watermark_lost = noted.is_none()
         && (engine.directory().is_some_and(Directory::established)
             || watermark.is_some_and(|watermark| watermark.is_of_another(&info.store_id)));
@@ -138,7 +138,7 @@ fn find(engine: &dyn Engine) -> Result<Found> {
     Ok(Found { info, epoch, commit, marked, watermark_lost, mended, unknown })
 }
 
-/// The number from which commits go on after a loss: no record has a higher one, and none that was lost.
+/// The number from which commits continue after a loss: no record has a higher one, lost records included.
 fn next_number(engine: &dyn Engine, known: u64, is_unknown: bool) -> Result<u64> {
     let mut number = known;
     engine.scan(&[key::RECORD]..&key::after(&[key::RECORD]), Order::Ascending, &mut |key, value| {
@@ -181,7 +181,7 @@ fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64, accept_loss: 
     Ok(())
 }
 
-/// A value of the store as a whole, if it is there.
+/// A value of the store as a whole, if it exists.
 fn meta<T: for<'a> BorrowDecode<'a, ()>>(engine: &dyn Engine, name: &str) -> Result<Option<T>> {
     let key = key::meta(name);
     engine.get(&key)?.map(|bytes| record::open(name, &key, &bytes)).transpose()
@@ -206,12 +206,12 @@ fn is_empty(engine: &dyn Engine) -> Result<bool> {
     Ok(is_empty)
 }
 
-/// A store of which nothing tells which one it is.
+/// A store whose id nothing states.
 fn unnamed(error: Option<Error>) -> Error {
     error.unwrap_or_else(|| Error::Corrupt {
         conversation: None,
         seq: None,
-        detail: "nothing tells which store this is".to_owned(),
+        detail: "its marker is missing: nothing states which store this is".to_owned(),
     })
 }
 
@@ -239,7 +239,7 @@ fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
     let is_empty = is_empty(engine)?;
     if engine.get(&key::meta(RESTORING))?.is_some() {
         return Err(Error::InvalidInput(format!(
-            "{place}: a restore into it was cut off: remove it, then restore again"
+            "{place}: a restore into it was interrupted: remove it, then restore again"
         )));
     }
     if !is_empty {
@@ -251,7 +251,7 @@ fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
     Ok(StoreInfo { store_id: *ConversationId::new().as_bytes(), format_version })
 }
 
-/// What the engine says of itself.
+/// What the engine reports about itself.
 fn health_of(engine: &dyn Engine) -> Health {
     Health {
         disk_full: engine.directory().is_some_and(Directory::disk_full),

@@ -1,14 +1,14 @@
-//! Where a write comes to stand: its seqs, its message indexes, and the head behind it.
+//! The place of a write: its seqs, its message indexes, and the head after it.
 
 use std::sync::Arc;
 
 use super::core::Core;
-use super::items;
+use super::indexes::item_ops;
 use super::state::{Pending, State, Unsealed};
 use crate::log::Receipt;
 use crate::log::title::title;
-use crate::model::{ConversationId, Message, Name, Timestamp};
-use crate::record::{self, Body, Head, Header, Origin, Replacement, TitleSource, key};
+use crate::model::{ConversationId, Message, Name};
+use crate::record::{Body, Head, Header, Origin, TitleSource};
 
 /// A write of one record, before it has a place.
 pub(super) struct Draft<'a> {
@@ -17,34 +17,24 @@ pub(super) struct Draft<'a> {
     pub(super) body: Body,
     /// How many messages begin in it.
     pub(super) messages: u64,
-    /// The message index to which the body's are relative, if it is not the next one.
+    /// The message index to which the body's indexes are relative, if it is not the next one.
     pub(super) base: Option<u64>,
-    /// What may give the conversation its title.
+    /// The messages that may give the conversation its title.
     pub(super) said: &'a [Message],
 }
 
 /// A write of one record in its place.
 pub(super) struct Placed {
     pub(super) pending: Pending,
-    /// The message index to which the record's are relative.
+    /// The message index to which the record's indexes are relative.
     pub(super) base: u64,
-    /// What the caller is told: that it is durable only once it is.
+    /// The caller's receipt: it states that the write is durable only once it is.
     pub(super) receipt: Receipt,
 }
 
 impl Core {
-    /// A number that tells a conversation that is made now from others of its id, and from records that are older than it
-    /// is: the number of the last commit, then bits made of what no two of one store share.
-    pub(super) fn incarnation(&self, state: &mut State, id: ConversationId, now: i64) -> u64 {
-        state.made += 1;
-        let made = [self.epoch.to_be_bytes(), state.made.to_be_bytes(), now.to_be_bytes()].concat();
-        let [.., a, b, c] = record::digest(&[&made, id.as_bytes().as_slice()].concat());
-        let any = u64::from(u32::from_be_bytes([0, a, b, c])) & ((1 << ANY_BITS) - 1);
-        (state.commit.number.min(u64::MAX >> ANY_BITS) << ANY_BITS) | any
-    }
-
-    /// Gives a draft its seqs and message indexes behind the queued head. `change`: what it does to the head beside moving
-    /// it.
+    /// Gives a draft its seqs and message indexes after the queued head. `change`: what it does to the head beside
+    /// moving it.
     pub(super) fn place(
         &self,
         state: &mut State,
@@ -101,7 +91,7 @@ impl Core {
         let next_message_index = head.next_message_index;
         let header = Header { time: now, base, next_message_index, commit: 0, cut: false, deleted: false, origin };
         let bytes = draft.body.len();
-        let items = items::ops(id, first_seq, &draft.body);
+        let items = item_ops(id, first_seq, &draft.body);
         let record = Unsealed { conversation: id, first_seq, header, body: draft.body };
         let mut pending = Pending { record: Some(record), ops: items, bytes, ..Pending::default() };
         let receipt = Receipt {
@@ -113,49 +103,7 @@ impl Core {
             duplicate: false,
         };
         change(&mut head);
-        index_ops(id, current.as_deref(), Some(&head), &mut pending.ops);
         pending.head = Some((id, Some(Arc::new(head))));
         Placed { pending, base, receipt }
     }
-}
-
-/// Where the indexes of conversations have one: in the list of its owner, under its tags, among those with unfinished
-/// messages.
-pub(super) fn index_keys(id: ConversationId, head: &Head) -> Vec<Vec<u8>> {
-    let owner = head.owner_digest();
-    let mut keys = vec![key::index(&owner, Timestamp::from_micros(head.last_activity).second(), id)];
-    keys.extend(head.tags.iter().map(|tag| key::tag(&owner, &record::digest(tag.as_bytes()), id)));
-    if !head.open.is_empty() || !head.interrupted.is_empty() {
-        keys.push(key::unfinished(id));
-    }
-    keys
-}
-
-/// Whether two heads of one conversation have the same keys in the indexes. Most appends change none within one second.
-fn is_indexed_alike(before: &Head, after: &Head) -> bool {
-    let second = |head: &Head| Timestamp::from_micros(head.last_activity).second();
-    let is_unfinished = |head: &Head| !head.open.is_empty() || !head.interrupted.is_empty();
-    (second(before), is_unfinished(before)) == (second(after), is_unfinished(after))
-        && (&before.owner, &before.tags) == (&after.owner, &after.tags)
-}
-
-/// Moves a conversation in the indexes of conversations.
-pub(super) fn index_ops(id: ConversationId, before: Option<&Head>, after: Option<&Head>, ops: &mut Replacement) {
-    if let (Some(before), Some(after)) = (before, after)
-        && is_indexed_alike(before, after)
-    {
-        return;
-    }
-    let keys = |head: Option<&Head>| head.map(|head| index_keys(id, head)).unwrap_or_default();
-    let (old, new) = (keys(before), keys(after));
-    ops.extend(old.iter().filter(|key| !new.contains(key)).map(|key| (key.clone(), None)));
-    ops.extend(new.iter().filter(|key| !old.contains(key)).map(|key| (key.clone(), Some(Vec::new()))));
-}
-
-/// The last bits of an incarnation, after the number of a commit.
-const ANY_BITS: u32 = 20;
-
-/// The last commit before an incarnation was made: its records are of later ones.
-pub(super) const fn born(incarnation: u64) -> u64 {
-    incarnation >> ANY_BITS
 }

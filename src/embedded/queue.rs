@@ -1,4 +1,4 @@
-//! The way into the queue: who has to wait before a write is queued, and who after.
+//! The way into the queue: who must wait before a write is queued, and who after.
 
 use std::sync::{Arc, PoisonError};
 
@@ -11,13 +11,13 @@ use crate::log::{Durability, Receipt};
 use crate::model::ConversationId;
 
 impl Core {
-    /// The state, once a conversation, which is pinned, may be written.
+    /// The state, once a pinned conversation may be written.
     pub(super) fn writable(&self, id: ConversationId, durability: Durability) -> Result<MutexGuard<'_, State>> {
         self.writable_while(id, durability, |_| Ok(()))
     }
 
-    /// The state, once a conversation, which is pinned, may be written; or the first error of `check`, which is asked again
-    /// after each wait.
+    /// The state, once a pinned conversation may be written; or the first error of `check`, which runs again after each
+    /// wait.
     pub(super) fn writable_while(
         &self,
         id: ConversationId,
@@ -44,7 +44,7 @@ impl Core {
         }
     }
 
-    /// Blocks until there may be room in the queue, a conversation may be no longer frozen, or the store may be closing.
+    /// Blocks until there may be room in the queue, a conversation may be unfrozen, or the store may be closing.
     pub(super) fn wait_for_room<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         state.waiting += 1;
         let mut state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -52,7 +52,7 @@ impl Core {
         state
     }
 
-    /// Queues a write that has its place, and returns at once, or when it is durable.
+    /// Queues a write that has its place. Returns at once, or when it is durable.
     pub(super) fn queue(
         &self,
         mut state: MutexGuard<'_, State>,
@@ -97,7 +97,7 @@ impl Core {
         waiter
     }
 
-    /// Returns once a write that was queued is durable.
+    /// Returns once a queued write is durable.
     pub(super) fn wait(&self, waiter: &Waiter) -> Result<()> {
         match waiter.wait() {
             Signal::Done => Ok(()),
@@ -107,7 +107,7 @@ impl Core {
         }
     }
 
-    /// What ended writing.
+    /// Why writing has ended.
     fn cause(&self) -> String {
         self.lock().poisoned.clone().unwrap_or_default()
     }
@@ -128,7 +128,7 @@ impl Core {
         let collecting: Vec<_> = self.lock().collecting.values().cloned().collect();
         for writer in collecting {
             match self.queue_when_possible(&writer) {
-                // It lost its message: there is nothing to be made durable.
+                // It lost its message: there is nothing to make durable.
                 Ok(()) | Err(Error::MessageClosed { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -136,7 +136,7 @@ impl Core {
         self.sync()
     }
 
-    /// Makes all durable that was accepted, after the last that is.
+    /// Makes everything durable that was accepted, up to the last write.
     pub(super) fn drain(&self) -> Result<()> {
         loop {
             self.queue_collected(Room::Unbounded)?;
@@ -146,7 +146,7 @@ impl Core {
                 drop(state);
                 return self.sync();
             }
-            // The rest belongs to conversations that are frozen. Nothing is written to them any more, so they soon are not.
+            // The rest belongs to frozen conversations. Nothing more is written to them, so they will soon be unfrozen.
             drop(self.wait_for_room(state));
         }
     }

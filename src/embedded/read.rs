@@ -9,10 +9,10 @@ use crate::error::{Error, Result};
 pub(crate) use crate::log::Reading as Item;
 use crate::log::{View, Visit};
 use crate::model::ConversationId;
-use crate::record::{Head, Record, key};
+use crate::record::{self, Head, Record, key};
 
 impl Core {
-    /// Shows the records that hold the seqs of a range.
+    /// Visits the records that hold the seqs of a range.
     pub(super) fn read(
         &self,
         id: ConversationId,
@@ -77,7 +77,7 @@ impl Core {
         }
     }
 
-    /// The first seq of the record that holds `seq`, if it is there; `seq` if it is not.
+    /// The first seq of the record that holds `seq`, if that record exists; otherwise `seq`.
     fn first_seq_at(&self, segment: &Segment, seq: u64) -> Result<u64> {
         let id = segment.conversation;
         let (lower, upper) = (key::record(id, segment.first), key::record(id, seq + 1));
@@ -85,9 +85,9 @@ impl Core {
         self.engine.scan(&lower..&upper, Order::Descending, &mut |key, value| {
             let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
             match Record::open(id, first_seq, value) {
-                // What is none of its records says nothing of where they begin.
+                // A foreign record does not show where this conversation's records begin.
                 Ok(record) if !segment.accepts(&record) => ControlFlow::Continue(()),
-                // A record that ends before: the one that holds the seq is damaged, or missing.
+                // A record that ends earlier: the one that holds the seq is damaged, or missing.
                 Ok(record) if first_seq + record.len() <= seq => ControlFlow::Break(()),
                 Ok(_) => {
                     found = first_seq;
@@ -102,15 +102,15 @@ impl Core {
         Ok(found)
     }
 
-    /// Why the engine cannot give a record whole, if that is so: it says more than the checksum of what is there.
+    /// Why the engine cannot give a record whole, if so: this says more than the record's checksum.
     fn torn(&self, conversation: ConversationId, first_seq: u64, error: Error) -> Error {
         match self.engine.get(&key::record(conversation, first_seq)) {
-            Err(torn @ Error::Corrupt { .. }) => at(torn, conversation, first_seq),
+            Err(torn @ Error::Corrupt { .. }) => record::at(torn, conversation, first_seq),
             _ => error,
         }
     }
 
-    /// Shows the one record that holds a seq.
+    /// Visits the one record that holds a seq.
     pub(super) fn record_at(
         &self,
         segments: &[Segment],
@@ -133,12 +133,12 @@ impl Core {
         result
     }
 
-    /// What readers may see of a conversation now: what is written later belongs to a later moment, and perhaps to another
-    /// conversation of that name.
+    /// What readers may see of a conversation now. What is written later belongs to a later moment, and perhaps to
+    /// another conversation of that name.
     pub(super) fn view(&self, id: ConversationId) -> Result<Option<View>> {
         let _pin = self.pin(id)?;
         let mut state = self.lock();
-        // Where nothing is written, the number of the last commit may be damaged.
+        // In a read-only store, the number of the last commit may be damaged.
         let through = if state.blocked.is_some() { u64::MAX } else { state.commit.number };
         let commit = state.commit.number;
         let slot = state.slot(id);
@@ -146,20 +146,29 @@ impl Core {
         Ok(slot.published.clone().map(|head| View { id, head, live, epoch: self.epoch, commit, through }))
     }
 
-    /// Whether a conversation is the one whose head this was: what is missing in one that was deleted meanwhile, and made
-    /// anew perhaps, is no damage.
+    /// Whether something that a view shows may have been redacted after a commit.
+    pub(crate) fn is_redacted_since(&self, view: &View, commit: u64) -> Result<bool> {
+        if self.lock().redactions.latest <= commit {
+            return Ok(false);
+        }
+        let segments = self.segments(view.id, &view.head)?;
+        Ok(self.lock().redactions.concern(commit, segments.iter().map(|segment| segment.conversation)))
+    }
+
+    /// Whether the conversation still is the one of this head. Missing data is no damage if the conversation was
+    /// deleted meanwhile, and perhaps created again.
     pub(super) fn is_still(&self, id: ConversationId, head: &Head) -> Result<bool> {
         let now = self.published_head(id)?;
         Ok(now.is_some_and(|now| now.incarnation == head.incarnation))
     }
 }
 
-/// Whether record follows record without a gap.
+/// Whether the records follow each other without a gap.
 struct Run {
     conversation: ConversationId,
     order: Order,
-    /// Ascending: the seq that has to come next. Descending: the seq that the next record has to end with. Unknown
-    /// behind damage.
+    /// Ascending: the seq that must come next. Descending: the seq with which the next record must end. Unknown after
+    /// damage.
     next: Option<u64>,
 }
 
@@ -173,7 +182,7 @@ impl Run {
             }
             Order::Descending => {
                 self.next = Some(first_seq - 1);
-                // The newest record may go on behind the part that is read.
+                // The newest record may continue after the part that is read.
                 expected.filter(|expected| end <= *expected).map(|_| self.gap(end))
             }
         }
@@ -194,15 +203,6 @@ impl Run {
     fn gap(&self, seq: u64) -> Error {
         let detail = "the record that should be here is missing".to_owned();
         Error::Corrupt { conversation: Some(self.conversation), seq: Some(seq), detail }
-    }
-}
-
-fn at(error: Error, conversation: ConversationId, first_seq: u64) -> Error {
-    match error {
-        Error::Corrupt { detail, .. } => {
-            Error::Corrupt { conversation: Some(conversation), seq: Some(first_seq), detail }
-        }
-        other => other,
     }
 }
 

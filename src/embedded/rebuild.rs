@@ -1,11 +1,12 @@
-//! Heads, the indexes and fork points, derived again from the records.
+//! Heads, indexes and fork points, derived again from the records.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::core::{COMMIT, Core};
-use super::heads::{Standing, damage_of};
-use super::place::index_keys;
+use super::damage::damage_of;
+use super::heads::Standing;
+use super::indexes::index_keys;
 use super::read::Item;
 use super::segments::Segment;
 use crate::embedded::engine::{Batch, Directory, Order};
@@ -45,8 +46,8 @@ fn replay(head: &mut Head, record: &Record<'_>, seq: u64, line: &Line<'_>) {
 const REBUILD_BATCH: usize = 256;
 
 impl Core {
-    /// The head that the records of a conversation give, if it has any that can be read. `known`: a head of it that can be
-    /// read; what its records do not tell is taken from there. Seqs of records that are damaged at the end are not counted.
+    /// The head that the records of a conversation give, if any can be read. `known`: a readable head of it; what the
+    /// records do not state is taken from there. Seqs of damaged records at the end are not counted.
     pub(super) fn derived_head(&self, id: ConversationId, known: Option<&Head>) -> Result<Option<Head>> {
         self.derived_head_at(id, known, u64::MAX)
     }
@@ -90,7 +91,7 @@ impl Core {
         Ok(head)
     }
 
-    /// Title and tags as the entries of these segments give them, as far as they can be read.
+    /// Title and tags from the entries of these segments, as far as these can be read.
     pub(super) fn names(&self, id: ConversationId, segments: &[Segment], last: u64) -> Result<Names> {
         let mut names = Names::default();
         self.read(id, segments, 1..=last, Order::Ascending, &mut |item| {
@@ -114,8 +115,8 @@ impl Core {
         Ok(())
     }
 
-    /// Makes consistent what a store that was damaged holds, if this one was, or if what it lost is accepted. For opening
-    /// only: nobody else writes.
+    /// Makes the content of a damaged store consistent, if this store was damaged, or if its loss is accepted. For
+    /// opening only: nobody else writes.
     pub(super) fn repair(&self, accept_loss: bool) -> Result<()> {
         let damaged = self.engine.directory().filter(|directory| directory.set_aside().is_some());
         if damaged.is_some() || accept_loss {
@@ -128,7 +129,7 @@ impl Core {
         damaged.map_or(Ok(()), Directory::repaired)
     }
 
-    /// Takes what there is for all there was.
+    /// Accepts what is there as everything that was.
     fn recount(&self) -> Result<()> {
         let mut commit = Commit { number: self.lock().commit.number, ..Commit::default() };
         for id in self.ids(key::HEAD)? {
@@ -145,9 +146,9 @@ impl Core {
         Ok(())
     }
 
-    /// Writes the heads and the entries of indexes that differ from what the records give. A head that promises more than
-    /// the records hold stays, unless the loss is accepted: reading tells what is missing. What does not tell which
-    /// conversation it was stays as it is.
+    /// Writes the heads and index entries that differ from what the records give. A head that promises more than the
+    /// records hold stays, unless the loss is accepted: reading reports what is missing. Data that identifies no
+    /// conversation stays as it is.
     pub(super) fn rebuild_all(&self, accept_loss: bool) -> Result<()> {
         let mut ids: BTreeSet<ConversationId> = self.ids(key::RECORD)?;
         ids.extend(self.ids(key::HEAD)?);
@@ -163,7 +164,7 @@ impl Core {
         self.write_now(batch)?;
         let mut batch = Batch::default();
         for id in self.ids(key::ITEM)? {
-            // Of nobody: there are no records of it.
+            // It belongs to no owner: there are no records of it.
             if matches!(damage_of(self.standing(id))?, Ok(Standing::Vacant)) {
                 self.rebuild_items(id, &mut batch)?;
             }
@@ -181,12 +182,12 @@ impl Core {
         self.engine.sync()
     }
 
-    /// `sound`: the head as it is used.
+    /// `sound`: the head that is used.
     fn rebuild(&self, id: ConversationId, sound: Head, accept_loss: bool, batch: &mut Batch) -> Result<()> {
         self.rebuild_items(id, batch)?;
         let mut head = sound.clone();
         if let Some(derived) = self.derived_head(id, Some(&sound))? {
-            // Of messages that cannot be read, nobody knows whether they were finished.
+            // For messages that cannot be read, nobody knows whether they were finished.
             head.open.clone_from(&derived.open);
             head.interrupted.clone_from(&derived.interrupted);
             let ends = |head: &Head| (head.next_seq, head.next_message_index, head.last_hide, head.last_meta);
@@ -195,7 +196,7 @@ impl Core {
                 head = derived;
             }
         } else if accept_loss && sound.next_seq > sound.first_seq() {
-            // A fork of whose own entries none is left.
+            // A fork that has none of its own entries left.
             if let Some(parent) = sound.parent {
                 head.next_seq = parent.at_seq + 1;
                 let segments = self.segments(id, &head)?;
@@ -241,7 +242,7 @@ impl Core {
                     Some((id, standing)) => match standing? {
                         Ok(Standing::Alive(head)) => index_keys(id, &head).contains(&key),
                         Ok(Standing::Vacant | Standing::Deleted(_)) => false,
-                        // What it is cannot be told.
+                        // Nothing identifies it.
                         Err(_) => true,
                     },
                 };
@@ -290,7 +291,7 @@ fn first_head(record: &Record<'_>, known: Option<&Head>) -> Head {
             created: known.created,
             key: known.key.clone(),
             parent: known.parent,
-            // What its damaged first records did is not known: what the head says is the best there is.
+            // The effect of its damaged first records is unknown: the head is the best source there is.
             last_hide: known.last_hide,
             last_meta: known.last_meta,
             ..start

@@ -1,16 +1,16 @@
-//! Receipts of idempotency keys, held against the records that they speak of.
+//! Receipts of idempotency keys, compared with the records that they name.
 
 use std::ops::ControlFlow;
 
 use super::core::Core;
-use super::heads::damage_of;
+use super::damage::damage_of;
 use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 use crate::record::{self, FORGOTTEN, Head, Line, Receipt, key};
 
 impl Core {
-    /// Whether the record of a receipt is there, and holds what the receipt says.
+    /// Whether the record of a receipt exists, and holds what the receipt states.
     pub(super) fn is_proved(&self, id: ConversationId, head: &Head, receipt: &Receipt) -> Result<bool> {
         let is_own = head.first_seq() <= receipt.first_seq && receipt.last_seq < head.next_seq;
         if !is_own {
@@ -19,7 +19,7 @@ impl Core {
         let segments = self.segments(id, head)?;
         let mut is_proved = false;
         let read = self.record_at(&segments, receipt.first_seq, &mut |record| {
-            // A message that was begun holds more than what its key stands for.
+            // A message that was begun holds more than its key covers.
             let is_begun = matches!(record.lines().next(), Some(Ok((_, Line::Begin(begin)))) if begin.epoch.is_some());
             let digests = [record::digest(record.content()), FORGOTTEN];
             is_proved = record.first_seq == receipt.first_seq
@@ -31,8 +31,8 @@ impl Core {
         Ok(damage_of(read)?.is_ok() && is_proved)
     }
 
-    /// Fails if the record of a receipt is not as it says: then it answers nothing. A receipt of what the conversation has
-    /// not, or not yet, is another matter.
+    /// Fails if the record of a receipt is not as stated: the receipt answers nothing then. A receipt of entries that
+    /// the conversation does not have, or not yet, is another matter.
     pub(super) fn check_proved(&self, id: ConversationId, receipt: &Receipt) -> Result<()> {
         let head = self.published_head(id)?;
         if let Some(head) = head.filter(|head| receipt.last_seq < head.next_seq)
@@ -47,7 +47,7 @@ impl Core {
         Ok(())
     }
 
-    /// The keys of receipts whose records are not there.
+    /// The keys of receipts whose records are missing.
     pub(super) fn unproved_receipts(&self, id: ConversationId, head: &Head) -> Result<Vec<Vec<u8>>> {
         let prefix = key::prefix(key::RECEIPT, id);
         let mut receipts = Vec::new();

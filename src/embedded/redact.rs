@@ -1,12 +1,12 @@
-//! Forgetting: the only write that changes what was written.
+//! Redaction: the only write that changes what was written.
 
 use std::collections::HashSet;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
 use super::core::Core;
+use super::damage::damage_of;
 use super::frozen::{Frozen, Rewritten};
-use super::heads::damage_of;
 use super::read::Item;
 use super::segments::{Segment, owner, segment_of};
 use super::state::Pending;
@@ -16,11 +16,11 @@ use crate::log::{Durability, Redaction};
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Head, Line, Record, Redact, Replacement, TitleSource, key};
 
-/// Titles that are taken away in one commit.
+/// Titles that are removed in one commit.
 const TITLES: usize = 250;
 
 impl Core {
-    /// Erases the content of a message, or of one chunk of it, everywhere that it is read.
+    /// Erases the content of a message, or of one chunk of it, in every conversation that reads it.
     pub(crate) fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {
         let _structure = self.lock_structure();
         let id = name.id();
@@ -52,13 +52,13 @@ impl Core {
             self.forget_digests(*owner, &seqs, &mut ops)?;
         }
         let family = self.family(&owners, id, first_seq)?;
-        // Titles go first: whatever a crash leaves, no title outlives the text.
+        // Titles go first: after a crash at any point, no title outlives the text.
         self.forget_titles(&family, message)?;
         let body = Body::redaction(Redact { message, chunk })?;
         let rewritten = Rewritten { ops, owners: owners.into_iter().collect() };
         let receipt = self.write_control(&frozen, name, body, rewritten, |head| forget_title(head, message))?;
         drop((frozen, rest));
-        // One may have been made of the text meanwhile.
+        // A title may have been made from the text meanwhile.
         self.forget_titles(&family, message)?;
         match unread.or(unknown) {
             Some(error) => Err(unreached(error, message)),
@@ -87,7 +87,7 @@ impl Core {
                 Item::Stray(_) => Ok(()),
             };
             match taken {
-                // Nothing more of it comes in the log that it began in.
+                // Nothing more of it comes in the log in which it began.
                 Ok(()) if rewriting.after > 0 && rewriting.progress == Progress::Whole => ControlFlow::Break(()),
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
@@ -99,11 +99,11 @@ impl Core {
         failed
     }
 
-    /// Rewrites what stands of a message after the point of a fork, in the log that it began in, which stays as it is until
+    /// Rewrites the part of a message after a fork's point, in the log in which it began. That log stays as it is until
     /// this is dropped.
     ///
     /// # Errors
-    /// `BeingWritten` if it is, there.
+    /// `BeingWritten` if the message is being written there.
     fn rewrite_rest(&self, name: &Name, shared: &Segment, rewriting: &mut Rewriting) -> Result<Option<Frozen<'_>>> {
         let id = shared.conversation;
         let frozen = match damage_of(self.freeze(id))? {
@@ -117,7 +117,7 @@ impl Core {
         let alive = frozen.any_head().filter(|head| head.incarnation == shared.incarnation);
         let last = match alive {
             Some(head) => Some(head.next_seq - 1),
-            // It was deleted: what other forks read is left of it.
+            // It was deleted: what is left of it is what other forks read.
             None => self.forks(id)?.into_iter().map(|fork| fork.at_seq).max(),
         };
         let Some(last) = last.filter(|last| *last > shared.last) else { return Ok(Some(frozen)) };
@@ -146,12 +146,12 @@ impl Core {
         Ok(family)
     }
 
-    /// Takes a title that came from the message from these conversations. Cost: a read for each, and one commit for a few
-    /// hundred.
+    /// Removes a title that came from the message from these conversations. Cost: a read for each, and one commit per
+    /// few hundred.
     fn forget_titles(&self, family: &[ConversationId], message: u64) -> Result<()> {
         let mut queued = 0;
         for id in family {
-            // What cannot be read has no title that is shown.
+            // A conversation that cannot be read shows no title.
             let Ok(head) = damage_of(self.head_for_list(*id))? else { continue };
             if head.is_none_or(|head| head.title_source != TitleSource::Message(message)) {
                 continue;
@@ -176,7 +176,7 @@ impl Core {
         self.queue_durable(state, Pending::default())
     }
 
-    /// Takes the content digests out of the idempotency records of appends that were rewritten. One that cannot be read
+    /// Removes the content digests from the idempotency records of rewritten appends. A record that cannot be read
     /// answers nobody.
     fn forget_digests(&self, id: ConversationId, seqs: &[(u64, u64)], ops: &mut Replacement) -> Result<()> {
         let prefix = key::prefix(key::RECEIPT, id);
@@ -235,7 +235,7 @@ fn forget_title(head: &mut Head, message: u64) {
     }
 }
 
-/// Something of a message may be where nothing can be read.
+/// A part of a message may be in a place that cannot be read.
 fn unreached(error: Error, message: u64) -> Error {
     match error {
         Error::Corrupt { conversation, seq, detail } => Error::Corrupt {
@@ -267,14 +267,14 @@ struct Rewriting {
     ops: Replacement,
     /// First and last seq of the records that are rewritten.
     seqs: Vec<(u64, u64)>,
-    /// The conversations in whose logs they stand.
+    /// The conversations whose logs hold those records.
     owners: HashSet<ConversationId>,
     /// The seq of the message's first entry.
     first_seq: u64,
     summaries: Vec<u64>,
     /// Damage that may hide a part of the message.
     unread: Option<Error>,
-    /// An entry that a later program wrote: wherever it is, it may hold a part of the message.
+    /// An entry that a later program wrote: it may hold a part of the message.
     unknown: Option<Error>,
     progress: Progress,
     /// The chunks of which a fragment was seen.
@@ -282,7 +282,7 @@ struct Rewriting {
 }
 
 impl Rewriting {
-    /// Takes a record of a conversation's log; entries above `last` are not read through.
+    /// Takes a record of a conversation's log; entries above `last` are skipped.
     fn take(&mut self, owner: ConversationId, record: &Record<'_>, last: u64) -> Result<()> {
         if record.first_seq <= self.after {
             return Ok(());
@@ -315,12 +315,12 @@ impl Rewriting {
                     Line::Chunk(chunk) => chunk.header.is_some(),
                     line => matches!(line, Line::Begin(_)),
                 };
-                // What was damaged before it began holds nothing of it.
+                // Damage before the message's beginning holds nothing of it.
                 self.unread = self.unread.take().filter(|_| !begins);
             }
         }
         if self.progress == Progress::Before && record.header.next_message_index <= message {
-            // Nor what was damaged before messages that come before it.
+            // Damage before messages that come earlier holds nothing of it either.
             self.unread = None;
         }
         Ok(())

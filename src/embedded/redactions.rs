@@ -1,22 +1,19 @@
-//! Whose records were redacted, and when: what others read of them through forks is no longer what it was.
+//! Whose records were redacted, and when: what forks read of them has changed.
 
 use std::collections::HashMap;
 
-use super::core::Core;
-use crate::error::Result;
-use crate::log::View;
 use crate::model::ConversationId;
 
-/// Conversations that are remembered one by one.
+/// Conversations that are remembered individually.
 const REMEMBERED: usize = 10_000;
 
 /// The last redactions since the store was opened.
 #[derive(Debug, Default)]
 pub(super) struct Redactions {
-    /// What was redacted up to this commit is not remembered: whoever read before it may have read anything.
+    /// Redactions up to this commit are not remembered: a reader from before it may have read anything.
     forgotten: u64,
-    /// The last commit that redacted something, in whichever log.
-    latest: u64,
+    /// The last commit that redacted something, in any log.
+    pub(super) latest: u64,
     /// The last commit that redacted something in the log of a conversation.
     by_owner: HashMap<ConversationId, u64>,
 }
@@ -27,7 +24,7 @@ impl Redactions {
         Self { forgotten: commit, latest: commit, by_owner: HashMap::new() }
     }
 
-    /// A commit redacted something in a conversation's log.
+    /// Notes that a commit redacted something in a conversation's log.
     pub(super) fn note(&mut self, conversation: ConversationId, commit: u64) {
         if self.by_owner.len() >= REMEMBERED && !self.by_owner.contains_key(&conversation) {
             (self.forgotten, self.by_owner) = (self.latest, HashMap::new());
@@ -36,20 +33,9 @@ impl Redactions {
         self.by_owner.insert(conversation, commit);
     }
 
-    /// Whether a commit after this one may have redacted something in one of these logs.
-    fn concern(&self, commit: u64, mut logs: impl Iterator<Item = ConversationId>) -> bool {
+    /// Whether a later commit may have redacted something in one of these logs.
+    pub(super) fn concern(&self, commit: u64, mut logs: impl Iterator<Item = ConversationId>) -> bool {
         commit < self.forgotten || logs.any(|log| self.by_owner.get(&log).is_some_and(|last| *last > commit))
-    }
-}
-
-impl Core {
-    /// Whether something that a view shows may have been redacted after a commit.
-    pub(crate) fn is_redacted_since(&self, view: &View, commit: u64) -> Result<bool> {
-        if self.lock().redactions.latest <= commit {
-            return Ok(false);
-        }
-        let segments = self.segments(view.id, &view.head)?;
-        Ok(self.lock().redactions.concern(commit, segments.iter().map(|segment| segment.conversation)))
     }
 }
 
@@ -68,7 +54,7 @@ mod tests {
         let concern = |commit, log| redactions.concern(commit, std::iter::once(id(log)));
         assert_eq!([8, 9, 10].map(|commit| concern(commit, 1)), [true, false, false]);
         assert!(!concern(8, 2));
-        // What was redacted before the store was opened is not known.
+        // Redactions before the store was opened are not known.
         assert_eq!([6, 7].map(|commit| concern(commit, 2)), [true, false]);
     }
 

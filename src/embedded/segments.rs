@@ -1,10 +1,10 @@
-//! In whose logs a conversation's entries stand, its own and those of what it was forked from, and which records there
-//! belong to it.
+//! The logs that hold a conversation's entries: its own, and those of its ancestors; and which records there belong to
+//! it.
 
 use super::core::Core;
-use super::heads::damage_of;
-use super::place::born;
-use crate::error::{Error, Result};
+use super::damage::damage_of;
+use super::incarnation::born;
+use crate::error::Result;
 use crate::model::ConversationId;
 use crate::record::{Head, Parent, Record, Tombstone, key};
 
@@ -21,13 +21,13 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// All records of a conversation, of whichever incarnation.
+    /// All records of a conversation, of any incarnation.
     pub(super) const fn all(conversation: ConversationId) -> Self {
         Self { conversation, first: 1, last: u64::MAX - 2, incarnation: 0, through: u64::MAX }
     }
 
-    /// Whether a record under this conversation's name is one of these. Another conversation may have had the name before
-    /// or since, and damage brings back what was there.
+    /// Whether a record under this conversation's name is one of these. Another conversation may have had the name
+    /// before or since, and damage brings back what was there.
     pub(super) fn accepts(&self, record: &Record<'_>) -> bool {
         let commit = record.header.commit;
         let is_of_it = |incarnation| self.incarnation == 0 || self.incarnation == incarnation;
@@ -43,7 +43,7 @@ impl Core {
         self.segments_through(id, head, u64::MAX)
     }
 
-    /// The same, of records that no later commit wrote than `through`.
+    /// The same, of records written by no later commit than `through`.
     pub(super) fn segments_through(&self, id: ConversationId, head: &Head, through: u64) -> Result<Vec<Segment>> {
         let mut segment = Segment {
             conversation: id,
@@ -55,9 +55,9 @@ impl Core {
         let (mut segments, mut parent) = (Vec::new(), head.parent);
         while let Some(shared) = parent.filter(|parent| parent.at_seq > 0) {
             segments.push(segment);
-            // Where nobody knows any more what the parent was forked from, its first entries are missing.
+            // If nothing states the parent's own parent any more, its first entries are missing.
             let lineage = self.lineage(shared.id(), shared.incarnation)?.flatten();
-            // A fork point lies before all later ones, so a chain of parents ends.
+            // A fork point comes before all later ones, so a chain of parents ends.
             parent = lineage.filter(|grandparent| grandparent.at_seq < shared.at_seq);
             segment = Segment {
                 conversation: shared.id(),
@@ -72,8 +72,8 @@ impl Core {
         Ok(segments)
     }
 
-    /// What an incarnation of a conversation was forked from, if that is known: by its head, by what tells of its deletion,
-    /// or by its first record.
+    /// The parent of an incarnation of a conversation, if it is known: from its head, its tombstone, or its first
+    /// record.
     fn lineage(&self, id: ConversationId, incarnation: u64) -> Result<Option<Option<Parent>>> {
         if let Ok(Some(head)) = damage_of(self.stored_head(id))?
             && head.incarnation == incarnation
@@ -91,17 +91,12 @@ impl Core {
     }
 }
 
-/// The conversation in whose log a seq stands, if it is one of these.
+/// The conversation whose log holds a seq, if it is one of these.
 pub(super) fn owner(segments: &[Segment], seq: u64) -> Option<ConversationId> {
     segment_of(segments, seq).map(|segment| segment.conversation)
 }
 
-/// The segment in which a seq stands.
+/// The segment that holds a seq.
 pub(super) fn segment_of(segments: &[Segment], seq: u64) -> Option<&Segment> {
     segments.iter().find(|segment| (segment.first..=segment.last).contains(&seq))
-}
-
-/// What damage left of a conversation is not enough to tell what it was.
-pub(super) fn set_aside(id: ConversationId, seq: Option<u64>, why: &str) -> Error {
-    Error::Corrupt { conversation: Some(id), seq, detail: format!("{why}: it is left as it is; `delete` removes it") }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use super::follow::Followers;
+use super::followers::Followers;
+use super::moves::Moves;
 use super::redactions::Redactions;
 use super::sync::{self, Thread};
 use super::writer::Writer;
@@ -13,13 +14,13 @@ use crate::error::{Error, Result};
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Commit, Head};
 
-/// Everything behind the log's one lock. No I/O happens while it is held.
+/// Everything that the log's one lock protects. No I/O happens while it is held.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) queue: VecDeque<Pending>,
     pub(super) queued_bytes: usize,
     pub(super) capacity: Capacity,
-    /// How many at the front of the queue have waited for a window: the next commit takes them all.
+    /// How many writes at the front of the queue have waited for a window: the next commit takes them all.
     pub(super) due: usize,
     /// Writers with deltas that are not queued yet, in the order in which they began to collect.
     pub(super) collecting: BTreeMap<u64, Arc<Writer>>,
@@ -27,26 +28,29 @@ pub(super) struct State {
     pub(super) collected: u64,
     /// Deltas wait for room.
     pub(super) held_back: bool,
-    /// Somebody leads a commit, or was told to.
+    /// A thread leads a commit, or was woken to lead one.
     pub(super) led: bool,
-    /// How many waited for the last commit, or behind it: they are likely to write again.
+    /// How many waited during or since the last commit: they are likely to write again.
     pub(super) crowd: usize,
     /// How long the next commit waits for them.
     pub(super) patience: Duration,
     /// The leader waits for them now.
     pub(super) gathers: bool,
     pub(super) slots: HashMap<ConversationId, Slot>,
-    /// How often slots were dropped, or names became free: what was read of a head before cannot be trusted after.
+    /// How often slots were dropped, or names became free: a head that was read before such an event cannot be trusted
+    /// after it.
     pub(super) generation: u64,
     pub(super) poisoned: Option<String>,
-    /// Why the store was opened for reading only.
+    /// Why the store was opened read-only.
     pub(super) blocked: Option<Blocked>,
     pub(super) phase: Phase,
-    /// The last one that is published.
+    /// The last commit that is published.
     pub(super) commit: Commit,
     /// What was redacted since the store was opened.
     pub(super) redactions: Redactions,
-    /// How many conversations were made since the store was opened.
+    /// Which conversations the last commits moved in the list.
+    pub(super) moves: Moves,
+    /// How many conversations were created since the store was opened.
     pub(super) made: u64,
     /// Who is woken when something is published.
     pub(super) followers: Followers,
@@ -66,44 +70,44 @@ impl Default for Capacity {
     }
 }
 
-/// Where a store is in its life.
+/// The phase of a store's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// It takes writes.
+    /// It accepts writes.
     #[default]
     Open,
-    /// It takes no more; what it took is being made durable.
+    /// It accepts no more writes; those that it accepted are being made durable.
     Closing,
     /// Nothing happens any more.
     Closed,
 }
 
-/// Whether deltas wait where the queue is full.
+/// Whether deltas wait when the queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
     Bounded,
-    /// The writer is gone, or the store closes: it is little, and nothing comes after it.
+    /// The writer is gone, or the store closes: there is little left, and nothing follows it.
     Unbounded,
 }
 
-/// At most this many writes in one commit, but for those that are due.
+/// At most this many writes in one commit, except for those that are due.
 const COMMIT_WRITES: usize = 256;
-/// At most this many bytes in one commit, unless a single write has more, but for those that are due.
+/// At most this many bytes in one commit, unless a single write has more; writes that are due are not counted.
 const COMMIT_BYTES: usize = 128 * 1024;
-/// A commit of so many writes waits for no more: their own work takes longer by then than the disk.
+/// A commit of this many writes waits for no more: their own work then takes longer than the disk.
 const COMPANY: usize = 16;
 const QUEUE_BYTES: usize = 4 * 1024 * 1024;
 /// Writes that may wait in the queue before a buffered append blocks.
 const QUEUE_WRITES: usize = 16 * 1024;
-/// At most this many bytes of writes that are due in one commit, unless a single one has more: all that may be buffered, and
-/// as much of what is durable.
+/// At most this many bytes of due writes in one commit, unless a single one has more: all that may be buffered, and as
+/// much of durable writes.
 const DUE_BYTES: usize = 2 * QUEUE_BYTES;
 
-/// What is wrong with a store that has no watermark.
-pub(super) const UNMARKED: &str = "its file `watermark` is damaged or missing: whether acknowledged data was lost cannot be \
-                                   told; `verify --accept-loss` goes on with what is there";
+/// The problem of a store that has no watermark.
+pub(super) const UNMARKED: &str = "its file `watermark` is damaged or missing: nobody can know whether \
+                                   acknowledged data was lost; `verify --accept-loss` goes on with what is there";
 
-/// Why a store was opened for reading only.
+/// Why a store was opened read-only.
 #[derive(Debug)]
 pub(super) enum Blocked {
     /// The caller wants it so.
@@ -112,7 +116,7 @@ pub(super) enum Blocked {
     DiskFull,
     /// Acknowledged data is missing: the newest commit that is there, and the newest that was acknowledged.
     WentBack { from: u64, to: u64 },
-    /// What belongs to the store as a whole is damaged: whether anything is missing cannot be told.
+    /// What belongs to the store as a whole is damaged: nobody can know whether anything is missing.
     Damaged(String),
 }
 
@@ -134,13 +138,13 @@ impl Blocked {
 /// A conversation in use.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
-    /// The head with all that is queued; absent if there is no such conversation.
+    /// The head with everything that is queued; absent if there is no such conversation.
     pub(super) queued: Option<Arc<Head>>,
     /// The head that readers see: all of it is durable.
     pub(super) published: Option<Arc<Head>>,
     /// How many queued writes are not published yet.
     pub(super) pending: usize,
-    /// How many calls rely on this slot staying.
+    /// How many calls need this slot to stay.
     pub(super) pins: usize,
     /// How many commits were published.
     pub(super) published_count: u64,
@@ -148,16 +152,16 @@ pub(super) struct Slot {
     pub(super) receipts: HashMap<[u8; 16], record::Receipt>,
     /// Writers that live, by message index.
     pub(super) writers: HashMap<u64, Arc<Writer>>,
-    /// It was deleted, but forks still read its first entries: its id cannot be used anew yet.
+    /// It was deleted, but forks still read its first entries: its id cannot be used again yet.
     pub(super) reserved: bool,
     /// The conversation is being deleted or forked: writes wait.
     pub(super) frozen: bool,
-    /// Deltas wait for it to be no longer frozen.
+    /// Deltas wait for it to be unfrozen.
     pub(super) held_back: bool,
 }
 
 impl Slot {
-    /// Fails if the conversation belongs to another owner than the name says.
+    /// Fails if the conversation belongs to another owner than the name states.
     pub(super) fn check_owner(&self, name: &Name) -> Result<()> {
         match &self.queued {
             Some(head) if !name.allows(&head.owner) => Err(Error::no_conversation(name)),
@@ -165,7 +169,7 @@ impl Slot {
         }
     }
 
-    /// Fails if a new conversation cannot be made here.
+    /// Fails if a new conversation cannot be created here.
     pub(super) fn check_free(&self, conversation: &Name) -> Result<()> {
         if !self.reserved || self.queued.is_some() {
             return Ok(());
@@ -178,7 +182,7 @@ impl Slot {
     }
 }
 
-/// A record that is not put into bytes yet: that is done without the lock.
+/// A record that is not encoded yet: that happens without the lock.
 #[derive(Debug)]
 pub(super) struct Unsealed {
     pub(super) conversation: ConversationId,
@@ -205,7 +209,7 @@ pub(super) struct Pending {
     pub(super) redacts: Vec<ConversationId>,
     /// The message that this write finishes.
     pub(super) finishes: Option<u64>,
-    /// Who waits for it to be durable.
+    /// The thread that waits for it to be durable.
     pub(super) waiter: Option<Arc<Waiter>>,
 }
 
@@ -222,14 +226,14 @@ pub(super) struct Waiter {
     thread: Thread,
 }
 
-/// What a waiting thread is told.
+/// What a waiting thread is woken with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Signal {
     Lead,
     Done,
-    /// The commit failed that its write was in.
+    /// The commit with its write failed.
     Unknown,
-    /// A commit before it failed: its write was not begun.
+    /// An earlier commit failed: its write was not begun.
     Failed,
 }
 
@@ -250,8 +254,8 @@ impl Waiter {
         self.thread.unpark();
     }
 
-    /// What was told so far.
-    pub(super) fn told(&self) -> Option<Signal> {
+    /// The last signal.
+    pub(super) fn signal(&self) -> Option<Signal> {
         match self.state.load(Ordering::Acquire) {
             LEADER => Some(Signal::Lead),
             DONE => Some(Signal::Done),
@@ -261,10 +265,10 @@ impl Waiter {
         }
     }
 
-    /// Blocks until something is told.
+    /// Blocks until there is a signal.
     pub(super) fn wait(&self) -> Signal {
         loop {
-            match self.told() {
+            match self.signal() {
                 Some(signal) => return signal,
                 None => sync::park(),
             }
@@ -279,7 +283,7 @@ impl State {
         poisoned.map_or(Ok(()), |cause| Err(Error::Poisoned { cause: cause.clone() }))
     }
 
-    /// Fails if nothing may be written any more.
+    /// Fails if no more writes are accepted.
     pub(super) fn check_writable(&self) -> Result<()> {
         self.check_sound()?;
         if self.phase != Phase::Open {
@@ -309,7 +313,7 @@ impl State {
         }
     }
 
-    /// Whether a buffered write has to wait.
+    /// Whether a buffered write must wait.
     pub(super) fn is_full(&self) -> bool {
         self.queued_bytes > self.capacity.0 || self.queue.len() > QUEUE_WRITES
     }
@@ -326,21 +330,21 @@ impl State {
         if live.is_some_and(|live| std::ptr::eq(&**live, writer)) { Ok(()) } else { Err(writer.error()) }
     }
 
-    /// Lists a writer among those that collect: gives its place there.
+    /// Adds a writer to those that collect. Returns its place among them.
     pub(super) fn collect_from(&mut self, writer: &Arc<Writer>) -> u64 {
         self.collected += 1;
         self.collecting.insert(self.collected, Arc::clone(writer));
         self.collected
     }
 
-    /// Takes a writer from those that live.
+    /// Removes a writer from those that live.
     pub(super) fn remove(&mut self, writer: &Writer) {
         if self.check_live(writer).is_ok() {
             self.slot(writer.name.id()).writers.remove(&writer.message_index);
         }
     }
 
-    /// Whether what a writer collected may be queued now.
+    /// Whether the deltas that a writer collected may be queued now.
     pub(super) fn may_queue(&mut self, writer: &Writer, room: Room) -> bool {
         let is_full = room == Room::Bounded && self.is_full();
         self.held_back |= is_full;
@@ -361,12 +365,12 @@ impl State {
         self.queue.push_back(pending);
     }
 
-    /// Whether the next commit has all that it may wait for, or all that it takes.
+    /// Whether the next commit has everything that it may wait for, or as much as it takes.
     pub(super) fn is_gathered(&self) -> bool {
         self.queue.len() >= self.crowd.min(COMPANY) || self.queued_bytes >= COMMIT_BYTES
     }
 
-    /// Takes the next batch from the queue: what is due, else as much as a commit takes; at least one.
+    /// Takes the next batch from the queue: what is due, otherwise as much as a commit takes; at least one write.
     pub(super) fn take(&mut self) -> Vec<Pending> {
         let (mut batch, mut size) = (Vec::new(), 0);
         while let Some(pending) = self.queue.front() {
@@ -404,8 +408,8 @@ impl State {
         }
     }
 
-    /// Ends writing after a failed commit. What was in it and what is queued are nothing any more: gives them, for those who
-    /// wait.
+    /// Ends writing after a failed commit. Its writes and the queued ones are void: returns the writes, so that the
+    /// threads that wait get the error.
     pub(super) fn fail(&mut self, mut batch: Vec<Pending>, cause: String) -> Vec<Pending> {
         self.poisoned = Some(cause);
         batch.extend(self.queue.drain(..));

@@ -19,8 +19,8 @@ use crate::record::{Body, Head, InterruptCause};
 const BUFFER_BYTES: usize = 64 * 1024;
 
 impl Core {
-    /// Begins a message, if its conversation is as expected and its key is new. Without a writer: the key was used before,
-    /// and this is the receipt of then.
+    /// Begins a message, if its conversation is as expected and its key is new. If the key was used before, returns the
+    /// receipt of that time and no writer.
     pub(crate) fn begin(
         &self,
         name: &Name,
@@ -61,7 +61,7 @@ impl Core {
         queued.map(|receipt| (writer, receipt))
     }
 
-    /// Collects a delta. What was collected before is queued first, if it is enough: only there it waits.
+    /// Collects a delta. Earlier deltas are queued first, if there are enough of them: only then it waits.
     pub(crate) fn push(&self, writer: &Arc<Writer>, chunk_index: u32, delta: Chunk) -> Result<()> {
         loop {
             let mut buffer = writer.lock();
@@ -75,7 +75,7 @@ impl Core {
             state.check_writable()?;
             state.check_live(writer)?;
             if is_first {
-                // As the buffer is locked, a store that closes from here on finds what is pushed.
+                // The buffer is locked, so a store that closes from here on finds what is pushed.
                 buffer.place = Some(state.collect_from(writer));
             }
             drop(state);
@@ -86,19 +86,19 @@ impl Core {
                 self.ticker.wake();
             }
             if is_enough {
-                // Without room it stays where it is.
+                // Without room the delta stays in the buffer.
                 self.try_queue(writer, Room::Bounded)?;
             }
             return pushed;
         }
     }
 
-    /// Queues what every writer collected, but for conversations that are frozen. Waits for nothing.
+    /// Queues what every writer collected, except for frozen conversations. Waits for nothing.
     pub(super) fn queue_collected(&self, room: Room) -> Result<()> {
         let collecting: Vec<_> = self.lock().collecting.values().cloned().collect();
         for writer in collecting {
             match self.try_queue(&writer, room) {
-                // It lost its message, and with it what was collected.
+                // It lost its message, and with it what it collected.
                 Ok(_) | Err(Error::MessageClosed { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -114,8 +114,8 @@ impl Core {
         Ok(())
     }
 
-    /// Queues what a writer collected. False: there is no room, or its conversation is frozen, and all is as it was; whoever
-    /// changes that wakes the background thread.
+    /// Queues what a writer collected. False: there is no room, or its conversation is frozen, and nothing has changed.
+    /// The thread that changes this wakes the background thread.
     fn try_queue(&self, writer: &Writer, room: Room) -> Result<bool> {
         let mut buffer = writer.lock();
         let is_dropped = writer.is_dropped();
@@ -167,7 +167,7 @@ impl Core {
         let end = Message { finish_reason, usage, metadata, ..Message::new(writer.role, []) };
         check_known(&end)?;
         loop {
-            // Waiting with the buffer locked would hold up the background thread.
+            // Waiting with the buffer locked would block the background thread.
             drop(self.writable_while(id, Durability::Durable, |state| state.check_live(writer))?);
             let mut buffer = writer.lock();
             let mut body = Body::fragments(writer.role, buffer.fragments())?;
@@ -200,9 +200,9 @@ impl Core {
             buffer.place = Some(state.collect_from(writer));
         }
         drop((buffer, state));
-        // What cannot be queued now, as the conversation is frozen, the background thread queues.
+        // If nothing can be queued now, because the conversation is frozen, the background thread does it later.
         if self.try_queue(writer, Room::Unbounded).is_err() {
-            // Nobody is there to get an error.
+            // There is nobody to return an error to.
             self.lock().remove(writer);
         }
     }

@@ -17,7 +17,7 @@ struct Signal {
     /// When the first write was buffered that no tick has seen yet.
     since: Option<Instant>,
     hurry: bool,
-    /// Somebody waits for ticks, or will.
+    /// A thread waits for ticks, or will.
     runs: bool,
 }
 
@@ -31,7 +31,7 @@ impl Ticker {
         }
     }
 
-    /// A tick is due now. False: none comes, as the store is being opened or closed.
+    /// A tick is due now. False: no tick comes, because the store is being opened or closed.
     pub(super) fn hurry(&self) -> bool {
         let mut signal = self.lock();
         signal.hurry = true;
@@ -44,13 +44,13 @@ impl Ticker {
         self.lock().runs = true;
     }
 
-    /// No tick comes any more.
+    /// No more ticks come.
     pub(super) fn stop(&self) {
         self.lock().runs = false;
         self.changed.notify_all();
     }
 
-    /// Blocks until a tick is due. False: it was stopped.
+    /// Blocks until a tick is due. False: the ticker was stopped.
     pub(super) fn wait(&self, window: Duration) -> bool {
         let mut signal = self.lock();
         loop {

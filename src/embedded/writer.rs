@@ -1,4 +1,4 @@
-//! An open message: what it is, what was collected of it, why nothing more can be written to it.
+//! An open message: what it is, what was collected of it, why it takes no more content.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,7 +18,7 @@ const DROPPED: u8 = 2;
 const REWOUND: u8 = 3;
 const DELETED: u8 = 4;
 
-/// Why nothing more can be written to a message.
+/// Why a message takes no more content.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub(super) enum Closed {
@@ -41,7 +41,7 @@ pub(crate) struct Writer {
 #[derive(Default)]
 pub(super) struct Buffer {
     fragments: Vec<Fragment>,
-    /// Its place among the writers that collect, from the first delta until what is collected is queued.
+    /// Its place among the writers that collect, from the first delta until what it collected is queued.
     pub(super) place: Option<u64>,
     pub(super) bytes: usize,
     /// What each chunk is.
@@ -51,9 +51,9 @@ pub(super) struct Buffer {
 /// A chunk without its text.
 struct Shape {
     chunk: Chunk,
-    /// Its size so far.
+    /// Its size up to now.
     bytes: usize,
-    /// Where its fragment stands among those collected, if one does.
+    /// The place of its fragment among those collected, if it has one.
     at: usize,
 }
 
@@ -78,7 +78,7 @@ impl Writer {
         self.message_index
     }
 
-    /// Whether it was dropped: what it collected is still to be queued.
+    /// Whether it was dropped: what it collected must still be queued.
     pub(super) fn is_dropped(&self) -> bool {
         self.closed.load(Ordering::Acquire) == DROPPED
     }
@@ -88,7 +88,7 @@ impl Writer {
         let _ = self.closed.compare_exchange(OPEN, closed as u8, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// That the message takes no more, and why.
+    /// Why the message takes no more content.
     pub(super) fn error(&self) -> Error {
         let reason = match self.closed.load(Ordering::Acquire) {
             FINISHED => "it is finished",
@@ -105,7 +105,7 @@ impl Writer {
 }
 
 impl Buffer {
-    /// Adds a delta, if it fits what its chunk is.
+    /// Adds a delta, if it fits its chunk's kind.
     pub(super) fn push(&mut self, chunk_index: u32, delta: Chunk) -> Result<()> {
         let size = check_chunk(&delta)?;
         let at = self.fragments.len();
@@ -129,7 +129,7 @@ impl Buffer {
         };
         self.bytes += size;
         match self.fragments.get_mut(shape.at).filter(|fragment| fragment.chunk_index == chunk_index) {
-            // The shape took it, so the fragments before it do.
+            // The shape accepted it, so the fragments before it accept it too.
             Some(fragment) => {
                 let _ = fragment.chunk.push_fragment(delta);
             }
@@ -146,7 +146,7 @@ impl Buffer {
         &self.fragments
     }
 
-    /// What was collected is queued: gives its place among the writers that collect.
+    /// What was collected is queued: returns its place among the writers that collect.
     pub(super) fn clear(&mut self) -> Option<u64> {
         self.bytes = 0;
         self.fragments = Vec::new();

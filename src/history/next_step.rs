@@ -94,37 +94,34 @@ impl Serialize for NextStep {
 /// # Ok::<(), conversation_store::Error>(())
 /// ```
 ///
-/// Cost: it copies the messages and pairs all calls: it grows with the conversation.
+/// Cost: it looks at what was said since the model's last answer began, however long the conversation is.
 #[must_use]
 pub fn next_step(conversation: &Conversation) -> NextStep {
-    let messages: Vec<StoredMessage> = conversation
-        .messages()
-        .iter()
-        .filter(|stored| stored.state != MessageState::Synthetic && stored.message.role != Role::System)
-        .cloned()
-        .collect();
     if conversation.is_being_answered() {
         return NextStep::AwaitModel;
     }
-    let Some(last) = messages.last() else { return NextStep::AwaitUser };
-    let assistant = messages.iter().rposition(|stored| stored.message.role == Role::Assistant);
-    if let Some((position, stored)) = assistant.and_then(|position| Some((position, messages.get(position)?))) {
-        // Calls that the provider answers itself ask nothing of us.
-        let is_ours = |chunk: &Chunk| matches!(chunk.body, Body::ToolCall { server: false, .. });
-        let has_calls = stored.message.chunks.iter().any(is_ours);
-        if has_calls && position >= first_pending(&messages) {
-            let mut calls = open_calls(&messages, position, stored);
-            calls.extend(open_items(&messages, position));
-            calls.sort_by_key(|(chunk, _)| *chunk);
-            let calls: Vec<_> = calls.into_iter().map(|(_, call)| call).collect();
-            return if calls.is_empty() { NextStep::CallModel } else { NextStep::RunTools(calls) };
+    let counts =
+        |stored: &StoredMessage| stored.state != MessageState::Synthetic && stored.message.role != Role::System;
+    let messages = conversation.messages();
+    let Some(last) = messages.iter().rfind(|stored| counts(stored)) else { return NextStep::AwaitUser };
+    let is_answer = |stored: &StoredMessage| stored.message.role == Role::Assistant && counts(stored);
+    let Some(answer) = messages.iter().rposition(is_answer) else { return NextStep::CallModel };
+    // What came before the answer asks for nothing any more, and a result is always after its call.
+    let later: Vec<StoredMessage> = messages.iter().skip(answer).filter(|stored| counts(stored)).cloned().collect();
+    let Some(stored) = later.first() else { return NextStep::CallModel };
+    // Calls that the provider answers itself ask nothing of us.
+    let is_ours = |chunk: &Chunk| matches!(chunk.body, Body::ToolCall { server: false, .. });
+    let has_calls = stored.message.chunks.iter().any(is_ours);
+    let mut calls = open_items(stored, &later);
+    if has_calls && first_pending(&later) == 0 {
+        calls.extend(open_calls(stored, &later));
+        calls.sort_by_key(|(chunk, _)| *chunk);
+        if calls.is_empty() {
+            return NextStep::CallModel;
         }
     }
-    if let Some(position) = assistant {
-        let calls: Vec<_> = open_items(&messages, position).into_iter().map(|(_, call)| call).collect();
-        if !calls.is_empty() {
-            return NextStep::RunTools(calls);
-        }
+    if !calls.is_empty() {
+        return NextStep::RunTools(calls.into_iter().map(|(_, call)| call).collect());
     }
     match last.message.role {
         Role::Assistant => after_answer(last),
@@ -132,12 +129,12 @@ pub fn next_step(conversation: &Conversation) -> NextStep {
     }
 }
 
-/// The calls of a message that are whole and have no result, with their positions in it.
-fn open_calls(messages: &[StoredMessage], position: usize, stored: &StoredMessage) -> Vec<(usize, PendingCall)> {
+/// The calls of the first of these messages that are whole and have no result, with their positions in it.
+fn open_calls(stored: &StoredMessage, messages: &[StoredMessage]) -> Vec<(usize, PendingCall)> {
     let paired = Calls::pair(messages);
     let open = stored.message.chunks.iter().enumerate().filter_map(|(chunk, content)| match &content.body {
         Body::ToolCall { id, name, arguments, server: false, .. }
-            if paired.result(Site { message: position, chunk }).is_none() && !is_cut_off(stored, chunk) =>
+            if paired.result(Site { message: 0, chunk }).is_none() && !is_cut_off(stored, chunk) =>
         {
             let raw = content.native.as_ref().map(|native| &native.json).filter(|json| is_custom(json));
             let call = PendingCall {
@@ -161,10 +158,10 @@ fn is_custom(json: &Json) -> bool {
     call.get("type").is_some_and(|kind| kind == "custom" || kind == "custom_tool_call")
 }
 
-/// What the assistant's last message asks of the application beside functions, and nobody has answered; nothing if somebody
+/// What the first of these messages asks of the application beside functions, and nobody has answered; nothing if somebody
 /// went on.
-fn open_items(messages: &[StoredMessage], position: usize) -> Vec<(usize, PendingCall)> {
-    let Some((stored, later)) = messages.get(position..).and_then(<[_]>::split_first) else { return Vec::new() };
+fn open_items(stored: &StoredMessage, messages: &[StoredMessage]) -> Vec<(usize, PendingCall)> {
+    let later = messages.get(1..).unwrap_or_default();
     let mut answers: HashMap<(ToolKind, String), usize> = HashMap::new();
     let chunks = later.iter().flat_map(|stored| &stored.message.chunks);
     for chunk in stored.message.chunks.iter().chain(chunks) {

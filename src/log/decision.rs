@@ -162,7 +162,11 @@ fn remove(log: &dyn Log, name: &Name, view: &View, message: u64, chunk: Option<u
     let is_there = stored.is_some_and(|stored| chunk.is_none_or(|chunk| stored.chunk_indexes.contains(&chunk)));
     if !is_there {
         let what = chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
-        return Err(Error::NotFound { what: format!("{what}a visible message {message} in conversation {name}") });
+        let whose = match stored {
+            Some(_) => format!("message {message} in conversation {name}"),
+            None => absent(view, name, message),
+        };
+        return Err(Error::NotFound { what: what + &whose });
     }
     let whole = chunk.is_none().then_some(message..=message);
     if let Some(messages) = whole.clone() {
@@ -195,12 +199,16 @@ fn check_visible(log: &dyn Log, name: &Name, view: &View, message: u64) -> Resul
     if reading::is_visible(log, view, message)? {
         return Ok(());
     }
-    let what = match view.head.next_message_index.checked_sub(1) {
-        Some(last) if message <= last => format!("a visible message {message} in conversation {name}"),
-        Some(last) => format!("message {message} in conversation {name}, whose last is {last},"),
-        None => format!("message {message} in conversation {name}, which has no messages,"),
-    };
-    Err(Error::NotFound { what })
+    Err(Error::NotFound { what: absent(view, name, message) })
+}
+
+/// A message that no reader sees, for an error.
+fn absent(view: &View, name: &Name, message: u64) -> String {
+    match view.head.next_message_index.checked_sub(1) {
+        Some(last) if message <= last => format!("message {message} (it is hidden) in conversation {name}"),
+        Some(last) => format!("message {message} (the last is {last}) in conversation {name}"),
+        None => format!("message {message} (there are none) in conversation {name}"),
+    }
 }
 
 /// Fails while one of these messages is being written.

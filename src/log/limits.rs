@@ -86,7 +86,7 @@ pub(crate) fn check_metadata(metadata: &Json) -> Result<()> {
 
 pub(crate) fn check_summary(summary: &str) -> Result<()> {
     if summary.trim().is_empty() {
-        return Err(Error::InvalidInput("a summary needs words".to_owned()));
+        return Err(Error::InvalidInput("the summary is empty".to_owned()));
     }
     if summary.len() > Limits::CHUNK_BYTES {
         return Err(over("a summary", summary.len(), Limits::CHUNK_BYTES, "bytes"));

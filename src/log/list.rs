@@ -37,17 +37,13 @@ pub struct ListQuery {
 
 /// Where a page ended. As text it can be kept and read back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListCursor {
-    /// The second under which the index has the last item.
-    pub(crate) second: u64,
-    place: Place,
-}
+pub struct ListCursor(pub(crate) Place);
 
 /// The order within the list: microseconds of last activity, then the id; the highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
-    micros: i64,
-    conversation: ConversationId,
+    pub(crate) micros: i64,
+    pub(crate) conversation: ConversationId,
 }
 
 /// A page of the list.
@@ -169,7 +165,7 @@ impl Default for ListQuery {
 
 impl std::fmt::Display for ListCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}_{}_{}", self.second, self.place.micros, self.place.conversation)
+        write!(f, "{}_{}", self.0.micros, self.0.conversation)
     }
 }
 
@@ -184,10 +180,8 @@ impl std::str::FromStr for ListCursor {
 
     fn from_str(text: &str) -> Result<Self> {
         let parse = || {
-            let mut fields = text.splitn(3, '_');
-            let second = fields.next()?.parse().ok()?;
-            let place = Place { micros: fields.next()?.parse().ok()?, conversation: fields.next()?.parse().ok()? };
-            Some(Self { second, place })
+            let (micros, conversation) = text.split_once('_')?;
+            Some(Self(Place { micros: micros.parse().ok()?, conversation: conversation.parse().ok()? }))
         };
         parse().ok_or_else(|| {
             Error::InvalidInput(format!("{text:?} is not a cursor: give the `next` of a page unchanged"))
@@ -231,11 +225,7 @@ pub(crate) struct Listed {
 
 impl Listed {
     fn place(&self) -> Place {
-        Place { micros: self.last_activity().as_micros(), conversation: self.id }
-    }
-
-    pub(crate) fn last_activity(&self) -> Timestamp {
-        Timestamp::from_micros(self.head.last_activity)
+        Place { micros: self.head.last_activity, conversation: self.id }
     }
 }
 
@@ -243,7 +233,7 @@ impl Listed {
 pub(crate) struct Pager<'a> {
     query: &'a ListQuery,
     title: Option<String>,
-    items: Vec<(u64, Listed)>,
+    items: Vec<Listed>,
     pub(crate) unreadable: Vec<Problem>,
 }
 
@@ -258,35 +248,35 @@ impl<'a> Pager<'a> {
         Ok(Self { query, title, items: Vec::new(), unreadable: Vec::new() })
     }
 
-    /// Whether it is full, and the next page has an item.
-    pub(crate) fn is_full(&self) -> bool {
-        self.items.len() > self.query.limit
+    /// Takes a conversation, if the query wants it.
+    pub(crate) fn add(&mut self, listed: Listed) -> bool {
+        let is_wanted = self.is_wanted(&listed);
+        if is_wanted {
+            self.items.push(listed);
+        }
+        is_wanted
     }
 
-    /// Adds the conversations whose last activity is in one second.
-    pub(crate) fn add(&mut self, second: u64, found: &mut Vec<Listed>) {
-        found.retain(|listed| self.is_wanted(second, listed));
-        found.sort_unstable_by_key(|listed| Reverse(listed.place()));
-        let room = self.query.limit.saturating_add(1).saturating_sub(self.items.len());
-        self.items.extend(found.drain(..).take(room).map(|listed| (second, listed)));
+    /// The conversations that it took.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = ConversationId> {
+        self.items.iter().map(|listed| listed.id)
     }
 
-    fn is_wanted(&self, second: u64, listed: &Listed) -> bool {
+    fn is_wanted(&self, listed: &Listed) -> bool {
         let head = &listed.head;
-        let is_after = self.query.after.is_none_or(|cursor| (second, listed.place()) < (cursor.second, cursor.place));
         let title = head.title.as_deref().unwrap_or_default();
-        is_after
+        self.query.after.is_none_or(|cursor| listed.place() < cursor.0)
             && self.query.tags.iter().all(|tag| head.tags.contains(tag))
             && self.title.as_ref().is_none_or(|wanted| title.to_lowercase().contains(wanted))
             && head.owner == self.query.owner
     }
 
     pub(crate) fn page(mut self) -> ListPage {
-        let has_more = self.is_full();
+        self.items.sort_unstable_by_key(|listed| Reverse(listed.place()));
+        let has_more = self.items.len() > self.query.limit;
         self.items.truncate(self.query.limit);
-        let last = self.items.last().filter(|_| has_more);
-        let next = last.map(|(second, listed)| ListCursor { second: *second, place: listed.place() });
-        let items = self.items.iter().map(|(_, listed)| ListItem::new(listed.id, &listed.head)).collect();
+        let next = self.items.last().filter(|_| has_more).map(|listed| ListCursor(listed.place()));
+        let items = self.items.iter().map(|listed| ListItem::new(listed.id, &listed.head)).collect();
         ListPage { items, unreadable: self.unreadable, next }
     }
 }

@@ -45,11 +45,6 @@ impl Timestamp {
         };
         Self::from_micros(micros)
     }
-
-    /// Whole seconds since 1970-01-01T00:00:00Z, the unit of the listing index; 0 before.
-    pub(crate) fn second(self) -> u64 {
-        u64::try_from(self.0.div_euclid(1_000_000)).unwrap_or(0)
-    }
 }
 
 /// A text that is no RFC 3339 moment.

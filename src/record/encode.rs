@@ -5,10 +5,12 @@ use std::borrow::Cow;
 use bincode::Encode;
 
 use super::envelope::CONFIG;
-use super::split::HEADER_BYTES;
 use super::v1;
 use crate::error::{Error, Result};
 use crate::model::{self, Chunk, Extra, Message, Metadata, Role};
+
+/// version, flags, checksum(4), time(8), base(8), next message index(8), commit(8)
+pub(super) const HEADER_BYTES: usize = 38;
 
 /// What most entries take beside their content.
 const ENTRY_BYTES: usize = 48;

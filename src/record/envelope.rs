@@ -1,11 +1,17 @@
-//! The envelope of small values (heads, receipts, store data): version, checksum, bincode.
+//! What all values have in common: the version, the checksum, the bounds of numbers; and the envelope of small ones (heads,
+//! receipts, store data).
 
 use bincode::de::DecoderImpl;
 use bincode::de::read::SliceReader;
 use bincode::{BorrowDecode, Encode};
 
-use super::VERSION;
 use crate::error::{Error, Result};
+
+/// The version of all values that this crate writes.
+pub(crate) const VERSION: u8 = 1;
+
+/// No seq and no message index is larger: what is reckoned from stored numbers stays a number.
+pub(crate) const MAX_NUMBER: u64 = u64::MAX / 2;
 
 /// The most bytes that one value may claim to hold: more than any record has.
 const DECODE_LIMIT: usize = 256 * 1024 * 1024;
@@ -70,6 +76,11 @@ pub(super) fn checksum(key: &[u8], parts: &[&[u8]]) -> u32 {
     hasher.update(key);
     parts.iter().for_each(|part| hasher.update(part));
     hasher.finalize()
+}
+
+/// Fails on a stored number that nobody wrote.
+pub(crate) fn check_number(what: &str, number: u64) -> Result<()> {
+    if number <= MAX_NUMBER { Ok(()) } else { Err(corrupt(format!("{what}: {number} is out of range"))) }
 }
 
 pub(super) fn short(what: &str) -> Error {

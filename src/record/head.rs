@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use bincode::{Decode, Encode};
 
-use super::{check_number, digest, envelope};
+use super::digest;
+use super::envelope::{self, check_number};
 use crate::error::Result;
 use crate::model::ConversationId;
 

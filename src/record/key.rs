@@ -71,11 +71,17 @@ pub(crate) fn parse_item(key: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(seq))
 }
 
-/// The listing index of an owner, given by its digest: newest second first, and within a second the highest id first.
-pub(crate) fn index(owner: &[u8; 16], second: u64, id: ConversationId) -> Vec<u8> {
-    let mut key = index_of(owner);
-    key.extend_from_slice(&(!second).to_be_bytes());
+/// The listing index of an owner, given by its digest: newest first, and of the same microsecond the highest id first.
+pub(crate) fn index(owner: &[u8; 16], micros: u64, id: ConversationId) -> Vec<u8> {
+    let mut key = index_from(owner, micros);
     key.extend(id.as_bytes().iter().map(|byte| !byte));
+    key
+}
+
+/// The first key of the listing index of an owner at a time.
+pub(crate) fn index_from(owner: &[u8; 16], micros: u64) -> Vec<u8> {
+    let mut key = index_of(owner);
+    key.extend_from_slice(&(!micros).to_be_bytes());
     key
 }
 
@@ -87,12 +93,12 @@ pub(crate) fn index_of(owner: &[u8; 16]) -> Vec<u8> {
     key
 }
 
-/// Owner, second and conversation of a key of the listing index.
+/// Owner, microseconds and conversation of a key of the listing index.
 pub(crate) fn parse_index(key: &[u8]) -> Option<([u8; 16], u64, ConversationId)> {
     let (owner, rest) = key.strip_prefix(&[INDEX])?.split_first_chunk::<16>()?;
-    let (second, id) = rest.split_first_chunk::<8>()?;
+    let (micros, id) = rest.split_first_chunk::<8>()?;
     let id: [u8; ID_BYTES] = id.try_into().ok()?;
-    Some((*owner, !u64::from_be_bytes(*second), ConversationId::from_bytes(id.map(|byte| !byte))))
+    Some((*owner, !u64::from_be_bytes(*micros), ConversationId::from_bytes(id.map(|byte| !byte))))
 }
 
 /// A conversation of an owner that has a tag, both given by their digests.

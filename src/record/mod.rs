@@ -16,24 +16,11 @@ mod split;
 mod tests;
 mod v1;
 
-use crate::error::Result;
-
 pub(crate) use digest::{FORGOTTEN, digest};
 pub(crate) use encode::{Body, Fragment};
-pub(crate) use envelope::{newer, open, seal};
+pub(crate) use envelope::{VERSION, check_number, newer, open, seal};
 pub(crate) use head::{Commit, ForkPoint, Head, Lost, Parent, Receipt, StoreInfo, TitleSource, Tombstone};
 pub(crate) use read::role;
 pub(crate) use rewrite::{REDACTED, Replacement, is_redacted, mark_deleted, redact, truncate};
-pub(crate) use split::{Header, Line, Origin, Record, seal_record};
+pub(crate) use split::{Header, Line, Origin, Record, at, seal_record};
 pub(crate) use v1::{ChunkLine, Header as MessageHeader, InterruptCause, Meta, Redact, Remove, Rewind, Summary};
-
-/// The version of all values that this crate writes.
-pub(crate) const VERSION: u8 = 1;
-
-/// No seq and no message index is larger: what is reckoned from stored numbers stays a number.
-pub(crate) const MAX_NUMBER: u64 = u64::MAX / 2;
-
-/// Fails on a stored number that nobody wrote.
-pub(crate) fn check_number(what: &str, number: u64) -> Result<()> {
-    if number <= MAX_NUMBER { Ok(()) } else { Err(envelope::corrupt(format!("{what}: {number} is out of range"))) }
-}

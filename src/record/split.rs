@@ -2,16 +2,16 @@
 
 use bincode::{Decode, Encode};
 
-use super::encode::Body;
-use super::envelope::{CONFIG, check_version, checksum, corrupt, decode, newer, short};
+use super::encode::{Body, HEADER_BYTES};
+use super::envelope::{
+    CONFIG, MAX_NUMBER, VERSION, check_number, check_version, checksum, corrupt, decode, newer, short,
+};
 use super::head::Parent;
+use super::key;
 use super::v1::{self, Begin, ChunkLine, Finish, Interrupt, Meta, Redact, Remove, Rewind, Summary};
-use super::{MAX_NUMBER, VERSION, check_number, key};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 
-/// version, flags, checksum(4), time(8), base(8), next message index(8), commit(8)
-pub(super) const HEADER_BYTES: usize = 38;
 const FLAG_ORIGIN: u8 = 1;
 const FLAG_CUT: u8 = 2;
 const FLAG_DELETED: u8 = 4;
@@ -240,7 +240,8 @@ fn length_prefixed(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)
 }
 
-fn at(error: Error, conversation: ConversationId, first_seq: u64) -> Error {
+/// Damage with its place: the record that begins with a seq.
+pub(crate) fn at(error: Error, conversation: ConversationId, first_seq: u64) -> Error {
     match error {
         Error::Corrupt { detail, .. } => {
             Error::Corrupt { conversation: Some(conversation), seq: Some(first_seq), detail }

@@ -1,4 +1,4 @@
-//! What all requests share, and what one of them is.
+//! What all requests share, and what one request is.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -27,20 +27,20 @@ use crate::store::Store;
 pub(crate) struct App {
     pub(crate) store: Store,
     pub(crate) config: Config,
-    /// Absent where no keys are needed.
+    /// Absent if no keys are needed.
     pub(crate) keys: Option<Keys>,
     pub(crate) pool: Pool,
     pub(crate) metrics: Arc<Metrics>,
-    /// KiB of bodies that may still be held.
+    /// KiB of bodies that may still be held in memory.
     pub(crate) bodies: Arc<Semaphore>,
     /// Followers and ingests that may still begin.
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) streams_of: Mutex<HashMap<String, usize>>,
-    /// Appends of items that look at what is there before they add to it.
+    /// Appends of items that look at what is stored before they add to it.
     pub(crate) appending: Stripes,
-    /// Whether the server ends: it is not ready any more.
+    /// Whether the server is ending: it is not ready any more.
     pub(crate) draining: AtomicBool,
-    /// True once open streams have to end.
+    /// True once open streams must end.
     pub(crate) closing: watch::Sender<bool>,
     /// The OpenAPI document.
     pub(crate) document: Bytes,
@@ -70,16 +70,16 @@ impl App {
     }
 }
 
-/// Who asks.
+/// The caller.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
-    /// The key's name in logs; `none` where no keys are needed.
+    /// The key's name in logs; `none` if no keys are needed.
     pub(crate) key: String,
     pub(crate) owner: String,
     pub(crate) scopes: Vec<Scope>,
 }
 
-/// One stream of a caller. Dropped, there is room for another.
+/// One stream of a caller. Dropping it makes room for another.
 #[derive(Debug)]
 pub(crate) struct Stream {
     app: Arc<App>,
@@ -132,7 +132,7 @@ impl Call {
         &self.app.store
     }
 
-    /// A part of the path. The routes name all that their handlers ask for.
+    /// A part of the path. The routes name all parts that their handlers use.
     pub(crate) fn part(&self, name: &str) -> &str {
         self.path.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
@@ -140,7 +140,7 @@ impl Call {
     /// A part of the path that is a number.
     pub(crate) fn number<T: std::str::FromStr>(&self, name: &str) -> Result<T, Refusal> {
         let text = self.part(name);
-        text.parse().map_err(|_| Refusal::value(name, &format!("{text:?} is no number")))
+        text.parse().map_err(|_| Refusal::value(name, &format!("{text:?} is not a number")))
     }
 
     /// A conversation of the caller's.
@@ -163,10 +163,10 @@ impl Call {
     }
 }
 
-/// What is answered.
+/// The answer.
 pub(crate) type Reply = Response<Body>;
 
-/// What becomes of a request.
+/// The result of a request.
 pub(crate) type Outcome = Result<Reply, Refusal>;
 
 /// What a route does.
@@ -178,7 +178,7 @@ pub(crate) enum Handler {
     Stream(fn(Call, Body) -> Streaming),
 }
 
-/// What a stream's route answers.
+/// The answer of a stream's route.
 pub(crate) type Streaming = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// An answer of this type.
@@ -197,7 +197,7 @@ pub(crate) fn ok(value: &impl Serialize) -> Outcome {
 }
 
 impl Refusal {
-    /// As it is answered.
+    /// Turns it into the HTTP response.
     pub(crate) fn reply(&self) -> Reply {
         let mut reply = reply(self.status, "application/json", self.to_json().to_string());
         let headers = reply.headers_mut();

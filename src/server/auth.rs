@@ -1,4 +1,4 @@
-//! Who asks, by the key that came with the request.
+//! The caller, by the key that came with the request.
 
 use axum::http::HeaderMap;
 
@@ -6,7 +6,7 @@ use super::app::{App, Caller};
 use super::keys::Scope;
 use super::refusal::Refusal;
 
-/// Who asks: the owner comes from the key alone.
+/// The caller: the owner comes from the key alone.
 pub(crate) fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Refusal> {
     let Some(keys) = &app.keys else {
         return Ok(Caller { key: "none".to_owned(), owner: String::new(), scopes: Scope::ALL.to_vec() });
@@ -18,7 +18,7 @@ pub(crate) fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Refusal> 
     let text = value.to_str().unwrap_or_default();
     let secret = text.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
     let key = secret.and_then(|(_, secret)| keys.find(secret.trim()));
-    let wrong = || Refusal::new(401, "invalid_api_key", "Incorrect key provided, or one that has ended.");
+    let wrong = || Refusal::new(401, "invalid_api_key", "Incorrect or expired key provided.");
     let key = key.ok_or_else(wrong)?;
     Ok(Caller { key: key.id.clone(), owner: key.owner.clone(), scopes: key.scopes.clone() })
 }

@@ -1,4 +1,4 @@
-//! The body of a request: bounded in bytes, in time, and all of them together in memory.
+//! The body of a request: limited in bytes and in time, and all bodies together in memory.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ pub(crate) struct Held {
     _room: Option<OwnedSemaphorePermit>,
 }
 
-/// Reads a body to its end, in the time that it has for that.
+/// Reads a body to its end, within its time limit.
 pub(crate) async fn read(app: &Arc<App>, body: Body, promised: Option<u64>) -> Result<Held, Refusal> {
     let patience = app.config.limits.body();
     timeout(patience, read_all(app, body, promised)).await.unwrap_or_else(|_| {
-        let message = format!("the body did not come within {} seconds", patience.as_secs());
+        let message = format!("the body did not arrive within {} seconds", patience.as_secs());
         Err(slow(app, message))
     })
 }
@@ -32,7 +32,7 @@ fn slow(app: &App, message: String) -> Refusal {
     Refusal { retry_after: Some(1), ..Refusal::new(408, "slow_body", message) }
 }
 
-/// The room for it grows with what has come: a head that promises much holds nothing.
+/// The room grows with what has arrived: a header that promises a lot reserves nothing.
 async fn read_all(app: &Arc<App>, mut body: Body, promised: Option<u64>) -> Result<Held, Refusal> {
     let limit = app.config.limits.body_bytes;
     let over = || {
@@ -50,7 +50,7 @@ async fn read_all(app: &Arc<App>, mut body: Body, promised: Option<u64>) -> Resu
         let needed = (bytes.len() + piece.len()).div_ceil(1024);
         let missing = needed.saturating_sub(held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits));
         if missing > 0 {
-            let full = |_| Refusal::busy("the server holds as many bodies as it may; try again");
+            let full = |_| Refusal::busy("the server is at its limit of request bodies in memory; try again");
             let missing = u32::try_from(missing).map_err(|_| over())?;
             let room = Arc::clone(&app.bodies).try_acquire_many_owned(missing).map_err(full)?;
             match &mut held {
@@ -70,12 +70,12 @@ pub(crate) async fn next(app: &App, body: &mut Body, patience: std::time::Durati
         let frame = timeout(patience, body.frame()).await;
         match frame {
             Err(_) => {
-                return Err(slow(app, format!("nothing of the body came for {} seconds", patience.as_secs())));
+                return Err(slow(app, format!("no part of the body arrived for {} seconds", patience.as_secs())));
             }
             Ok(None) => return Ok(None),
-            Ok(Some(Err(_))) => return Err(Refusal::new(400, "broken_body", "the body broke off")),
+            Ok(Some(Err(_))) => return Err(Refusal::new(400, "broken_body", "the body ended early")),
             Ok(Some(Ok(frame))) => {
-                // Trailers say nothing here.
+                // Trailers have no meaning here.
                 if let Ok(piece) = frame.into_data() {
                     return Ok(Some(piece));
                 }

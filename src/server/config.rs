@@ -9,9 +9,9 @@ use toml::{Table, Value};
 
 use crate::error::{Error, Result};
 
-/// How a server serves. Every field has a default; a name that is not known is an error.
+/// The settings of a server. Every field has a default; an unknown name is an error.
 ///
-/// As a file, one table for each field:
+/// In a file, each field is a table:
 ///
 /// ```toml
 /// [server]
@@ -24,31 +24,32 @@ use crate::error::{Error, Result};
 /// body_bytes = 67108864
 /// ```
 ///
-/// In the environment each name is `CONVO_`, the table, two underscores, and the name: `CONVO_LIMITS__BODY_BYTES`.
+/// In the environment, each name is `CONVO_`, the table, two underscores, and the name: `CONVO_LIMITS__BODY_BYTES`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Config {
-    /// Addresses, TLS, the end.
+    /// Addresses, TLS, the shutdown.
     pub server: Serving,
     /// Who may do what.
     pub auth: Auth,
-    /// What bounds memory and time.
+    /// Limits on memory and time.
     pub limits: Bounds,
     /// What is logged.
     pub log: Log,
-    /// What the OpenAI Conversations API takes.
+    /// What the OpenAI Conversations API accepts.
     pub openai: OpenAi,
 }
 
-/// Addresses, TLS, the end.
+/// Addresses, TLS, the shutdown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Serving {
-    /// The address of both APIs: 127.0.0.1:8080. Port 0 takes a free one. Off loopback only with keys.
+    /// The address of both APIs: 127.0.0.1:8080. Port 0 takes a free one. An address that other machines reach needs
+    /// keys.
     pub listen: SocketAddr,
-    /// The address of health and metrics alone, without keys. Absent: metrics need a key with the scope `admin`.
+    /// An address for health and metrics only, without keys. Absent: metrics need a key with the scope `admin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_listen: Option<SocketAddr>,
     /// The certificate chain, PEM. With `tls_key`, the server speaks TLS.
@@ -61,7 +62,7 @@ pub struct Serving {
     pub cors_origins: Vec<String>,
     /// Seconds between the signal to end and the last accepted connection: time for a load balancer to see `readyz`. 0.
     pub drain_seconds: u64,
-    /// Seconds that requests have to end after that: 30.
+    /// Seconds that requests have to finish after that: 30.
     pub shutdown_seconds: u64,
 }
 
@@ -70,48 +71,51 @@ pub struct Serving {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Auth {
-    /// The file of keys, made by `convo keys create`. Absent: no key is needed, and all conversations are of no owner.
+    /// The file of keys, created by `convo keys create`. Absent: no key is needed, and conversations have no owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keys_file: Option<PathBuf>,
-    /// Whether an address off loopback may be served without keys. Anybody who reaches it then reads and writes all.
+    /// Whether an address that other machines reach may be served without keys. Everyone who reaches it can then read
+    /// and write everything.
     pub insecure_no_auth: bool,
 }
 
-/// What bounds memory and time.
+/// Limits on memory and time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Bounds {
     /// Bytes of one request's body: 32 MiB.
     pub body_bytes: usize,
-    /// Bytes of all bodies that are held at one time: 256 MiB. More is refused with 503.
+    /// Bytes of all bodies that are held at one time: 256 MiB. More are refused with 503.
     pub bodies_bytes: usize,
     /// Connections at one time: 16,384. More wait to be accepted.
     pub connections: usize,
-    /// Requests at one time, without followers and ingests: 1,024. More are refused with 503.
+    /// Requests in progress, without followers and ingests: 1,024. More are refused with 503.
     pub requests: usize,
-    /// Calls of the store at one time, each with a thread: 64. More wait.
+    /// Calls of the store in progress, each with a thread: 64. More wait.
     pub store_threads: usize,
-    /// Followers of events and ingests at one time: 12,288 in all.
+    /// Followers of events and ingests, all together: 12,288.
     pub streams: usize,
-    /// Followers of events and ingests at one time of one key: 12,288.
+    /// Followers of events and ingests of one key: 12,288.
     pub streams_per_key: usize,
-    /// Requests a second of one key, with as many at once; 0, the default, for no bound. More are refused with 429.
+    /// Requests per second of one key, which may all come at once; 0, the default, for no limit. More are refused with
+    /// 429.
     pub requests_per_second: u32,
-    /// Seconds in which a request's head has to come, also after the request before it on the same connection: 75, more than
-    /// proxies keep one open.
+    /// Seconds in which a request's head must arrive, also after the previous request on the same connection: 75, more
+    /// than proxies keep a connection open.
     pub header_seconds: u64,
-    /// Seconds in which the next piece of a body has to come, and a client has to take the next piece of an answer: 30.
+    /// Seconds in which the next piece of a body must arrive, and in which a client must read the next piece of an
+    /// answer: 30.
     pub idle_seconds: u64,
-    /// Seconds in which all of a body has to come, but for an ingested answer's: 300.
+    /// Seconds in which a whole body must arrive, except for an ingested answer: 300.
     pub body_seconds: u64,
-    /// Seconds in which the next piece of an ingested answer has to come: 600.
+    /// Seconds in which the next piece of an ingested answer must arrive: 600.
     pub ingest_idle_seconds: u64,
     /// Seconds between comments that keep a connection of events alive: 15.
     pub keep_alive_seconds: u64,
 }
 
-/// What is logged, on stderr. Content never is.
+/// What is logged, on stderr. Content is never logged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -122,7 +126,7 @@ pub struct Log {
     pub level: String,
 }
 
-/// How a line of the log is written.
+/// The form of a line of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -130,18 +134,18 @@ pub enum LogFormat {
     /// One JSON object a line.
     #[default]
     Json,
-    /// For people.
+    /// Text for people.
     Text,
 }
 
-/// What the OpenAI Conversations API takes.
+/// What the OpenAI Conversations API accepts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct OpenAi {
-    /// Items of one request: 20, as OpenAI's. Some versions of SDKs send more.
+    /// The most items of one request: 20, as OpenAI's. Some versions of SDKs send more.
     pub items_per_request: usize,
-    /// Whether items of a type that is not known are refused, as OpenAI does. By default they are kept.
+    /// Whether items of an unknown type are refused, as OpenAI does. By default they are stored.
     pub strict_item_types: bool,
 }
 
@@ -191,7 +195,7 @@ impl Default for OpenAi {
     }
 }
 
-/// What the names of the environment begin with.
+/// The prefix of names in the environment.
 const PREFIX: &str = "CONVO_";
 
 impl Config {
@@ -225,15 +229,16 @@ impl Config {
         table.try_into().map_err(|error| invalid("the configuration", error.message()))
     }
 
-    /// Fails on what cannot be served.
+    /// Fails on settings that cannot be served.
     ///
     /// # Errors
-    /// `InvalidInput` for an address off loopback without keys, half of TLS, a limit of 0, or an origin that is none.
+    /// `InvalidInput` for an address that other machines reach without keys, half of TLS, a limit of 0, or a wrong
+    /// origin.
     pub fn check(&self) -> Result<()> {
         let Serving { listen, tls_certificate, tls_key, cors_origins, .. } = &self.server;
         if !listen.ip().is_loopback() && self.auth.keys_file.is_none() && !self.auth.insecure_no_auth {
             return Err(Error::InvalidInput(format!(
-                "{listen} can be reached from other machines, and no keys are set: make some with `convo keys create` and \
+                "{listen} can be reached from other machines, and no keys are set: create some with `convo keys create` and \
                  give --keys FILE, or listen on 127.0.0.1; --insecure-no-auth serves without keys"
             )));
         }
@@ -243,7 +248,7 @@ impl Config {
         if let Some(origin) = cors_origins.iter().find(|origin| !origin.starts_with("http")) {
             return Err(invalid(
                 "server.cors_origins",
-                &format!("{origin:?} is no origin, as https://chat.example is"),
+                &format!("{origin:?} is not an origin such as https://chat.example"),
             ));
         }
         let limits = [
@@ -259,10 +264,10 @@ impl Config {
         }
     }
 
-    /// The configuration as a file.
+    /// The settings as a file.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        // Tables of numbers and texts can be written.
+        // Tables of numbers and texts can always be written.
         toml::to_string(self).unwrap_or_default()
     }
 }
@@ -293,7 +298,7 @@ fn invalid(what: &str, problem: &str) -> Error {
     Error::InvalidInput(format!("{what}: {problem}"))
 }
 
-/// Fails with the line at which a file is wrong.
+/// Fails with the line of the error in a file.
 fn parse(text: &str, name: &str) -> Result<()> {
     toml::from_str::<Config>(text).map(|_| ()).map_err(|error| invalid(name, &error.to_string()))
 }
@@ -302,7 +307,7 @@ fn table_of(text: &str, name: &str) -> Result<Table> {
     text.parse().map_err(|error: toml::de::Error| invalid(name, error.message()))
 }
 
-/// A value of the environment: TOML where it is some, as `8` and `["a", "b"]` are, else a text.
+/// A value of the environment: TOML if it is valid TOML, as `8` and `["a", "b"]` are; otherwise a text.
 fn read_value(text: &str) -> Value {
     let value = format!("v = {text}").parse::<Table>().ok().and_then(|mut table| table.remove("v"));
     value.unwrap_or_else(|| Value::String(text.to_owned()))

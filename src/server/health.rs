@@ -1,4 +1,4 @@
-//! What a load balancer and a monitor ask: is it alive, is it ready, what does it count.
+//! What a load balancer and a monitor ask: whether the server is alive, whether it is ready, and what it counts.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn answer(outcome: super::app::Outcome) -> Reply {
     outcome.unwrap_or_else(|refusal| refusal.reply())
 }
 
-/// 200 if the store can be written and the server does not end; else 503, and why.
+/// 200 if the store can be written and the server is not ending; otherwise 503, and why.
 fn readiness(app: &App) -> Reply {
     let health = app.store.health();
     let problems = [

@@ -16,18 +16,18 @@ use crate::error::{Error, Result};
 use crate::log::Limits;
 use crate::model::Timestamp;
 
-/// What a key may be used for.
+/// What a key permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Scope {
     /// To read the owner's conversations.
     Read,
-    /// To make conversations and to add to them.
+    /// To create conversations and to add to them.
     Append,
     /// To remove, redact and delete.
     Delete,
-    /// To check and back up the store as a whole, and to read its metrics.
+    /// To check and back up the whole store, and to read its metrics.
     Admin,
 }
 
@@ -60,24 +60,24 @@ impl Scope {
 pub struct Key {
     /// Its name in logs.
     pub id: String,
-    /// Whose conversations it opens.
+    /// The owner whose conversations it opens.
     pub owner: String,
-    /// What it may be used for.
+    /// What it permits.
     pub scopes: Vec<Scope>,
     /// The SHA-256 of the secret, in hexadecimal digits.
     sha256: String,
-    /// When it was made, RFC 3339.
+    /// When it was created, RFC 3339.
     pub created_at: String,
-    /// When it ends, RFC 3339; absent: never.
+    /// When it expires, RFC 3339; absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
 }
 
 impl Key {
-    /// Whether it has ended.
+    /// Whether it has expired.
     #[must_use]
     pub fn is_expired(&self, now: Timestamp) -> bool {
-        // What is no time ends the key: it must not live for ever by a slip.
+        // A time that cannot be read expires the key: a typo must not make it live for ever.
         self.expires_at.as_ref().is_some_and(|at| at.parse::<Timestamp>().map_or(true, |at| at <= now))
     }
 }
@@ -88,7 +88,7 @@ struct Listed {
     keys: Vec<Key>,
 }
 
-/// What every secret begins with, so that a search for leaked secrets finds it.
+/// The prefix of every secret, so that a search for leaked secrets finds it.
 const SECRET: &str = "convo_";
 
 /// A file of keys. It is written whole, so that a reader sees the old file or the new one.
@@ -98,16 +98,16 @@ pub struct KeyFile {
 }
 
 impl KeyFile {
-    /// The file at a path, which need not be there yet.
+    /// The file at a path, which need not exist yet.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Makes a key, and gives its secret, which stands nowhere else.
+    /// Creates a key, and returns its secret, which is stored nowhere else.
     ///
     /// # Errors
-    /// `InvalidInput` if the file is no file of keys, or the owner is blank; `LimitExceeded`; `Io`.
+    /// `InvalidInput` if the file is not a file of keys, or the owner is blank; `LimitExceeded`; `Io`.
     pub fn create(&self, owner: &str, scopes: &[Scope], expires_at: Option<Timestamp>) -> Result<(Key, String)> {
         if owner.trim().is_empty() {
             return Err(Error::InvalidInput("a key needs an owner".to_owned()));
@@ -141,15 +141,15 @@ impl KeyFile {
     /// All keys.
     ///
     /// # Errors
-    /// `InvalidInput` if the file is no file of keys; `Io`.
+    /// `InvalidInput` if the file is not a file of keys; `Io`.
     pub fn list(&self) -> Result<Vec<Key>> {
         Ok(self.read(false)?.keys)
     }
 
-    /// Takes a key away. Servers notice within two seconds.
+    /// Revokes a key. Servers notice within two seconds.
     ///
     /// # Errors
-    /// `NotFound`; `InvalidInput` if the file is no file of keys; `Io`.
+    /// `NotFound`; `InvalidInput` if the file is not a file of keys; `Io`.
     pub fn revoke(&self, id: &str) -> Result<Key> {
         let mut listed = self.read(false)?;
         let at = listed.keys.iter().position(|key| key.id == id);
@@ -163,7 +163,7 @@ impl KeyFile {
         let shown = self.path.display();
         match fs::read_to_string(&self.path) {
             Ok(text) => serde_json::from_str(&text)
-                .map_err(|error| Error::InvalidInput(format!("{shown} is no file of keys: {error}"))),
+                .map_err(|error| Error::InvalidInput(format!("{shown} is not a file of keys: {error}"))),
             Err(error) if may_miss && error.kind() == ErrorKind::NotFound => Ok(Listed::default()),
             Err(error) => Err(Error::io(format!("read the keys in {shown}"))(error)),
         }
@@ -173,7 +173,7 @@ impl KeyFile {
         let cannot = |error| Error::io(format!("write the keys to {}", self.path.display()))(error);
         let text = serde_json::to_string_pretty(listed).map_err(|error| cannot(error.into()))?;
         let new = self.path.with_extension("new");
-        // What a cut-off writing left is in nobody's way.
+        // What an interrupted write left harms nobody.
         let _ = fs::remove_file(&new);
         let mut file = private(&new).map_err(cannot)?;
         file.write_all(text.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(cannot)?;
@@ -208,7 +208,7 @@ fn hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
-/// The keys that a server takes: those of the file, read again when it changes.
+/// The keys that a server accepts: those of the file, read again when it changes.
 #[derive(Debug)]
 pub(crate) struct Keys {
     file: KeyFile,
@@ -218,7 +218,7 @@ pub(crate) struct Keys {
 #[derive(Debug, Default)]
 struct Known {
     version: Option<Version>,
-    /// By the hash of the secret. A secret has 256 random bits: the time that a look-up takes says nothing of it.
+    /// By the hash of the secret. A secret has 256 random bits: the time of a look-up reveals nothing about it.
     keys: HashMap<String, Arc<Key>>,
 }
 
@@ -226,14 +226,14 @@ struct Known {
 type Version = (SystemTime, u64, u64);
 
 impl Keys {
-    /// Reads the file, which has to be there.
+    /// Reads the file, which must exist.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let keys = Self { file: KeyFile::new(path), known: RwLock::default() };
         keys.reload()?;
         Ok(keys)
     }
 
-    /// Reads the file again if it changed. On an error the keys that are known stay.
+    /// Reads the file again if it changed. After an error the earlier keys stay.
     pub(crate) fn reload(&self) -> Result<bool> {
         let path = &self.file.path;
         let metadata = fs::metadata(path).map_err(Error::io(format!("read the keys in {}", path.display())))?;
@@ -247,7 +247,7 @@ impl Keys {
         Ok(true)
     }
 
-    /// The key with this secret, unless it has ended.
+    /// The key with this secret, unless it has expired.
     pub(crate) fn find(&self, secret: &str) -> Option<Arc<Key>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let key = known.keys.get(&hex(&hash(secret)))?;
@@ -285,7 +285,7 @@ mod tests {
         file.revoke(&ada.id).unwrap();
         assert!(keys.find(&secret).is_some() && keys.reload().unwrap() && keys.find(&secret).is_none());
         assert!(matches!(file.revoke(&ada.id), Err(Error::NotFound { .. })));
-        // A file that is broken takes nothing away.
+        // A broken file revokes nothing.
         let (_, secret) = file.create("grace", &[Scope::Read], None).unwrap();
         keys.reload().unwrap();
         fs::write(&path, "{").unwrap();

@@ -1,4 +1,4 @@
-//! Connections: accepted, encrypted where that is asked for, and served one request after another.
+//! Connections: accepted, encrypted if configured, and served one request after the other.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -24,7 +24,7 @@ use super::app::App;
 use super::timed::Timed;
 use crate::error::{Error, Result};
 
-/// Bytes of a request's head, and of what is read and written at a time: at most.
+/// The most bytes of a request's head, and of one read or write.
 const BUFFER: usize = 64 * 1024;
 
 /// An address that is served.
@@ -53,7 +53,7 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).await.map_err(Error::io(format!("listen on {address}")))
 }
 
-/// Accepts connections until `ending` is true, then waits for those that are open, as long as that is allowed.
+/// Accepts connections until `ending` is true, then waits for the open ones, as long as that is allowed.
 pub(crate) async fn serve(listening: Listening, app: Arc<App>, mut ending: watch::Receiver<bool>) {
     let Listening { listener, router, tls } = listening;
     let graceful = GracefulShutdown::new();
@@ -69,7 +69,7 @@ pub(crate) async fn serve(listening: Listening, app: Arc<App>, mut ending: watch
         let watcher = graceful.watcher();
         tokio::spawn(async move {
             let limits = &app.config.limits;
-            // What is sent is sent at once: an answer is not held back for more of it.
+            // What is sent is sent at once: an answer does not wait for more data.
             let _ = stream.set_nodelay(true);
             let stream = Timed::new(stream, limits.idle());
             app.metrics.connections.inc();
@@ -88,7 +88,7 @@ pub(crate) async fn serve(listening: Listening, app: Arc<App>, mut ending: watch
     drop(listener);
     let patience = Duration::from_secs(app.config.server.shutdown_seconds);
     if timeout(patience, graceful.shutdown()).await.is_err() {
-        tracing::warn!("requests that had not ended were cut off");
+        tracing::warn!("requests in progress were ended early");
     }
 }
 
@@ -100,7 +100,7 @@ async fn accept(
     match listener.accept().await {
         Ok((stream, _)) => Some((stream, room)),
         Err(error) => {
-            // As a rule there are no more file handles: some become free again.
+            // Usually no file handles are left: some become free again.
             tracing::warn!(%error, "a connection was not accepted");
             sleep(Duration::from_millis(100)).await;
             None
@@ -121,6 +121,6 @@ async fn connection(
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     // A client that goes away is no failure of ours.
     if let Err(error) = watcher.watch(connection).await {
-        tracing::debug!(%error, "a connection broke off");
+        tracing::debug!(%error, "a connection ended early");
     }
 }

@@ -1,4 +1,4 @@
-//! What a server counts, as Prometheus reads it. No label names an owner, a key or a conversation.
+//! What a server counts, in the form of Prometheus. No label names an owner, a key or a conversation.
 
 use std::fmt;
 
@@ -10,20 +10,20 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// A request: its route, as it stands in the table of routes, and its status.
+/// A request: its route, as the table of routes has it, and its status.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct Answered {
     pub(crate) route: String,
     pub(crate) status: u16,
 }
 
-/// Why a request was refused before its route saw it.
+/// Why a request was refused before it reached its route.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct Reason {
     pub(crate) reason: &'static str,
 }
 
-/// The names and what they count stand in [`Metrics::new`].
+/// [`Metrics::new`] has the names and what they count.
 pub(crate) struct Metrics {
     registry: Registry,
     pub(crate) answered: Family<Answered, Counter>,
@@ -47,7 +47,7 @@ impl fmt::Debug for Metrics {
     }
 }
 
-/// Upper bounds of seconds: from what memory takes to what nobody waits for.
+/// Upper bounds in seconds: from what memory takes to what nobody waits for.
 const SECONDS: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
 
 impl Metrics {
@@ -72,14 +72,14 @@ impl Metrics {
         registry.register("requests", "Requests by route and status", metrics.answered.clone());
         registry.register("request_seconds", "Time from head to answer", metrics.seconds.clone());
         registry.register("requests_in_flight", "Requests that are being answered", metrics.in_flight.clone());
-        registry.register("refused", "Requests that no route saw, by reason", metrics.refused.clone());
+        registry.register("refused", "Requests that were refused before a route, by reason", metrics.refused.clone());
         registry.register("body_bytes", "Bytes of bodies that were read", metrics.body_bytes.clone());
         registry.register("messages_appended", "Messages that were appended", metrics.items.clone());
         registry.register("repeated", "Appends that were repetitions, and changed nothing", metrics.repeated.clone());
         registry.register("connections", "Open connections", metrics.connections.clone());
         registry.register("followers", "Open streams of events", metrics.followers.clone());
         registry.register("ingests", "Answers that are being ingested", metrics.ingests.clone());
-        registry.register("store_calls", "Calls of the store that run", metrics.store_calls.clone());
+        registry.register("store_calls", "Calls of the store in progress", metrics.store_calls.clone());
         registry.register("store_seconds", "Time of calls of the store", metrics.store_seconds.clone());
         registry.register(
             "unreadable_keys",

@@ -7,7 +7,8 @@
 //! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them.
 //! - `serve` (what happens to every request), `health`, `openapi` (the document, made from the tables), `listen`.
 //!
-//! **To add a route**: a row in its API's table, and its handler. The row is what is served, documented and tested.
+//! **To add a route**: write a row in its API's table, and its handler. The row is what is served, documented and
+//! tested.
 //!
 //! This is the only part of the crate that is async; the store's calls block, and run on threads of their own.
 
@@ -59,7 +60,7 @@ pub struct Server {
     runtime: Runtime,
     app: Arc<App>,
     addresses: Addresses,
-    /// Listened for before anybody can know that the server listens.
+    /// Registered before anybody can know that the server listens.
     signals: Signals,
 }
 
@@ -115,7 +116,7 @@ impl Server {
         Ok(Self { runtime, app, addresses: Addresses { main, admin }, signals })
     }
 
-    /// The address of the APIs, with the port that was taken.
+    /// The address of the APIs, with the port in use.
     ///
     /// # Errors
     /// `Io`.
@@ -123,7 +124,7 @@ impl Server {
         self.addresses.main.listener.local_addr().map_err(Error::io("read the address"))
     }
 
-    /// The address of health and metrics alone, if there is one.
+    /// The address of health and metrics, if there is one.
     ///
     /// # Errors
     /// `Io`.
@@ -132,12 +133,12 @@ impl Server {
         admin.transpose().map_err(Error::io("read the address"))
     }
 
-    /// Serves until SIGTERM or SIGINT. Then it is not ready any more, takes no new connections, ends open streams with an
-    /// event that says so, waits for requests up to [`Serving::shutdown_seconds`], and closes the store. A second signal
-    /// ends the process at once, with exit code 1: what was acknowledged is durable.
+    /// Serves until SIGTERM or SIGINT. Then it is not ready any more, accepts no new connections, ends open streams
+    /// with an event that states this, waits for requests up to [`Serving::shutdown_seconds`], and closes the store. A
+    /// second signal ends the process at once, with exit code 1: what was acknowledged is durable.
     ///
     /// # Errors
-    /// `Poisoned` if the store could not be closed as it should; `Io`.
+    /// `Poisoned` if the store could not be closed properly; `Io`.
     pub fn run(self) -> Result<()> {
         let Self { runtime, app, addresses, mut signals } = self;
         let store = app.store.clone();
@@ -149,7 +150,7 @@ impl Server {
                 serving.push(tokio::spawn(listen::serve(admin, Arc::clone(&app), ending)));
             }
             signals.next().await;
-            tracing::info!("ending: no new requests are taken");
+            tracing::info!("ending: no new requests are accepted");
             app.draining.store(true, Ordering::Release);
             tokio::spawn(async move {
                 signals.next().await;
@@ -163,7 +164,7 @@ impl Server {
                 let _ = task.await;
             }
         });
-        // Calls of the store that still run are waited for by its closing.
+        // Closing the store waits for its calls that still run.
         runtime.shutdown_background();
         store.close()
     }
@@ -188,7 +189,7 @@ async fn reload(app: Arc<App>) {
             Ok(Ok(false)) | Err(_) => {}
             Ok(Err(error)) => {
                 app.metrics.unreadable_keys.inc();
-                tracing::error!(%error, "the keys cannot be read again; those that were known still count");
+                tracing::error!(%error, "the keys cannot be read again; the earlier ones stay valid");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, made from the tables of routes: what is served is what it describes.
+//! The OpenAPI 3.1 document, made from the tables of routes: it describes what is served.
 
 use serde_json::{Map, Value, json};
 
@@ -12,16 +12,16 @@ const ALWAYS: &[u16] = &[400, 401, 403, 429, 500, 503];
 
 const fn meaning(status: u16) -> &'static str {
     match status {
-        400 => "The request cannot be taken as it is",
+        400 => "The request is wrong",
         401 => "No key, or a wrong one",
         403 => "The key lacks the scope",
-        404 => "Not there, or of another owner",
-        408 => "The body came too slowly",
-        409 => "It does not fit what is there",
-        410 => "The cursor is of another conversation: begin anew",
-        412 => "The conversation does not end where it was expected to",
+        404 => "Not found, or of another owner",
+        408 => "The body arrived too slowly",
+        409 => "It conflicts with what is stored",
+        410 => "The cursor is of another conversation: begin again",
+        412 => "The conversation does not end where the request expected",
         413 => "Over a limit",
-        422 => "Understood, and not possible",
+        422 => "Understood, but not possible",
         429 => "Too many; Retry-After says when to try again",
         503 => "Not now; Retry-After says when to try again",
         _ => "The server failed",
@@ -41,7 +41,7 @@ pub(crate) fn document(tables: &[&[Route]]) -> Value {
         "info": {
             "title": "convo",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Conversations, kept: the OpenAI Conversations API under /v1, the native API under /api/v1.",
+            "description": "A store for LLM conversations: the OpenAI Conversations API under /v1, the native API under /api/v1.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "/" }],

@@ -10,7 +10,7 @@ use crate::model::{Json, json_text};
 pub(crate) fn text(body: &[u8]) -> Result<&str, Refusal> {
     let text = std::str::from_utf8(body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body));
     text.map_err(|error| {
-        Refusal::new(400, "invalid_json", format!("the body is no UTF-8 at byte {}", error.valid_up_to()))
+        Refusal::new(400, "invalid_json", format!("the body is not UTF-8 at byte {}", error.valid_up_to()))
     })
 }
 
@@ -18,9 +18,9 @@ pub(crate) fn text(body: &[u8]) -> Result<&str, Refusal> {
 pub(crate) fn json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal> {
     let text = checked(body)?;
     let text = if text.trim().is_empty() { "{}" } else { text };
-    // What is read field by field could be a list of their values, too.
+    // What is read field by field could also be a list of the values.
     if !text.trim_start().starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
-        return Err(Refusal::new(400, "invalid_type", "the body has to be a JSON object"));
+        return Err(Refusal::new(400, "invalid_type", "the body must be a JSON object"));
     }
     let refused = |error: serde_json::Error| {
         let code = if error.is_data() { "invalid_value" } else { "invalid_json" };
@@ -29,16 +29,16 @@ pub(crate) fn json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal>
     serde_json::from_str(text).map_err(refused)
 }
 
-/// As [`json`], for values that own what they hold, where no body is an error.
+/// As [`json`], for values that own their content, where an absent body is an error.
 pub(crate) fn required<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     if checked(body)?.trim().is_empty() {
-        return Err(Refusal::new(400, "missing_body", "a body is needed"));
+        return Err(Refusal::new(400, "missing_body", "the body is missing"));
     }
     json(body)
 }
 
-/// The text of a body that is not nested too deep, and holds no half characters: no Rust string can hold one, and what
-/// was replaced would not come back as it was.
+/// The text of a body that is not nested too deep, and has no half characters: no Rust string can hold one, and a
+/// replaced one would not be returned as it was.
 fn checked(body: &[u8]) -> Result<&str, Refusal> {
     let text = text(body)?;
     let depth = json_text::depth(text);
@@ -47,7 +47,7 @@ fn checked(body: &[u8]) -> Result<&str, Refusal> {
         return Err(Refusal::new(400, "invalid_json", message));
     }
     if json_text::mark_lone_surrogates(text).1.is_some() {
-        return Err(Refusal::new(400, "invalid_json", "the body holds a lone surrogate escape (\\ud800 to \\udfff)"));
+        return Err(Refusal::new(400, "invalid_json", "the body has a lone surrogate escape (\\ud800 to \\udfff)"));
     }
     Ok(text)
 }

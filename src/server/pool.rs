@@ -1,4 +1,4 @@
-//! Calls of the store: they block, so each has a thread, and no more run than there are threads.
+//! Calls of the store: they block, so each has a thread, and no more calls run than there are threads.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,8 +21,8 @@ impl Pool {
         Self { room: Arc::new(Semaphore::new(threads)), metrics }
     }
 
-    /// Runs a call once there is a thread for it. It runs to its end also if nobody waits for it any more: a client that
-    /// goes away does not leave a write half done.
+    /// Runs a call once there is a thread for it. The call runs to its end even if nobody waits for it any more: a
+    /// client that goes away does not leave a write half done.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         call: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
@@ -40,7 +40,7 @@ impl Pool {
             result
         });
         done.await.unwrap_or_else(|error| {
-            tracing::error!(%error, "a call of the store broke off");
+            tracing::error!(%error, "a call of the store ended early");
             Err(Refusal::internal("the server failed at this request; its log has more"))
         })
     }

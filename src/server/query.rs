@@ -2,7 +2,7 @@
 
 use super::refusal::Refusal;
 
-/// The parameters, in order. A name may stand there several times.
+/// The parameters, in order. A name may occur several times.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
@@ -21,9 +21,10 @@ impl Query {
         self.0.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str()).collect()
     }
 
-    /// A value that can be read.
+    /// A value that can be parsed.
     pub(crate) fn parse<T: std::str::FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, Refusal> {
-        let read = |text: &str| text.parse().map_err(|_| Refusal::value(name, &format!("{text:?} is no {expected}")));
+        let read =
+            |text: &str| text.parse().map_err(|_| Refusal::value(name, &format!("{text:?} is not a {expected}")));
         self.get(name).map(read).transpose()
     }
 
@@ -46,7 +47,7 @@ impl Query {
         Err(Refusal::invalid(name, code, message))
     }
 
-    /// Fails on a name that is not among these: a parameter that is misspelt must not be passed over.
+    /// Fails on a name that is not among these: a misspelt parameter must not be ignored.
     pub(crate) fn check(&self, known: &[&str]) -> Result<(), Refusal> {
         match self.0.iter().find(|(name, _)| !known.contains(&name.as_str())) {
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! How many requests a second a key may make.
+//! How many requests per second a key may make.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use std::time::Instant;
 pub(crate) struct Rates(Mutex<HashMap<String, (f64, Instant)>>);
 
 impl Rates {
-    /// Takes a token; else the whole seconds after which there is one.
+    /// Takes a token; without one, returns the whole seconds until there is one.
     pub(crate) fn take(&self, key: &str, per_second: u32, now: Instant) -> Result<(), u64> {
         if per_second == 0 {
             return Ok(());

@@ -1,23 +1,23 @@
-//! Why a request is not done: one form for both APIs, and one table from the store's errors.
+//! Why a request fails: one form for both APIs, and one table from the store's errors.
 
 use serde_json::{Map, Value, json};
 
 use crate::error::Error;
 
-/// Why a request is not done.
+/// Why a request fails.
 ///
 /// As JSON: `{"error": {"message", "type", "param", "code", "details"?}}`, as OpenAI's SDKs read it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
     pub(crate) message: String,
-    /// The field or parameter that is at fault.
+    /// The wrong field or parameter.
     pub(crate) param: Option<String>,
     /// What a client decides by.
     pub(crate) code: Option<&'static str>,
-    /// What the error holds besides, for programs.
+    /// Further fields of the error, for programs.
     pub(crate) details: Map<String, Value>,
-    /// Seconds after which another try may do better.
+    /// Seconds after which another attempt may succeed.
     pub(crate) retry_after: Option<u64>,
 }
 
@@ -27,7 +27,7 @@ impl Refusal {
         Self { status, message, param: None, code, details: Map::new(), retry_after: None }
     }
 
-    /// 400, with the parameter that is at fault.
+    /// 400, with the wrong parameter.
     pub(crate) fn invalid(param: impl Into<String>, code: &'static str, message: impl Into<String>) -> Self {
         Self { param: Some(param.into()), ..Self::new(400, code, message) }
     }
@@ -61,7 +61,7 @@ impl Refusal {
         self
     }
 
-    /// OpenAI's name for the side that is at fault.
+    /// OpenAI's name for the side that caused the error.
     fn kind(&self) -> &'static str {
         match self.status {
             429 => "rate_limit_error",
@@ -70,8 +70,8 @@ impl Refusal {
         }
     }
 
-    /// Whether the same request may do better later. SDKs of OpenAI try 408, 409, 429 and 5xx again unless the answer asks them not
-    /// to.
+    /// Whether the same request may succeed later. OpenAI's SDKs repeat a request after 408, 409, 429 and 5xx unless
+    /// the answer asks them not to.
     pub(crate) const fn may_be_repeated(&self) -> bool {
         self.retry_after.is_some()
     }
@@ -88,7 +88,8 @@ impl Refusal {
     }
 }
 
-/// The status of each kind of the store's errors; their codes are [`Error::code`]. `docs/server.md` has the table for people.
+/// The status of each kind of the store's errors; their codes are [`Error::code`]. `docs/server.md` has the table for
+/// people.
 const fn status(error: &Error) -> u16 {
     match error {
         Error::InvalidInput(_) => 400,
@@ -127,7 +128,7 @@ impl From<Error> for Refusal {
                 refusal.detail("what", what).detail("actual", actual).detail("limit", limit)
             }
             Error::Busy(_) | Error::OutcomeUnknown { .. } => Self { retry_after: Some(1), ..refusal },
-            // The operator has to act: trying again at once is no use.
+            // The operator must act: an immediate repetition is of no use.
             Error::ReadOnly | Error::Closed | Error::Poisoned { .. } | Error::WentBack { .. } => {
                 Self { retry_after: Some(30), ..refusal }
             }

@@ -1,4 +1,4 @@
-//! What a row of the tables of routes holds: what serves it, and what the OpenAPI document says of it.
+//! What a row of the tables of routes holds: its handler, and its part of the OpenAPI document.
 
 use super::app::Handler;
 use super::keys::Scope;
@@ -7,17 +7,17 @@ use super::keys::Scope;
 #[derive(Clone, Copy)]
 pub(crate) struct Route {
     pub(crate) verb: Verb,
-    /// Its path; the parts in braces are given to the handler.
+    /// Its path; the handler gets the parts in braces.
     pub(crate) path: &'static str,
-    /// Its name in the OpenAPI document. Names stay.
+    /// Its name in the OpenAPI document. Names never change.
     pub(crate) id: &'static str,
     pub(crate) summary: &'static str,
     pub(crate) scope: Scope,
     pub(crate) parameters: &'static [Parameter],
-    /// What it is sent, if it takes a body.
+    /// The body that it takes, if any.
     pub(crate) body: Option<Content>,
     pub(crate) answer: Content,
-    /// The statuses that it may answer besides those of every route.
+    /// Its statuses in addition to those of every route.
     pub(crate) refusals: &'static [u16],
     pub(crate) handler: Handler,
 }
@@ -41,7 +41,7 @@ impl Verb {
     }
 }
 
-/// A parameter after the `?`, or of the head.
+/// A parameter after the `?`, or in the header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
@@ -75,7 +75,7 @@ pub(crate) const fn query(name: &'static str, schema: &'static str, about: &'sta
     Parameter { name, place: Place::Query, schema, about }
 }
 
-/// A parameter of the head.
+/// A parameter in the header.
 pub(crate) const fn header(name: &'static str, schema: &'static str, about: &'static str) -> Parameter {
     Parameter { name, place: Place::Header, schema, about }
 }

@@ -1,4 +1,4 @@
-//! What happens to every request: who asks, may they, is there room; then its route; then a line in the log.
+//! What happens to every request: who calls, may they, is there room; then its route; then a line in the log.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,7 +32,7 @@ struct Gate {
     rates: Rates,
 }
 
-/// All routes of the APIs, and what stands around them.
+/// All routes of the APIs, and the layers around them.
 pub(crate) fn router(app: &Arc<App>, routes: &[&'static [Route]]) -> Router {
     let requests = Arc::new(Semaphore::new(app.config.limits.requests.min(Semaphore::MAX_PERMITS)));
     let gate = Arc::new(Gate { app: Arc::clone(app), requests, rates: Rates::default() });
@@ -89,17 +89,18 @@ pub(crate) fn around(router: Router, app: &Arc<App>) -> Router {
     router.layer(layer)
 }
 
-/// The methods that metrics tell apart.
+/// The methods that metrics distinguish.
 const COUNTED: [Method; 6] = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS];
 const REQUEST_ID: &str = "x-request-id";
-/// The longest request id of a client that is taken over.
+/// The longest request id of a client that is adopted.
 const ID_BYTES: usize = 128;
 
-/// The key of whoever asked, for the log.
+/// The caller's key, for the log.
 #[derive(Clone, Debug)]
 struct AskedBy(String);
 
-/// Gives a request its id, and logs it once it is answered. Content is never logged, and no path, as ids stand in it.
+/// Gives a request its id, and logs it once it is answered. Neither content nor paths are logged, because paths contain
+/// ids.
 async fn log(app: &Arc<App>, mut request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let id = request_id(request.headers());
@@ -114,7 +115,7 @@ async fn log(app: &Arc<App>, mut request: Request, next: Next) -> Response {
     app.metrics.in_flight.dec();
     let (status, seconds) = (reply.status().as_u16(), begun.elapsed().as_secs_f64());
     app.metrics.seconds.observe(seconds);
-    // A client may make up methods: each would be a row for ever.
+    // A client may invent methods: each would be a row for ever.
     let counted = if COUNTED.contains(&method) { method.as_str() } else { "OTHER" };
     app.metrics.answered.get_or_create(&Answered { route: format!("{counted} {route}"), status }).inc();
     let key = reply.extensions_mut().remove::<AskedBy>().map_or_else(|| "none".to_owned(), |AskedBy(key)| key);
@@ -127,14 +128,14 @@ async fn log(app: &Arc<App>, mut request: Request, next: Next) -> Response {
     reply
 }
 
-/// The client's id, if it is short and harmless, else a new one.
+/// The client's id, if it is short and harmless; otherwise a new one.
 fn request_id(headers: &HeaderMap) -> String {
     let is_safe = |id: &&str| {
         let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         !id.is_empty() && id.len() <= ID_BYTES && id.bytes().all(is_safe)
     };
     let given = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(is_safe);
-    // Without randomness ids are of no use; the request is.
+    // Without randomness ids are useless; the request is not.
     given.map_or_else(|| format!("req_{}", keys::hex(&random::<12>().unwrap_or_default())), str::to_owned)
 }
 
@@ -162,7 +163,7 @@ async fn answer(gate: &Arc<Gate>, route: &'static Route, caller: Caller, mut req
     }
     if let Err(seconds) = gate.rates.take(&caller.key, app.config.limits.requests_per_second, Instant::now()) {
         refused("rate");
-        let message = "this key makes more requests a second than it may";
+        let message = "this key has exceeded its requests per second";
         return Err(Refusal { retry_after: Some(seconds), ..Refusal::new(429, "rate_limit_exceeded", message) });
     }
     let path = request.extract_parts::<RawPathParams>().await;
@@ -177,7 +178,7 @@ async fn answer(gate: &Arc<Gate>, route: &'static Route, caller: Caller, mut req
             let room = Arc::clone(&gate.requests).try_acquire_owned();
             let Ok(room) = room else {
                 refused("requests");
-                return Err(Refusal::busy("the server answers as many requests as it may; try again"));
+                return Err(Refusal::busy("the server is at its limit of requests in progress; try again"));
             };
             let promised = call.header("content-length").and_then(|length| length.parse().ok());
             let held = body::read(app, body, promised).await?;

@@ -1,10 +1,11 @@
-//! Locks for conversations: appends of items that look before they add exclude others to the same conversation.
+//! Locks for conversations: an append of items that looks before it adds excludes other appends to the same
+//! conversation.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::model::ConversationId;
 
-/// Two conversations share a lock rarely, and only wait for each other then.
+/// Two conversations rarely share a lock, and then only wait for each other.
 const STRIPES: usize = 256;
 
 /// The locks.
@@ -18,7 +19,7 @@ impl Default for Stripes {
 }
 
 impl Stripes {
-    /// For an append that adds whatever is there: others may do so at the same time.
+    /// For an append that adds regardless of what is stored: others may do so at the same time.
     pub(crate) fn shared(&self, id: ConversationId) -> RwLockReadGuard<'_, ()> {
         self.of(id).read().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! A connection whose client has to take what it is sent.
+//! A connection whose client must read what it is sent.
 
 use std::future::Future as _;
 use std::io;
@@ -24,7 +24,7 @@ impl<T> Timed<T> {
         Self { inner, patience, waiting: Box::pin(sleep(patience)), is_waiting: false }
     }
 
-    /// Hands a write's result on; one that waits for too long has failed.
+    /// Passes a write's result on; a write that waits for too long has failed.
     fn timed<R>(&mut self, poll: Poll<io::Result<R>>, context: &mut Context<'_>) -> Poll<io::Result<R>> {
         if poll.is_ready() {
             self.is_waiting = false;
@@ -35,7 +35,7 @@ impl<T> Timed<T> {
             self.waiting.as_mut().reset(Instant::now() + self.patience);
         }
         ready!(self.waiting.as_mut().poll(context));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client reads nothing")))
     }
 }
 

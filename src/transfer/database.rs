@@ -1,4 +1,4 @@
-//! SQLite files, read only.
+//! SQLite files, read-only.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let database = Connection::open_with_flags(path, flags)?;
-    // What views and triggers of a stranger's file would run.
+    // The views and triggers of an untrusted file cannot run anything.
     database.pragma_update(None, "trusted_schema", false)?;
     database.pragma_update(None, "query_only", true)?;
     Ok(database)

@@ -1,4 +1,4 @@
-//! Conversations out of a store, in whatever format.
+//! Conversations out of a store, in any format.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::model::Name;
 use crate::store::Store;
 
-/// What an export came to.
+/// The result of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExportSummary {
@@ -19,14 +19,14 @@ pub struct ExportSummary {
     pub conversations: u64,
     /// Their messages.
     pub messages: u64,
-    /// What the format has no place for, and what was altered for it: how many of each kind.
+    /// What the format has no place for, and what was altered for it: the count of each kind.
     pub left_out: Skipped,
 }
 
 /// Writes conversations in a format. `progress` is called after each.
 ///
-/// The transcript is lossless: imported elsewhere it gives the same messages. Of any other format the summary says what was
-/// left out.
+/// The transcript is lossless: importing it elsewhere gives the same messages. For any other format, the summary states
+/// what was left out or altered.
 ///
 /// ```
 /// use conversation_store::Store;
@@ -45,7 +45,7 @@ pub struct ExportSummary {
 /// Cost: one conversation at a time is in memory.
 ///
 /// # Errors
-/// `InvalidInput` for a format that is not written; `NotFound`; `Corrupt`; `Io`.
+/// `InvalidInput` for a format that cannot be written; `NotFound`; `Corrupt`; `Io`.
 pub fn export(
     store: &Store,
     names: impl IntoIterator<Item = Name>,
@@ -77,12 +77,12 @@ fn writer(format: &str) -> Result<&'static Writer> {
     let known = FORMATS.iter().find(|known| known.name == format).and_then(|format| format.write.as_ref());
     known.ok_or_else(|| {
         let names: Vec<&str> = FORMATS.iter().filter(|format| format.is_written()).map(|format| format.name).collect();
-        Error::InvalidInput(format!("there is no format {format} to export; the formats are {}", names.join(", ")))
+        Error::InvalidInput(format!("there is no export format {format}; the formats are {}", names.join(", ")))
     })
 }
 
 impl Format {
-    /// The extension of its files, if it is written.
+    /// The extension of its files, if it can be written.
     #[must_use]
     pub fn extension(&self) -> Option<&'static str> {
         self.write.as_ref().map(|writer| writer.extension)

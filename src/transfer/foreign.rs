@@ -1,10 +1,10 @@
-//! A conversation as an export holds it: a tree of messages. What every format is read into.
+//! A conversation as an export holds it: a tree of messages. Every format is read into this form.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::model::{Extra, Message};
 
-/// What could not be taken as it is: how many of each kind.
+/// What could not be imported unchanged: the count of each kind.
 pub(crate) type Skipped = BTreeMap<String, u64>;
 
 /// A conversation of an export.
@@ -18,14 +18,14 @@ pub(crate) struct Foreign {
     pub(crate) rest: Extra,
     /// Its nodes, in the order of the export.
     pub(crate) nodes: Vec<Node>,
-    /// The node at which the shown branch ends; the newest branch is shown if there is none.
+    /// The node at which the shown branch ends; without one, the newest branch is shown.
     pub(crate) shown: Option<String>,
     pub(crate) skipped: Skipped,
-    /// Whether it is the rest of a file that holds no conversation: it is counted, and not kept.
+    /// Whether it is the rest of a file that holds no conversation: it is counted, and not stored.
     pub(crate) is_hollow: bool,
 }
 
-/// A place in the tree: what was said there, and what it follows.
+/// A place in the tree: its messages, and the place that it follows.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     pub(crate) id: String,
@@ -34,7 +34,7 @@ pub(crate) struct Node {
     pub(crate) messages: Vec<Message>,
 }
 
-/// A conversation that cannot be taken.
+/// A conversation that cannot be imported.
 #[derive(Debug)]
 pub(crate) struct Broken {
     pub(crate) id: Option<String>,
@@ -42,13 +42,13 @@ pub(crate) struct Broken {
     pub(crate) why: String,
 }
 
-/// What one value of an export comes to.
+/// What one value of an export yields.
 pub(crate) type Taken = Result<Foreign, Broken>;
 
-/// A way through the tree.
+/// A branch: a path through the tree.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Branch {
-    /// The branch that it leaves, and after how many of that branch's nodes, shared ones included.
+    /// The branch from which it forks, and after how many of that branch's nodes, shared ones included.
     pub(crate) from: Option<(usize, usize)>,
     /// Its own nodes, as positions in [`Foreign::nodes`].
     pub(crate) nodes: Vec<usize>,
@@ -66,15 +66,16 @@ impl Foreign {
         self.nodes.push(Node { id, parent, messages });
     }
 
-    /// Counts what is not taken.
+    /// Counts something that is not imported.
     pub(crate) fn skip(&mut self, kind: impl Into<String>) {
         *self.skipped.entry(kind.into()).or_default() += 1;
     }
 
-    /// The branches: the shown one first, each other one after that which it leaves. Every node is in one of them.
+    /// The branches: the shown one first, each other one after the branch from which it forks. Every node is in one of
+    /// them.
     ///
-    /// A parent that is not there counts as none, and where parents go in a circle it is broken at the first node of the
-    /// export: both are counted.
+    /// A missing parent counts as none, and a circle of parents is broken at the first node of the export: both are
+    /// counted.
     pub(crate) fn branches(&mut self) -> Vec<Branch> {
         let tree = Tree::of(self);
         let shown = self.shown.as_ref().and_then(|id| tree.places.get(id.as_str())).copied();
@@ -115,7 +116,7 @@ impl<'a> Tree<'a> {
             missing += u64::from(parent == Some(None));
             parents.push(parent.flatten());
         }
-        // 0: not seen, else the number of the walk that saw it. A walk that meets itself is in a circle.
+        // 0: not seen; otherwise the number of the walk that saw it. A walk that meets itself is in a circle.
         let mut seen = vec![0_usize; nodes.len()];
         for start in 0..nodes.len() {
             let mut at = Some(start);
@@ -150,7 +151,7 @@ impl<'a> Tree<'a> {
     }
 
     fn branches(&self, shown: Option<usize>) -> Vec<Branch> {
-        // The shown way up, so that it is known where it goes down.
+        // The shown path upwards, so that its way down is known.
         let mut on_shown = HashSet::new();
         let mut at = shown;
         while let Some(place) = at {
@@ -159,11 +160,11 @@ impl<'a> Tree<'a> {
         }
         let next = |choices: &[usize]| {
             let known = choices.iter().find(|place| on_shown.contains(place));
-            // Else the newest.
+            // Otherwise the newest.
             known.or(choices.last()).copied()
         };
         let mut branches: Vec<Branch> = Vec::new();
-        // Where branches begin that are not walked yet: what they leave, and their first node.
+        // Where the remaining branches begin: the branch from which they fork, and their first node.
         let mut waiting: Vec<(Option<(usize, usize)>, usize)> = Vec::new();
         let Some(first) = next(&self.roots) else { return branches };
         let others = self.roots.iter().filter(|root| **root != first).map(|root| (Some((0, 0)), *root));
@@ -177,7 +178,7 @@ impl<'a> Tree<'a> {
             let mut at = first;
             loop {
                 let children = self.children.get(at).map(Vec::as_slice).unwrap_or_default();
-                // Where the shown way ends, all that follows leaves it.
+                // Nodes after the end of the shown path fork from it.
                 let child = if Some(at) == shown { None } else { next(children) };
                 let others = children.iter().filter(|other| Some(**other) != child);
                 leaving.extend(others.map(|other| (Some((number, shared + nodes.len())), *other)));
@@ -227,7 +228,7 @@ mod tests {
             ("a b<a c<b", Some("c"), &["abc"], &[]),
             ("a b<a c<a d<c", Some("b"), &["ab", "0+1:cd"], &[]),
             ("a b<a c<a d<c", None, &["acd", "0+1:b"], &[]),
-            // A shown node that has more behind it.
+            // A shown node with more nodes after it.
             ("a b<a c<a d<b e<b", Some("b"), &["ab", "0+1:c", "0+2:d", "0+2:e"], &[]),
             ("a b<a c<b d<b e<c f<c", Some("d"), &["abd", "0+2:cf", "1+3:e"], &[]),
             ("a b", Some("a"), &["a", "0+0:b"], &[]),

@@ -1,4 +1,4 @@
-//! What a row of the table of formats holds, and what a reader is given.
+//! What a row of the table of formats holds, and what a reader receives.
 
 use std::io::{self, Write};
 
@@ -10,17 +10,17 @@ use crate::provider::fields::Fields;
 
 /// A format of conversations that another program writes or reads: its row in [`super::FORMATS`].
 pub struct Format {
-    /// As `--format` names it.
+    /// Its name in `--format`.
     pub name: &'static str,
-    /// Whose it is.
+    /// The program that writes it.
     pub about: &'static str,
-    /// How it is read, if it is.
+    /// How to read it, if it can be read.
     pub(crate) read: Option<Reader>,
-    /// How it is written, if it is.
+    /// How to write it, if it can be written.
     pub(crate) write: Option<Writer>,
 }
 
-/// How a format is recognised, and read.
+/// How to recognise and read a format.
 pub(crate) enum Reader {
     /// JSON values, each a conversation.
     Each {
@@ -32,33 +32,33 @@ pub(crate) enum Reader {
     Parts {
         /// Whether the values are of this format.
         recognise: fn(&Head<'_>) -> bool,
-        /// The conversation that a value names; one that names none belongs to that of the value before it.
+        /// The conversation that a value names; a value that names none belongs to that of the value before it.
         group: fn(&str) -> Option<String>,
         /// All values of one conversation.
         read: fn(&str, Vec<String>, &Context<'_>) -> Vec<Taken>,
     },
     /// A database.
     Database {
-        /// Whether it has these tables.
+        /// Whether these are the format's tables.
         tables: &'static [&'static str],
         read: ReadDatabase,
     },
 }
 
-/// Reads a database; `take` answers whether to go on.
+/// Reads a database; `take` returns whether to continue.
 pub(crate) type ReadDatabase = fn(&rusqlite::Connection, &mut dyn FnMut(Taken) -> bool) -> Result<(), rusqlite::Error>;
 
 /// The beginning of a file of JSON values.
 pub(crate) struct Head<'a> {
     /// Up to [`Head::VALUES`] of its values.
     pub(crate) values: Vec<&'a RawValue>,
-    /// Whether they stand in a list.
+    /// Whether they are in a list.
     pub(crate) is_list: bool,
 }
 
-/// What a reader may know beside the values.
+/// What a reader may know in addition to the values.
 pub(crate) struct Context<'a> {
-    /// What the conversation is called if nothing in it says so: the file's name without directory and extension.
+    /// The conversation's title if nothing in it states one: the file's name without directory and extension.
     pub(crate) file: &'a str,
     /// The number of the value, from 0.
     pub(crate) number: usize,
@@ -68,9 +68,9 @@ pub(crate) struct Context<'a> {
     pub(crate) assets: &'a dyn Assets,
 }
 
-/// How a format is written.
+/// How to write a format.
 pub(crate) struct Writer {
-    /// What stands before, between and after conversations.
+    /// What is written before, between and after conversations.
     pub(crate) frame: [&'static str; 3],
     /// The extension of its files.
     pub(crate) extension: &'static str,
@@ -84,15 +84,15 @@ pub(crate) struct Outgoing {
 }
 
 impl Head<'_> {
-    /// How many values are looked at.
+    /// How many values are examined.
     pub(crate) const VALUES: usize = 64;
 
-    /// Whether any value is an object of which this holds.
+    /// Whether any value is an object for which this holds.
     pub(crate) fn any(&self, holds: impl Fn(&Fields<'_>) -> bool) -> bool {
         self.values.iter().any(|raw| Fields::of(raw).is_some_and(|fields| holds(&fields)))
     }
 
-    /// Whether the first object is one of which this holds.
+    /// Whether the first object is one for which this holds.
     pub(crate) fn first(&self, holds: impl Fn(&Fields<'_>) -> bool) -> bool {
         self.values.iter().find_map(|raw| Fields::of(raw)).is_some_and(|fields| holds(&fields))
     }
@@ -112,13 +112,13 @@ impl std::fmt::Debug for Format {
 }
 
 impl Format {
-    /// Whether conversations are read from it.
+    /// Whether conversations can be read from it.
     #[must_use]
     pub const fn is_read(&self) -> bool {
         self.read.is_some()
     }
 
-    /// Whether conversations are written to it.
+    /// Whether conversations can be written to it.
     #[must_use]
     pub const fn is_written(&self) -> bool {
         self.write.is_some()

@@ -1,29 +1,40 @@
-//! Values that are parts of conversations, put together: a part waits until its conversation has no more.
+//! Values that are parts of conversations, assembled: a part waits until its conversation is complete.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::BufRead;
 
 use super::values::{LIMIT, Value, Values};
 use crate::model::json_text;
 
-/// Bytes of values that wait for the rest of their conversations at most.
+/// The most bytes of values that wait for the rest of their conversations.
 const WAITING: usize = 1024 * 1024 * 1024;
 
-/// The values of a conversation so far, and their bytes; `None` if they are too many.
-#[derive(Default)]
+/// The values of a conversation up to now, and their bytes; `None` if they are too many.
 struct Parts {
+    /// Its number among the conversations, in the order in which they began.
+    place: usize,
     values: Option<Vec<String>>,
     bytes: usize,
+}
+
+impl Parts {
+    fn extend(&mut self, later: Self) {
+        self.bytes += later.bytes;
+        self.values = match (self.values.take(), later.values) {
+            (Some(values), Some(later)) => Some(values.into_iter().chain(later).collect()),
+            _ => None,
+        };
+    }
 }
 
 /// Values that wait for the rest of their conversation.
 #[derive(Default)]
 pub(super) struct Groups {
     parts: HashMap<String, Parts>,
-    order: Vec<String>,
     bytes: usize,
     pub(super) current: Option<(usize, String)>,
-    /// Conversations so far: those that began, and those that are read.
+    /// Conversations up to now: those that began, and those that were read.
     pub(super) seen: usize,
     pub(super) number: usize,
     /// Values that were cut off.
@@ -56,27 +67,27 @@ impl Groups {
     pub(super) fn add(&mut self, group: fn(&str) -> Option<String>, text: String, list: usize) {
         let key = Self::key(&mut self.current, group, &text, list);
         let unnamed = Self::unnamed(list);
-        // What comes before the first value that names its conversation belongs to that one.
+        // Values before the first one that names its conversation belong to that conversation.
         if key != unnamed
             && let Some(waiting) = self.parts.remove(&unnamed)
         {
-            self.parts.insert(key.clone(), waiting);
-            self.order.iter_mut().filter(|known| **known == unnamed).for_each(|known| known.clone_from(&key));
-        }
-        let new = !self.parts.contains_key(&key);
-        if new {
-            self.seen += 1;
-            self.order.push(key.clone());
+            match self.parts.entry(key.clone()) {
+                Entry::Vacant(entry) => _ = entry.insert(waiting),
+                Entry::Occupied(mut entry) => entry.get_mut().extend(waiting),
+            }
         }
         self.bytes += text.len();
-        let new = || Parts { values: Some(Vec::new()), bytes: 0 };
-        let parts = self.parts.entry(key).or_insert_with(new);
+        let seen = &mut self.seen;
+        let parts = self.parts.entry(key).or_insert_with(|| {
+            *seen += 1;
+            Parts { place: *seen, values: Some(Vec::new()), bytes: 0 }
+        });
         parts.bytes += text.len();
         match &mut parts.values {
             Some(values) if self.bytes <= WAITING && parts.bytes <= LIMIT => values.push(text),
             _ => {
                 self.bytes -= parts.bytes;
-                *parts = Parts::default();
+                (parts.values, parts.bytes) = (None, 0);
             }
         }
     }
@@ -88,15 +99,15 @@ impl Groups {
             return Vec::new();
         }
         let key = key.clone();
-        let parts = self.parts.remove(&key).unwrap_or_default();
-        self.order.retain(|known| *known != key);
+        let Some(parts) = self.parts.remove(&key) else { return Vec::new() };
         self.bytes -= parts.bytes;
         vec![(key, parts.values)]
     }
 
     pub(super) fn all(&mut self) -> Vec<(String, Option<Vec<String>>)> {
-        let order = std::mem::take(&mut self.order);
-        order.into_iter().filter_map(|key| self.parts.remove(&key).map(|parts| (key, parts.values))).collect()
+        let mut parts: Vec<_> = std::mem::take(&mut self.parts).into_iter().collect();
+        parts.sort_unstable_by_key(|(_, parts)| parts.place);
+        parts.into_iter().map(|(key, parts)| (key, parts.values)).collect()
     }
 }
 
@@ -121,4 +132,25 @@ pub(super) fn last_values(
         number += 1;
     }
     Ok(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `NAME:text` is of a conversation, anything else names none.
+    fn named(text: &str) -> Option<String> {
+        text.split_once(':').map(|(name, _)| name.to_owned())
+    }
+
+    #[test]
+    fn values_wait_in_the_order_in_which_conversations_began() {
+        let mut groups = Groups::default();
+        for (list, text) in [(0, "a:1"), (0, "b:2"), (1, "3"), (1, "a:4"), (1, "5"), (2, "6")] {
+            groups.add(named, text.to_owned(), list);
+        }
+        let all: Vec<_> = groups.all().into_iter().map(|(key, values)| (key, values.unwrap().join(" "))).collect();
+        let wanted = [("a", "a:1 3 a:4 5"), ("b", "b:2"), (&Groups::unnamed(2), "6")];
+        assert_eq!(all, wanted.map(|(key, values)| (key.to_owned(), values.to_owned())));
+    }
 }

@@ -1,4 +1,4 @@
-//! An export, of whatever format, into a store.
+//! An export, of any format, into a store.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -21,7 +21,7 @@ use crate::store::Store;
 /// The first bytes of a SQLite database.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// Where an export is.
+/// The location of an export.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Input<'a> {
@@ -31,21 +31,21 @@ pub enum Input<'a> {
     Stdin,
 }
 
-/// How an export is taken.
+/// Options of an import.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ImportOptions {
-    /// The format's name; absent: it is found by looking.
+    /// The format's name; absent: it is recognised from the file.
     pub format: Option<String>,
-    /// Whose the conversations are to be.
+    /// The owner of the imported conversations.
     pub owner: Option<String>,
-    /// Which branches are taken.
+    /// Which branches to import.
     pub branches: Branches,
-    /// How many conversations are taken at most.
+    /// The most conversations to import.
     pub limit: Option<u64>,
 }
 
-/// A conversation that was taken, or was not.
+/// A conversation that was imported, or failed.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Imported {
@@ -59,11 +59,11 @@ pub struct Imported {
     pub title: Option<String>,
     /// Messages of the shown branch.
     pub messages: u64,
-    /// Forks beside it.
+    /// Forks for the other branches.
     pub branches: u64,
-    /// What was not taken as it is: how many of each kind.
+    /// What was not imported unchanged: the count of each kind.
     pub skipped: Skipped,
-    /// Why it was not taken, or not whole.
+    /// Why it was not imported, or not completely.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Messages that were not stored before.
@@ -75,39 +75,39 @@ pub struct Imported {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Progress<'a> {
-    /// A conversation was taken, or failed.
+    /// A conversation was imported, or failed.
     Conversation(&'a Imported),
-    /// Something to know.
+    /// Something that the user should know.
     Note(&'a str),
-    /// So many bytes of so many were read.
+    /// This many bytes of that many were read.
     Bytes(u64, u64),
 }
 
-/// What an import came to.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ImportSummary {
-    /// Conversations that were taken.
+    /// Conversations that were imported.
     pub conversations: u64,
-    /// Conversations that were not.
+    /// Conversations that failed.
     pub failed: u64,
     /// Messages of their shown branches.
     pub messages: u64,
-    /// Messages that were not stored before, those of forks too.
+    /// Messages that were not stored before, those of forks included.
     pub added: u64,
     /// Forks.
     pub branches: u64,
-    /// What was not taken as it is: how many of each kind.
+    /// What was not imported unchanged: the count of each kind.
     pub skipped: Skipped,
 }
 
-/// Takes all conversations of an export. Without a store they are only counted.
+/// Imports all conversations of an export. Without a store, only counts them.
 ///
-/// Each conversation is `FORMAT:ID`, FORMAT the format's name and ID what the export calls it. Taken again, it gets what
-/// is new; where it changed in its middle a fork takes it from there, and a note says so. One that cannot be taken does not
-/// stop the others.
+/// Each conversation is named `FORMAT:ID`, with the format's name and the ID of the export. A repeated import adds what
+/// is new; if a conversation changed in its middle, a fork continues from there, and a note reports it. A conversation
+/// that cannot be imported does not stop the others.
 ///
-/// Cost: reading the export once or twice; of it one conversation at a time is in memory. Messages are durable when the
+/// Cost: reading the export once or twice, with one conversation in memory at a time. Messages are durable when the
 /// call returns.
 ///
 /// ```
@@ -127,7 +127,7 @@ pub struct ImportSummary {
 /// ```
 ///
 /// # Errors
-/// `InvalidInput` if nothing is recognised, or the file cannot be read; what stops the store from being written.
+/// `InvalidInput` if nothing is recognised, or the file cannot be read; any error that prevents writing to the store.
 pub fn import(
     store: Option<&Store>,
     input: Input<'_>,
@@ -140,13 +140,13 @@ pub fn import(
     };
     let wanted = options.format.as_deref().map(|name| {
         let known = FORMATS.iter().find(|format| format.name == name && format.is_read());
-        known.ok_or_else(|| Error::InvalidInput(format!("there is no format {name} to import; {}", names())))
+        known.ok_or_else(|| Error::InvalidInput(format!("there is no import format {name}; {}", names())))
     });
     let wanted = wanted.transpose()?;
     let mut import =
         Import { store, options, progress, summary: ImportSummary::default(), stop: None, read: 0, all: source.bytes };
     for (name, why) in &source.passed_over {
-        import.note(&format!("{name}: passed over: {why}"));
+        import.note(&format!("{name}: skipped: {why}"));
         *import.summary.skipped.entry((*why).to_owned()).or_default() += 1;
     }
     let mut recognised = 0;
@@ -171,13 +171,13 @@ pub fn import(
     }
     if recognised == 0 {
         let what = match looked_like.as_slice() {
-            [] => "there is no file that may hold conversations".to_owned(),
+            [] => "no file in it may hold conversations".to_owned(),
             some => some.iter().take(5).cloned().collect::<Vec<_>>().join("; "),
         };
         return Err(Error::InvalidInput(format!("nothing was recognised: {what}; {}", names())));
     }
     for what in looked_like {
-        import.note(&format!("{what}; passed over"));
+        import.note(&format!("{what}; skipped"));
         *import.summary.skipped.entry("file_not_recognised".to_owned()).or_default() += 1;
     }
     if let Some(store) = store {
@@ -210,9 +210,9 @@ struct Import<'a, 'p> {
     options: &'a ImportOptions,
     progress: &'p mut dyn FnMut(Progress<'_>),
     summary: ImportSummary,
-    /// What ended the import.
+    /// The error that ended the import.
     stop: Option<Error>,
-    /// Bytes of the documents before this one, and of all.
+    /// Bytes of the documents before this one, and of all documents.
     read: u64,
     all: u64,
 }
@@ -227,7 +227,7 @@ impl Import<'_, '_> {
         self.stop.is_some() || self.options.limit.is_some_and(|limit| taken >= limit)
     }
 
-    /// Takes a document; of one that is not recognised it says what it looks like.
+    /// Imports a document. If it is not recognised, returns what it looks like.
     fn document(
         &mut self,
         source: &Source,
@@ -269,7 +269,7 @@ impl Import<'_, '_> {
         wanted: Option<&'static Format>,
     ) -> Result<Option<String>> {
         let Some(path) = source.path(document) else {
-            return Ok(Some("a database in an archive: unpack it first".to_owned()));
+            return Ok(Some("it is a database in an archive: unpack it first".to_owned()));
         };
         let cannot = |error: rusqlite::Error| Error::InvalidInput(format!("cannot read {}: {error}", document.name));
         let database = super::database::open(path).map_err(cannot)?;
@@ -364,7 +364,7 @@ impl Import<'_, '_> {
         context: &Context<'_>,
     ) {
         let Some(parts) = parts else {
-            let why = format!("its parts are more than {LIMIT} bytes (256 MiB), or lie too far apart");
+            let why = format!("its parts are larger than {LIMIT} bytes (256 MiB), or too far apart");
             return self.failed(Some(key.to_owned()), Broken::new(why));
         };
         let only = groups.seen == 1;
@@ -380,9 +380,9 @@ impl Import<'_, '_> {
         }
     }
 
-    /// Bytes as text that a parser takes.
+    /// Bytes as text for a parser.
     ///
-    /// A transcript's own reader knows what to do with lone surrogates, and keeps them.
+    /// The transcript's own reader handles lone surrogates, and keeps them.
     fn readable(&mut self, bytes: Vec<u8>, is_transcript: bool) -> String {
         let mut count = |kind: &str| *self.summary.skipped.entry(kind.to_owned()).or_default() += 1;
         let text = String::from_utf8(bytes).unwrap_or_else(|error| {
@@ -470,7 +470,7 @@ impl Import<'_, '_> {
 }
 
 impl Broken {
-    /// The same, of a value that has no id.
+    /// The same, for a value that has no id.
     fn at(mut self, place: usize) -> Self {
         if self.id.is_none() {
             self.why = format!("value {place}: {}", self.why);
@@ -479,7 +479,7 @@ impl Broken {
     }
 }
 
-/// The id of a conversation that is cut off, if it comes early in it.
+/// The id of a truncated conversation, if it comes early in it.
 fn known_id(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes.get(..bytes.len().min(1 << 16)).unwrap_or_default());
     ["\"conversation_id\"", "\"uuid\"", "\"id\""].iter().find_map(|name| {

@@ -1,7 +1,7 @@
-//! A foreign conversation into the store: the shown branch is the conversation, the others are forks of it.
+//! A foreign conversation into the store: the shown branch becomes the conversation, the others its forks.
 //!
-//! Each node is one append with an idempotency key of its source, its conversation and itself: what is stored already is
-//! not stored again. Where the store holds something else in its place, a fork takes what the export holds.
+//! Each node is one append. Its idempotency key names its source, its conversation and itself, so what is stored
+//! already is not stored again. If the store holds something else at its place, a fork takes what the export holds.
 
 use uuid::Uuid;
 
@@ -13,43 +13,43 @@ use crate::log::{AppendOptions, Durability, ExpectedHead, Limits, NewConversatio
 use crate::model::{Extra, Json, Message, Name};
 use crate::store::Store;
 
-/// Forks of one conversation at most: each stands in its parent's head.
+/// The most forks of one conversation: its head lists each of them.
 const BRANCHES: usize = 1000;
-/// Entries that may stand between two imported messages without being messages: titles, tags, metadata.
+/// The most entries between two imported messages that are no messages: titles, tags, metadata.
 const BETWEEN: u64 = 1000;
 
 /// The format of our own transcript.
 pub(crate) const TRANSCRIPT: &str = "transcript";
 
-/// What became of a conversation.
+/// What was done with a conversation.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    /// Where the shown branch is.
+    /// The id of the shown branch.
     pub(crate) name: Name,
     /// Messages of the shown branch.
     pub(crate) messages: u64,
-    /// Forks beside it.
+    /// Forks for the other branches.
     pub(crate) branches: u64,
     /// Messages that were not stored before.
     pub(crate) added: u64,
-    /// What people should know.
+    /// What the user should know.
     pub(crate) notes: Vec<String>,
 }
 
-/// Which of a conversation's branches are taken.
+/// Which branches of a conversation are imported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Branches {
-    /// The shown one is the conversation, each other one a fork.
+    /// The shown branch becomes the conversation, each other one a fork.
     #[default]
     All,
-    /// Only the shown one; what stands on others is counted.
+    /// Only the shown branch; what is on others is counted.
     Current,
 }
 
-/// The key of a conversation of a format. One that is too long for a key is shortened to a UUID of it.
+/// The key of a conversation of a format. A key that would be too long is replaced by a UUID of it.
 ///
-/// What a transcript names is its name here, too: it was this program that gave it.
+/// The name in a transcript is the name here too: this program gave it.
 pub(crate) fn key(format: &str, id: &str) -> String {
     let key = if format == TRANSCRIPT { id.to_owned() } else { format!("{format}:{id}") };
     if key.len() <= Limits::NAME_BYTES / 2 { key } else { format!("{format}:{}", digest(&key)) }
@@ -59,7 +59,7 @@ fn digest(text: &str) -> Uuid {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes())
 }
 
-/// Keeps a conversation; without a store it is only counted.
+/// Stores a conversation; without a store it is only counted.
 pub(crate) fn keep(
     store: Option<&Store>,
     format: &str,
@@ -113,7 +113,8 @@ pub(crate) fn keep(
     Ok(Kept { name, messages: shown, branches: keeper.forks as u64, added, notes })
 }
 
-/// What is known of a conversation beside its messages, as the store's metadata. What makes it too large stays out.
+/// What is known of a conversation beside its messages, as the store's metadata. Fields that would make it too large
+/// are left out.
 fn metadata(format: &str, foreign: &mut Foreign) -> Option<Json> {
     #[derive(serde::Serialize)]
     struct Import<'a> {
@@ -150,7 +151,7 @@ struct Walked {
     name: Name,
     /// The name's key.
     key: String,
-    /// The last seq after each node, shared ones included; first that before any.
+    /// The last seq after each node, shared nodes included; first that before any node.
     seqs: Vec<u64>,
 }
 
@@ -175,7 +176,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// Keeps one branch. One that is not taken still has its place, so that others can leave it.
+    /// Stores one branch. A branch that is not imported still has its place, so that others can fork from it.
     fn branch(&mut self, branch: &Branch, is_taken: bool, foreign: &Foreign, metadata: &Option<Json>) -> Result<()> {
         let nodes: Vec<&Node> = branch.nodes.iter().filter_map(|place| foreign.nodes.get(*place)).collect();
         let mut walked = match branch.from.and_then(|(from, after)| Some((self.kept.get(from)?, after))) {
@@ -208,7 +209,7 @@ impl Keeper<'_> {
         Ok(())
     }
 
-    /// Makes the conversation, or finds it. Gives its seq before any message.
+    /// Creates the conversation, or finds it. Returns its seq before any message.
     fn begin(&self, name: &Name, foreign: &Foreign, metadata: &Option<Json>) -> Result<u64> {
         const FIRST: u64 = 1;
         let Some(store) = self.store else { return Ok(0) };
@@ -226,7 +227,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// Takes a title, tags and metadata that changed in the source. A title that was given here stays.
+    /// Adopts a title, tags and metadata that changed in the source. A title that was given here stays.
     fn rename(&self, store: &Store, name: &Name, new: &NewConversation) -> Result<()> {
         let old = store.metadata(name)?;
         let (Some(old), Some(now)) = (old, &new.metadata) else { return Ok(()) };
@@ -251,7 +252,7 @@ impl Keeper<'_> {
         if store.describe(name).is_ok() {
             return Ok(false);
         }
-        // A fork is of what is durable.
+        // A fork shares durable entries.
         store.sync()?;
         match store.fork_to(parent, Some(seq), name) {
             Ok(()) => Ok(true),
@@ -260,7 +261,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// Keeps a node's messages after this seq. Gives the last seq.
+    /// Stores a node's messages after this seq. Returns the last seq.
     fn node(&mut self, walked: &mut Walked, before: u64, node: &Node, foreign: &Foreign) -> Result<u64> {
         let Some(store) = self.store else {
             self.added += node.messages.len() as u64;
@@ -269,7 +270,7 @@ impl Keeper<'_> {
         let mut last = before;
         for (part, messages) in node.messages.chunks(Limits::APPEND_MESSAGES).enumerate() {
             let part = if part == 0 { String::new() } else { format!("#{part}") };
-            // A message that was exported while it was written has more chunks when it is whole.
+            // A message that was exported while it was being written has more chunks once it is complete.
             let chunks = messages.iter().map(|message| message.chunks.len()).sum::<usize>();
             let chunks = if chunks == 1 { String::new() } else { format!("+{chunks}") };
             let key = format!("import:{}:{}:{}{part}{chunks}", self.format, foreign.id, node.id);
@@ -318,7 +319,7 @@ impl Keeper<'_> {
                     expected = store.describe(&walked.name)?.last_seq;
                 }
                 Err(error @ (Error::StaleHead { .. } | Error::KeyReused { .. })) if !forked => {
-                    // The same words, of which the source knows more or less than it did: they are not said twice.
+                    // The same text, with more or fewer details than before: it is not stored twice.
                     if matches!(error, Error::KeyReused { .. })
                         && let Some(last) = said(store, &walked.name, before, messages)?
                     {
@@ -330,7 +331,7 @@ impl Keeper<'_> {
                     let child = self.name(&child_key);
                     if self.fork(&walked.name, before, &child)? {
                         self.notes.push(format!(
-                            "{} is not what was imported before from {id} on: it goes on as the fork {child_key}",
+                            "{} differs from the earlier import from {id} on: the new branch is the fork {child_key}",
                             walked.name
                         ));
                     }
@@ -343,7 +344,7 @@ impl Keeper<'_> {
     }
 }
 
-/// The last seq of these messages, if they are what stands after a seq, whatever is known of them beside.
+/// The last seq of these messages, if they are what follows a seq, whatever their other fields are.
 fn said(store: &Store, name: &Name, after: u64, messages: &[Message]) -> Result<Option<u64>> {
     store.sync()?;
     let entries = store.entries(name, after + 1.., usize::try_from(BETWEEN).unwrap_or(usize::MAX))?;
@@ -357,7 +358,7 @@ fn said(store: &Store, name: &Name, after: u64, messages: &[Message]) -> Result<
     Ok(stored.last().filter(|_| are_same).map(|last| last.last_seq))
 }
 
-/// Hides what was imported of these messages before they were whole, if that is all that stands after a seq.
+/// Hides what was imported of these messages before they were complete, if nothing else follows a seq.
 fn grew(store: &Store, name: &Name, after: u64, messages: &[Message]) -> Result<bool> {
     store.sync()?;
     let newest = store.newest_messages(name, messages.len() + 1)?;
@@ -373,7 +374,7 @@ fn grew(store: &Store, name: &Name, after: u64, messages: &[Message]) -> Result<
     Ok(is_beginning)
 }
 
-/// Whether the entries after a seq only say something of the conversation as a whole.
+/// Whether the entries after a seq only concern the whole conversation.
 fn is_about(store: &Store, name: &Name, after: u64, last: u64) -> Result<bool> {
     if last <= after || last - after > BETWEEN {
         return Ok(false);
@@ -384,7 +385,7 @@ fn is_about(store: &Store, name: &Name, after: u64, last: u64) -> Result<bool> {
     Ok(entries.len() as u64 == last - after && entries.iter().all(|entry| is_meta(&entry.kind)))
 }
 
-/// A title, or a tag, that the store takes.
+/// A title, or a tag, that the store accepts.
 fn cut(text: &str) -> &str {
     let end = (0..=text.len().min(Limits::NAME_BYTES)).rev().find(|end| text.is_char_boundary(*end));
     text.get(..end.unwrap_or_default()).unwrap_or_default()

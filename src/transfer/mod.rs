@@ -1,10 +1,11 @@
 //! Conversations from other programs' files, and into them.
 //!
-//! `source` opens a file, a folder, an archive; `values` finds the JSON values in a stream of any length; a format reads
-//! them into a `foreign` conversation, a tree; `keep` keeps it, branch by branch. `import` leads. Of an export one
-//! conversation is in memory at a time.
+//! `source` opens a file, a folder, an archive; `values` finds the JSON values in a stream of any length; a format
+//! reads them into a `foreign` conversation, a tree; `keep` stores it, branch by branch. `import` drives them. One
+//! conversation of an export is in memory at a time.
 //!
-//! **To add a format**: its file in `formats/`, and its row in [`FORMATS`]. `docs/transfer.md` says what is taken from each.
+//! **To add a format**: write its file in `formats/`, and its row in [`FORMATS`]. `docs/transfer.md` states what is
+//! imported from each.
 
 mod database;
 mod export;

@@ -1,4 +1,4 @@
-//! The format of a file, found by looking at its first values.
+//! The format of a file, recognised from its first values.
 
 use std::io::BufRead;
 
@@ -57,7 +57,7 @@ pub(super) fn recognise(
 
 fn looks_like(head: &Head<'_>, count: usize) -> String {
     let Some(first) = head.values.first() else {
-        return if count == 0 { "it is empty".to_owned() } else { "it is no JSON".to_owned() };
+        return if count == 0 { "it is empty".to_owned() } else { "it is not JSON".to_owned() };
     };
     let what = match Fields::of(first) {
         Some(fields) => {

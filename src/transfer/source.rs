@@ -9,16 +9,16 @@ use zip::ZipArchive;
 
 use crate::error::{Error, Result};
 
-/// Files of an archive, or of a folder, at most.
+/// The most files of an archive, or of a folder.
 const FILES: usize = 1_000_000;
-/// Bytes of an attachment that is taken into its message at most.
+/// The most bytes of an attachment that is included in its message.
 const ATTACHMENT: u64 = 20 * 1024 * 1024;
-/// Bytes that the files of an archive may unpack to at most, and how many times its size.
+/// The most bytes that the files of an archive may unpack to, and how many times its size.
 const UNPACKED: u64 = 64 * 1024 * 1024 * 1024;
 const RATIO: u64 = 400;
 /// Bytes that every archive may unpack to, whatever its size.
 const UNPACKED_ALWAYS: u64 = 256 * 1024 * 1024;
-/// Folders within folders at most.
+/// The deepest nesting of folders.
 const DEPTH: usize = 32;
 
 /// An export, opened.
@@ -26,7 +26,7 @@ pub(crate) struct Source {
     place: Place,
     /// The files in it that may hold conversations.
     pub(crate) documents: Vec<Document>,
-    /// Names of files that are passed over unread.
+    /// Names of files that are skipped unread.
     pub(crate) passed_over: Vec<(String, &'static str)>,
     /// Bytes of all documents.
     pub(crate) bytes: u64,
@@ -36,7 +36,7 @@ enum Place {
     Files {
         /// Names of the files beside the documents, for attachments.
         others: Vec<PathBuf>,
-        /// What stdin held, until it was read.
+        /// What stdin held, until it is read.
         _spooled: Option<tempfile::NamedTempFile>,
     },
     Zip {
@@ -49,7 +49,7 @@ enum Place {
 /// A file that may hold conversations.
 #[derive(Debug)]
 pub(crate) struct Document {
-    /// As messages name it.
+    /// Its name in messages.
     pub(crate) name: String,
     pub(crate) bytes: u64,
     at: At,
@@ -76,7 +76,7 @@ impl Source {
         if metadata.is_dir() { Self::folder(path) } else { Self::file(path, shown.clone(), None).map_err(cannot)? }
     }
 
-    /// Takes all that can be read: an export may have to be read twice.
+    /// Stores everything that can be read: an export may have to be read twice.
     pub(crate) fn spool(mut input: impl Read) -> Result<Self> {
         let cannot = Error::io("cannot keep what was read from stdin");
         let mut spooled = || {
@@ -147,12 +147,12 @@ impl Source {
 
     fn archive(path: &Path, name: &str) -> Result<Self> {
         let broken =
-            |error: &dyn std::fmt::Display| Error::InvalidInput(format!("{name}: no readable archive: {error}"));
+            |error: &dyn std::fmt::Display| Error::InvalidInput(format!("{name}: not a readable archive: {error}"));
         let file = File::open(path).map_err(|error| broken(&error))?;
         let packed = file.metadata().map_err(|error| broken(&error))?.len();
         let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|error| broken(&error))?;
         if archive.len() > FILES {
-            return Err(broken(&format!("{} files in it, at most {FILES} are accepted", archive.len())));
+            return Err(broken(&format!("it has {} files; at most {FILES} are accepted", archive.len())));
         }
         let (mut documents, mut passed_over, mut bytes) = (Vec::new(), Vec::new(), 0);
         for index in 0..archive.len() {
@@ -170,7 +170,7 @@ impl Source {
             if entry.is_dir() || !may_hold(&inner) {
                 continue;
             }
-            // Nothing is written under that name, but an archive that tries is not to be trusted.
+            // Nothing is written under that name, but an archive that tries is not trusted.
             let is_absolute = inner.starts_with('/') || inner.contains(['\\', ':']);
             if is_absolute || entry.enclosed_name().is_none() || entry.is_symlink() {
                 passed_over.push((inner, "path_outside_the_archive"));
@@ -196,7 +196,7 @@ impl Source {
             |error: &dyn std::fmt::Display| Error::InvalidInput(format!("cannot read {}: {error}", document.name));
         match (&document.at, &self.place) {
             (At::Entry(index), Place::Zip { path, left, .. }) => {
-                // An archive of its own, so that attachments can be looked for meanwhile.
+                // A second handle, so that attachments can be looked up meanwhile.
                 let file = File::open(path).map_err(|error| cannot(&error))?;
                 let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|error| cannot(&error))?;
                 let entry = archive.by_index(*index).map_err(|error| cannot(&error))?;
@@ -263,7 +263,7 @@ fn may_hold(name: &str) -> bool {
         .is_some_and(|extension| ["json", "jsonl", "ndjson", "db", "sqlite", "sqlite3"].contains(&extension.as_str()))
 }
 
-/// What is left of the bytes that an archive may unpack to.
+/// The bytes that an archive may still unpack to.
 struct Limited<'a, R> {
     input: R,
     left: &'a RefCell<u64>,
@@ -274,7 +274,10 @@ impl<R: Read> Read for Limited<'_, R> {
         let read = self.input.read(buffer)?;
         let mut left = self.left.borrow_mut();
         *left = left.checked_sub(read as u64).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidData, "the archive unpacks to far more than its size: a zip bomb")
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the archive unpacks to far more than its size: it may be a zip bomb",
+            )
         })?;
         Ok(read)
     }

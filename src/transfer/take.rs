@@ -8,7 +8,7 @@ use super::foreign::Foreign;
 use crate::model::{Body, Chunk, Extra, File, Image, Json, Message, Output, Part, PartBody, Role, Timestamp};
 use crate::provider::fields::{Fields, Owner, array, json, string};
 
-/// Seconds since 1970 above which a number is taken for milliseconds: the year 5138.
+/// Numbers above this are milliseconds since 1970, not seconds: the year 5138.
 const MILLISECONDS: f64 = 1e11;
 const MILLISECONDS_LAST: f64 = 1e14;
 
@@ -24,7 +24,7 @@ pub(crate) fn moment(raw: &RawValue) -> Option<Timestamp> {
         ..MILLISECONDS_LAST => number * 1e3,
         _ => number,
     };
-    // Beyond its range a float becomes the nearest integer there is.
+    // A float out of range becomes the nearest integer.
     #[expect(clippy::cast_possible_truncation, reason = "saturates")]
     Some(Timestamp::from_micros(micros.round() as i64))
 }
@@ -36,31 +36,31 @@ pub(crate) fn moment_of(fields: &mut Fields<'_>, name: &str) -> Option<Timestamp
     Some(moment)
 }
 
-/// A JSON text of something that can be written as JSON.
+/// The JSON text of something that can be written as JSON.
 pub(crate) fn json_of(value: &impl serde::Serialize) -> Option<Json> {
     Json::new(serde_json::to_string(value).ok()?).ok()
 }
 
-/// What nobody took of a message.
+/// The fields of a message that nobody read.
 pub(crate) fn keep(fields: Fields<'_>, message: Option<&mut Message>) {
     if let Some(message) = message {
         fields.extend(Owner::Message, &mut message.metadata.extra);
     }
 }
 
-/// What nobody took of a chunk.
+/// The fields of a chunk that nobody read.
 pub(crate) fn with_rest(fields: Fields<'_>, body: Body) -> Chunk {
     let mut chunk = Chunk::from(body);
     fields.extend(Owner::Chunk, &mut chunk.extra);
     chunk
 }
 
-/// A block that has no place, kept as it is.
+/// A block that has no place, kept unchanged.
 pub(crate) fn opaque(raw: &RawValue, kind: impl Into<String>, format: &str) -> Option<Chunk> {
     Some(Body::Opaque { provider: format.to_owned(), kind: kind.into(), json: json(raw)? }.into())
 }
 
-/// What stands where a block should: a string is text, `null` is nothing, any other value is kept.
+/// A value in the place of a block: a string is text, `null` is nothing, any other value is kept.
 pub(crate) fn stray(raw: &RawValue, format: &str) -> Option<Chunk> {
     match string(raw) {
         Some(text) if text.is_empty() => None,
@@ -69,8 +69,8 @@ pub(crate) fn stray(raw: &RawValue, format: &str) -> Option<Chunk> {
     }
 }
 
-/// Chunks in the order in which they came, as messages: results are the tool's, and what follows them is a new message.
-/// Results that follow each other are one message each.
+/// Chunks in the order of the export, as messages: results belong to the tool, and what follows them is a new message.
+/// Consecutive results are one message each.
 pub(crate) fn messages(role: Role, chunks: Vec<Chunk>) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     for chunk in chunks {
@@ -84,7 +84,7 @@ pub(crate) fn messages(role: Role, chunks: Vec<Chunk>) -> Vec<Message> {
     messages
 }
 
-/// The rest of a conversation's fields. What is nested too deep, or empty, stays out.
+/// The rest of a conversation's fields. What is nested too deep, or empty, is left out.
 pub(crate) fn rest(fields: Fields<'_>) -> Extra {
     let mut extra = Extra::new();
     for (name, raw) in fields.rest() {
@@ -97,7 +97,7 @@ pub(crate) fn rest(fields: Fields<'_>) -> Extra {
     extra
 }
 
-/// A picture that came with the export as a data URL, else what names it.
+/// A picture that came with the export as a data URL, otherwise its name.
 pub(crate) fn picture(found: Option<(String, Vec<u8>)>, reference: &str, mime_type: Option<String>) -> Chunk {
     match found {
         Some((name, bytes)) => {
@@ -108,7 +108,7 @@ pub(crate) fn picture(found: Option<(String, Vec<u8>)>, reference: &str, mime_ty
     }
 }
 
-/// A document that came with the export, else what names it.
+/// A document that came with the export, otherwise its name.
 pub(crate) fn document(
     found: Option<(String, Vec<u8>)>,
     reference: &str,
@@ -123,7 +123,7 @@ pub(crate) fn document(
     Body::File(File { name, url, data, mime_type }).into()
 }
 
-/// The media type that a file's name tells.
+/// The media type for a file's name.
 pub(crate) fn mime_of(name: &str) -> &'static str {
     const TYPES: &[(&str, &str)] = &[
         ("png", "image/png"),
@@ -143,7 +143,7 @@ pub(crate) fn mime_of(name: &str) -> &'static str {
     TYPES.iter().find(|(known, _)| *known == extension).map_or("application/octet-stream", |(_, mime)| mime)
 }
 
-/// What a tool gave back: a string, parts of text, or any JSON.
+/// A tool's result: a string, parts of text, or any JSON.
 pub(crate) fn output(raw: Option<&RawValue>) -> Output {
     let Some(raw) = raw else { return Output::Text(String::new()) };
     if let Some(text) = string(raw) {
@@ -168,7 +168,7 @@ fn json_part(json: Json) -> Part {
     PartBody::Json { json }.into()
 }
 
-/// Arguments of a call: an object's JSON text without white space, or the string that holds it as it is.
+/// Arguments of a call: an object's JSON text without white space, or the string that holds it, unchanged.
 pub(crate) fn arguments(raw: Option<&RawValue>) -> String {
     raw.map(|raw| string(raw).unwrap_or_else(|| crate::model::json_text::compact(raw.get()))).unwrap_or_default()
 }

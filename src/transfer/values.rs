@@ -1,20 +1,20 @@
-//! JSON values one after the other out of a stream of any length: the items of a list, lines, objects that follow each other.
+//! JSON values, one after the other, from a stream of any length: the items of a list, lines, consecutive objects.
 //!
-//! Only one value is in memory at a time. Brackets and quotes are counted, nothing is parsed, and nothing recurses.
+//! Only one value is in memory at a time. Brackets and quotes are counted; nothing is parsed, and nothing recurses.
 
 use std::io::{self, BufRead};
 
-/// Bytes of one value at most: one conversation of an export, or one line.
+/// The most bytes of one value: one conversation of an export, or one line.
 pub(crate) const LIMIT: usize = 256 * 1024 * 1024;
 
-/// What stands in the stream.
+/// What a stream contains.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// A value's text: brackets that match, at least.
+    /// A value's text; at least its brackets match.
     Whole(Vec<u8>),
-    /// A value that the stream, or its line, ends within.
+    /// A value that is cut off by the end of the stream, or of its line.
     Cut(Vec<u8>),
-    /// A value of more than the limit; it was passed over.
+    /// A value larger than the limit; it was skipped.
     TooLong,
 }
 
@@ -24,14 +24,14 @@ pub(crate) struct Values<R> {
     limit: usize,
     /// Bytes taken so far.
     position: u64,
-    /// How many lists began so far; a value outside of any list belongs to list 0.
+    /// How many lists have begun; a value outside of any list belongs to list 0.
     list: usize,
     in_list: bool,
     /// Whether each line is a value: the first one ended with its line.
     lines: Option<bool>,
 }
 
-/// Where in a value the stream is.
+/// The position of the stream in a value.
 #[derive(Default)]
 struct Scan {
     depth: usize,
@@ -59,12 +59,12 @@ impl<R: BufRead> Values<R> {
         Self { input, limit, position: 0, list: 0, in_list: false, lines: None }
     }
 
-    /// Bytes read so far.
+    /// Bytes read up to now.
     pub(crate) const fn position(&self) -> u64 {
         self.position
     }
 
-    /// The number of the list in which the last value stands: 0 if in none.
+    /// The number of the list that holds the last value: 0 if none does.
     pub(crate) const fn list(&self) -> usize {
         self.list
     }
@@ -124,7 +124,7 @@ impl<R: BufRead> Values<R> {
         }
     }
 
-    /// Passes over what stands between values. Gives the first byte of the next one, which is not taken yet.
+    /// Skips what is between values. Returns the first byte of the next one, which is not consumed yet.
     fn begin(&mut self) -> io::Result<Option<u8>> {
         loop {
             let bytes = fill(&mut self.input)?;
@@ -155,7 +155,7 @@ impl<R: BufRead> Values<R> {
         self.position += 1;
     }
 
-    /// Whether nothing but blanks stands before the end of the line.
+    /// Whether only blanks remain before the end of the line.
     fn line_ends(&mut self) -> io::Result<bool> {
         let bytes = fill(&mut self.input)?;
         let next = bytes.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
@@ -193,14 +193,14 @@ impl Scan {
     }
 }
 
-/// White space, commas, the bytes of a byte order mark, the separator of JSON text sequences, and a bracket that closes
-/// nothing.
+/// White space, commas, the bytes of a byte order mark, the separator of JSON text sequences, and closing brackets
+/// without an opening one.
 const fn is_between(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | b'}' | 0xef | 0xbb | 0xbf | 0x1e)
 }
 
 fn fill(input: &mut impl BufRead) -> io::Result<&[u8]> {
-    // Asked twice, because a borrow that is given back cannot be tried again.
+    // Called twice, because a borrow that is returned cannot be tried again.
     while let Err(error) = input.fill_buf() {
         if error.kind() != io::ErrorKind::Interrupted {
             return Err(error);
@@ -217,7 +217,7 @@ mod tests {
 
     fn all(text: &str, limit: usize) -> Vec<(usize, String)> {
         let mut found = Vec::new();
-        // A buffer of three bytes: values are cut anywhere.
+        // A buffer of three bytes: values are split anywhere.
         let mut values = Values::with_limit(BufReader::with_capacity(3, text.as_bytes()), limit);
         while let Some(value) = values.next().unwrap() {
             let shown = match value {
@@ -242,7 +242,7 @@ mod tests {
             ),
             ("\u{feff}{\"a\":1}\n{\"b\":2}", &[(0, "{\"a\":1}"), (0, "{\"b\":2}")]),
             ("{\n\"a\":1\n}\n{\n\"b\":2}", &[(0, "{\n\"a\":1\n}"), (0, "{\n\"b\":2}")]),
-            // A line that is cut off takes no other with it.
+            // A truncated line takes no other line with it.
             ("{\"a\":1}\n{\"b\":[\"\n{\"c\":3}\n", &[(0, "{\"a\":1}"), (0, "cut {\"b\":[\""), (0, "{\"c\":3}")]),
             ("[1]\n[2,3]", &[(1, "1"), (2, "2"), (2, "3")]),
             ("[{\"a\":1},{\"b\":", &[(1, "{\"a\":1}"), (1, "cut {\"b\":")]),

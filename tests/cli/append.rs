@@ -93,7 +93,7 @@ fn a_line_may_name_the_same_conversation_by_its_id() {
 fn replaced_surrogates_are_told() {
     let place = Place::new();
     let run = place.run_with(&["append", "c"], HELLO.replace("hello", "half \\ud83d"));
-    let wanted = "stdin:1: chunks[0]: a lone surrogate escape was replaced by U+FFFD; the text as it was is kept\n";
+    let wanted = "stdin:1: chunks[0]: a lone surrogate escape was replaced by U+FFFD; the original text is kept too\n";
     assert_eq!((run.exit, run.stderr.as_str()), (0, wanted));
 }
 

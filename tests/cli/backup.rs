@@ -32,7 +32,7 @@ fn a_backup_is_read_as_it_is_and_restored() {
     }
     place.ok(&["rewind", "c", "1", "--store", "sled:new.db"]);
     let run = place.run(&["rewind", "c", "1", "--store", "backup:chats.backup"]);
-    let wanted = "error: the store was opened for reading only\n  hint: a backup is only read: `convo restore` makes a store of it\n";
+    let wanted = "error: the store was opened for reading only\n  hint: a backup is read-only: `convo restore` turns it into a store\n";
     assert_eq!((run.exit, run.stderr.as_str()), (2, wanted));
 }
 
@@ -45,7 +45,7 @@ fn what_is_there_is_not_overwritten() {
     assert_eq!((run.exit, run.stderr.as_str()), (2, "error: chats.backup exists already: name a new file\n"));
     place.append("d", &[HELLO]);
     let run = place.run(&["restore", "chats.backup"]);
-    let wanted = "error: a backup is restored into a new store only: name one that is not there yet\n";
+    let wanted = "error: a backup can only be restored into a new store: name one that does not exist yet\n";
     assert_eq!((run.exit, run.stderr.as_str()), (2, wanted));
     assert_eq!(place.ok(&["list"]).json().len(), 2);
 }
@@ -60,9 +60,9 @@ fn nothing_is_made_of_a_file_that_is_cut_off_damaged_or_no_backup() {
     flipped[whole.len() / 2] ^= 1;
     let damaged = "damaged data in the store: the backup: ";
     for (bytes, exit, error) in [
-        (&whole[..whole.len() - 1], 2, format!("{damaged}it is cut off: it has no end")),
+        (&whole[..whole.len() - 1], 2, format!("{damaged}it is cut off: its end is missing")),
         (&flipped, 2, format!("{damaged}the checksum of a frame does not match")),
-        (b"something else entirely", 2, "this is no backup of a conversation store".to_owned()),
+        (b"something else entirely", 2, "the file is not a backup of a conversation store".to_owned()),
     ] {
         place.write("bad", bytes);
         let run = place.run(&["restore", "bad", "--store", "sled:new.db"]);

@@ -6,7 +6,6 @@ use super::{ANSWER, HELLO, INCIDENT, Place, incident};
 
 const LINE_HINT: &str = "\n  hint: a line is a message as JSON: {\"role\": \"user\", \"chunks\": [{\"type\": \"text\", \"text\": \"hello\"}]}";
 const FIND_HINT: &str = "\n  hint: `convo list` shows the conversations, `convo show CONVERSATION` the messages";
-const LOOK_HINT: &str = "\n  hint: `convo show CONVERSATION` shows what is stored; look, then decide";
 const HELP: &str = "\n\nFor more information, try '--help'.";
 
 /// Runs a command that fails, and compares what it says.
@@ -22,10 +21,11 @@ fn stores_that_are_none() {
     std::fs::create_dir(place.path("other")).unwrap();
     place.write("other/notes.txt", "text");
     let list = |url: &str, exit, error: &str| fails(&place, &["list", "--store", url], "", exit, error);
-    let none = "hint: `convo append` and `convo replay` make one; --store URL or CONVO_STORE names another";
+    let none = "hint: `convo append` creates one; --store URL or CONVO_STORE names another";
     list("sled:nothing", 2, &format!("there is no store at sled:nothing\n  {none}"));
     std::fs::create_dir(place.path("empty")).unwrap();
     list("sled:empty", 2, &format!("there is no store at sled:empty\n  {none}"));
+    list("backup:nothing", 2, "there is no backup at backup:nothing");
     list("sled:file", 2, "file is a file, not a conversation store: a store is a directory");
     list(
         "sled:other",
@@ -76,7 +76,8 @@ fn a_store_that_another_process_holds() {
     let _store = place.store();
     let process = std::process::id();
     let wanted = format!(
-        "process {process} holds the store ./convo.db: one process can open a store at a time; end it, or ask it"
+        "process {process} holds the store ./convo.db: one process can open a store at a time\
+         \n  hint: wait longer with --wait SECONDS, or end that process; `convo serve` answers over HTTP"
     );
     fails(&place, &["list", "--wait", "0"], "", 2, &wanted);
     let begun = std::time::Instant::now();
@@ -114,14 +115,14 @@ fn conversations_messages_and_seqs_that_are_not_there() {
         not_found(args, "conversation x");
     }
     not_found(&["show", INCIDENT], &format!("conversation {INCIDENT}"));
-    not_found(&["rewind", "c", "7"], "message 7 in conversation c, whose last is 0,");
-    not_found(&["fork", "c", "--at", "7"], "seq 7 in conversation c, whose last is 1,");
+    not_found(&["rewind", "c", "7"], "message 7 (the last is 0) in conversation c");
+    not_found(&["fork", "c", "--at", "7"], "seq 7 (the last is 1) in conversation c");
     fails(
         &place,
         &["entries", "c", "--since", "7"],
         "",
         2,
-        "--since 7 is no cursor of conversation c: its last seq is 1\
+        "--since 7 is not a cursor of conversation c: its last seq is 1\
          \n  hint: --since 0 starts from the beginning; is it the same conversation, and the same store?",
     );
 }
@@ -130,12 +131,14 @@ fn conversations_messages_and_seqs_that_are_not_there() {
 fn conflicts_and_reused_keys() {
     let place = Place::new();
     place.append("c", &[HELLO]);
-    let conflict = |args: &[&str], detail: &str| {
-        let wanted = format!("stdin:1: conversation c {detail}{LOOK_HINT}");
+    let conflict = |args: &[&str], detail: &str, hint: &str| {
+        let wanted =
+            format!("stdin:1: conversation c {detail}\n  hint: `convo show CONVERSATION` shows what is stored{hint}");
         fails(&place, args, HELLO, 2, &wanted);
     };
-    conflict(&["append", "c", "--expect", "0"], "exists already; its last seq is 1");
-    conflict(&["append", "c", "--expect", "7"], "ends at seq 1, not at 7");
+    let taken = " under this name; choose another name, or append to it";
+    conflict(&["append", "c", "--expect", "0"], "exists already; its last seq is 1", taken);
+    conflict(&["append", "c", "--expect", "7"], "ends at seq 1, not at 7", "; look, then decide");
     let run = place.run_with(&["append", "c", "--key", "k"], HELLO);
     assert_eq!(run.exit, 0);
     fails(
@@ -155,11 +158,14 @@ fn conflicts_and_reused_keys() {
 #[test]
 fn lines_that_are_no_messages() {
     let table: &[(&[u8], &str)] = &[
-        (b"nonsense", "1:2: line: expected ident"),
-        (b"[]", "1:1: line: invalid type: sequence, expected an object"),
-        (b"{\"role\": \"user\",", "1:16: line: EOF while parsing a value"),
+        (b"nonsense", "1:2: line: not JSON: expected ident"),
+        (b"[]", "1:1: line: expected an object, found an array"),
+        (b"{\"role\": \"user\",", "1:16: line: not JSON: EOF while parsing a value"),
         (b"{}", "1:1: role: missing; expected system, user, assistant or tool"),
-        (b"\n\n{\"role\": \"bot\", \"chunks\": []}", "3:10: role: expected system, user, assistant or tool"),
+        (
+            b"\n\n{\"role\": \"bot\", \"chunks\": []}",
+            "3:10: role: expected system, user, assistant or tool, found \"bot\"",
+        ),
         (b"{\"role\": \"user\"}", "1:1: chunks: missing; expected an array of chunks"),
         (
             "{\"é\": 1, \"role\": \"user\", \"chunks\": [{\"type\": \"text\", \"text\": 3}]}".as_bytes(),
@@ -197,7 +203,7 @@ fn a_line_over_the_limit() {
     let file = std::fs::File::create(place.path("long.jsonl")).unwrap();
     file.set_len(128 * 1024 * 1024 + 1).unwrap();
     let wanted = "long.jsonl:1:1: the line is longer than 134217728 bytes (128 MiB)\
-                  \n  hint: put long content into several chunks or messages, or refer to it by its address";
+                  \n  hint: split long content into several chunks or messages, or refer to it by its URL";
     fails(&place, &["append", "c", "long.jsonl"], "", 2, wanted);
     fails(&place, &["replay", "long.jsonl", "--for", "openai-chat"], "", 2, wanted);
     let wanted = "long.jsonl: it is longer than 134217728 bytes (128 MiB)";
@@ -241,7 +247,7 @@ fn a_replay_file_changed_in_its_middle() {
     assert_eq!(place.run(&replay).exit, 0);
     place.write("incident.jsonl", text.replace("Gladly.", "With pleasure."));
     let wanted = format!(
-        "{INCIDENT}: conflict: incident.jsonl:4 is not what is stored as message 3 (seq 5): chunks[1] differs; \
+        "{INCIDENT}: conflict: incident.jsonl:4 differs from stored message 3 (seq 5): chunks[1] differs; \
          nothing was appended to it\
          \n  hint: replay into another store (--store URL), or `convo delete {INCIDENT}` first"
     );
@@ -260,13 +266,21 @@ fn arguments_that_are_not_understood() {
     let unknown = "unknown dialect `x` of anthropic; known are bedrock";
     let error = format!("{}{unknown}{HELP}", invalid("anthropic/x"));
     fails(&place, &["prompt", "c", "--for", "anthropic/x"], "", 2, &error);
-    let former = "`--dialect` is called `--for WIRE/DIALECT` now";
+    let former = "`--dialect` is now `--for WIRE/DIALECT`";
     fails(&place, &["replay", "-", "--for", "anthropic", "--dialect", "bedrock"], "", 2, former);
     fails(&place, &["check", "--for=anthropic", "--dialect=bedrock"], "", 2, former);
-    let former = "`--max-tokens` is called `--window-tokens` now";
+    let former = "`--max-tokens` is now `--window-tokens`";
     fails(&place, &["prompt", "c", "--for", "anthropic", "--max-tokens", "9"], "", 2, former);
     let cursor = "invalid value 'x' for '--after <CURSOR>': \"x\" is not a cursor: give the `next` of a page unchanged";
     fails(&place, &["list", "--after", "x"], "", 2, &format!("{cursor}{HELP}"));
+    for (args, problem) in [
+        (["show", "c", "--last", "x"].as_slice(), "'x' for '--last <N>': expected a whole number, at least 1"),
+        (&["show", "c", "--last", "0"], "'0' for '--last <N>': expected a whole number, at least 1"),
+        (&["rewind", "c", "x"], "'x' for '<MESSAGE>': expected a whole number"),
+        (&["list", "--limit", "1.5"], "'1.5' for '--limit <N>': expected a whole number"),
+    ] {
+        fails(&place, args, "", 2, &format!("invalid value {problem}{HELP}"));
+    }
     for args in [["nonsense"].as_slice(), &["show"], &["rewind", "c", "x"], &["append", "c", "--expect", "-1"], &[]] {
         assert_eq!(place.run(args).exit, 2, "{args:?}");
     }
@@ -300,10 +314,10 @@ fn messages_that_are_a_mistake_by_all_likelihood() {
     let known_later = HELLO.replacen(r#""type": "text""#, r#""type": "hologram""#, 1);
     warned(
         &known_later,
-        "stdin:1: chunks[0]: the type `hologram` is not known: it is stored as it is, and no prompt has it",
+        "stdin:1: chunks[0]: the type `hologram` is not known: it is stored as it is, but no prompt includes it",
     );
     let wordless = r#"{"role": "user", "chunks": []}"#;
-    warned(wordless, "stdin:1: the message has no chunks: it is stored, and no prompt has it");
+    warned(wordless, "stdin:1: the message has no chunks: it is stored, but no prompt includes it");
 }
 
 #[test]
@@ -312,7 +326,7 @@ fn lines_that_are_messages_of_a_request() {
     let line = r#"{"role": "user", "content": "hello"}"#;
     let wanted = "stdin:1:1: chunks: missing; expected an array of chunks\
                   \n  hint: this looks like a message of a provider's request: `convo append CONVERSATION FILE \
-                  --from openai-chat` takes those, and --from anthropic, and so on";
+                  --from openai-chat` reads those; `convo targets` lists what --from takes";
     fails(&place, &["append", "c"], line, 2, wanted);
     let lines = format!("{line}\n\n{}\n", line.replace("user", "assistant"));
     let run = place.run_with(&["append", "c", "--from", "openai-chat"], lines);
@@ -340,7 +354,7 @@ fn failures_are_json_where_json_is_asked_for() {
     assert_eq!(error(&["delete", "c"], "")["kind"], "usage");
     let usage = error(&["list", "--nope"], "");
     let wanted = serde_json::json!({"kind": "usage", "message": "unexpected argument '--nope' found",
-        "hint": "`convo help COMMAND` has the arguments", "exit_code": 2});
+        "hint": "`convo help COMMAND` describes the arguments", "exit_code": 2});
     assert_eq!(usage, wanted);
     let run = place.run_with(&["append", "c", "--json"], "");
     assert_eq!(run.stderr, "{\"note\":\"stdin: no messages, nothing was appended\"}\n");
@@ -352,7 +366,9 @@ fn nothing_is_erased_unasked() {
     let place = Place::new();
     place.append("c", &[HELLO]);
     for (args, what) in [(&["delete", "c"][..], "deleted"), (&["redact", "c", "0"], "erased")] {
-        let wanted = format!("nobody is there to ask: nothing was {what}\n  hint: --yes does it unasked");
+        let wanted = format!(
+            "there is no terminal to ask on: nothing was {what}\n  hint: --yes confirms it on the command line"
+        );
         fails(&place, args, "y\n", 2, &wanted);
     }
     assert_eq!(place.ok(&["show", "c"]).json()[0]["chunks"][0]["text"], "hello");

@@ -24,7 +24,7 @@ fn bench_takes_no_file_that_is_there_and_no_load_of_nothing() {
     let place = Place::new();
     place.write("acks", "mine");
     let run = place.run(&["bench", "--acks", "acks", "--seconds", "0.1"]);
-    assert_eq!((run.exit, run.stderr.split(':').nth(1)), (2, Some(" cannot make acks")));
+    assert_eq!((run.exit, run.stderr.split(':').nth(1)), (2, Some(" cannot create acks")));
     assert_eq!(place.run(&["bench", "--threads", "0"]).exit, 2);
     let slow = place.ok(&["bench", "--rate", "10", "--seconds", "0.5"]);
     assert!((1.0..=6.0).contains(&slow.json()[0]["appends"].as_f64().unwrap()), "{}", slow.stdout);

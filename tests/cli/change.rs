@@ -157,7 +157,7 @@ fn title_metadata_and_a_removed_message() {
     assert_eq!(indexes, [0, 2]);
     let again = place.run(&["remove", "c", "1"]);
     assert_eq!(again.exit, 2);
-    assert!(again.stderr.contains("message 1 in conversation c"), "{}", again.stderr);
+    assert!(again.stderr.contains("message 1 (it is hidden) in conversation c"), "{}", again.stderr);
 }
 
 #[test]
@@ -199,11 +199,11 @@ fn a_former_name_is_refused_with_the_new_one() {
     for args in [&["compact"][..], &["compact", "c", "--through", "1", "--summary", "-"]] {
         let run = place.run(args);
         assert_eq!(run.exit, 2);
-        assert!(run.stderr.starts_with("error: `convo compact` is called `convo summarize` now"), "{}", run.stderr);
+        assert!(run.stderr.starts_with("error: `convo compact` is now `convo summarize`"), "{}", run.stderr);
     }
     let run = place.run(&["find", "msg_1"]);
     assert_eq!(run.exit, 2);
-    assert!(run.stderr.starts_with("error: `convo find` is called `convo find-id` now"), "{}", run.stderr);
+    assert!(run.stderr.starts_with("error: `convo find` is now `convo find-id`"), "{}", run.stderr);
 }
 
 #[test]

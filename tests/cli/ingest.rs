@@ -100,8 +100,8 @@ fn what_is_cut_off_is_stored_as_interrupted() {
     let cut = STREAM.find("noon").unwrap();
     let run = place.run_with(&["ingest", "c", "--from", "openai-chat"], STREAM.split_at(cut).0);
     let wanted = format!(
-        "error: stdin: the answer was cut off after {cut} bytes: it is stored as interrupted\
-         \n  hint: `convo next` names what to do now\n"
+        "error: stdin: the answer was cut off after {cut} bytes; it is stored as interrupted\
+         \n  hint: `convo next` states what to do now\n"
     );
     assert_eq!((run.exit, run.json().len(), run.stderr), (1, 1, wanted));
     let shown = place.run(&["show", "c"]).json();
@@ -116,14 +116,14 @@ fn errors_of_the_provider_are_stored_and_told_with_their_line() {
     let (first, _) = STREAM.split_at(STREAM.find("\n\n").unwrap() + 2);
     let stream = format!("{first}data: {{\"error\":{{\"message\":\"overloaded\",\"code\":503}}}}\n\n");
     let run = place.run_with(&["ingest", "c", "--from", "openai-chat"], stream);
-    let wanted = "error: stdin:4: the answer is an error, and stored as that: overloaded (503)\n";
+    let wanted = "error: stdin:4: the answer is an error, and is stored as one: overloaded (503)\n";
     assert_eq!((run.exit, run.json().len(), run.stderr.as_str()), (1, 1, wanted));
     let shown = place.run(&["show", "c", "--raw"]).json();
     assert_eq!(shown[0]["finish_reason"], "error");
     assert_eq!(shown[0]["chunks"][1], json!({"type": "error", "message": "overloaded", "code": "503"}));
     let run = place.run_with(&["ingest", "d", "--from", "openai-chat"], format!("{first}data: {{\"a\":,}}\n\n"));
     assert_eq!(run.exit, 1);
-    let wanted = "error: stdin:4: the answer is an error, and stored as that: the answer holds what is no JSON: ";
+    let wanted = "error: stdin:4: the answer is an error, and is stored as one: the answer holds what is no JSON: ";
     assert!(run.stderr.starts_with(wanted), "{}", run.stderr);
 }
 
@@ -139,7 +139,7 @@ fn of_what_holds_no_answer_nothing_is_stored() {
         ),
         (
             "data: {\"id\":\"chatcm",
-            format!("stdin: it ends after 19 bytes, before an answer has begun; nothing was stored{hint}"),
+            format!("stdin: it ends after 19 bytes, before an answer begins; nothing was stored{hint}"),
         ),
     ];
     for (input, wanted) in table {
@@ -165,9 +165,10 @@ fn an_answer_of_another_wire_is_refused_with_its_name() {
                 let path = fixture(&format!("{}/plain_text/{file}", wire.replace('-', "_")));
                 let run = place.run(&["ingest", "c", &path, "--from", from]);
                 assert_eq!((run.exit, run.stdout.as_str()), (2, ""), "{from} {wire} {file}");
-                let wanted = format!("this is no answer of {from}, it looks like one of {wire}; nothing was stored");
+                let wanted =
+                    format!("this is not an answer of {from}; it looks like one of {wire}; nothing was stored");
                 assert!(run.stderr.contains(&wanted), "{from} {wire} {file}: {}", run.stderr);
-                assert!(run.stderr.ends_with(&format!("\n  hint: --from {wire} takes it\n")), "{}", run.stderr);
+                assert!(run.stderr.ends_with(&format!("\n  hint: read it with --from {wire}\n")), "{}", run.stderr);
             }
         }
     }

@@ -72,7 +72,7 @@ fn times_of_the_file_are_compared_and_those_of_the_store_are_not() {
     place.write("c.jsonl", format!("{HELLO}\n{}", dated.replace("2026", "2027")));
     let run = replay(&place, "c.jsonl");
     assert_eq!(run.exit, 2);
-    assert!(run.stdout.contains("c.jsonl:2 is not what is stored as message 1 (seq 2): created_at differs"));
+    assert!(run.stdout.contains("c.jsonl:2 differs from stored message 1 (seq 2): created_at differs"));
 }
 
 /// What makes a conversation another one than the file holds, and what is said of it.
@@ -80,25 +80,25 @@ fn times_of_the_file_are_compared_and_those_of_the_store_are_not() {
 fn a_conversation_that_holds_anything_else_is_a_conflict() {
     let changed = |from: &str, to: &str| format!("{HELLO}\n{}\n", ANSWER.replace(from, to));
     let table = [
-        (changed("Hi!", "Ho!"), "c.jsonl:2 is not what is stored as message 1 (seq 2): chunks[0] differs"),
+        (changed("Hi!", "Ho!"), "c.jsonl:2 differs from stored message 1 (seq 2): chunks[0] differs"),
         (
             changed("assistant", "user"),
-            "c.jsonl:2 is not what is stored as message 1 (seq 2): role is assistant in the store, user in the line",
+            "c.jsonl:2 differs from stored message 1 (seq 2): role is assistant in the store, user in the line",
         ),
         (
             changed("\"}]", "\"}, {\"type\": \"text\", \"text\": \"more\"}]"),
-            "c.jsonl:2 is not what is stored as message 1 (seq 2): 1 chunk in the store, 2 in the line",
+            "c.jsonl:2 differs from stored message 1 (seq 2): 1 chunk in the store, 2 in the line",
         ),
-        (changed("stop", "length"), "c.jsonl:2 is not what is stored as message 1 (seq 2): finish_reason differs"),
+        (changed("stop", "length"), "c.jsonl:2 differs from stored message 1 (seq 2): finish_reason differs"),
         (
             changed("\"role\"", "\"usage\": {}, \"role\""),
-            "c.jsonl:2 is not what is stored as message 1 (seq 2): usage differs",
+            "c.jsonl:2 differs from stored message 1 (seq 2): usage differs",
         ),
         (
             changed("\"role\"", "\"model\": \"m\", \"role\""),
-            "c.jsonl:2 is not what is stored as message 1 (seq 2): model, provider, ids or further fields differ",
+            "c.jsonl:2 differs from stored message 1 (seq 2): model, provider, ids or further fields differ",
         ),
-        (HELLO.to_owned(), "it holds 1 message more than c.jsonl, from message 1 (seq 2) on"),
+        (HELLO.to_owned(), "the store has 1 message more than c.jsonl, from message 1 (seq 2) on"),
     ];
     let place = Place::new();
     place.write("c.jsonl", format!("{HELLO}\n{ANSWER}\n"));
@@ -127,7 +127,7 @@ fn a_rewound_or_interrupted_conversation_is_a_conflict() {
     place.ok(&["rewind", "c", "1"]);
     let run = replay(&place, "c.jsonl");
     assert_eq!(run.exit, 2);
-    assert!(run.stdout.contains("conflict: it has 1 hidden message, which the file does not know"));
+    assert!(run.stdout.contains("conflict: it has 1 hidden message, which are not in the file"));
 
     let store = place.store();
     let writer = store.begin("d", conversation_store::model::Role::User, Default::default()).unwrap();

@@ -22,7 +22,7 @@ fn what_was_acknowledged_and_is_not_there_is_a_problem() {
     assert_eq!(place.ok(&["verify", "--acks", "acks"]).json()[0]["problems"], json!([]));
     place.write("acks", format!("{id} 1\n{id} 4\n{never} 1\n"));
     let run = place.run(&["verify", "--acks", "acks"]);
-    let detail = |seq| format!("it was acknowledged up to seq {seq}, and ends before this one");
+    let detail = |seq| format!("it was acknowledged up to seq {seq}, and ends before that");
     let wanted = json!([
         {"conversation": never, "seq": 1, "detail": detail(1)},
         {"conversation": id, "seq": 3, "detail": detail(4)},

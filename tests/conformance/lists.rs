@@ -1,7 +1,9 @@
 //! Which conversations there are, and whose.
 
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use conversation_store::model::{Message, Name, Timestamp};
 use conversation_store::{ListCursor, ListQuery, StoreOptions};
@@ -11,6 +13,7 @@ use crate::said::user;
 
 crate::tests![
     the_list_is_exact_within_a_second,
+    a_list_has_each_conversation_once_while_all_of_them_move,
     the_list_is_by_activity_and_in_pages,
     a_title_is_the_first_user_text_or_the_callers,
 ];
@@ -73,6 +76,40 @@ fn a_title_is_the_first_user_text_or_the_callers(place: &Place) {
     assert_eq!(title("chat"), None);
     store.append("chat", &[user(&"é".repeat(200))]).unwrap();
     assert_eq!(title("chat"), Some(format!("{}…", "é".repeat(80))));
+}
+
+fn a_list_has_each_conversation_once_while_all_of_them_move(place: &Place) {
+    const CONVERSATIONS: usize = 40;
+    let store = place.store();
+    let names: Vec<String> = (0..CONVERSATIONS).map(|number| format!("chat {number}")).collect();
+    names.iter().for_each(|name| _ = store.append(name.as_str(), &[user("hello")]).unwrap());
+    let stopped = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        for thread in 0..4 {
+            let (store, names, stopped) = (&store, &names, &stopped);
+            threads.spawn(move || {
+                for name in names.iter().cycle().skip(thread * 10).step_by(3) {
+                    if stopped.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    store.append(name.as_str(), &[user("again")]).unwrap();
+                }
+            });
+        }
+        let listed = catch_unwind(AssertUnwindSafe(|| {
+            for _ in 0..2_000 {
+                let (mut keys, mut times) = (BTreeSet::new(), Vec::new());
+                for item in store.list(&ListQuery::new()).unwrap().items {
+                    times.push((item.last_activity, item.id));
+                    assert!(keys.insert(item.key), "one is there twice");
+                }
+                assert_eq!(keys.len(), CONVERSATIONS);
+                assert!(times.is_sorted_by(|newer, older| newer > older));
+            }
+        }));
+        stopped.store(true, Ordering::Relaxed);
+        listed.unwrap();
+    });
 }
 
 fn the_list_is_exact_within_a_second(place: &Place) {

@@ -26,11 +26,11 @@ fn nothing_that_is_recognised_says_what_it_looks_like() {
         ("[1, 2]", "a list of values such as 1"),
         ("{\"apples\": 1, \"pears\": 2}", "objects with the fields apples, pears"),
         ("[{\"apples\": 1}]", "a list of objects with the fields apples"),
-        ("\u{0}\u{1}\u{2}", "it is no JSON"),
+        ("\u{0}\u{1}\u{2}", "it is not JSON"),
     ] {
         let (store, run) = imported("x.json", text);
         let error = run.summary.unwrap_err().to_string();
-        assert!(error.contains(wanted) || error.contains("it is no JSON"), "{text:?}: {error}");
+        assert!(error.contains(wanted) || error.contains("it is not JSON"), "{text:?}: {error}");
         assert!(conversations(&store).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! How long the calls took: a histogram, so that a long run costs no more memory than a short one.
+//! The times that calls took: a histogram, so that a long run needs no more memory than a short one.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl Latency {
         self.max
     }
 
-    /// The time in which so many of a hundred were done.
+    /// The time in which this many calls of a hundred were done.
     pub(super) fn percentile(&self, percent: u64) -> u64 {
         let wanted = (self.count() * percent).div_ceil(100);
         let mut seen = 0;

@@ -11,7 +11,7 @@ use super::super::failure::Failure;
 use super::acks::Acks;
 use super::latency::Latency;
 
-/// Appends to a conversation, before the next one is begun.
+/// Appends to a conversation before the next one begins.
 const APPENDS: usize = 20;
 /// Deltas of a streamed message, and the pause between them.
 const DELTAS: usize = 40;
@@ -22,14 +22,14 @@ const FILLER: &str = "The quick brown fox jumps over the lazy dog, and goes on. 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
     pub(super) durability: Durability,
-    /// Of a message.
+    /// Bytes of a message.
     pub(super) chunk_bytes: usize,
-    /// From the begin of one append to that of the next, at least.
+    /// The least time from the start of one append to the start of the next.
     pub(super) pause: Option<Duration>,
     pub(super) mixed: bool,
 }
 
-/// What is done to a store.
+/// The operations on a store.
 #[derive(Debug)]
 pub(super) struct Load<'a> {
     store: &'a Store,
@@ -55,7 +55,7 @@ impl<'a> Load<'a> {
         Self { store, acks, work, stopped, streamed, text_bytes }
     }
 
-    /// Runs so many threads for so long. `progress` is called with the time that has passed.
+    /// Runs this many threads for this long. `progress` is called with the time that has passed.
     pub(super) fn run(
         &self,
         threads: u16,
@@ -122,7 +122,7 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    /// What else happens to a conversation. Gives the one to go on with.
+    /// Something else that happens to a conversation. Returns the conversation to continue with.
     fn change(&self, id: ConversationId, step: usize, last: &Receipt) -> Result<ConversationId, Failure> {
         match step {
             4 => self.acknowledge(&self.store.set_title(id, Some("A measurement"))?)?,
@@ -141,7 +141,7 @@ impl<'a> Load<'a> {
         Ok(id)
     }
 
-    /// One conversation with a streamed answer; of every fourth one the writer is gone before its end.
+    /// One conversation with a streamed answer; every fourth writer is dropped before the end.
     fn stream(&self, _: &mut Latency) -> Result<(), Failure> {
         let id = ConversationId::new();
         self.acknowledge(&self.store.append(id, &[Message::user("Tell me.")])?)?;
@@ -176,7 +176,7 @@ impl<'a> Load<'a> {
     }
 }
 
-/// So many bytes that begin as told.
+/// This many bytes, beginning as given.
 fn text(begin: &str, bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + FILLER.len());
     text.push_str(begin);

@@ -1,4 +1,4 @@
-//! A load on the user's own disk, measured; and acknowledgements that a test can hold the store to.
+//! A load on the user's own disk, measured; and acknowledgements that a test can compare with the store.
 
 mod acks;
 mod latency;
@@ -28,9 +28,9 @@ Examples:
   convo bench --store sled:bench.db --mixed --streams 4 --acks acks.txt
   convo verify --store sled:bench.db --acks acks.txt
 
-Each thread appends to new conversations of its own, one message an append, one append after the other. The store \
-has to be named; it is made if it is not there, and what it holds stays. To try out what a power cut takes: write \
-the acks to another disk, cut the power, verify.";
+Each thread appends to new conversations of its own, one message per append, one append after the other. You must name \
+the store; it is created if it does not exist, and its conversations stay. To test what a power cut takes: write the \
+acks to another disk, cut the power, verify.";
 
 /// Measure what appends cost on this disk
 #[derive(Debug, clap::Args)]
@@ -45,16 +45,16 @@ pub(super) struct Args {
     /// How long
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     seconds: Duration,
-    /// When an append returns: when it survives a power cut, or when it is queued
+    /// When an append returns: once it survives a power cut, or once it is queued
     #[arg(long, value_name = "WHEN", default_value = "durable")]
     durability: When,
     /// Bytes of a message's text
     #[arg(long, value_name = "N", default_value_t = 1500, value_parser = chunk_bytes)]
     chunk_bytes: usize,
-    /// Appends a second of each thread, at most; as fast as it can if it is not given
+    /// The most appends per second of each thread; without it, as fast as it can
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
-    /// Fork, rewind, set titles and give idempotency keys too
+    /// Also fork, rewind, set titles and use idempotency keys
     #[arg(long)]
     mixed: bool,
     /// A new file that gets a line for each acknowledged append: `conversation last_seq`
@@ -85,14 +85,14 @@ struct Shown {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     if args.threads + args.streams == 0 {
-        return Err(Failure::usage("--threads 0 needs --streams: nobody would append"));
+        return Err(Failure::usage("--threads 0 without --streams: nothing would append"));
     }
     if args.seconds.is_zero() {
         return Err(Failure::usage("--seconds 0 measures nothing"));
     }
     let Some(url) = location.named() else {
-        return Err(Failure::usage("bench writes a lot: name the store to measure in")
-            .with_hint("--store sled:bench.db makes one"));
+        return Err(Failure::usage("name the store to measure in: bench writes a lot")
+            .with_hint("--store sled:bench.db creates one"));
     };
     let path = directory(url);
     let before = path.map_or(0, bytes);

@@ -3,7 +3,7 @@ use conversation_store::{MessageState, StoredMessage};
 
 use super::super::text::count;
 
-/// What a line says otherwise than the store, if anything. A line without a time has that of its append.
+/// How a line differs from the store, if it does. A line without a time has the time of its append.
 pub(super) fn difference(stored: &StoredMessage, line: &Message) -> Option<String> {
     if stored.state != MessageState::Complete {
         return Some(format!("the stored message is {}, not complete", stored.state.as_str()));

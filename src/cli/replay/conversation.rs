@@ -10,7 +10,7 @@ use super::compare::difference;
 /// A conversation of the file, as far as its lines were read.
 pub(super) struct Replayed {
     pub(super) name: Name,
-    /// Why no more of its lines are taken.
+    /// Why its remaining lines are skipped.
     pub(super) conflict: Option<Failure>,
     /// What the store holds and no line was compared with yet.
     stored: VecDeque<StoredMessage>,
@@ -21,7 +21,7 @@ pub(super) struct Replayed {
 }
 
 impl Replayed {
-    /// Looks what the store holds.
+    /// Looks up what the store holds.
     pub(super) fn begin(store: &Store, name: Name) -> Result<Self> {
         let mut replayed =
             Self { name, conflict: None, stored: VecDeque::new(), last_seq: 0, compared: 0, appended: 0 };
@@ -38,12 +38,12 @@ impl Replayed {
         }
         if item.hidden > 0 && replayed.conflict.is_none() {
             let hidden = count(item.hidden, "hidden message");
-            replayed.refuse(&format!("it has {hidden}, which the file does not know"));
+            replayed.refuse(&format!("it has {hidden}, which are not in the file"));
         }
         Ok(replayed)
     }
 
-    /// Compares the next line with what is stored, or appends it behind.
+    /// Compares the next line with what is stored, or appends it.
     pub(super) fn take(&mut self, store: &Store, message: &Message, place: &str) -> Result<()> {
         if self.conflict.is_some() {
             return Ok(());
@@ -52,7 +52,7 @@ impl Replayed {
         match difference(&stored, message) {
             None => self.compared += 1,
             Some(what) => self.refuse(&format!(
-                "{place} is not what is stored as message {} (seq {}): {what}",
+                "{place} differs from stored message {} (seq {}): {what}",
                 stored.index, stored.first_seq
             )),
         }
@@ -71,11 +71,11 @@ impl Replayed {
         Ok(())
     }
 
-    /// The file is at its end: nothing may be left of what is stored.
+    /// The file is at its end: no stored message may be left over.
     pub(super) fn finish(&mut self, file: &str) {
         if let (None, Some(stored)) = (&self.conflict, self.stored.front()) {
             let problem = format!(
-                "it holds {} more than {file}, from message {} (seq {}) on",
+                "the store has {} more than {file}, from message {} (seq {}) on",
                 count(self.stored.len(), "message"),
                 stored.index,
                 stored.first_seq
@@ -90,7 +90,7 @@ impl Replayed {
         self.conflict = Some(conflict.with_hint(hint));
     }
 
-    /// What became of its lines.
+    /// What was done with its lines.
     pub(super) fn summary(&self) -> String {
         format!("{} appended, {} stored already", count(self.appended, "line"), self.compared)
     }

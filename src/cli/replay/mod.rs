@@ -1,4 +1,4 @@
-//! A file of messages into the store, and its conversations out of it again, as prompts.
+//! A file of messages into the store, and its conversations back out as prompts.
 
 mod compare;
 mod conversation;
@@ -12,9 +12,10 @@ use conversation_store::{Error, Store};
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::{self, Input, Lines};
 use super::location::Location;
-use super::output::{self, BOLD, DIM, Output};
+use super::output::{self, Output};
 use super::progress::Progress;
 use super::prompt::{Rendering, Shown};
+use super::style::{BOLD, DIM};
 use super::{report, text};
 use conversation::Replayed;
 
@@ -113,7 +114,7 @@ impl Replay {
                 self.conversations.len() - 1
             }
         };
-        // Every place in the map is that of a conversation.
+        // Every position in the map is a conversation's.
         self.conversations.get_mut(place).ok_or_else(|| Failure::failed("a conversation was lost on the way"))
     }
 }
@@ -150,7 +151,7 @@ fn print(shown: Shown, replayed: &Replayed, output: &mut Output) -> Result<(), F
     Ok(())
 }
 
-/// The report as people read it below the request.
+/// The report as text below the request.
 fn shown_report(shown: &Shown) -> String {
     if shown.report.is_empty() {
         return format!("{DIM}report: nothing was left out or altered{DIM:#}\n");

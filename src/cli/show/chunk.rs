@@ -1,12 +1,12 @@
 use conversation_store::model::{Audio, Body, Chunk, File, Output, Part, PartBody};
 
-use super::super::output::{DIM, ERROR};
+use super::super::style::{DIM, ERROR};
 use super::super::text::{Layout, cut, printable, wrap};
 
 const INDENT: &str = "    ";
 const DEEPER: &str = "      ";
 
-/// A chunk, indented: text as it is, anything else after its kind. `index`: its number, where it has to be told from others.
+/// A chunk, indented: text unchanged, anything else after its kind. `index`: its number, if there is more than one.
 pub(super) fn text(chunk: &Chunk, index: Option<u32>, layout: Layout) -> String {
     if let (Body::Text { text, .. }, None) = (&chunk.body, index) {
         return wrap(text, INDENT, layout);
@@ -36,7 +36,7 @@ pub(in crate::cli) fn summary(chunk: &Chunk) -> String {
     }
 }
 
-/// What names the chunk.
+/// The chunk's label.
 fn label(body: &Body) -> String {
     match body {
         Body::ToolCall { id, name, .. } => format!("{name} {id}"),
@@ -51,7 +51,7 @@ fn label(body: &Body) -> String {
     }
 }
 
-/// What the chunk holds, for people.
+/// The chunk's content, for people.
 fn contents(chunk: &Chunk) -> Vec<String> {
     match &chunk.body {
         Body::Text { text, .. } | Body::Refusal { text } => vec![text.clone()],
@@ -91,7 +91,7 @@ fn file(file: &File) -> String {
     file.url.as_deref().map(address).or_else(|| file.data.as_deref().map(data)).unwrap_or_default()
 }
 
-/// An address; of a data URL its type and length.
+/// An address; for a data URL, its type and length.
 fn address(url: &str) -> String {
     match url.strip_prefix("data:").and_then(|rest| rest.split_once(',')) {
         Some((kind, content)) => format!("data:{kind}, {} characters", content.len()),

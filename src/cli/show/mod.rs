@@ -10,12 +10,13 @@ use conversation_store::{ListItem, MessageState, ReportLine, StoredMessage, Summ
 
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
-use super::output::{self, BOLD, DIM, Output, WARNING, style_of};
+use super::output::{self, Output};
+use super::style::{BOLD, DIM, WARNING, style_of};
 use super::text::{self, Layout};
-use super::values::conversation;
+use super::values::{conversation, positive};
 pub(super) use chunk::summary;
 
-/// Between two looks at a conversation that is followed.
+/// The time between two looks at a conversation that is followed.
 const PAUSE: Duration = Duration::from_millis(300);
 
 const EXAMPLES: &str = "\
@@ -30,11 +31,11 @@ Examples:
   convo show chat-42 --json | jq -r .role
   convo show chat-42 --text > chat.txt
 
-On a terminal a text of more than 30 lines is folded; --full shows it whole, and JSON has everything. The report, on \
-stderr, names what was repaired.
+On a terminal a text of more than 30 lines is folded; --full shows all of it, and JSON has everything. The report on \
+stderr names what was repaired.
 
-The number after the word message is the MESSAGE that rewind, remove, redact, summarize --through and fork --through \
-take; CHUNK is the one after the word chunk; fork --at and entries --since take a SEQ.";
+The number after the word message is the MESSAGE of rewind, remove, redact, summarize --through and fork --through; \
+the number after the word chunk is a CHUNK; fork --at and entries --since take a SEQ.";
 
 /// Print the messages of a conversation
 #[derive(Debug, clap::Args)]
@@ -44,10 +45,10 @@ pub(super) struct Args {
     #[arg(value_parser = conversation())]
     conversation: String,
     /// Only the newest messages
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = positive)]
     last: Option<u64>,
-    /// Go on and print what comes, until Ctrl-C. A message is printed once it is complete. The store is open for moments
-    /// only, so that other processes can write to it
+    /// Continue, and print what arrives, until Ctrl-C. A message is printed once it is complete. The store is open only
+    /// for moments, so that other processes can write to it
     #[arg(long, short)]
     follow: bool,
     /// Fold nothing
@@ -112,12 +113,12 @@ fn load(args: &Args, location: &Location, name: &Name) -> Result<Shown, Failure>
     Ok(Shown { item, messages: conversation.into_messages(), report, summary })
 }
 
-/// Whether a line is about the messages that are shown.
+/// Whether a line of the report is about the messages that are shown.
 fn is_from(line: &ReportLine, first: u64) -> bool {
     line.message_index.is_none_or(|index| index >= first)
 }
 
-/// Prints the messages from `next` on as they are complete; ends with the failure that keeps it from going on.
+/// Prints the messages from `next` on as they are completed; ends with the failure that stops it.
 fn follow(
     args: &Args,
     location: &Location,
@@ -133,12 +134,12 @@ fn follow(
         if changed.is_some() && changed == seen {
             return Ok(());
         }
-        // A process that has the store open is writing to it: what it writes is printed when it is done.
+        // A process that has the store open writes to it: its messages are printed when it is done.
         let Shown { messages, .. } = match load(args, location, name) {
             Err(failure) if failure.code == "busy" => return Ok(()),
             loaded => loaded?,
         };
-        // From before the store was read: what is written meanwhile is read next time.
+        // From before the store was read: what is written during the read is printed next time.
         seen = changed;
         for stored in messages {
             if stored.index < next {

@@ -1,4 +1,4 @@
-//! What was acknowledged, held against what is there.
+//! What was acknowledged, compared with what is there.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,7 +21,7 @@ impl Acks {
         Self::parse(BufReader::new(file), &shown.to_string())
     }
 
-    /// A line that has no end was being written when the writer's end came: it says nothing.
+    /// A line without an end was being written when the writer stopped: it proves nothing.
     fn parse(mut input: impl BufRead, name: &str) -> Result<Self, Failure> {
         let mut acks = BTreeMap::new();
         let mut line = Vec::new();
@@ -39,19 +39,19 @@ impl Acks {
         Ok(Self(acks))
     }
 
-    /// What was acknowledged and is not there.
+    /// Entries that were acknowledged and are missing.
     pub(super) fn missing(&self, store: &Store) -> Result<Vec<Problem>, Failure> {
         let mut missing = Vec::new();
         for (conversation, acknowledged) in &self.0 {
             let last = match store.describe(*conversation) {
                 Ok(item) => item.last_seq,
                 Err(Error::NotFound { .. }) => 0,
-                // The verification itself says so.
+                // The verification itself reports it.
                 Err(Error::Corrupt { .. }) => continue,
                 Err(error) => return Err(error.into()),
             };
             if last < *acknowledged {
-                let detail = format!("it was acknowledged up to seq {acknowledged}, and ends before this one");
+                let detail = format!("it was acknowledged up to seq {acknowledged}, and ends before that");
                 missing.push(Problem::new(Some(*conversation), Some(last + 1), detail));
             }
         }

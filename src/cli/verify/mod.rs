@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use super::failure::{Exit, Outcome};
 use super::location::Location;
-use super::output::{ERROR, Output};
+use super::output::Output;
 use super::progress::Progress;
+use super::style::ERROR;
 use super::text;
 use acks::Acks;
 use conversation_store::{Problem, Verification};
@@ -18,18 +19,18 @@ Examples:
   # is everything there that `convo bench --acks` saw acknowledged?
   convo verify --acks acks.txt
 
-Reads everything and derives again what can be derived. Writes nothing, unless --accept-loss is given. Exit code 1 \
-if anything is wrong.";
+Reads everything and derives again what can be derived. Writes nothing, unless --accept-loss is given. Exit code 1 if \
+anything is wrong.";
 
 /// Check the whole store for damage
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Go on with a store that lost acknowledged data to damage: from now on, what is left is taken as all there was
+    /// Continue with a store that lost acknowledged data to damage: accept what is left as everything there was
     #[arg(long)]
     accept_loss: bool,
-    /// What has to be there, as `convo bench --acks` writes it: lines of `conversation last_seq`. A last line without an
-    /// end is not counted
+    /// What must be there, as `convo bench --acks` writes it: lines of `conversation last_seq`. An unfinished last line
+    /// is ignored
     #[arg(long, value_name = "FILE")]
     acks: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! A backup, read as if it were a store: all of it in memory, for reading only.
+//! A backup, read as if it were a store: held in memory, read-only.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -6,9 +6,13 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Batch, Directory, Engine, Memory, Order, Url, Visit};
+use super::contract::{Batch, Engine, Visit};
+use super::directory::Directory;
+use super::memory::Memory;
+use super::url::Url;
 use crate::embedded::archive;
 use crate::error::{Error, Result};
+use crate::log::Order;
 
 #[derive(Debug)]
 struct Backup(Memory);

@@ -1,4 +1,4 @@
-//! Room that is kept for a full disk: an engine has to write a little before it can be read.
+//! Room that is kept for a full disk: an engine must write a little before it can be read.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,8 +13,8 @@ fn path(directory: &Path) -> PathBuf {
     directory.join(NAME)
 }
 
-/// Keeps so many bytes of room, or a little more, if they are not kept yet. A disk without them is no error: the store
-/// works, but a later full disk is worse.
+/// Reserves this many bytes of room, or a little more, unless they are reserved already. A disk without that room is no
+/// error: the store works, but a later full disk is worse.
 pub(super) fn keep(directory: &Path, bytes: u64) {
     let path = path(directory);
     let found = fs::metadata(&path).map(|found| found.len());
@@ -27,13 +27,13 @@ pub(super) fn keep(directory: &Path, bytes: u64) {
     }
 }
 
-/// Keeps what is left of the room on a full disk. That some of it is gone cannot be helped.
+/// Keeps what is left of the room on a full disk. The part that is gone cannot be recovered.
 pub(super) fn keep_the_rest(directory: &Path, bytes: u64) {
     let _ = write(&path(directory), bytes);
 }
 
 fn write(path: &Path, bytes: u64) -> io::Result<()> {
-    // Bytes that a file system cannot leave out as a hole, or compress away.
+    // Bytes that a file system cannot store as a hole, or compress away.
     let pattern: Vec<u8> = (0..PIECE).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let mut file = File::create(path)?;
     for _ in 0..bytes.div_ceil(PIECE as u64) {
@@ -42,7 +42,7 @@ fn write(path: &Path, bytes: u64) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Gives the room back. False: there was none.
+/// Releases the room. False: there was none.
 pub(super) fn release(directory: &Path) -> io::Result<bool> {
     match fs::remove_file(path(directory)) {
         Ok(()) => Ok(true),

@@ -1,4 +1,4 @@
-//! What every engine has to do, as one suite.
+//! What every engine must do, as one suite.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, mpsc};
@@ -9,9 +9,9 @@ use super::{Batch, Engine, LARGE_BYTES, Order};
 
 /// A new directory, and the URL of an engine in it.
 #[cfg(any(feature = "fjall", feature = "sled"))]
-pub(super) fn place(engine: &str) -> (tempfile::TempDir, super::Url) {
+pub(super) fn place(engine: &str) -> (tempfile::TempDir, super::url::Url) {
     let dir = tempfile::tempdir().unwrap();
-    let url = super::Url::parse(&format!("{engine}:{}", dir.path().display())).unwrap();
+    let url = super::table::parse(&format!("{engine}:{}", dir.path().display())).unwrap();
     (dir, url)
 }
 
@@ -25,16 +25,16 @@ fn scan(engine: &dyn Engine, start: &[u8], end: &[u8], order: Order, limit: usiz
     found
 }
 
-/// An engine that has not done by then what the suite asks for hangs.
+/// An engine that has not finished the suite by then hangs.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Runs the suite on an empty engine, in a thread of its own: one that hangs is a failure, not a test that never ends.
+/// Runs the suite on an empty engine, in its own thread: a suite that hangs is a failure, not a test that never ends.
 pub(crate) fn run_within(engine: Arc<dyn Engine>) {
     let (done, waiting) = mpsc::channel();
     let running = thread::spawn(move || {
         run(&*engine);
         drop(engine);
-        // Nobody waits any more if it took too long.
+        // After the timeout nobody receives this.
         let _ = done.send(());
     });
     if waiting.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
@@ -105,7 +105,7 @@ fn put(engine: &dyn Engine, pairs: &[(&[u8], &[u8])]) {
     engine.sync().unwrap();
 }
 
-/// So many bytes that no two pieces of them are alike.
+/// This many bytes, of which no two pieces are alike.
 fn noise(length: usize, seed: u8) -> Vec<u8> {
     let mut state = u32::from(seed) + 1;
     let next = || {
@@ -115,7 +115,7 @@ fn noise(length: usize, seed: u8) -> Vec<u8> {
     std::iter::repeat_with(next).take(length).collect()
 }
 
-/// What a scan has to show: as it is asked, in either order, and by its keys alone.
+/// What a scan must show: as asked, in either order, and by its keys alone.
 fn holds(engine: &dyn Engine, start: &[u8], end: &[u8], pairs: &[(Vec<u8>, Vec<u8>)]) {
     let backwards: Vec<_> = pairs.iter().rev().cloned().collect();
     assert!(scan(engine, start, end, Order::Ascending, usize::MAX) == pairs);
@@ -134,8 +134,8 @@ fn holds(engine: &dyn Engine, start: &[u8], end: &[u8], pairs: &[(Vec<u8>, Vec<u
     }
 }
 
-/// Values about as large as what an engine may keep in one piece, or in two, and one of a MB; values that begin as an
-/// engine's own signs may; keys that begin with another key.
+/// Values about as large as an engine may keep in one piece, or in two, and one of 1 MB; values that begin like an
+/// engine's own marks; keys that begin with another key.
 fn values_of_all_sizes(engine: &dyn Engine) {
     let mut values: Vec<Vec<u8>> = vec![vec![0xff], vec![0xff; 5], vec![0xff, 0, 0, 0, 9], vec![0xff; LARGE_BYTES]];
     let edges = [LARGE_BYTES, 2 * LARGE_BYTES, 3 * LARGE_BYTES, 1_000_000];
@@ -146,7 +146,7 @@ fn values_of_all_sizes(engine: &dyn Engine) {
     pairs.push(([&key[..], &[0, 0, 0, 1]].concat(), value));
     put(engine, &pairs.iter().map(|(key, value)| (&key[..], &value[..])).collect::<Vec<_>>());
     holds(engine, b"s", b"t", &pairs);
-    // The end of all keys, and what is behind it.
+    // The end of all keys, and what comes after it.
     assert_eq!(scan(engine, b"s", &[u8::MAX; 32], Order::Ascending, usize::MAX).len(), pairs.len());
     let mut batch = Batch::default();
     pairs.iter().for_each(|(key, _)| batch.remove(key.clone()));
@@ -175,7 +175,7 @@ fn large_values_that_are_replaced(engine: &dyn Engine) {
     holds(engine, b"r", b"s", &[]);
 }
 
-/// Whoever reads sees the value that one batch wrote.
+/// A reader sees the value that one batch wrote.
 fn large_values_that_are_replaced_while_they_are_read(engine: &dyn Engine) {
     let uniform = |turn: u8| vec![turn; 200_000 + 16_000 * usize::from(turn % 3)];
     put(engine, &[(b"q", &uniform(0))]);
@@ -188,7 +188,7 @@ fn large_values_that_are_replaced_while_they_are_read(engine: &dyn Engine) {
                     _ => batch.put(b"q".to_vec(), uniform(turn)),
                 }
                 engine.rewrite(batch).unwrap();
-                // The log syncs after each batch; much that is not synced can hang sled (`docs/durability.md`).
+                // The log syncs after each batch; too much unsynced data can hang sled (`docs/durability.md`).
                 if turn % 8 == 0 {
                     engine.sync().unwrap();
                 }

@@ -1,4 +1,4 @@
-//! The directory of an engine: who holds it, and what it says it is.
+//! The directory of an engine: who holds it, and what its marker states.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -11,12 +11,13 @@ use crate::error::{Error, Result};
 /// The name of the marker file: present once the store's first commit is durable.
 pub(crate) const MARKER: &str = "CONVERSATION-STORE";
 const LOCK: &str = "lock";
-/// Names the copy of a store that did not open as it was, until what it holds was compared with what can be derived.
+/// Names the copy of a store that did not open as it was, until the store's content has been compared with what can be
+/// derived.
 const DAMAGED: &str = "damaged";
 /// The files that are not the engine's.
 const OWN: &[&str] = &[MARKER, LOCK, DAMAGED, "watermark", "ballast"];
 
-/// What a full disk must still have for an engine to be opened, in bytes, unless the engine says more.
+/// Bytes that a full disk must still have for an engine to be opened, unless the engine needs more.
 const RESERVE: u64 = 4 * 1024 * 1024;
 
 /// A directory that this process holds until the value is dropped.
@@ -31,18 +32,19 @@ pub(crate) struct Directory {
     watermark: Watermark,
     /// Where the store was copied to before it was opened in spite of damage.
     set_aside: Option<PathBuf>,
-    /// The room for a full disk had to be given back to open what lives here.
+    /// The room for a full disk had to be released to open this store.
     disk_full: bool,
-    /// Bytes that a full disk must still have for what lives here to be opened.
+    /// Bytes that a full disk must still have for this store to be opened.
     reserve: u64,
 }
 
 impl Directory {
-    /// Takes the directory, creating it if it is not there.
+    /// Takes the directory, and creates it if it does not exist.
     ///
     /// # Errors
     /// `Busy` if another process holds it; `InvalidInput` if it is no store, or a store of another engine;
-    /// `UnsupportedVersion` if a newer version wrote it. `leftovers` tells which files a cut-off creation may have left.
+    /// `UnsupportedVersion` if a newer version wrote it. `leftovers` decides which files an interrupted creation may
+    /// have left.
     pub(crate) fn take(path: &Path, engine: &'static str, leftovers: fn(&str) -> bool) -> Result<Self> {
         let shown = path.display();
         if path.exists() && !path.is_dir() {
@@ -82,44 +84,44 @@ impl Directory {
         match fs::read_dir(path) {
             Ok(mut entries) => Ok(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == LOCK))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
-            // A file: taking it says so.
+            // A file: taking it reports that.
             Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Ok(false),
             Err(error) => Err(Error::io(format!("list {}", path.display()))(error)),
         }
     }
 
-    /// Where it is.
+    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether a store lived here before this opening.
+    /// Whether a store existed here before this opening.
     pub(crate) const fn established(&self) -> bool {
         self.established
     }
 
-    /// The id of the store that lived here before this opening, if the marker names one.
+    /// The id of the store that existed here before this opening, if the marker names one.
     pub(crate) fn store(&self) -> Option<&str> {
         self.store.as_deref()
     }
 
-    /// The number of the last durable commit, as it was noted beside the engine's files.
+    /// The number of the last durable commit, as noted beside the engine's files.
     pub(crate) const fn watermark(&self) -> &Watermark {
         &self.watermark
     }
 
-    /// Whether the disk was full when what lives here was opened.
+    /// Whether the disk was full when the store was opened.
     pub(crate) const fn disk_full(&self) -> bool {
         self.disk_full
     }
 
-    /// Where the store was copied to before it was opened in spite of damage, now or earlier, if what it holds was not
-    /// made consistent since.
+    /// Where the store was copied to before it was opened in spite of damage, now or earlier, if its content has not
+    /// been made consistent since.
     pub(crate) fn set_aside(&self) -> Option<&Path> {
         self.set_aside.as_deref()
     }
 
-    /// Notes that the store is opened in spite of damage, for openings to come too.
+    /// Notes for later openings that the store is opened in spite of damage.
     #[cfg(feature = "sled")]
     pub(super) fn note_damage(&mut self, copy: &Path) -> Result<()> {
         let path = self.path.join(DAMAGED);
@@ -129,7 +131,7 @@ impl Directory {
         Ok(())
     }
 
-    /// What the store holds is consistent.
+    /// Notes that the store's content is consistent.
     pub(crate) fn repaired(&self) -> Result<()> {
         let path = self.path.join(DAMAGED);
         match fs::remove_file(&path) {
@@ -140,18 +142,18 @@ impl Directory {
         }
     }
 
-    /// Sets what a full disk must still have for what lives here to be opened, in bytes.
+    /// Sets how many bytes a full disk must still have for this store to be opened.
     #[cfg(feature = "sled")]
     pub(super) fn set_reserve(&mut self, bytes: u64) {
         self.reserve = bytes;
     }
 
-    /// Keeps the room that a full disk will need, if it is not kept yet.
+    /// Reserves the room that a full disk will need, unless it is reserved already.
     pub(crate) fn keep_ballast(&self) {
         ballast::keep(&self.path, self.reserve);
     }
 
-    /// Opens what lives here; on a full disk once more, with the room that was kept for that.
+    /// Opens the store; on a full disk a second time, with the room that was reserved for that.
     pub(super) fn open_within<T>(&mut self, open: impl Fn() -> Result<T>) -> Result<T> {
         match open() {
             Err(Error::Io { source, action }) if source.kind() == io::ErrorKind::StorageFull => {
@@ -203,10 +205,10 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     write().map_err(Error::io(format!("write {}", path.display())))
 }
 
-/// The text of a file, if there is one.
+/// The text of a file, if it exists.
 fn read(path: &Path) -> Result<Option<String>> {
     match fs::read(path) {
-        // A file that a crash left empty says nothing; the engine's own data tells.
+        // A file that a crash left empty states nothing; the engine's own data decides.
         Ok(bytes) if bytes.is_empty() => Ok(None),
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -235,7 +237,7 @@ fn lock(path: &Path) -> Result<File> {
     let mut file = open.map_err(Error::io(action.clone()))?;
     match file.try_lock() {
         Ok(()) => {
-            // The holder's process id, for the error of the next one. Whether it can be written changes nothing.
+            // The holder's process id, for the error of the next one. A failure to write it changes nothing.
             let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
             Ok(file)
         }
@@ -244,7 +246,7 @@ fn lock(path: &Path) -> Result<File> {
             let _ = file.read_to_string(&mut holder);
             let holder = if holder.is_empty() { "another process".to_owned() } else { format!("process {holder}") };
             Err(Error::Busy(format!(
-                "{holder} holds the store {}: one process can open a store at a time; end it, or ask it",
+                "{holder} holds the store {}: one process can open a store at a time",
                 path.display()
             )))
         }
@@ -262,8 +264,8 @@ fn check_marker(path: &Path, engine: &str, marker: &str) -> Result<()> {
     let field = |name: &str| field(marker, name);
     if marker.lines().next() != Some("conversation-store") {
         return Err(Error::InvalidInput(format!(
-            "{shown} is not a conversation store: its file {MARKER} is not ours; if it was, and is damaged, remove that \
-             file: the data tells the rest"
+            "{shown} is not a conversation store: its file {MARKER} was not written by this program; if that \
+             file is damaged, remove it and open the store again: the data has all that the file had"
         )));
     }
     let supported = u32::from(crate::record::VERSION);
@@ -276,7 +278,10 @@ fn check_marker(path: &Path, engine: &str, marker: &str) -> Result<()> {
             return Err(Error::Corrupt {
                 conversation: None,
                 seq: None,
-                detail: format!("{shown}/{MARKER} names no format version: remove that file, the data tells the rest"),
+                detail: format!(
+                    "{shown}/{MARKER} names no format version: remove that file and open the store again; the data has all \
+                     that the file had"
+                ),
             });
         }
     }

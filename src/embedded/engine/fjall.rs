@@ -8,15 +8,17 @@ use std::sync::Arc;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
+use super::contract::{Batch, Engine, Visit};
+use super::directory::Directory;
 use super::guard::guarded;
-use super::url::{cache_bytes, syncs};
-use super::{Batch, Directory, Engine, Order, Url, Visit};
+use super::url::{Url, cache_bytes, syncs};
 use crate::error::{Error, Result};
+use crate::log::Order;
 
 const NAME: &str = "fjall";
 /// fjall's own folder in the store's directory.
 const FOLDER: &str = "fjall";
-/// The file that says that there is a database in the folder, and its length. It is synced before anything is written.
+/// The file that marks the folder as a database, and its length. It is synced before anything is written.
 const VERSION: &str = "version";
 const VERSION_BYTES: u64 = 4;
 const DEFAULT_CACHE_BYTES: u64 = 32 * 1024 * 1024;
@@ -26,7 +28,7 @@ pub(crate) struct Fjall {
     db: Database,
     /// False for throw-away stores only.
     syncs: bool,
-    /// Dropped last, and with it the lock.
+    /// Dropped last, which releases the lock.
     directory: Directory,
 }
 
@@ -42,7 +44,7 @@ pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
     let open = || {
         let db = Database::builder(&folder)
             .cache_size(cache)
-            // The committer syncs once for all that it writes.
+            // The committer syncs once for everything that it writes.
             .manual_journal_persist(true)
             .open()
             .map_err(|error| from_fjall("open", path, error))?;
@@ -55,7 +57,7 @@ pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
     Ok(Arc::new(Fjall { keyspace, db, syncs, directory }))
 }
 
-/// A crash while fjall was making its files leaves some of them, and fjall then refuses to make them.
+/// A crash while fjall was creating its files leaves some of them, and fjall then refuses to create them.
 fn remove_cut_off_creation(folder: &Path) -> Result<()> {
     let is_whole = fs::metadata(folder.join(VERSION)).is_ok_and(|version| version.len() >= VERSION_BYTES);
     if is_whole || !folder.exists() {
@@ -112,7 +114,7 @@ impl Engine for Fjall {
     }
 
     fn write(&self, batch: Batch) -> Result<()> {
-        // All writes of a batch have one sequence number: of two for one key, fjall would not know the later one.
+        // All writes of a batch have one sequence number: of two writes to one key, fjall would not know the later one.
         let last: BTreeMap<Vec<u8>, Option<Vec<u8>>> = batch.ops.into_iter().collect();
         let mut batch = self.db.batch();
         for (key, value) in last {

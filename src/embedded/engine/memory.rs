@@ -1,12 +1,14 @@
-//! The reference engine: a sorted map. It forgets all when it is dropped.
+//! The reference engine: a sorted map. It forgets everything when it is dropped.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Bound, ControlFlow, Range};
 use std::sync::{PoisonError, RwLock};
 
-use super::{Batch, Directory, Engine, Order, Visit};
+use super::contract::{Batch, Engine, Visit};
+use super::directory::Directory;
 use crate::error::Result;
+use crate::log::Order;
 
 type Pair = (Vec<u8>, Vec<u8>);
 
@@ -15,7 +17,7 @@ pub(crate) struct Memory {
     map: RwLock<BTreeMap<Vec<u8>, Vec<u8>>>,
 }
 
-/// Without what is stored.
+/// Without the stored data.
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Memory").finish_non_exhaustive()

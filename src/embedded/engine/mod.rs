@@ -1,6 +1,6 @@
 //! Ordered bytes, written in atomic batches. An engine knows nothing of conversations.
 //!
-//! To add an engine: one file that implements [`Engine`] and passes `conformance.rs`, and one row in [`ENGINES`].
+//! To add an engine: one file that implements [`Engine`] and passes `conformance.rs`, and one row in `table.rs`.
 #![cfg_attr(
     not(any(feature = "fjall", feature = "sled")),
     allow(dead_code, reason = "directories, their locks and watermarks are there for engines that write to a disk")
@@ -10,6 +10,7 @@ mod backup;
 mod ballast;
 #[cfg(test)]
 mod conformance;
+mod contract;
 mod directory;
 #[cfg(feature = "fjall")]
 mod fjall;
@@ -18,99 +19,15 @@ mod guard;
 mod memory;
 #[cfg(feature = "sled")]
 mod sled;
+mod table;
 mod url;
 mod watermark;
 
-use std::fmt;
-use std::ops::{ControlFlow, Range};
-use std::path::Path;
-use std::sync::Arc;
-
-use crate::error::Result;
-
 pub(crate) use crate::log::Order;
+#[cfg(test)]
+pub(crate) use contract::Visit;
+pub(crate) use contract::{Batch, Engine, LARGE_BYTES};
 pub(crate) use directory::{Directory, MARKER};
+#[cfg(test)]
 pub(crate) use memory::Memory;
-pub(crate) use url::{Url, is_vacant, open};
-
-/// Sorted keys and values. All calls block; all may be made from several threads at once, except that only one thread
-/// writes.
-pub(crate) trait Engine: Send + Sync + fmt::Debug {
-    /// The value under a key. `Corrupt` if a part of it is missing.
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
-
-    /// Visits the keys of a range with their values, until the visitor breaks. What is written meanwhile may be seen or
-    /// not, but a value is seen whole, as one batch wrote it. The visitor may call the engine. A value of which a part is
-    /// missing is shown as it is there: its own checksum tells.
-    fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()>;
-
-    /// As [`Engine::scan`], with the length of each value in its place: large values are not read.
-    fn keys(&self, range: Range<&[u8]>, order: Order, visit: VisitKeys<'_>) -> Result<()> {
-        self.scan(range, order, &mut |key, value| visit(key, value.len()))
-    }
-
-    /// Writes all of a batch or nothing. Readers see it at once; a power cut may take it until [`Engine::sync`] returns. No
-    /// key begins with [`RESERVED`], and no value that is there under one of the keys is larger than [`LARGE_BYTES`].
-    fn write(&self, batch: Batch) -> Result<()>;
-
-    /// As [`Engine::write`], for a batch that may replace or remove large values. An engine that keeps these in pieces reads
-    /// the old value of each key, to remove its pieces too.
-    fn rewrite(&self, batch: Batch) -> Result<()> {
-        self.write(batch)
-    }
-
-    /// Everything written before survives a power cut once this returns.
-    fn sync(&self) -> Result<()>;
-
-    /// Whether it takes no writes at all.
-    fn is_read_only(&self) -> bool {
-        false
-    }
-
-    /// The directory in which the engine lives, if it has one.
-    fn directory(&self) -> Option<&Directory>;
-}
-
-/// What a scan calls: with key and value.
-pub(crate) type Visit<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
-
-/// What a scan of keys calls: with the key, and the length of its value.
-pub(crate) type VisitKeys<'a> = &'a mut dyn FnMut(&[u8], usize) -> ControlFlow<()>;
-
-/// Keys that begin with this byte are the engine's own: no key of the log does, and no scan shows them.
-#[cfg_attr(not(feature = "sled"), allow(dead_code, reason = "fjall takes values of any size as they are"))]
-pub(crate) const RESERVED: u8 = 0xff;
-
-/// A value of more bytes is large: [`Engine::rewrite`] replaces and removes it.
-pub(crate) const LARGE_BYTES: usize = 16 * 1024;
-
-/// Puts (`Some`) and removals (`None`), applied in order.
-#[derive(Debug, Default)]
-pub(crate) struct Batch {
-    pub(crate) ops: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-}
-
-impl Batch {
-    pub(crate) fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
-        self.ops.push((key, Some(value)));
-    }
-
-    pub(crate) fn remove(&mut self, key: Vec<u8>) {
-        self.ops.push((key, None));
-    }
-}
-
-/// A way to open an engine: its name in a URL, and the function.
-struct Row {
-    name: &'static str,
-    open: fn(&Path, &Url) -> Result<Arc<dyn Engine>>,
-}
-
-/// All engines that have a path.
-const ENGINES: &[Row] = &[
-    #[cfg(feature = "sled")]
-    Row { name: "sled", open: sled::open },
-    #[cfg(feature = "fjall")]
-    Row { name: "fjall", open: fjall::open },
-    Row { name: "backup", open: backup::open },
-];
+pub(crate) use table::{is_vacant, open};

@@ -1,10 +1,8 @@
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+//! Where a store is, as a text.
 
-use super::{Directory, ENGINES, Engine, Memory};
 use crate::error::{Error, Result};
 
-/// Where a store is: `memory:`, `sled:PATH`, each with options behind a `?`.
+/// The location of a store: `memory:`, `sled:PATH`, each with options after a `?`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Url {
     engine: String,
@@ -16,9 +14,10 @@ pub(crate) struct Url {
 const MAX_CACHE_MB: u64 = 64 * 1024;
 
 impl Url {
-    pub(crate) fn parse(text: &str) -> Result<Self> {
+    /// Reads a URL of one of these engines, which have a path, or of `memory:`.
+    pub(super) fn parse(text: &str, engines: &[&str]) -> Result<Self> {
         let problem = |problem: &str| {
-            let names = ENGINES.iter().map(|row| format!("{}:PATH, ", row.name)).collect::<String>();
+            let names = engines.iter().map(|name| format!("{name}:PATH, ")).collect::<String>();
             Error::InvalidInput(format!("store URL {text:?}: {problem}; expected {names}or memory:"))
         };
         let (engine, rest) = text.split_once(':').ok_or_else(|| problem("no engine is named"))?;
@@ -32,10 +31,18 @@ impl Url {
         match url.engine.as_str() {
             "memory" if url.path.is_empty() && url.options.is_empty() => Ok(url),
             "memory" => Err(problem("memory: takes no path and no options")),
-            name if !ENGINES.iter().any(|row| row.name == name) => Err(problem("this engine is not known")),
+            name if !engines.contains(&name) => Err(problem("this engine is not known")),
             _ if url.path.is_empty() => Err(problem("the path is missing")),
             _ => Ok(url),
         }
+    }
+
+    pub(super) fn engine(&self) -> &str {
+        &self.engine
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
     }
 
     /// Fails on an option that is not among `known`.
@@ -56,7 +63,7 @@ impl Url {
     }
 }
 
-/// Whether an engine syncs, as an option says it. `never` is for throw-away stores only: a power cut takes what was
+/// Whether an engine syncs, as an option states it. `never` is for throw-away stores only: a power cut takes what was
 /// acknowledged, or the store.
 pub(crate) fn syncs(url: &Url) -> Result<bool> {
     match url.option("sync") {
@@ -66,25 +73,10 @@ pub(crate) fn syncs(url: &Url) -> Result<bool> {
     }
 }
 
-/// A cache size in MiB, as an option gives it, in bytes.
+/// A cache size in bytes, from an option in MiB.
 pub(crate) fn cache_bytes(value: &str) -> Result<u64> {
     match value.parse::<u64>() {
         Ok(mb @ 1..=MAX_CACHE_MB) => Ok(mb * 1024 * 1024),
         _ => Err(Error::InvalidInput(format!("cache_mb={value}: expected a number from 1 to {MAX_CACHE_MB}"))),
-    }
-}
-
-/// Whether nothing is where the URL points to. What is there may be no store.
-pub(crate) fn is_vacant(url: &str) -> Result<bool> {
-    let url = Url::parse(url)?;
-    if url.path.is_empty() { Ok(false) } else { Directory::is_vacant(Path::new(&url.path)) }
-}
-
-/// Opens the engine that the URL names, creating it if there is none.
-pub(crate) fn open(url: &str) -> Result<Arc<dyn Engine>> {
-    let url = Url::parse(url)?;
-    match ENGINES.iter().find(|row| row.name == url.engine) {
-        Some(row) => (row.open)(&PathBuf::from(&url.path), &url),
-        None => Ok(Arc::new(Memory::default())),
     }
 }

@@ -1,4 +1,4 @@
-//! The number of the last durable commit, beside the engine's own files: what a store must not open below.
+//! The number of the last durable commit, beside the engine's own files: a store must not open below it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 const NAME: &str = "watermark";
 /// number(8), store id(16), checksum(4)
 const BYTES: usize = 28;
-/// The number is written here and there in turn: what damages one place leaves the number before it in the other.
+/// The number is written in two places in turn: damage to one place leaves the previous number in the other.
 const PLACES: [u64; 2] = [0, 4096];
 
 type StoreId = [u8; 16];
@@ -20,14 +20,14 @@ type StoreId = [u8; 16];
 #[derive(Debug)]
 pub(crate) struct Watermark {
     file: Mutex<File>,
-    /// What was found, the highest first.
+    /// The numbers that were found, the highest first.
     found: Vec<(u64, StoreId)>,
     /// The store whose commits are noted.
     store: OnceLock<StoreId>,
 }
 
 impl Watermark {
-    /// Opens the file, creating it if it is not there.
+    /// Opens the file, and creates it if it does not exist.
     pub(super) fn open(directory: &Path) -> Result<Self> {
         let path = directory.join(NAME);
         let open = || {
@@ -46,14 +46,14 @@ impl Watermark {
         Ok(Self { file: Mutex::new(file), found, store: OnceLock::new() })
     }
 
-    /// The highest number that was found of a store, whose commits are noted from now on. A file that is torn, damaged or of
-    /// another store says nothing.
+    /// The highest number found for a store. From now on, this store's commits are noted. A file that is torn, damaged
+    /// or of another store gives no number.
     pub(crate) fn of(&self, store: &StoreId) -> Option<u64> {
         let store = self.store.get_or_init(|| *store);
         self.found.iter().find(|(_, of)| of == store).map(|(number, _)| *number)
     }
 
-    /// Whether it was written by another store only.
+    /// Whether only another store wrote it.
     pub(crate) fn is_of_another(&self, store: &StoreId) -> bool {
         !self.found.is_empty() && self.found.iter().all(|(_, of)| of != store)
     }
@@ -64,7 +64,7 @@ impl Watermark {
         self.write(place, number)
     }
 
-    /// Says this number, and nothing else that was said before, and makes that survive a power cut.
+    /// Writes this number, removes every earlier one, and makes that survive a power cut.
     pub(crate) fn reset(&self, number: u64) -> Result<()> {
         PLACES.iter().try_for_each(|place| self.write(*place, number))?;
         self.sync()

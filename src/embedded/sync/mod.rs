@@ -1,5 +1,5 @@
-//! Locks, waits, threads and time, as the path of a commit uses them: the system's. In this crate's own tests a scheduler
-//! may take their place, which decides who runs when, and has a time of its own.
+//! The locks, waits, threads and clock of the commit path: the system's. In this crate's own tests a scheduler may
+//! replace them: it decides which thread runs when, and has its own clock.
 
 #[cfg(test)]
 pub(super) mod scheduled;

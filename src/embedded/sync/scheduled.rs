@@ -1,8 +1,8 @@
-//! Locks, waits and threads that a scheduler runs one at a time, and a time that passes when nobody can run.
+//! Locks, waits and threads that a scheduler runs one at a time, and a clock that moves when no thread can run.
 //!
-//! What is made while [`explore`] runs is the scheduler's, anything else the system's. The scheduler chooses who goes on
-//! wherever a lock is taken or given back, and wherever somebody waits or is woken. Waits with a timeout are woken by
-//! [`Time`].
+//! What is created while [`explore`] runs belongs to the scheduler, anything else to the system. The scheduler chooses
+//! who runs next wherever a lock is taken or released, and wherever a thread waits or is woken. [`Time`] wakes waits
+//! with a timeout.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -15,28 +15,28 @@ use std::time::{Duration, Instant};
 use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
 
 thread_local! {
-    /// The time of the schedule that runs on this thread: all its threads do.
+    /// The clock of the schedule that runs on this thread: all its threads do.
     static TIME: RefCell<Option<Arc<Time>>> = const { RefCell::new(None) };
 }
 
-/// The time of the schedule that runs, if one does.
+/// The clock of the schedule that runs, if one does.
 fn time() -> Option<Arc<Time>> {
     TIME.with_borrow(Clone::clone)
 }
 
-/// A time that stands still while anybody can run.
+/// A clock that does not move while any thread can run.
 #[derive(Debug)]
 pub(in crate::embedded) struct Time {
     start: Instant,
     /// Microseconds since the start.
     now: AtomicU64,
-    /// Who waits until when.
+    /// Which threads wait until when.
     sleepers: std::sync::Mutex<BTreeMap<(u64, u64), Arc<Sleeper>>>,
     slept: AtomicU64,
     is_over: AtomicBool,
 }
 
-/// What one thread waits for. (A parked thread of shuttle's may go on at any time, so time would never pass.)
+/// What one thread waits for. (A parked thread of shuttle's may continue at any time, so time would never pass.)
 #[derive(Debug, Default)]
 pub(in crate::embedded) struct Token {
     given: shuttle::sync::Mutex<bool>,
@@ -59,11 +59,11 @@ impl Token {
 }
 
 shuttle::thread_local! {
-    /// What a thread of a schedule that parks waits for.
+    /// What a parking thread of a schedule waits for.
     static PARKED: Arc<Token> = Arc::default();
 }
 
-/// Somebody who waits.
+/// A thread that waits.
 #[derive(Debug, Default)]
 struct Sleeper {
     token: Token,
@@ -85,7 +85,7 @@ impl Time {
         self.now.load(Ordering::Relaxed)
     }
 
-    /// Wakes a sleeper once so much time has passed. Gives what cancels it.
+    /// Wakes a sleeper once this much time has passed. Returns what cancels it.
     fn wake_after(&self, time: Duration, sleeper: &Arc<Sleeper>) -> (u64, u64) {
         let until = u64::try_from(time.as_micros()).unwrap_or(u64::MAX).saturating_add(self.now());
         let key = (until, self.slept.fetch_add(1, Ordering::Relaxed));
@@ -93,7 +93,8 @@ impl Time {
         key
     }
 
-    /// Passes time whenever it is scheduled, which is where nobody else can run: wakes who waits for the next moment.
+    /// Moves the clock whenever it is scheduled, which is when no other thread can run: wakes the threads that wait for
+    /// the next moment.
     fn pass(&self) {
         loop {
             shuttle::thread::yield_now();
@@ -111,7 +112,7 @@ impl Time {
     }
 }
 
-/// Lets time pass for one's own thread.
+/// Lets time pass for the calling thread.
 pub(in crate::embedded) fn sleep(length: Duration) {
     let time = time().expect("only in a schedule");
     let sleeper: Arc<Sleeper> = Arc::default();
@@ -119,7 +120,7 @@ pub(in crate::embedded) fn sleep(length: Duration) {
     sleeper.token.take();
 }
 
-/// Lets the scheduler choose who goes on.
+/// Lets the scheduler choose who runs next.
 pub(in crate::embedded) fn choose() {
     shuttle::hint::spin_loop();
 }
@@ -128,7 +129,7 @@ pub(in crate::embedded) fn choose() {
 #[derive(Debug)]
 struct Patient<S>(S);
 
-/// The first thread that a schedule spawns: it passes time.
+/// The first thread that a schedule spawns: it moves the clock.
 const TIME_TASK: usize = 1;
 
 impl<S: Scheduler> Scheduler for Patient<S> {
@@ -147,7 +148,7 @@ impl<S: Scheduler> Scheduler for Patient<S> {
     }
 }
 
-/// Runs something under each schedule that a scheduler comes up with. Panics where it does, or where nobody can go on.
+/// Runs a test under each schedule that a scheduler finds. Panics if the test does, or if no thread can continue.
 pub(in crate::embedded) fn explore(scheduler: impl Scheduler + 'static, run: impl Fn() + Send + Sync + 'static) {
     let mut config = shuttle::Config::new();
     config.stack_size = 512 * 1024;

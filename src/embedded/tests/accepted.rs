@@ -1,4 +1,4 @@
-//! What was accepted becomes durable: within the window, whatever else goes on, and before a store is closed.
+//! What was accepted becomes durable: within the window, whatever else happens, and before a store is closed.
 
 use std::fmt;
 use std::ops::Range;
@@ -95,7 +95,7 @@ fn last_seq(log: &Embedded, name: &str) -> u64 {
     log.core().published_head(Name::from(name).id()).unwrap().map_or(0, |head| head.next_seq - 1)
 }
 
-/// What a call gives that must end.
+/// The result of a call that must end.
 fn ends<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
     let (give, take) = mpsc::channel();
     thread::spawn(move || drop(give.send(call())));
@@ -219,7 +219,7 @@ fn a_name_that_is_freed_while_its_slot_is_loaded_is_free() {
         let log = Arc::clone(&log);
         move || log.core().delete(&fork).unwrap()
     });
-    // A head that is missing is looked for among the tombstones too, so the second look decides.
+    // A missing head is also looked for among the tombstones, so the second look decides.
     *engine.after_gets.lock().unwrap() = Some((key::TOMBSTONE, 2, event));
     assert_eq!(append(&log, "parent", "b", Durability::Durable).unwrap().first_seq, 1);
 }
@@ -287,7 +287,7 @@ fn a_close_ends_all_waits() {
     for wait in waits {
         assert!(matches!(ends(|| wait.join().unwrap()), Err(Error::Closed)));
     }
-    // What was pushed is still to be made durable.
+    // What was pushed must still be made durable.
     thread::sleep(4 * WINDOW);
     assert!(!closing.is_finished() && !tail.is_finished());
     drop(freeze);

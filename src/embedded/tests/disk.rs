@@ -1,4 +1,4 @@
-//! A disk that is slow, or fails, when a test wants it so.
+//! A disk that is slow, or fails, when a test wants it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::error::{Error, Result};
 
-/// A disk whose syncs wait for permission, and fail when they are told to.
+/// A disk whose syncs wait for permission, and fail when the test says so.
 #[derive(Debug, Default)]
 pub(super) struct Disk {
     memory: Memory,

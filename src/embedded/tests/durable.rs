@@ -1,10 +1,10 @@
-//! What readers see, and what becomes of a store, when the disk is slow, fails, or is damaged.
+//! What readers see, and what happens to a store, when the disk is slow, fails, or is damaged.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::super::place::index_keys;
+use super::super::indexes::index_keys;
 use super::super::{Embedded, Opening};
 use super::disk::Disk;
 use crate::embedded::engine::{Batch, Engine, Memory, Order};
@@ -59,7 +59,7 @@ fn a_failed_sync_is_the_end_of_writing_and_not_of_reading() {
     let writer = super::begin(&log, chat()).unwrap();
     disk.fails.store(true, Ordering::Release);
     assert!(matches!(append(&log, "b", Durability::Durable), Err(Error::OutcomeUnknown { .. })));
-    // It does not come back by itself: what was written meanwhile is not known.
+    // It does not recover by itself: what was written meanwhile is not known.
     disk.fails.store(false, Ordering::Release);
     assert!(matches!(append(&log, "c", Durability::Durable), Err(Error::Poisoned { .. })));
     assert!(matches!(append(&log, "c", Durability::Buffered), Err(Error::Poisoned { .. })));
@@ -69,8 +69,8 @@ fn a_failed_sync_is_the_end_of_writing_and_not_of_reading() {
     assert!(matches!(log.flush(), Err(Error::Poisoned { .. })));
     assert_eq!(seen(&log), 2);
     assert!(matches!(log.close(), Err(Error::Poisoned { .. })));
-    let told = append(&log, "d", Durability::Durable).unwrap_err().to_string();
-    assert_eq!(told, "the store takes no more writes: sync: the disk is gone; open it again");
+    let error = append(&log, "d", Durability::Durable).unwrap_err().to_string();
+    assert_eq!(error, "the store takes no more writes: sync: the disk is gone; open it again");
 }
 
 #[test]
@@ -80,8 +80,8 @@ fn a_closed_store_says_so() {
     log.close().unwrap();
     log.close().unwrap();
     assert_eq!(seen(&log), 1);
-    let told = append(&log, "b", Durability::Durable).unwrap_err().to_string();
-    assert_eq!(told, "the store was closed");
+    let error = append(&log, "b", Durability::Durable).unwrap_err().to_string();
+    assert_eq!(error, "the store was closed");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn all_who_wait_for_a_failed_sync_are_told() {
         disk.await_sync();
         disk.hold(false);
         for thread in threads {
-            // Those whose commit was not begun know that nothing of theirs is there.
+            // Those whose commit was not begun know that nothing of theirs was written.
             let result = thread.join().unwrap();
             assert!(matches!(result, Err(Error::OutcomeUnknown { .. } | Error::Poisoned { .. })), "{result:?}");
         }
@@ -118,7 +118,7 @@ fn buffered_appends_wait_where_too_much_is_queued_and_are_told_when_that_fails()
                 let results = (0..APPENDS).map(|_| append(&log, &message, Durability::Buffered).map(|_| ()));
                 results.collect::<Result<Vec<()>>>()
             });
-            // The queue is full, and somebody tries to make room.
+            // The queue is full, and a thread tries to make room.
             disk.await_sync();
             let until = Instant::now() + Duration::from_secs(20);
             let bytes = loop {

@@ -1,4 +1,4 @@
-//! A store that was written by version 1 of the format, and must be read as it was for as long as that version is.
+//! A store that version 1 of the format wrote. It must be read unchanged for as long as that version exists.
 //!
 //! `CONVO_WRITE_FIXTURE=1 cargo test fixture` wrote it. Version 1 is final: it is never written again.
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use super::super::place::index_keys;
+use super::super::indexes::index_keys;
 use super::super::{Embedded, Opening};
 use super::forgetful::{Forgetful, all};
 use crate::embedded::engine::{Batch, Engine, Order};
@@ -18,7 +18,7 @@ use crate::record::{self, Tombstone, key};
 
 const START: i64 = 1_767_323_045_000_000;
 const MINUTE: i64 = 60_000_000;
-/// From this length on a run of one byte is written as `hh*count`.
+/// From this length on, a run of one byte is written as `hh*count`.
 const RUN: usize = 32;
 
 fn path() -> PathBuf {
@@ -71,7 +71,7 @@ fn write(engine: &Arc<Forgetful>) {
     core.fork(&long, Some(3), &fork).unwrap();
     core.fork(&fork, None, &Name::from("fork of the fork")).unwrap();
     core.append(&fork, &[Message::user("on the fork")], &AppendOptions::new()).unwrap();
-    // A writer that lives when the store is killed.
+    // A writer that is alive when the store is killed.
     let killed = super::begin(&log, "killed").unwrap();
     core.push(&killed, 0, Chunk::text("cut o")).unwrap();
     core.append(&Name::from("half deleted"), &[Message::user("gone")], &AppendOptions::new()).unwrap();
@@ -162,7 +162,7 @@ fn a_store_of_version_1_is_read() {
         }
     }
     insta::assert_snapshot!("fixture_v1", shown.replace(&"x".repeat(70_000), "x*70000"));
-    // A key is known still, and the deletion that was cut off is finished.
+    // A key is still known, and the interrupted deletion is finished.
     let options = AppendOptions::new().with_idempotency_key("request-1");
     let again = [Message::user("x".repeat(70_000)), Message::user("short")];
     assert!(core.append(&Name::from("long"), &again, &options).unwrap().duplicate);
@@ -172,7 +172,7 @@ fn a_store_of_version_1_is_read() {
 
 #[test]
 fn the_bytes_are_written_as_they_were() {
-    // What this version writes for the same calls, but for the random id of the store.
+    // What this version writes for the same calls, except for the random id of the store.
     let engine = Arc::default();
     write(&engine);
     let written = all(&*engine).into_iter().filter(|(key, _)| *key != key::meta("store"));

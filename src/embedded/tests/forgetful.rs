@@ -1,4 +1,4 @@
-//! An engine that a power cut takes at its word: it keeps what was synced, and nothing else.
+//! An engine that keeps after a power cut what was synced, and nothing else.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex};

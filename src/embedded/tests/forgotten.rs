@@ -150,7 +150,7 @@ fn a_deletion_that_was_cut_off_is_finished_on_opening() {
     let log = open(&engine);
     append(&log, "a", &[Message::user("one")]);
     append(&log, "b", &[Message::user("stays")]);
-    // What the first batch of a deletion leaves behind.
+    // What the first batch of a deletion leaves.
     let id = Name::from("a").id();
     let incarnation = log.core().published_head(id).unwrap().unwrap().incarnation;
     drop(log);
@@ -164,8 +164,8 @@ fn a_deletion_that_was_cut_off_is_finished_on_opening() {
     assert_eq!(holds(&engine, "one"), 0);
     assert_eq!(texts(&log, "b"), ["stays"]);
     assert_eq!(keys(&engine, key::TOMBSTONE), 0);
-    append(&log, "a", &[Message::user("anew")]);
-    assert_eq!(texts(&log, "a"), ["anew"]);
+    append(&log, "a", &[Message::user("again")]);
+    assert_eq!(texts(&log, "a"), ["again"]);
 }
 
 #[test]

@@ -32,10 +32,8 @@ fn an_index_that_is_damaged_is_told_and_made_anew() {
     batch.put(key::item(id, &[7; 16], 2), Vec::new());
     batch.put(key::item(Name::from("nobody").id(), &[7; 16], 1), Vec::new());
     engine.write(batch).unwrap();
-    let wanted = [
-        "the index of its item ids is not what its entries give",
-        "it stands in the index of item ids, but has no head",
-    ];
+    let wanted =
+        ["the index of its item ids is not what its entries give", "it is in the index of item ids, but has no head"];
     assert_eq!(problems(&log), wanted);
 
     core.rebuild_all(true).unwrap();

@@ -1,4 +1,4 @@
-//! Values that damage took or brought back: told, and never written over.
+//! Values that damage took or brought back: reported, and never overwritten.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -154,7 +154,7 @@ fn a_fork_whose_head_is_lost_has_title_and_tags_of_its_parent_still() {
         (|log| _ = super::rewind(log, "a", 1).unwrap(), |_| (), "one", &["work"]),
         (|log| _ = super::rewind(log, "a", 0).unwrap(), |_| (), "new", &["work"]),
         (|_| (), |log| _ = super::rewind(log, "fork", 0).unwrap(), "new", &["work"]),
-        // What becomes of the parent later is not the fork's.
+        // Later changes to the parent are not the fork's.
         (|_| (), |log| _ = super::set_title(log, "a", "late").unwrap(), "one", &["work"]),
         (|_| (), |log| _ = super::change_tags(log, "a", &["work"], &["late"]).unwrap(), "one", &["work"]),
         (|_| (), |log| _ = super::rewind(log, "a", 0).unwrap(), "one", &["work"]),
@@ -197,7 +197,7 @@ fn a_fork_that_lost_its_head_and_its_parent_is_still_found() {
     assert_eq!(named(&log, "fork").0.as_deref(), Some("own"));
 }
 
-/// Heads are derived from records, and those of forks from other conversations' too: that ends, whatever they say.
+/// Heads are derived from records, and those of forks from other conversations' too: that ends, whatever they state.
 #[test]
 fn forks_of_each_other_end() {
     let engine = Arc::new(Memory::default());
@@ -225,7 +225,7 @@ fn forks_of_each_other_end() {
         };
         let (key, value) =
             record::seal_record(Name::from(child).id(), at_seq + 1, &header, record::Body::new()).unwrap();
-        // A head that is damaged proves that there is a conversation.
+        // A damaged head proves that there is a conversation.
         let head = (key::head(Name::from(child).id()), Some(vec![1, 2, 3]));
         engine.write(Batch { ops: vec![(key, Some(value)), head] }).unwrap();
     }

@@ -82,7 +82,7 @@ fn eventful(kind: u8, event: impl FnOnce(&Core) + Send + 'static) -> (Arc<Eventf
     (engine, log)
 }
 
-/// What is loaded, which is whole.
+/// What is loaded. Nothing of it is missing.
 fn said(log: &Embedded) -> Vec<Vec<Chunk>> {
     let grouped = super::load(log, chat()).unwrap();
     assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
@@ -91,14 +91,14 @@ fn said(log: &Embedded) -> Vec<Vec<Chunk>> {
 
 #[test]
 fn a_conversation_that_is_deleted_and_made_anew_is_no_damage() {
-    let anew = |core: &Core| {
+    let again = |core: &Core| {
         core.delete(&chat()).unwrap();
         append(core, &["new"]);
     };
-    let (engine, log) = eventful(key::RECORD, anew);
+    let (engine, log) = eventful(key::RECORD, again);
     assert_eq!(said(&log), [[Chunk::text("new")]]);
     assert!(engine.next.lock().unwrap().is_none());
-    let (_engine, log) = eventful(key::RECORD, anew);
+    let (_engine, log) = eventful(key::RECORD, again);
     let entries = super::entries(&log, chat(), 1..=9, Order::Descending).unwrap();
     assert_eq!(entries.len(), 1);
 }

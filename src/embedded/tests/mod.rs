@@ -26,12 +26,12 @@ use crate::history::{Entry, Grouped};
 use crate::log::{AppendOptions, Control, ListItem, Log, Order, Receipt, reading};
 use crate::model::{Metadata, Name, Role};
 
-/// What readers are given of a conversation, grouped.
+/// What readers get of a conversation, grouped.
 fn load(log: &Embedded, name: impl Into<Name>) -> Result<Grouped> {
     reading::grouped(log, &name.into()).map(|(grouped, _)| grouped)
 }
 
-/// What the list says of a conversation.
+/// What the list has of a conversation.
 fn describe(log: &Embedded, name: impl Into<Name>) -> ListItem {
     let view = reading::view(log, &name.into()).unwrap();
     ListItem::new(view.id, &view.head)

@@ -8,7 +8,7 @@ use crate::model::{Body, Chunk, FinishReason, Message, Metadata, Output, Role, T
 /// One entry of the log.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
-    /// The record that it stands in: forks share it.
+    /// The record that holds it: forks share it.
     pub(super) record: usize,
     pub(super) message: Option<u64>,
     pub(super) time: i64,
@@ -33,7 +33,7 @@ pub(super) enum What {
         end: u64,
     },
     Title,
-    /// All tags that there are after it.
+    /// All tags after it.
     Tags(Vec<String>),
     Summary {
         through: u64,
@@ -47,9 +47,9 @@ pub(super) enum What {
 
 #[derive(Clone, Debug)]
 pub(super) struct Conversation {
-    /// All that is queued, with what a fork inherits.
+    /// Everything that is queued, with what a fork inherits.
     pub(super) lines: Vec<Line>,
-    /// How many lines readers see; none if it is not there for them.
+    /// How many lines readers see; none if it does not exist for them.
     pub(super) published: Option<usize>,
     /// The conversation whose lines these are up to here.
     pub(super) parent: Option<(usize, usize)>,
@@ -70,7 +70,7 @@ pub(super) struct Kept {
     pub(super) message_indexes: Vec<u64>,
 }
 
-/// A writer that somebody holds.
+/// A writer that the test holds.
 #[derive(Clone, Debug)]
 pub(super) struct Writer {
     pub(super) conversation: usize,
@@ -82,7 +82,7 @@ pub(super) struct Writer {
     pub(super) begun: BTreeSet<u32>,
 }
 
-/// Where a message that is being put together stands.
+/// The place of a message that is being assembled.
 struct Building {
     state: MessageState,
     seqs: (u64, u64),
@@ -99,7 +99,7 @@ fn text_of(chunk: &mut Chunk) -> &mut String {
     }
 }
 
-/// A chunk's content, forgotten; of its later fragments nothing is left.
+/// A chunk's content, forgotten; nothing is left of its later fragments.
 fn forget(chunk: &mut Chunk, is_first: bool) {
     match &mut chunk.body {
         Body::Thinking { text, .. } => text.clear(),
@@ -214,7 +214,7 @@ impl Conversation {
         summaries.last()
     }
 
-    /// Where an item id stands first: seq, message, chunk.
+    /// The first place of an item id: seq, message, chunk.
     pub(super) fn find(&self, item: &str) -> Option<(u64, u64, Option<u32>)> {
         let hidden = hidden(self.visible());
         let lines = (1..).zip(self.visible()).filter_map(|(seq, line)| Some((seq, line.message?, &line.what)));
@@ -258,7 +258,7 @@ fn first(lines: &[Line], message: u64) -> usize {
     lines.iter().position(|line| line.message == Some(message)).unwrap()
 }
 
-/// The index of the next message behind these lines.
+/// The index of the next message after these lines.
 pub(super) fn next_message(lines: &[Line]) -> u64 {
     lines.iter().filter_map(|line| line.message).max().map_or(0, |last| last + 1)
 }

@@ -20,7 +20,7 @@ fn verify_tells_what_does_not_fit_together() {
     type Damage = fn(&Memory);
     let table: &[(Damage, &str, &str)] = &[
         (|engine| drop(take(engine, key::HEAD, "a")), "a", "it has records, but no head"),
-        (|engine| drop(take(engine, key::INDEX, "a")), "a", "it is missing in an index of conversations"),
+        (|engine| drop(take(engine, key::INDEX, "a")), "a", "an index of conversations does not list it"),
         (
             |engine| drop(take(engine, key::FORK, "a")),
             "fork",
@@ -45,7 +45,7 @@ fn verify_tells_what_does_not_fit_together() {
         (
             |engine| change_head(engine, "a", |head| head.last_activity += 120_000_000),
             "a",
-            "it stands in an index of conversations at a wrong place",
+            "its place in an index of conversations is wrong",
         ),
         (|engine| change_head(engine, "a", |head| head.next_seq = 3), "a", "the head ends before the last record"),
         (
@@ -67,7 +67,7 @@ fn verify_tells_what_does_not_fit_together() {
                 take(engine, key::RECORD, "b");
             },
             "b",
-            "it stands in an index of conversations, but has no head",
+            "it is in an index of conversations, but has no head",
         ),
     ];
     for (damage, name, detail) in table {
@@ -94,7 +94,7 @@ fn a_key_of_the_listing_that_is_none_is_told() {
 fn a_record_under_another_index_is_told() {
     let engine = store();
     let id = Name::from("a").id();
-    // What would be there if the index had begun anew with the second append.
+    // What would be there if the index had begun again with the second append.
     let body = record::Body::messages(&[Message::user("three")], 5).unwrap();
     let header =
         record::Header { time: 1, base: 0, next_message_index: 3, commit: 1, cut: false, deleted: false, origin: None };

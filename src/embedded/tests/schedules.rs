@@ -1,8 +1,8 @@
-//! The path of a commit under every order of its threads that a scheduler comes up with: nobody waits for ever, nothing that
-//! was accepted is lost, a key is appended once, the window holds.
+//! The commit path under every order of its threads that a scheduler finds: no thread waits for ever, nothing that was
+//! accepted is lost, a key is appended once, the window holds.
 //!
-//! `CONVO_SCHEDULES` says how many orders each test tries: half of them at random, half with few changes of thread, which
-//! finds what needs one thread to stand still for long.
+//! `CONVO_SCHEDULES` sets how many orders each test tries: half of them at random, half with few changes of thread,
+//! which find what needs one thread to be still for long.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -383,7 +383,7 @@ fn the_window_holds_under_load() {
             let appended = watch("buffered", of_buffered, turn);
             push(&log, &writer, "delta").unwrap();
             let pushed = watch("stream", of_stream, turn);
-            // The commit under way when the window ends, and its own.
+            // The commit in progress when the window ends, and its own.
             let (appended, pushed) = (appended.join().unwrap(), pushed.join().unwrap());
             assert!(appended <= WINDOW + 2 * COMMIT && pushed <= WINDOW + 2 * COMMIT, "{appended:?} {pushed:?}");
         }

@@ -1,12 +1,12 @@
-//! One conversation: its head against its records, and what hangs on it.
+//! One conversation: its head against its records, indexes and receipts.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::super::core::Core;
-use super::super::heads::damage_of;
+use super::super::damage::damage_of;
+use super::super::indexes::index_keys;
 use super::super::items;
-use super::super::place::index_keys;
 use super::super::read::Item;
 use super::super::segments::Segment;
 use crate::embedded::engine::Order;
@@ -16,7 +16,7 @@ use crate::model::ConversationId;
 use crate::record::{self, Head, Line, Record, Redact};
 
 impl Core {
-    /// Gives the head, if there still is one.
+    /// Returns the head, if there still is one.
     pub(super) fn verify_conversation(&self, id: ConversationId, found: &mut Verification) -> Result<Option<Head>> {
         let mut passing = Verification::default();
         let head = self.verify_head(id, &mut passing)?;
@@ -28,8 +28,8 @@ impl Core {
     }
 
     fn verify_head(&self, id: ConversationId, found: &mut Verification) -> Result<Option<Head>> {
-        let stored = told(id, self.stored_head(id), found)?.flatten();
-        let Some(seen) = told(id, self.seen_head(id), found)? else { return Ok(None) };
+        let stored = readable(id, self.stored_head(id), found)?.flatten();
+        let Some(seen) = readable(id, self.seen_head(id), found)? else { return Ok(None) };
         let Some(head) = seen else {
             if stored.is_some() {
                 found.problems.push(Problem::of(id, "it has a head, and was deleted"));
@@ -48,7 +48,7 @@ impl Core {
         }
         for index in index_keys(id, &head) {
             if self.engine.get(&index)?.is_none() {
-                found.problems.push(Problem::of(id, "it is missing in an index of conversations"));
+                found.problems.push(Problem::of(id, "an index of conversations does not list it"));
             }
         }
         self.verify_items(*own, &head, found)?;
@@ -65,7 +65,7 @@ impl Core {
         self.sound_head(id)
     }
 
-    /// What a fork reads of others: whether it is there at both ends. What is between is looked at where it stands.
+    /// What a fork reads of others: whether both ends of it exist. The rest is checked with its own conversation.
     fn verify_past(&self, id: ConversationId, past: &[Segment], found: &mut Verification) -> Result<()> {
         for segment in past.iter().filter(|segment| segment.first <= segment.last) {
             for seq in [segment.first, segment.last] {
@@ -80,7 +80,7 @@ impl Core {
         Ok(())
     }
 
-    /// Reads the records of a segment. Gives the index of the next message after the last of them, if it was read.
+    /// Reads the records of a segment. Returns the index of the next message after the last of them, if it was read.
     pub(super) fn verify_records(
         &self,
         segment: Segment,
@@ -91,7 +91,8 @@ impl Core {
         let mut next_message_index = None;
         let mut has_origin = false;
         let all = Segment { last: u64::MAX - 2, ..segment };
-        // What comes after the last seq is none of a deleted conversation's, and more than the head says of another one.
+        // What comes after the last seq belongs to no deleted conversation, and is more than the head of a living one
+        // covers.
         let mut visit = |item: Item<'_>| {
             match item {
                 Item::Damaged(error) if is_after(&error, segment.last) => {}
@@ -122,7 +123,7 @@ impl Core {
         Ok(next_message_index)
     }
 
-    /// Item ids in records that cannot be read are not known: then their index is not judged.
+    /// Item ids in unreadable records are not known: the index of this conversation is not judged then.
     fn verify_items(&self, own: Segment, head: &Head, found: &mut Verification) -> Result<()> {
         let (id, last) = (own.conversation, head.next_seq - 1);
         let (mut keys, mut is_damaged) = (BTreeSet::new(), false);
@@ -169,7 +170,7 @@ impl Core {
                 }
                 ControlFlow::Continue(())
             })?;
-            told(own.conversation, result, found)?;
+            readable(own.conversation, result, found)?;
         }
         Ok(())
     }
@@ -182,7 +183,7 @@ impl Core {
     }
 }
 
-/// Whether damage lies past the last seq of a segment.
+/// Whether there is damage past the last seq of a segment.
 fn is_after(error: &Error, last: u64) -> bool {
     matches!(error, Error::Corrupt { seq: Some(seq), .. } if *seq > last)
 }
@@ -212,8 +213,8 @@ fn verify_record(id: ConversationId, record: &Record<'_>, mut expected: Option<u
     }
 }
 
-/// What was read, unless damage kept it from being read: that is a problem.
-pub(super) fn told<T>(id: ConversationId, read: Result<T>, found: &mut Verification) -> Result<Option<T>> {
+/// What was read, or none if damage prevented it: that is a problem.
+pub(super) fn readable<T>(id: ConversationId, read: Result<T>, found: &mut Verification) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(error @ (Error::Corrupt { .. } | Error::UnsupportedVersion { .. })) => {

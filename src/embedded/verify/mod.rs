@@ -1,4 +1,4 @@
-//! Everything that can be derived again is derived again, and compared.
+//! Everything that can be derived is derived again, and compared.
 
 mod conversation;
 mod whole;
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::core::Core;
-use super::heads::damage_of;
+use super::damage::damage_of;
 use super::state::UNMARKED;
 use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ use crate::model::ConversationId;
 use crate::record::{Commit, key};
 
 impl Core {
-    /// Checks the store as it is durable now; `progress` is called with the number of conversations done, and of all.
+    /// Checks the store as it is durable now. `progress` is called with the number of conversations done, and of all.
     pub(crate) fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {
         self.sync()?;
         let before = self.lock().commit;
@@ -54,7 +54,7 @@ impl Core {
     /// The conversations that have a key of this kind.
     pub(super) fn ids(&self, kind: u8) -> Result<BTreeSet<ConversationId>> {
         let mut ids = BTreeSet::new();
-        // From one conversation to the next: their other keys are skipped.
+        // Skips from one conversation to the next, past its other keys.
         let mut start = vec![kind];
         let end = key::after(&[kind]);
         loop {
@@ -69,11 +69,11 @@ impl Core {
         }
     }
 
-    /// Looks again, while nothing is written to a conversation: what is seen in passing may be half of a change.
+    /// Checks again, while nothing is written to a conversation: the first look may have met half of a change.
     fn settled<T>(&self, id: ConversationId, look: impl FnOnce() -> Result<T>) -> Result<T> {
         let _structure = self.lock_structure();
         let is_read_only = self.lock().blocked.is_some();
-        // What cannot be told what it is is not written either.
+        // A conversation that nothing identifies is not written to either.
         let _frozen = if is_read_only { None } else { damage_of(self.freeze(id))?.ok() };
         look()
     }

@@ -4,22 +4,22 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::super::core::Core;
-use super::super::heads::damage_of;
+use super::super::damage::damage_of;
+use super::super::indexes::index_keys;
 use super::super::lineage::ForkPoints;
-use super::super::place::index_keys;
 use super::super::segments::Segment;
-use super::conversation::told;
+use super::conversation::readable;
 use crate::embedded::engine::Order;
 use crate::error::Result;
 use crate::log::{Problem, Verification};
 use crate::model::ConversationId;
 use crate::record::{Tombstone, key};
 
-/// What hangs on a conversation's records.
+/// What belongs to a conversation's records.
 const DEPENDENTS: &[(u8, &str)] = &[
     (key::RECORD, "it has records, but no head"),
     (key::RECEIPT, "it has idempotency records, but no head"),
-    (key::ITEM, "it stands in the index of item ids, but has no head"),
+    (key::ITEM, "it is in the index of item ids, but has no head"),
 ];
 
 impl Core {
@@ -38,11 +38,9 @@ impl Core {
     fn verify_shared(&self, id: ConversationId, found: &mut Verification) -> Result<()> {
         let key = key::tombstone(id);
         let Some(value) = self.engine.get(&key)? else { return Ok(()) };
-        told(id, Tombstone::open(&key, &value), found)?;
-        let Some(tombstone) = told(id, self.tombstone(id), found)?.flatten() else {
-            found
-                .problems
-                .push(Problem::of(id, "what tells of its deletion is of an earlier conversation of its name"));
+        readable(id, Tombstone::open(&key, &value), found)?;
+        let Some(tombstone) = readable(id, self.tombstone(id), found)?.flatten() else {
+            found.problems.push(Problem::of(id, "its tombstone is of an earlier conversation of the same name"));
             return Ok(());
         };
         let Some(last) = self.forks(id)?.into_iter().map(|fork| fork.at_seq).max() else { return Ok(()) };
@@ -57,7 +55,7 @@ impl Core {
         if missing.is_empty() && stray.is_empty() {
             return Ok(());
         }
-        // A fork may just have been made, or deleted.
+        // A fork may just have been created, or deleted.
         let _structure = self.lock_structure();
         let ForkPoints { missing, stray } = self.check_fork_points()?;
         let unknown = "the conversation that it was forked from does not know of it";
@@ -98,12 +96,12 @@ impl Core {
         result?;
         for (key, id) in odd {
             self.settled(id, || {
-                let Some(head) = told(id, self.head_for_list(id), found)? else { return Ok(()) };
+                let Some(head) = readable(id, self.head_for_list(id), found)? else { return Ok(()) };
                 let detail = match (self.engine.get(&key)?, head) {
                     (None, _) => return Ok(()),
                     (_, Some(head)) if index_keys(id, &head).contains(&key) => return Ok(()),
-                    (_, Some(_)) => "it stands in an index of conversations at a wrong place",
-                    (_, None) => "it stands in an index of conversations, but has no head",
+                    (_, Some(_)) => "its place in an index of conversations is wrong",
+                    (_, None) => "it is in an index of conversations, but has no head",
                 };
                 found.problems.push(Problem::of(id, detail));
                 Ok(())
@@ -112,7 +110,7 @@ impl Core {
         Ok(())
     }
 
-    /// `heads`: the conversations that were looked at.
+    /// `heads`: the conversations that were checked.
     pub(super) fn verify_orphans(&self, heads: &BTreeSet<ConversationId>, found: &mut Verification) -> Result<()> {
         for (kind, detail) in DEPENDENTS {
             for id in self.ids(*kind)?.difference(heads) {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::value::RawValue;
 
-use super::Expected;
+use super::line::Expected;
 use crate::model::json::Object;
 use crate::model::{Extra, Json};
 
@@ -25,7 +25,12 @@ impl<'a> Fields<'a> {
             Err(error) => {
                 // serde_json counts columns of one line in bytes, from 1; the parts of a line have no line breaks.
                 let at = offset + error.column().saturating_sub(1);
-                Err(Expected::at(text, at, if place.is_empty() { "line" } else { &place }, without_position(&error)))
+                let problem = if error.is_data() {
+                    format!("expected an object, found {}", kind(part))
+                } else {
+                    format!("not JSON: {}", without_position(&error))
+                };
+                Err(Expected::at(text, at, if place.is_empty() { "line" } else { &place }, problem))
             }
         }
     }
@@ -83,7 +88,7 @@ impl<'a> Fields<'a> {
         let Some(raw) = self.take(field)? else { return Ok(None) };
         match serde_json::from_str(raw.get()) {
             Ok(string) => Ok(Some(string)),
-            Err(_) => Err(self.error_at(raw, field, format!("expected a string, found {}", kind(raw)))),
+            Err(_) => Err(self.error_at(raw, field, format!("expected a string, found {}", kind(raw.get())))),
         }
     }
 
@@ -103,7 +108,7 @@ impl<'a> Fields<'a> {
         match raw.get() {
             "true" => Ok(Some(true)),
             "false" => Ok(Some(false)),
-            _ => Err(self.error_at(raw, field, format!("expected true or false, found {}", kind(raw)))),
+            _ => Err(self.error_at(raw, field, format!("expected true or false, found {}", kind(raw.get())))),
         }
     }
 
@@ -145,7 +150,7 @@ impl<'a> Fields<'a> {
     pub(super) fn objects(&mut self, field: &str) -> Result<Option<Vec<Fields<'a>>>, Expected> {
         let Some(raw) = self.take(field)? else { return Ok(None) };
         let items: Vec<&'a RawValue> = serde_json::from_str(raw.get())
-            .map_err(|_| self.error_at(raw, field, format!("expected an array, found {}", kind(raw))))?;
+            .map_err(|_| self.error_at(raw, field, format!("expected an array, found {}", kind(raw.get()))))?;
         let path = self.path(field);
         let fields =
             items.iter().enumerate().map(|(i, item)| Fields::new(self.text, item.get(), format!("{path}[{i}]")));
@@ -169,8 +174,8 @@ fn offset(text: &str, part: &str) -> usize {
 }
 
 /// What a JSON value is, in words.
-fn kind(raw: &RawValue) -> &'static str {
-    match raw.get().bytes().next() {
+fn kind(json: &str) -> &'static str {
+    match json.trim_start().bytes().next() {
         Some(b'"') => "a string",
         Some(b'{') => "an object",
         Some(b'[') => "an array",

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::fields::Fields;
-use super::{Expected, Line, TRANSCRIPT, id_field, json};
+use super::line::{Expected, Line, TRANSCRIPT, id_field, json};
 use crate::model::{
     Audio, Body, Chunk, File, FinishReason, Image, Message, Metadata, Native, Output, Part, PartBody, Role,
 };
@@ -19,7 +19,9 @@ pub(super) fn line(text: &str) -> Result<Line, Expected> {
 
 fn message(mut fields: Fields<'_>) -> Result<Message, Expected> {
     let role = fields
-        .parsed("role", |name| Role::from_name(name).ok_or("expected system, user, assistant or tool"))?
+        .parsed("role", |name| {
+            Role::from_name(name).ok_or_else(|| format!("expected system, user, assistant or tool, found {name:?}"))
+        })?
         .ok_or_else(|| fields.error("role", "missing; expected system, user, assistant or tool"))?;
     let chunks =
         fields.objects("chunks")?.ok_or_else(|| fields.error("chunks", "missing; expected an array of chunks"))?;

@@ -87,7 +87,7 @@ fn what_is_lenient() {
         Body::ToolResult { output, .. } => output,
         other => panic!("{other:?}"),
     };
-    let json = |text: &str| Output::Parts(vec![Part::from(PartBody::Json { json: super::json(text).unwrap() })]);
+    let json = |text: &str| Output::Parts(vec![Part::from(PartBody::Json { json: super::line::json(text).unwrap() })]);
     assert_eq!(content("null"), Output::Text(String::new()));
     assert_eq!(content(r#"{"a": 1.0}"#), json(r#"{"a": 1.0}"#));
     assert_eq!(content("42"), json("42"));
@@ -130,7 +130,7 @@ fn lone_surrogates_are_replaced_and_kept_raw() {
     let [first, second] = line.message.chunks.as_slice() else { panic!("two chunks") };
     assert_eq!(first, &Chunk::text("\u{1f600}"));
     assert_eq!(second.body, Chunk::text("a\u{fffd}").body);
-    assert_eq!(second.native, Some(Native { wire: "transcript".to_owned(), json: super::json(raw).unwrap() }));
+    assert_eq!(second.native, Some(Native { wire: "transcript".to_owned(), json: super::line::json(raw).unwrap() }));
     assert!(super::was_mended(second.native.as_ref()) && !super::was_mended(first.native.as_ref()));
     // Written and read again it is the same, however often.
     let again = Line::from_json(&line.message.to_json()).unwrap();

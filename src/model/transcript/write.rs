@@ -1,7 +1,7 @@
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::id_field;
+use super::line::id_field;
 use crate::model::{Audio, Body, Chunk, Extra, File, FinishReason, Image, Message, Native, Output, Part, PartBody};
 
 /// The message as text.

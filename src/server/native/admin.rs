@@ -1,4 +1,4 @@
-//! The store as a whole, for keys of the scope `admin`: is it well, is it whole, a copy of it.
+//! The whole store, for keys of the scope `admin`: its health, its verification, a copy of it.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -27,7 +27,7 @@ pub(super) fn verify(call: &Call, _: &[u8]) -> Outcome {
     ok(&call.store().verify(|_, _| ())?)
 }
 
-/// A backup, written beside other temporary files first: it is whole before its first byte is sent.
+/// A backup, written beside other temporary files first: it is complete before its first byte is sent.
 pub(super) fn backup(call: Call, _: Body) -> Streaming {
     Box::pin(async move {
         let app = Arc::clone(&call.app);
@@ -53,12 +53,12 @@ pub(super) fn backup(call: Call, _: Body) -> Streaming {
     })
 }
 
-/// A new backup, open, whose name is gone already: it takes no room once it is closed.
+/// A new backup, open, whose name is removed already: it takes no room once it is closed.
 fn written(call: &Call) -> Result<File, Refusal> {
     let path = std::env::temp_dir().join(format!("convo-backup-{}", hex(&random::<12>()?)));
     let written = call.store().backup(&path, |_, _| ());
     let opened = written.and_then(|_| File::open(&path).map_err(Error::io("read the backup")));
-    // It may not be there, if it could not be written.
+    // It may not exist, if it could not be written.
     let _ = std::fs::remove_file(&path);
     Ok(opened?)
 }

@@ -1,4 +1,4 @@
-//! Conversations: made, described, listed, forked, deleted; their titles, tags and metadata.
+//! Conversations: created, described, listed, forked, deleted; their titles, tags and metadata.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -135,7 +135,7 @@ struct Found {
     items: Vec<Item>,
 }
 
-/// The items of an id in the caller's conversations.
+/// The items with an id in the caller's conversations.
 pub(super) fn find(call: &Call, _: &[u8]) -> Outcome {
     call.query.check(&["item"])?;
     let Some(id) = call.query.get("item") else {

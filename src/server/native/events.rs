@@ -1,4 +1,4 @@
-//! Followers: entries as server-sent events, those that are there and those that come.
+//! Followers: entries as server-sent events, the stored ones and those that follow.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -22,19 +22,23 @@ use crate::server::app::{App, Call, Stream, Streaming, reply};
 use crate::server::refusal::Refusal;
 use crate::store::Tail;
 
-/// What a client does not take waits here, and the tail is not read meanwhile: a follower holds this many pieces of at most
-/// 1,000 entries.
+/// What a client does not read waits here, and the tail is not read meanwhile: a follower holds this many pieces of at
+/// most 1,000 entries.
 const PIECES: usize = 1;
-/// Milliseconds after which a client that lost its connection comes back.
+/// Milliseconds after which a client that lost its connection returns.
 const RETRY: u32 = 1_000;
 
 pub(super) fn events(call: Call, _: Body) -> Streaming {
     Box::pin(async move {
         call.query.check(&["since"])?;
-        // The last id that a client saw counts before where it began.
+        let since: Cursor = call.query.parse("since", "cursor")?.unwrap_or_default();
+        // The last id that a client saw overrides where it began. It is a seq; the cursor knows whose.
         let cursor = match call.header("last-event-id").filter(|id| !id.is_empty()) {
-            Some(id) => id.parse::<Cursor>().map_err(|error| Refusal::value("Last-Event-ID", &error.to_string()))?,
-            None => call.query.parse("since", "cursor")?.unwrap_or_default(),
+            Some(id) => {
+                let last = id.parse::<Cursor>().map_err(|error| Refusal::value("Last-Event-ID", &error.to_string()))?;
+                if last == Cursor::from(last.seq()) { since.with_seq(last.seq()) } else { last }
+            }
+            None => since,
         };
         let room = Stream::begin(&call.app, &call.caller)?;
         let opening = call.clone();
@@ -51,7 +55,7 @@ pub(super) fn events(call: Call, _: Body) -> Streaming {
     })
 }
 
-/// The pieces of an answer that is still being made.
+/// The pieces of an answer that is still being produced.
 struct Pieces(Receiver<Bytes>);
 
 impl http_body::Body for Pieces {
@@ -69,12 +73,12 @@ impl http_body::Body for Pieces {
 /// What a follower waits for.
 enum News {
     Entries(Vec<Entry>),
-    /// Nothing came for a while.
+    /// Nothing arrived for a while.
     Quiet,
     End(&'static str),
 }
 
-/// Sends entries until the client goes, the conversation goes, or the server ends.
+/// Sends entries until the client disconnects, the conversation is deleted, or the server ends.
 async fn follow(app: Arc<App>, tail: Tail, sender: Sender<Bytes>, room: Stream) {
     app.metrics.followers.inc();
     let begin = format!("retry: {RETRY}\n: following\n\n");
@@ -87,7 +91,7 @@ async fn follow(app: Arc<App>, tail: Tail, sender: Sender<Bytes>, room: Stream) 
 }
 
 async fn send(app: &Arc<App>, tail: Tail, sender: &Sender<Bytes>) -> Result<(), ()> {
-    let mut last = tail.cursor().seq();
+    let mut last = tail.cursor();
     let Some(mut tail) = replay(app, tail, sender, &mut last).await? else { return Ok(()) };
     let mut closing = app.closing.subscribe();
     loop {
@@ -111,8 +115,8 @@ async fn send(app: &Arc<App>, tail: Tail, sender: &Sender<Bytes>) -> Result<(), 
     }
 }
 
-/// Sends what was there before, read on a thread for it. Nothing: it has come to its end.
-async fn replay(app: &Arc<App>, mut tail: Tail, sender: &Sender<Bytes>, last: &mut u64) -> Result<Option<Tail>, ()> {
+/// Sends the stored entries, read on a thread for it. None: it has come to their end.
+async fn replay(app: &Arc<App>, mut tail: Tail, sender: &Sender<Bytes>, last: &mut Cursor) -> Result<Option<Tail>, ()> {
     loop {
         let read = app.pool.run(move || {
             let entries = tail.next(Duration::ZERO);
@@ -139,19 +143,19 @@ const fn reason(error: &Error) -> &'static str {
     }
 }
 
-async fn deliver(entries: &[Entry], sender: &Sender<Bytes>, last: &mut u64) -> Result<(), ()> {
+async fn deliver(entries: &[Entry], sender: &Sender<Bytes>, last: &mut Cursor) -> Result<(), ()> {
     let mut text = String::new();
     for entry in entries {
         let json = serde_json::to_string(entry).unwrap_or_default();
         // Writing to a String does not fail.
         let _ = write!(text, "id: {}\ndata: {json}\n\n", entry.seq);
-        *last = entry.seq;
+        *last = last.with_seq(entry.seq);
     }
     if text.is_empty() { Ok(()) } else { sender.send(text.into()).await.map_err(|_| ()) }
 }
 
-/// The last event: why no more come, and where to go on.
-async fn close(sender: &Sender<Bytes>, reason: &str, last: u64) -> Result<(), ()> {
-    let data = serde_json::json!({ "reason": reason, "last_seq": last });
+/// The last event: why no more follow, and where to continue.
+async fn close(sender: &Sender<Bytes>, reason: &str, last: Cursor) -> Result<(), ()> {
+    let data = serde_json::json!({ "reason": reason, "last_seq": last.seq(), "cursor": last });
     sender.send(format!("event: close\ndata: {data}\n\n").into()).await.map_err(|_| ())
 }

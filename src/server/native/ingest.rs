@@ -1,4 +1,4 @@
-//! A provider's answer, stored while it comes.
+//! A provider's answer, stored while it arrives.
 
 use axum::body::Body;
 use serde::Serialize;
@@ -14,12 +14,12 @@ use crate::server::body;
 use crate::server::refusal::Refusal;
 use crate::store::{Begun, MessageWriter, Store};
 
-/// What is answered once the answer has ended.
+/// The response once the answer has ended.
 #[derive(Serialize)]
 struct Ingested {
     #[serde(flatten)]
     receipt: Receipt,
-    /// Why the model stopped; `interrupted` where its bytes ended before it did.
+    /// Why the model stopped; `interrupted` if its bytes ended before it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     finish_reason: Option<String>,
 }
@@ -31,7 +31,7 @@ struct Ingest {
     decoder: Decoder,
     known: Metadata,
     options: AppendOptions,
-    /// There is one once the answer has begun.
+    /// Set once the answer has begun.
     writer: Option<MessageWriter>,
     /// Its key was used before: nothing is stored.
     repeated: Option<Receipt>,
@@ -40,7 +40,7 @@ struct Ingest {
 }
 
 pub(super) fn ingest(call: Call, body: Body) -> Streaming {
-    // The writing goes on when the client has gone: what came is stored, and the message is closed.
+    // The write continues when the client has gone: what arrived is stored, and the message is closed.
     Box::pin(async move {
         let writing = tokio::spawn(write(call, body));
         writing.await.unwrap_or_else(|_| Err(Refusal::internal("the server failed at this request; its log has more")))
@@ -88,7 +88,7 @@ async fn write(call: Call, mut body: Body) -> Outcome {
     app.metrics.ingests.dec();
     let ended = app.pool.run(move || ingest.finish(bytes)).await;
     drop(room);
-    // What was wrong with the bytes counts before what their end was.
+    // An error in the bytes counts before the way they ended.
     match broken {
         Some(refusal) => Err(refusal),
         None => ok(&ended?),
@@ -146,7 +146,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Stores the end. Of bytes that hold no answer nothing is stored.
+    /// Stores the end. Bytes that hold no answer store nothing.
     fn finish(mut self, bytes: usize) -> Result<Ingested, Refusal> {
         let Self { decoder, .. } = &mut self;
         let events = std::mem::replace(decoder, Decoder::new(Target::OPENAI_CHAT)).finish();
@@ -172,13 +172,13 @@ impl Ingest {
 
 /// Why nothing was stored.
 fn no_answer(events: &[Event], bytes: usize) -> Refusal {
-    let told = events.iter().find_map(|event| match event {
+    let problem = events.iter().find_map(|event| match event {
         Event::Delta { chunk, .. } => match &chunk.body {
             crate::model::Body::Error { message, .. } => Some(message.clone()),
             _ => None,
         },
         _ => None,
     });
-    let told = told.unwrap_or_else(|| format!("the body of {bytes} bytes ends before an answer has begun"));
-    Refusal::new(422, "no_answer", format!("{told}; nothing was stored"))
+    let problem = problem.unwrap_or_else(|| format!("the body of {bytes} bytes ends before an answer begins"));
+    Refusal::new(422, "no_answer", format!("{problem}; nothing was stored"))
 }

@@ -16,11 +16,11 @@ use crate::server::refusal::Refusal;
 const PAGE: u64 = 1_000;
 /// The most messages of an answer that begins at the end.
 const NEWEST: u64 = 100;
-/// A page of messages ends with the one that takes it over this.
+/// A page of messages ends with the message that exceeds this.
 const BYTES: usize = 16 * 1024 * 1024;
 /// Messages that are read at a time.
 const BATCH: usize = 10;
-/// The types of bodies that hold a message a line.
+/// The types of bodies that hold one message per line.
 const LINES: &[&str] = &["application/x-ndjson", "application/jsonl", "application/x-jsonlines"];
 
 pub(super) fn append(call: &Call, body: &[u8]) -> Outcome {
@@ -36,7 +36,7 @@ pub(super) fn append(call: &Call, body: &[u8]) -> Outcome {
     ok(&receipt)
 }
 
-/// One message, an array of them, or one a line.
+/// One message, an array of them, or one per line.
 fn read(call: &Call, name: &Name, body: &[u8]) -> Result<Vec<Message>, Refusal> {
     let text = parse::text(body)?;
     let content_type = call.header("content-type").unwrap_or_default();
@@ -74,7 +74,7 @@ fn expected(at: usize, error: &Expected) -> Refusal {
 #[derive(Default, Serialize)]
 struct Messages {
     messages: Vec<Box<RawValue>>,
-    /// The index from which the next page goes on, if there is more.
+    /// The index at which the next page begins, if there is more.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<u64>,
 }
@@ -139,14 +139,19 @@ pub(super) fn entries(call: &Call, _: &[u8]) -> Outcome {
     #[derive(Serialize)]
     struct Entries {
         entries: Vec<Entry>,
+        /// Where the next page begins.
+        cursor: Cursor,
     }
     call.query.check(&["since", "limit"])?;
     let cursor: Cursor = call.query.parse("since", "cursor")?.unwrap_or_default();
     let limit = call.query.number("limit", 1, PAGE)?.unwrap_or(PAGE);
-    // A follower's pieces are bounded by bytes, too.
-    let mut entries = call.store().tail(naming::name(call), cursor)?.next(Duration::ZERO)?;
+    // A follower's pieces are also limited in bytes.
+    let mut tail = call.store().tail(naming::name(call), cursor)?;
+    let start = tail.cursor();
+    let mut entries = tail.next(Duration::ZERO)?;
     entries.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    ok(&Entries { entries })
+    let cursor = entries.last().map_or(start, |last| start.with_seq(last.seq));
+    ok(&Entries { entries, cursor })
 }
 
 #[derive(Deserialize)]

@@ -1,6 +1,6 @@
-//! The native API: all that the store does, by its own words.
+//! The native API: everything that the store does, in the store's own terms.
 //!
-//! `naming` and `options` read what several calls take; a file for each group of calls.
+//! `naming` and `options` read what several calls accept; there is a file for each group of calls.
 
 mod admin;
 mod conversations;
@@ -17,31 +17,33 @@ use super::route::{Content, Parameter, Route, Verb, header, json, query};
 
 const FOR: Parameter =
     query("for", r#"{"type":"string"}"#, "The target: a wire, or a wire and its dialect, as in openai-chat/mistral");
-const FROM: Parameter =
-    query("from", r#"{"type":"string"}"#, "The wire, or the wire and its dialect, whose answer it is");
-const EXPECT: Parameter =
-    query("expect", r#"{"type":"string","pattern":"^(new|[0-9]+)$"}"#, "What the last seq has to be, or new");
+const FROM: Parameter = query("from", r#"{"type":"string"}"#, "The wire of the answer, or the wire and its dialect");
+const EXPECT: Parameter = query(
+    "expect",
+    r#"{"type":"string","pattern":"^(new|[0-9]+)$"}"#,
+    "The last seq that the conversation must have, or new",
+);
 const CHUNK: Parameter =
-    query("chunk", r#"{"type":"integer","minimum":0}"#, "One chunk of the message; absent: all of it");
+    query("chunk", r#"{"type":"integer","minimum":0}"#, "One chunk of the message; all of it by default");
 const KEY: Parameter = header(
     "Idempotency-Key",
     r#"{"type":"string","minLength":1,"maxLength":1024}"#,
-    "A repetition with the same key and content changes nothing, and gets the first receipt",
+    "A repetition with the same key and content changes nothing and gets the first receipt",
 );
 const PROMPT: &[Parameter] = &[
     FOR,
     query("model", r#"{"type":"string"}"#, "The model that the prompt is for"),
-    query("thinking", r#"{"type":"string","enum":["native","tagged","omit"]}"#, "What becomes of thinking"),
-    query("images", r#"{"type":"string","enum":["send","omit"]}"#, "What becomes of images"),
+    query("thinking", r#"{"type":"string","enum":["native","tagged","omit"]}"#, "How to send thinking"),
+    query("images", r#"{"type":"string","enum":["send","omit"]}"#, "How to send images"),
     query(
         "finished_tools",
         r#"{"type":"string","enum":["keep","flatten","drop"]}"#,
-        "What becomes of calls that are over",
+        "How to send tool calls from before the user's last message",
     ),
-    query("no_content", r#"{"type":"string","enum":["null","empty"]}"#, "What a message of calls only has for content"),
-    query("last", r#"{"type":"integer","minimum":1}"#, "Messages at most"),
-    query("last_turns", r#"{"type":"integer","minimum":1}"#, "Turns of the user at most"),
-    query("window_tokens", r#"{"type":"integer","minimum":1}"#, "Tokens at most, estimated"),
+    query("no_content", r#"{"type":"string","enum":["null","empty"]}"#, "The content of a message that has only calls"),
+    query("last", r#"{"type":"integer","minimum":1}"#, "The most messages"),
+    query("last_turns", r#"{"type":"integer","minimum":1}"#, "The most turns of the user"),
+    query("window_tokens", r#"{"type":"integer","minimum":1}"#, "The most tokens, estimated"),
 ];
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -49,7 +51,7 @@ pub(crate) const ROUTES: &[Route] = &[
         verb: Verb::Post,
         path: "/api/v1/conversations",
         id: "createNativeConversation",
-        summary: "Make a conversation without messages",
+        summary: "Create a conversation without messages",
         scope: Scope::Append,
         parameters: &[],
         body: Some(json("NativeNew", r#"{"key":"chat-42","title":"Plans"}"#)),
@@ -67,8 +69,8 @@ pub(crate) const ROUTES: &[Route] = &[
         summary: "List conversations, newest activity first",
         scope: Scope::Read,
         parameters: &[
-            query("limit", r#"{"type":"integer","minimum":1}"#, "Conversations at most: 1 to 1,000, else 50"),
-            query("after", r#"{"type":"string"}"#, "The next of the page before"),
+            query("limit", r#"{"type":"integer","minimum":1}"#, "The most conversations: 1 to 1,000; 50 by default"),
+            query("after", r#"{"type":"string"}"#, "The `next` of the previous page"),
             query("title", r#"{"type":"string"}"#, "Only titles that hold this text"),
             query("tag", r#"{"type":"string"}"#, "Only those with this tag; may be given several times"),
         ],
@@ -111,7 +113,7 @@ pub(crate) const ROUTES: &[Route] = &[
         verb: Verb::Post,
         path: "/api/v1/conversations/{conversation}/fork",
         id: "forkConversation",
-        summary: "Make a conversation that shares the entries up to a seq",
+        summary: "Create a conversation that shares the entries up to a seq",
         scope: Scope::Append,
         parameters: &[],
         body: Some(json("NewFork", r#"{"at_seq":1}"#)),
@@ -126,7 +128,7 @@ pub(crate) const ROUTES: &[Route] = &[
         verb: Verb::Put,
         path: "/api/v1/conversations/{conversation}/title",
         id: "setTitle",
-        summary: "Set the title; null gives it back to the first user text",
+        summary: "Set the title; null derives it from the first user text again",
         scope: Scope::Append,
         parameters: &[],
         body: Some(json("Title", r#"{"title":"Plans"}"#)),
@@ -168,7 +170,7 @@ pub(crate) const ROUTES: &[Route] = &[
         verb: Verb::Post,
         path: "/api/v1/conversations/{conversation}/messages",
         id: "appendMessages",
-        summary: "Append one message, an array of them, or one a line (application/x-ndjson), all or none",
+        summary: "Append one message, an array of messages, or one per line (application/x-ndjson), all or none",
         scope: Scope::Append,
         parameters: &[
             EXPECT,
@@ -195,17 +197,17 @@ pub(crate) const ROUTES: &[Route] = &[
         scope: Scope::Read,
         parameters: &[
             query("from", r#"{"type":"integer","minimum":0}"#, "The first message index"),
-            query("limit", r#"{"type":"integer","minimum":1}"#, "Messages at most: 1 to 1,000, else 100"),
+            query("limit", r#"{"type":"integer","minimum":1}"#, "The most messages: 1 to 1,000; 100 by default"),
             query(
                 "newest",
                 r#"{"type":"integer","minimum":1}"#,
-                "The newest so many, 1 to 100, in place of from and limit",
+                "The newest messages, 1 to 100 of them, in place of from and limit",
             ),
         ],
         body: None,
         answer: json(
             "Messages",
-            r#"{"messages":[{"index":0,"state":"complete","first_seq":1,"last_seq":1,"role":"user","chunks":[{"type":"text","text":"hello"}],"created_at":"2026-11-22T09:00:00.000000Z"}]}"#,
+            r#"{"messages":[{"index":0,"state":"complete","first_seq":1,"last_seq":1,"role":"user","chunks":[{"type":"text","text":"hello"}],"created_at":"2026-11-22T09:00:00.000000Z"}],"cursor":"1-0000000000100004"}"#,
         ),
         refusals: &[404],
         handler: Handler::Store(messages::list),
@@ -271,7 +273,7 @@ pub(crate) const ROUTES: &[Route] = &[
         verb: Verb::Post,
         path: "/api/v1/conversations/{conversation}/summaries",
         id: "summarizeConversation",
-        summary: "Let a summary stand for messages in prompts",
+        summary: "Let prompts use a summary in place of messages",
         scope: Scope::Append,
         parameters: &[],
         body: Some(json("NewSummary", r#"{"through":0,"text":"They greeted."}"#)),
@@ -289,8 +291,8 @@ pub(crate) const ROUTES: &[Route] = &[
         summary: "Read the log itself",
         scope: Scope::Read,
         parameters: &[
-            query("since", r#"{"type":"string"}"#, "A seq: entries after it"),
-            query("limit", r#"{"type":"integer","minimum":1}"#, "Entries at most: 1 to 1,000, which is the default"),
+            query("since", r#"{"type":"string"}"#, "Only entries after this seq"),
+            query("limit", r#"{"type":"integer","minimum":1}"#, "The most entries: 1 to 1,000, the default"),
         ],
         body: None,
         answer: json(
@@ -304,11 +306,11 @@ pub(crate) const ROUTES: &[Route] = &[
         verb: Verb::Get,
         path: "/api/v1/conversations/{conversation}/events",
         id: "followConversation",
-        summary: "Follow the log: server-sent events, id = seq; those that are there, then those that come",
+        summary: "Follow the log: server-sent events, id = seq; the stored entries, then new ones as they are written",
         scope: Scope::Read,
         parameters: &[
-            query("since", r#"{"type":"string"}"#, "A seq: entries after it; 0 is the beginning"),
-            header("Last-Event-ID", r#"{"type":"string"}"#, "The last id that was seen; it counts before since"),
+            query("since", r#"{"type":"string"}"#, "Only entries after this seq; 0 is the beginning"),
+            header("Last-Event-ID", r#"{"type":"string"}"#, "The last id that the client saw; it overrides since"),
         ],
         body: None,
         answer: Content {
@@ -323,12 +325,12 @@ pub(crate) const ROUTES: &[Route] = &[
         verb: Verb::Post,
         path: "/api/v1/conversations/{conversation}/ingest",
         id: "ingestAnswer",
-        summary: "Store a provider's answer while it comes: its own bytes, whole or streamed",
+        summary: "Store a provider's answer while it arrives: its own bytes, whole or streamed",
         scope: Scope::Append,
         parameters: &[
             FROM,
-            query("provider", r#"{"type":"string"}"#, "Whose answer it is, where that is not who made the wire"),
-            query("model", r#"{"type":"string"}"#, "The model, where the answer does not name it"),
+            query("provider", r#"{"type":"string"}"#, "The provider of the answer, if it is not the wire's vendor"),
+            query("model", r#"{"type":"string"}"#, "The model, if the answer does not name it"),
             EXPECT,
             KEY,
         ],
@@ -378,7 +380,7 @@ pub(crate) const ROUTES: &[Route] = &[
         verb: Verb::Get,
         path: "/api/v1/conversations/{conversation}/next",
         id: "getNextStep",
-        summary: "What an agent loop must do now",
+        summary: "What an agent must do now",
         scope: Scope::Read,
         parameters: &[],
         body: None,
@@ -426,7 +428,7 @@ pub(crate) const ROUTES: &[Route] = &[
         verb: Verb::Post,
         path: "/api/v1/check",
         id: "checkRequest",
-        summary: "Would the target accept this request?",
+        summary: "Check whether the target accepts a request",
         scope: Scope::Read,
         parameters: &[FOR],
         body: Some(json("Request", r#"{"messages":[{"role":"user","content":"hello"}]}"#)),
@@ -438,12 +440,9 @@ pub(crate) const ROUTES: &[Route] = &[
         verb: Verb::Post,
         path: "/api/v1/repair",
         id: "repairRequest",
-        summary: "Make a request that the target accepts of one that it refused",
+        summary: "Turn a refused request into one that the target accepts",
         scope: Scope::Read,
-        parameters: &[
-            FOR,
-            query("from", r#"{"type":"string"}"#, "The wire that the request is of; else the one of for"),
-        ],
+        parameters: &[FOR, query("from", r#"{"type":"string"}"#, "The wire of the request; by default that of `for`")],
         body: Some(json("Request", r#"{"messages":[{"role":"user","content":"hello"}]}"#)),
         answer: json("Prompt", r#"{"request":{"messages":[{"role":"user","content":"hello"}]},"report":[]}"#),
         refusals: &[413, 422],
@@ -453,7 +452,7 @@ pub(crate) const ROUTES: &[Route] = &[
         verb: Verb::Get,
         path: "/api/v1/admin/health",
         id: "getHealth",
-        summary: "What keeps the store from being written, and what was lost",
+        summary: "What prevents the store from being written, and what was lost",
         scope: Scope::Admin,
         parameters: &[],
         body: None,
@@ -477,7 +476,7 @@ pub(crate) const ROUTES: &[Route] = &[
         verb: Verb::Get,
         path: "/api/v1/admin/backup",
         id: "backupStore",
-        summary: "A backup of all that is durable, as a file",
+        summary: "A backup of everything that is durable, as a file",
         scope: Scope::Admin,
         parameters: &[],
         body: None,

@@ -1,4 +1,4 @@
-//! Which conversation a path names.
+//! The conversation that a path names.
 
 use crate::model::{ConversationId, Name};
 use crate::server::app::Call;
@@ -17,8 +17,8 @@ fn named(call: &Call, text: &str) -> Name {
     }
 }
 
-/// The conversation to add to. A key makes one; an id names one that is there: who could make one of any id could take the
-/// id that another owner's key stands for.
+/// The conversation to add to. A key creates one; an id names an existing one: a caller who could create a conversation
+/// of any id could take the id of another owner's key.
 pub(super) fn writable(call: &Call) -> Result<Name, Refusal> {
     let name = name(call);
     if name.key().is_none() {
@@ -32,7 +32,7 @@ pub(super) fn new(call: &Call, key: Option<&str>) -> Result<Name, Refusal> {
     let Some(key) = key else { return Ok(call.own(ConversationId::new())) };
     let name = named(call, key);
     if key.is_empty() || name.key().is_none() {
-        return Err(Refusal::value("key", "a key is any text that is no UUID and no id of a conversation"));
+        return Err(Refusal::value("key", "a key is any text except a UUID or the id of a conversation"));
     }
     Ok(name)
 }

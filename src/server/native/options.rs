@@ -24,7 +24,7 @@ pub(super) fn append(call: &Call) -> Result<AppendOptions, Refusal> {
     Ok(options)
 }
 
-/// A parameter that is one of a few words; the first one if it is absent.
+/// A parameter that is one of a few words; the first word if it is absent.
 fn one_of<T: Copy + Default>(call: &Call, name: &str, words: &[(&str, T)]) -> Result<T, Refusal> {
     let Some(text) = call.query.get(name) else { return Ok(T::default()) };
     let word = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
@@ -45,7 +45,7 @@ pub(super) fn target(call: &Call, name: &str) -> Result<Target, Refusal> {
 pub(super) const PROMPT: &[&str] =
     &["for", "model", "thinking", "images", "finished_tools", "no_content", "last", "last_turns", "window_tokens"];
 
-/// How a conversation is to be rendered.
+/// How to render a conversation.
 pub(super) fn prompt(call: &Call, tools: Vec<Tool>) -> Result<PromptOptions, Refusal> {
     let mut options = PromptOptions::new();
     options.model = call.query.get("model").map(str::to_owned);

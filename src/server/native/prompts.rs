@@ -1,4 +1,4 @@
-//! What would be sent to a model, and what a conversation waits for; requests judged and repaired, without the store.
+//! What would be sent to a model, and what a conversation waits for; requests checked and repaired, without the store.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

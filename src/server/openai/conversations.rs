@@ -1,4 +1,4 @@
-//! Conversations: made, read, updated, deleted, listed.
+//! Conversations: created, read, updated, deleted, listed.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -32,7 +32,7 @@ pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
     let items = items.map(|raw| items::read(call, raw)).transpose()?.unwrap_or_default();
     let mut new = NewConversation::new();
     new.metadata = metadata;
-    // The key makes the same conversation again.
+    // The key creates the same conversation again.
     let key = call.idempotency_key()?;
     let name = match key {
         None => call.own(ConversationId::new()),
@@ -57,7 +57,7 @@ struct Update<'a> {
 pub(super) fn update(call: &Call, body: &[u8]) -> Outcome {
     let name = name(call)?;
     let known = found(call, call.store().describe(&name))?;
-    // Written out, null empties it; `Option` would take null for absent.
+    // Written out, null empties it; `Option` would read null as absent.
     let fields: Map<String, Value> = parse::required(body)?;
     if !fields.contains_key("metadata") {
         return Err(missing("metadata"));

@@ -26,7 +26,7 @@ struct List {
 }
 
 fn raw(json: String) -> Result<Box<RawValue>, Refusal> {
-    RawValue::from_string(json).map_err(|error| Refusal::internal(format!("an item is no JSON: {error}")))
+    RawValue::from_string(json).map_err(|error| Refusal::internal(format!("an item is not JSON: {error}")))
 }
 
 /// The items of a request, checked.
@@ -76,7 +76,7 @@ pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
     ok(&List { object: "list", data, first_id, last_id, has_more: false })
 }
 
-/// Appends items, all or none, and gives them with their ids as they are stored.
+/// Appends items, all or none, and returns them with their ids as they are stored.
 pub(super) fn append(call: &Call, name: &Name, items: &[Taken]) -> Result<Vec<(String, String)>, Refusal> {
     if items.is_empty() {
         return Ok(Vec::new());
@@ -85,7 +85,7 @@ pub(super) fn append(call: &Call, name: &Name, items: &[Taken]) -> Result<Vec<(S
     let is_retry = call.header("x-stainless-retry-count").is_some_and(|count| count != "0");
     let given_ids: Vec<&str> = items.iter().filter_map(|item| item.id.as_deref()).collect();
     let locks = &call.app.appending;
-    // Who looks at what is there must see the append that it repeats, and nobody else's between.
+    // An append that looks at what is stored must see the append that it repeats, and nobody else's between.
     let (_shared, _alone);
     if is_retry || !given_ids.is_empty() {
         _alone = locks.alone(name.id());
@@ -104,7 +104,7 @@ pub(super) fn append(call: &Call, name: &Name, items: &[Taken]) -> Result<Vec<(S
     let mut twice = None;
     for id in given_ids {
         if found(call, store.find_item(name, id))?.is_some() {
-            // A repetition is answered all the same: its key is looked at first, and nothing else can be appended.
+            // A repetition is answered all the same: its key is checked first, and nothing else can be appended.
             twice = Some(id);
             options = options.with_expected(ExpectedHead::At(u64::MAX));
         }
@@ -123,12 +123,13 @@ pub(super) fn append(call: &Call, name: &Name, items: &[Taken]) -> Result<Vec<(S
     } else {
         call.app.metrics.items.inc_by(appended.len() as u64);
     }
-    // A key stands for the content, and ids come from the key: what is stored is what a repetition gives.
+    // A key represents the content, and ids come from the key: what is stored is what a repetition returns.
     Ok(items.into_iter().map(|item| (item.id.clone(), item.to_json())).collect())
 }
 
-/// The newest items, if they are those of a request that comes a second time. SDKs repeat a request whose answer was lost
-/// without any key: an equal request that is counted as a repetition, while nothing came after the first, is one.
+/// The newest items, if they are those of a request that arrives a second time. SDKs repeat a request whose answer was
+/// lost without any key. An equal request that the SDK marks as a repetition counts as one while nothing follows the
+/// first.
 fn repeated(call: &Call, name: &Name, items: &[Taken]) -> Result<Option<Vec<(String, String)>>, Refusal> {
     let mut newest = found(call, listing::descending(call.store(), name, None, items.len()))?.items;
     newest.reverse();
@@ -160,7 +161,8 @@ pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
     };
     let page = found(call, page)?;
     let first_id = page.items.first().map(|item| item.id.clone());
-    // An id may repeat, in what did not come as items: the next page would begin after the first that bears it.
+    // An id may repeat among messages that did not arrive as items: the next page would begin after the first one with
+    // it.
     let last_id = match page.items.last() {
         Some(last) if found(call, listing::place(store, &name, &last.id))? != Some(last.place) => Some(last.place_id()),
         last => last.map(|last| last.id.clone()),

@@ -8,7 +8,7 @@ use crate::model::{ConversationId, Json, Name};
 use crate::server::app::{Call, Outcome, ok};
 use crate::server::refusal::Refusal;
 
-/// What the ids of conversations begin with.
+/// The prefix of the ids of conversations.
 const PREFIX: &str = "conv_";
 
 /// A conversation, as the API writes it.
@@ -24,7 +24,7 @@ pub(super) fn shown(id: ConversationId) -> String {
     format!("{PREFIX}{}", uuid::Uuid::from(id).simple())
 }
 
-/// The conversation of an id. What is no id names nothing.
+/// The conversation with an id. A text that is no id names nothing.
 pub(super) fn named(text: &str) -> Option<ConversationId> {
     let digits = text.strip_prefix(PREFIX).filter(|digits| digits.len() == 32)?;
     digits.parse().ok()
@@ -40,7 +40,7 @@ pub(super) fn name(call: &Call) -> Result<Name, Refusal> {
     named(text).map(|id| call.own(id)).ok_or_else(|| not_found(text))
 }
 
-/// What the store says of a conversation, where one that is not there is OpenAI's own error.
+/// The store's description of a conversation; a missing conversation is OpenAI's own error.
 pub(super) fn found<T>(call: &Call, result: crate::Result<T>) -> Result<T, Refusal> {
     result.map_err(|error| match error {
         Error::NotFound { .. } => not_found(call.part("conversation")),
@@ -60,7 +60,7 @@ pub(super) fn conversation(call: &Call, item: &ListItem) -> Result<Conversation,
     Ok(Conversation { id: shown(item.id), object: "conversation", created_at, metadata })
 }
 
-/// The refusal of a request without a parameter that it needs.
+/// The refusal of a request without a required parameter.
 pub(super) fn missing(param: &str) -> Refusal {
     Refusal::invalid(param, "missing_required_parameter", format!("Missing required parameter: '{param}'."))
 }

@@ -6,9 +6,9 @@ use crate::model::Name;
 use crate::store::Store;
 use crate::{Error, Result};
 
-/// Messages that are read at a time: half of a page, as a rule, and no more of large ones than need be.
+/// Messages that are read at a time: usually half of a page, and few large ones.
 const MESSAGES: usize = 11;
-/// A page ends with the item that takes it over this.
+/// A page ends with the item that exceeds this.
 const BYTES: usize = 16 * 1024 * 1024;
 
 /// A page of items.
@@ -77,7 +77,7 @@ pub(super) fn descending(store: &Store, name: &Name, before: Option<(u64, u32)>,
         if first == 0 {
             return Ok(page);
         }
-        // Over what a rewind hid, it goes in steps that grow.
+        // Steps over messages that a rewind hid grow.
         reach = if messages.is_empty() { reach.saturating_mul(2).min(100_000) } else { MESSAGES as u64 };
         end = Some(first - 1);
     }
@@ -96,7 +96,7 @@ pub(super) fn find(store: &Store, name: &Name, id: &str) -> Result<Option<Given>
     Ok(items.into_iter().find(|item| item.id == id))
 }
 
-/// Where an item stands, or stood before it was removed.
+/// Where an item is, or was before it was removed.
 pub(super) fn place(store: &Store, name: &Name, id: &str) -> Result<Option<(u64, u32)>> {
     if let Some(item) = find(store, name, id)? {
         return Ok(Some(item.place));

@@ -20,7 +20,7 @@ const ITEMS: &str = r#"{"object":"list","data":[{"id":"msg_69b58644a570819483244
 const KEY: super::route::Parameter = header(
     "Idempotency-Key",
     r#"{"type":"string","minLength":1,"maxLength":1024}"#,
-    "A repetition with the same key and body changes nothing, and is answered alike",
+    "A repetition with the same key and body changes nothing and gets the same answer",
 );
 const INCLUDE: super::route::Parameter =
     query("include[]", r#"{"type":"array","items":{"type":"string"}}"#, "Accepted; everything is returned without it");
@@ -30,7 +30,7 @@ pub(crate) const ROUTES: &[Route] = &[
         verb: Verb::Post,
         path: "/v1/conversations",
         id: "createConversation",
-        summary: "Make a conversation, with up to 20 items",
+        summary: "Create a conversation, with up to 20 items",
         scope: Scope::Append,
         parameters: &[KEY],
         body: Some(json("NewConversation", r#"{"metadata":{"topic":"plans"}}"#)),
@@ -45,9 +45,9 @@ pub(crate) const ROUTES: &[Route] = &[
         summary: "List conversations, newest activity first; OpenAI has no such call, Azure has this one",
         scope: Scope::Read,
         parameters: &[
-            query("limit", r#"{"type":"integer","minimum":1,"maximum":100,"default":20}"#, "Conversations at most"),
-            query("order", r#"{"type":"string","enum":["desc"],"default":"desc"}"#, "Newest first is the only order"),
-            query("after", r#"{"type":"string"}"#, "The last_id of the page before"),
+            query("limit", r#"{"type":"integer","minimum":1,"maximum":100,"default":20}"#, "The most conversations"),
+            query("order", r#"{"type":"string","enum":["desc"],"default":"desc"}"#, "The only order: newest first"),
+            query("after", r#"{"type":"string"}"#, "The last_id of the previous page"),
         ],
         body: None,
         answer: json(
@@ -61,7 +61,7 @@ pub(crate) const ROUTES: &[Route] = &[
         verb: Verb::Get,
         path: "/v1/conversations/{conversation}",
         id: "getConversation",
-        summary: "Read what is known of a conversation",
+        summary: "Read a conversation's fields",
         scope: Scope::Read,
         parameters: &[],
         body: None,
@@ -118,10 +118,10 @@ pub(crate) const ROUTES: &[Route] = &[
             query(
                 "limit",
                 r#"{"type":"integer","minimum":1,"maximum":100,"default":20}"#,
-                "Items at most; large ones make a page shorter",
+                "The most items; large ones make a page shorter",
             ),
             query("order", r#"{"type":"string","enum":["asc","desc"],"default":"desc"}"#, "desc: newest first"),
-            query("after", r#"{"type":"string"}"#, "The last_id of the page before"),
+            query("after", r#"{"type":"string"}"#, "The last_id of the previous page"),
             INCLUDE,
         ],
         body: None,

@@ -1,4 +1,4 @@
-//! UIMessages of the AI SDK: what `useChat` keeps.
+//! UIMessages of the AI SDK: what `useChat` stores.
 //!
 //! Source: the types of ai 6.0.326.
 
@@ -27,7 +27,7 @@ fn recognise(head: &Head<'_>) -> bool {
     })
 }
 
-/// Gemini's messages have parts, too, but without types.
+/// Gemini's messages have parts too, but without types.
 fn is_message(fields: &Fields<'_>) -> bool {
     let parts = fields.peek("parts").and_then(array);
     let is_typed = |raw: &&RawValue| Fields::of(raw).is_some_and(|part| part.peek("type").is_some());
@@ -82,7 +82,7 @@ fn messages(id: &str, mut fields: Fields<'_>, foreign: &mut Foreign) -> Vec<Mess
     });
     let mut messages: Vec<Message> = Vec::new();
     let mut chunks = Vec::new();
-    // Results of a step stand behind all of its calls.
+    // Results of a step come after all of its calls.
     let mut results = Vec::new();
     let parts = fields.array("parts").unwrap_or_default();
     for raw in &parts {
@@ -92,7 +92,7 @@ fn messages(id: &str, mut fields: Fields<'_>, foreign: &mut Foreign) -> Vec<Mess
             step(role, &mut chunks, &mut results, &mut messages);
             continue;
         }
-        // Words after a result are said with it at hand.
+        // Text after a result was written with the result known.
         if !results.is_empty() && matches!(kind.as_str(), "text" | "reasoning") {
             step(role, &mut chunks, &mut results, &mut messages);
         }
@@ -167,7 +167,7 @@ fn file(part: &mut Fields<'_>) -> Option<Body> {
     Some(Body::File(File { name: part.string("filename"), url: Some(url), data: None, mime_type }))
 }
 
-/// A call, and what came of it.
+/// A call, and its result if there is one.
 fn call(name: &str, mut part: Fields<'_>, chunks: &mut Vec<Chunk>, results: &mut Vec<Chunk>) {
     let id = part.string("toolCallId").unwrap_or_default();
     let state = part.string("state").unwrap_or_default();
@@ -195,7 +195,7 @@ fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io:
             continue;
         }
         let mut parts: Vec<Value> = message.chunks.iter().filter_map(|chunk| part(chunk, skipped)).collect();
-        // The turn of the model is one message, a step for each answer.
+        // The model's turn is one message, with a step for each answer.
         if message.role == Role::Assistant {
             parts.insert(0, json!({ "type": "step-start" }));
             if let Some(last) = messages.last_mut().filter(|last| last.get("role") == Some(&json!("assistant")))
@@ -241,7 +241,7 @@ fn part(chunk: &Chunk, skipped: &mut Skipped) -> Option<Value> {
     })
 }
 
-/// Puts a result to its call.
+/// Adds a result to its call.
 fn answer(messages: &mut [Value], chunk: &Chunk, skipped: &mut Skipped) {
     let Body::ToolResult { tool_call_id, output, is_error, .. } = &chunk.body else {
         *skipped.entry(chunk.body.kind().to_owned()).or_default() += 1;

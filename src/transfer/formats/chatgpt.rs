@@ -15,7 +15,7 @@ use crate::transfer::take;
 pub(crate) const FORMAT: Format =
     Format { name: "chatgpt", about: "ChatGPT's export", read: Some(Reader::Each { recognise, read }), write: None };
 
-/// How far up the call that a tool answers is looked for.
+/// How far up to search for the call that a tool answers.
 const NEAR: usize = 64;
 
 fn recognise(head: &Head<'_>) -> bool {
@@ -60,11 +60,11 @@ fn node(raw: &RawValue) -> (Option<String>, Option<&RawValue>) {
     (fields.string("parent"), fields.take("message"))
 }
 
-/// What has to be known of other nodes.
+/// What must be known of other nodes.
 struct Nodes<'a> {
     /// The tool that a node calls.
     calls: HashMap<String, String>,
-    /// The parents of what tools said.
+    /// The parents of what tools wrote.
     parents: HashMap<String, (Option<String>, bool)>,
     context: &'a Context<'a>,
 }
@@ -82,7 +82,7 @@ impl Nodes<'_> {
         self.parents.insert(id.to_owned(), (parent, role.as_deref() == Some("tool")));
     }
 
-    /// The call that a tool's node answers: the nearest before it, with nothing but the tools' own words between.
+    /// The call that a tool's node answers: the nearest before it, with only the tools' own messages between.
     fn answered(&self, id: &str) -> Option<String> {
         let mut at = self.parents.get(id)?.0.clone()?;
         for _ in 0..NEAR {
@@ -169,7 +169,7 @@ impl Nodes<'_> {
                 let text = paragraphs.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
                 if text.is_empty() { Vec::new() } else { vec![Chunk::thinking(text)] }
             }
-            // How long the model thought: it says nothing that was said.
+            // How long the model thought: it is no content.
             "reasoning_recap" => content.string("content").map(Chunk::thinking).into_iter().collect(),
             "user_editable_context" => {
                 let texts = [content.string("user_profile"), content.string("user_instructions")];
@@ -185,7 +185,7 @@ impl Nodes<'_> {
                 vec![Body::Error { message, code }.into()]
             }
             _ => match content.string("text") {
-                // Code, what it printed, quotes, pages.
+                // Code, its output, quotes, pages.
                 Some(text) => one(Some(text)),
                 None => {
                     foreign.skip(format!("content_kept_as_it_is:{kind}"));
@@ -217,7 +217,7 @@ impl Nodes<'_> {
         }
     }
 
-    /// Files that the message names, and that none of its parts is.
+    /// Files that the message names without a part of their own.
     fn attachments(&self, metadata: &mut Fields<'_>, chunks: &mut Vec<Chunk>) {
         for raw in metadata.peek("attachments").and_then(array).unwrap_or_default() {
             let Some(mut file) = Fields::of(raw) else { continue };
@@ -251,7 +251,7 @@ fn words(chunks: &[Chunk]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// What a tool said as the result of a call; pictures and the like stay beside it.
+/// A tool's message as the result of a call; pictures and the like stay beside it.
 fn result(id: &str, name: Option<String>, chunks: Vec<Chunk>) -> Vec<Chunk> {
     let text = words(&chunks);
     let mut said: Vec<Chunk> = vec![take::result(id, name, Output::Text(text), None).into()];

@@ -150,7 +150,7 @@ fn block(raw: &RawValue, made: &str, open: &mut Vec<(String, Option<String>)>) -
     Some(take::with_rest(fields, body))
 }
 
-/// A text file, of which the export holds what was read out of it.
+/// A text file: the export holds the text that was extracted from it.
 fn attachment(raw: &RawValue) -> Option<Chunk> {
     let mut fields = Fields::of(raw)?;
     let name = fields.string("file_name");

@@ -43,11 +43,11 @@ fn group(text: &str) -> Option<String> {
 /// Lines of one thread of a session.
 struct Thread {
     foreign: Foreign,
-    /// Where each line's message is: several lines may be one message of the API.
+    /// The message of each line: several lines may be one message of the API.
     nodes: HashMap<String, usize>,
-    /// Nodes that a message of the API began, by its id.
+    /// Nodes that began a message of the API, by its id.
     begun: HashMap<String, usize>,
-    /// What summaries say, and of which line: some are of other sessions.
+    /// What summaries state, and of which line: some are of other sessions.
     summaries: Vec<(Option<String>, String)>,
 }
 
@@ -95,7 +95,7 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
     let says = |thread: &Thread| thread.foreign.nodes.iter().any(|node| !node.messages.is_empty());
     let mut taken = Vec::new();
     if says(&main) || agents.is_empty() {
-        // A file that holds no more than summaries of other sessions is no conversation.
+        // A file that holds only summaries of other sessions is no conversation.
         main.foreign.is_hollow = !says(&main);
         taken.push(Ok(main.finish()));
     }
@@ -114,12 +114,12 @@ impl Thread {
         Self { foreign: Foreign::new(id), nodes: HashMap::new(), begun: HashMap::new(), summaries: Vec::new() }
     }
 
-    /// A line that says nothing in the conversation: titles are taken, the first of each kind is kept, all are counted. What
-    /// is said next may follow it, so it has its place.
+    /// A line that is no message of the conversation: titles are taken, the first of each kind is kept, all are
+    /// counted. The next message may follow it, so it has its place.
     fn aside(&mut self, kind: &str, mut fields: Fields<'_>, line: &str, count: &mut HashMap<String, u64>) {
         if let Some(id) = fields.peek("uuid").and_then(string) {
             let parent = ["parentUuid", "logicalParentUuid"].iter().find_map(|name| fields.peek(name)).and_then(string);
-            // It stands for what it follows.
+            // Its place is that of the line that it follows.
             let known = parent.as_ref().and_then(|parent| self.nodes.get(parent)).copied();
             self.nodes.insert(id.clone(), known.unwrap_or(self.foreign.nodes.len()));
             if known.is_none() {
@@ -135,7 +135,7 @@ impl Thread {
         if let Some(title) = title.filter(|title| !title.trim().is_empty()) {
             match kind {
                 "summary" => self.summaries.push((fields.string("leafUuid"), title)),
-                // What a person gave wins over what a model made.
+                // A person's title wins over a model's.
                 "custom-title" => self.foreign.title = Some(title),
                 _ => self.foreign.title = self.foreign.title.take().or(Some(title)),
             }
@@ -204,8 +204,8 @@ impl Thread {
             }
         }
         self.foreign.shown = self.foreign.nodes.last().map(|node| node.id.clone());
-        // Calls that were made at once have their results side by side, below lines of one message. Each is hung below
-        // the one before it, unless it answers the same call again: then it is another branch.
+        // Calls that were made at once have their results side by side, below lines of one message. Each result is
+        // placed below the one before it, unless it answers the same call again: then it is another branch.
         let mut last: HashMap<String, (String, Vec<String>)> = HashMap::new();
         let mut moved: HashMap<String, String> = HashMap::new();
         for node in &mut self.foreign.nodes {

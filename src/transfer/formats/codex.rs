@@ -32,12 +32,12 @@ fn recognise(head: &Head<'_>) -> bool {
     head.any(is_line) || !head.is_list && head.first(|fields| is_bare(fields) && fields.peek("type").is_none())
 }
 
-/// What is known where an item stands.
+/// What is known at an item.
 #[derive(Clone, Copy)]
 struct Place {
     line: usize,
     time: Option<Timestamp>,
-    /// The turn's, as positions in a list.
+    /// The turn's items, as positions in a list.
     turn: Option<usize>,
 }
 
@@ -78,7 +78,8 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
         match kind.as_str() {
             "session_meta" => {
                 provider = provider.or_else(|| inner.peek("model_provider").and_then(string));
-                // A session that goes on another one begins with its line, too: the first is this file's.
+                // A session that continues another one begins with that session's line too: the first line is this
+                // file's.
                 if foreign.rest.is_empty() {
                     session(inner, &mut foreign)
                 } else {
@@ -128,7 +129,7 @@ fn session(mut fields: Fields<'_>, foreign: &mut Foreign) {
     foreign.rest = take::rest(fields);
 }
 
-/// Events are shown, not said; but for the count of tokens they repeat items.
+/// Events are for display; except for the token count they repeat items.
 fn event(mut fields: Fields<'_>, after: usize, usages: &mut Vec<(usize, Json)>, foreign: &mut Foreign) {
     let kind = fields.string("type").unwrap_or_default();
     let usage = fields.object("info").and_then(|info| info.peek("last_token_usage").and_then(json));
@@ -138,14 +139,14 @@ fn event(mut fields: Fields<'_>, after: usize, usages: &mut Vec<(usize, Json)>, 
     }
 }
 
-/// What stands for all before it, as the message that the agent was given.
+/// What replaces everything before it, as the message that the agent was given.
 fn compacted(payload: &RawValue) -> String {
     let message = Fields::of(payload).and_then(|mut fields| fields.string("message")).unwrap_or_default();
     let content = serde_json::json!([{ "type": "input_text", "text": message }]);
     format!("{{\"type\":\"message\",\"role\":\"user\",\"content\":{content},\"compacted\":{payload}}}")
 }
 
-/// Marks what the program said in the user's name.
+/// Marks what the program wrote in the user's name.
 fn scaffolding(message: &mut Message) {
     const MARKS: &[&str] = &["<environment_context>", "<user_instructions>", "# AGENTS.md instructions"];
     let begins = message.role == Role::User

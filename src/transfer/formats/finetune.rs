@@ -1,4 +1,4 @@
-//! Lines of OpenAI's fine-tuning, for chats and for preferences: what most trainers read.
+//! Lines of OpenAI's fine-tuning, for chats and for preferences: most trainers read them.
 
 use std::io::{self, Write};
 
@@ -71,7 +71,7 @@ fn add(messages: &[&RawValue], mark: &str, foreign: &mut Foreign) {
     }
 }
 
-/// The weight is a trainer's, and nothing that was said.
+/// The weight is for a trainer; it is no content.
 fn weigh(message: &mut Message) {
     let is_weight = |body: &Body| matches!(body, Body::Opaque { kind, .. } if kind == "weight");
     for chunk in message.chunks.extract_if(.., |chunk| is_weight(&chunk.body)) {

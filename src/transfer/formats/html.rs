@@ -1,4 +1,4 @@
-//! One HTML file, for people: no scripts, nothing loaded from elsewhere, and nothing of what was said is obeyed.
+//! One HTML file, for people: no scripts, nothing loaded from elsewhere, and no content of a conversation is executed.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -60,7 +60,7 @@ fn body(body: &Body) -> String {
         Body::ToolResult { name, output, .. } => {
             folded(&format!("{} gave back", name.as_deref().unwrap_or("the tool")), &words(output))
         }
-        // Only what is in the file is shown; what an address names is not asked for.
+        // Only what is in the file is shown; nothing is loaded from an address.
         Body::Image(image) if is_picture(&image.url) => {
             format!("<img alt=\"picture\" src=\"{}\">\n", escape(&image.url))
         }
@@ -78,7 +78,7 @@ fn body(body: &Body) -> String {
     }
 }
 
-/// Whether this is a picture's data, of a kind that holds no script.
+/// Whether this is a picture's data, of a kind that cannot hold a script.
 fn is_picture(url: &str) -> bool {
     ["png", "jpeg", "gif", "webp"].iter().any(|kind| url.starts_with(&format!("data:image/{kind};base64,")))
 }

@@ -1,4 +1,4 @@
-//! OpenAI's items: what Responses and Conversations hold, and what other formats took over.
+//! OpenAI's items: what Responses and Conversations hold, and what other formats adopted.
 
 use std::io::{self, Write};
 
@@ -62,8 +62,8 @@ fn read(key: &str, values: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
     vec![Ok(foreign)]
 }
 
-/// Items that are one turn: those of the model that follow each other; any other is one by itself. Each with what the
-/// first of them came with.
+/// Items that are one turn: consecutive items of the model; any other item is a turn by itself. Each turn has the extra
+/// fields of its first item.
 pub(crate) fn segments<'a, T: Copy>(items: &[(&'a str, T)]) -> Vec<(Vec<&'a str>, T)> {
     let mut segments: Vec<(Vec<&str>, T)> = Vec::new();
     let mut is_models = false;

@@ -81,7 +81,7 @@ fn message(kind: &str, data: &RawValue, foreign: &mut Foreign) -> Vec<Message> {
         chunks.push(Chunk::from(take::result(&call, name, output, is_error)));
     } else {
         let content = fields.take("content").map_or("\"\"", RawValue::get);
-        // Blocks are those of whoever made them: all of OpenAI's and Anthropic's that are not the same.
+        // Blocks are in their provider's form: OpenAI's and Anthropic's, where these differ.
         let wire = if content.contains("\"tool_use\"") || content.contains("\"thinking\"") {
             Target::ANTHROPIC
         } else {
@@ -95,7 +95,7 @@ fn message(kind: &str, data: &RawValue, foreign: &mut Foreign) -> Vec<Message> {
             let Some(mut call) = Fields::of(raw) else { continue };
             let (id, name) = (call.string("id").unwrap_or_default(), call.string("name").unwrap_or_default());
             call.take("type");
-            // Anthropic's blocks hold the calls, too.
+            // Anthropic's blocks hold the calls too.
             if id.is_empty() || !chunks.iter().any(|chunk| is_call(chunk, &id)) {
                 let arguments = take::arguments(call.take("args"));
                 chunks.push(take::with_rest(call, Chunk::tool_call(id, name, arguments).body));
@@ -132,7 +132,7 @@ fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io:
     Ok(())
 }
 
-/// A chat's message as LangChain writes it.
+/// A message as LangChain writes it.
 fn dict(message: &Value) -> Value {
     let get = |name: &str| message.get(name).cloned().unwrap_or_default();
     let role = get("role");

@@ -40,7 +40,7 @@ fn conversation(text: &str, context: &Context<'_>) -> Taken {
     let model = fields.peek("options").and_then(Fields::of).and_then(|mut options| options.string("model"));
     let lists = ["messages", "messagesTree"].map(|name| fields.array(name).unwrap_or_default());
     let lifted: Vec<Box<RawValue>> = lifted.into_iter().filter_map(|text| RawValue::from_string(text).ok()).collect();
-    // Who skips an empty message hangs what follows it below its parent: the tree does that.
+    // A reader that skips an empty message attaches its followers to its parent: the tree does that.
     for raw in lists.into_iter().flatten().chain(lifted.iter().map(AsRef::as_ref)) {
         message(raw, model.as_deref(), &mut foreign);
     }
@@ -49,14 +49,14 @@ fn conversation(text: &str, context: &Context<'_>) -> Taken {
         .iter()
         .map(|node| (node.id.clone(), node.messages.first().and_then(|message| message.metadata.created_at)))
         .collect();
-    // Children come after all others of their depth: the order is that of time.
+    // Children come after all others of their depth: the order is by time.
     foreign.nodes.sort_by_key(|node| times.get(&node.id).copied().flatten());
     foreign.rest = take::rest(fields);
     Ok(foreign)
 }
 
-/// Takes messages out of the `children` of messages, however deep they are nested: the text with those lists empty, and the
-/// messages that stood in them. One pass, and nothing recurses.
+/// Takes messages out of the `children` of messages, however deep they are nested: returns the text with those lists
+/// empty, and the messages that were in them. One pass, without recursion.
 fn lift_children(text: &str) -> (String, Vec<String>) {
     /// An open bracket: where the text inside goes, and whether it is a list of children.
     struct Open {
@@ -118,7 +118,7 @@ fn lift_children(text: &str) -> (String, Vec<String>) {
                 }
                 is_key = false;
             }
-            // Commas between children go with them.
+            // Commas between children are dropped with them.
             b',' if in_children => copy(&mut outs, at, at + 1),
             b',' => is_key = false,
             _ => {}

@@ -21,7 +21,7 @@ pub(crate) const FORMAT: Format = Format {
     write: None,
 };
 
-/// A row by its columns' names.
+/// A row by the names of its columns.
 type Row = HashMap<String, Value>;
 
 fn rows(database: &Connection, sql: &str, parameter: &str, each: &mut dyn FnMut(Row) -> bool) -> rusqlite::Result<()> {
@@ -110,7 +110,7 @@ fn response(
     let mut instructions = fragments("system_fragments")?;
     instructions.extend(text(&mut row, "system"));
     let instructions = instructions.join("\n\n");
-    // Each response has the instructions; they are said when they change.
+    // Each response repeats the instructions; they are written when they change.
     if !instructions.is_empty() && instructions != *system {
         messages.push(Message::system(instructions.clone()));
         *system = instructions;
@@ -158,7 +158,7 @@ fn response(
         let mut rest: Vec<(String, Value)> = row.into_iter().collect();
         rest.sort_by(|a, b| a.0.cmp(&b.0));
         for (name, value) in rest {
-            // What is JSON in a text column is kept as JSON.
+            // JSON in a text column is kept as JSON.
             let json = match value {
                 Value::Text(text) if !text.is_empty() => {
                     crate::model::Json::new(text.clone()).ok().or_else(|| take::json_of(&text))

@@ -73,7 +73,7 @@ fn body(body: &Body, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// What a tool gave, as text.
+/// A tool's result, as text.
 pub(crate) fn words(output: &Output) -> String {
     match output {
         Output::Text(text) => text.clone(),
@@ -98,7 +98,7 @@ fn fenced(text: &str, language: &str, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{fence}{language}\n{text}\n{fence}\n")
 }
 
-/// An address that ends nothing.
+/// An address that cannot end the link.
 fn address(url: &str) -> String {
     url.chars().filter(|character| !matches!(character, '<' | '>' | '\n' | '\r')).collect()
 }

@@ -1,4 +1,4 @@
-//! One file for each format: how it is recognised, read, written.
+//! One file for each format: how to recognise, read and write it.
 
 pub(crate) mod ai_sdk;
 pub(crate) mod chatgpt;
@@ -28,7 +28,7 @@ use crate::history::{Conversation, Rule};
 use crate::provider::fields::Fields;
 use crate::provider::{PromptOptions, Target, render};
 
-/// The list of messages that a conversation is for a wire; what was left out or altered is counted by its rule.
+/// The list of messages of a conversation for a wire; what was left out or altered is counted by its rule.
 fn rendered(
     target: Target,
     conversation: &Conversation,

@@ -36,7 +36,7 @@ fn read(text: &str, context: &Context<'_>) -> Vec<Taken> {
 fn conversation(text: &str, context: &Context<'_>) -> Taken {
     let mut fields = Fields::read(text).map_err(|error| Broken::new(error.to_string()))?;
     let id = fields.string("id").filter(|id| !id.is_empty());
-    // Old exports are the chat alone.
+    // Old exports are only the chat.
     let inner = fields.object("chat");
     let (mut chat, outer) = match inner {
         Some(chat) => (chat, Some(fields)),
@@ -89,7 +89,7 @@ fn message(id: &str, raw: &RawValue, foreign: &mut Foreign) {
         for (segment, ()) in segments(&items) {
             messages.extend(parsed(&segment, foreign));
         }
-        // These items are shaped as OpenAI's, and are not from it.
+        // These items have the form of OpenAI's, but do not come from it.
         messages.iter_mut().for_each(disown);
         messages.retain(|message| !message.chunks.is_empty());
     }
@@ -155,7 +155,7 @@ fn said(text: String) -> Vec<Chunk> {
     if text.is_empty() { Vec::new() } else { vec![Chunk::text(text)] }
 }
 
-/// A picture by its data or address, a document by what names it.
+/// A picture by its data or address, a document by its name.
 fn file(raw: &RawValue) -> Option<Chunk> {
     let mut fields = Fields::of(raw)?;
     let kind = fields.string("type").unwrap_or_default();
@@ -231,7 +231,7 @@ fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io:
                 _ => None,
             })
             .collect();
-        // What tools gave belongs to the answer that asked for it.
+        // What tools returned belongs to the answer that requested it.
         let is_answers = matches!(message.role, Role::Assistant | Role::Tool);
         if let Some((_, last)) =
             messages.last_mut().filter(|(_, last)| is_answers && last.get("role") == Some(&json!("assistant")))
@@ -290,7 +290,7 @@ fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io:
     Ok(())
 }
 
-/// What an answer, or a tool, says as items.
+/// The content of an answer, or of a tool, as items.
 fn output(message: &Message, skipped: &mut Skipped) -> Vec<Value> {
     let part = |text: &str| json!([{ "type": "output_text", "text": text }]);
     let mut items = Vec::new();
@@ -352,7 +352,7 @@ mod tests {
             Chunk::text("End"),
         ];
         assert_eq!(chunks, wanted);
-        // What only looks like it stays text.
+        // Text that only looks like it stays text.
         assert_eq!(folded("<details type=\"reasoning\">", "m"), [Chunk::text("<details type=\"reasoning\">")]);
     }
 }

@@ -1,7 +1,7 @@
-//! Rows of stores that kept one chunk a row, and let the message index begin at 0 again on every append.
+//! Rows of stores that kept one chunk per row, and began the message index at 0 again on every append.
 //!
-//! A row is `{conversation, seq, message_index, chunk_index, role, type, data}`. Rows are put in the order of `seq`; a
-//! message ends where the role changes, the message index changes, or the chunk index goes back.
+//! A row is `{conversation, seq, message_index, chunk_index, role, type, data}`. Rows are sorted by `seq`; a message
+//! ends where the role changes, the message index changes, or the chunk index goes back.
 
 use crate::model::{Body, Chunk, Line, Message, Role};
 use crate::provider::fields::{Fields, string};
@@ -73,7 +73,7 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
                 let (other_role, other_message) = (*role != row.role, *message != row.message);
                 let goes_back = row.chunk <= *chunk;
                 if other_role && !other_message && !goes_back {
-                    // One message of two roles is none: the index was not begun anew where it should have been.
+                    // One message cannot have two roles: the index did not begin again where it should have.
                     foreign.skip("ambiguous:role_changed_within_a_message");
                 }
                 if !other_role
@@ -142,12 +142,12 @@ fn row(line: &str) -> Option<Row> {
     Some(Row { seq, message, chunk, role, kind, chunk_of, time })
 }
 
-/// The chunk of a row: its data are the fields of a chunk, an object or the text of one, or a chunk's text.
+/// The chunk of a row: its data are the fields of a chunk (an object, or the text of one), or a chunk's text.
 fn chunk_of(kind: &str, data: &str, row: &mut Fields<'_>) -> Option<Chunk> {
     let known = TYPES.iter().find(|(name, _)| *name == kind).map_or(kind, |(_, known)| *known);
     let text = serde_json::value::RawValue::from_string(data.to_owned()).ok();
     let text = text.as_deref().and_then(string);
-    // Of a text only what is an object of a chunk's fields is taken for one.
+    // A text counts as an object only if that has the fields of a chunk.
     let object = match &text {
         Some(text) if !matches!(known, "text" | "thinking") => {
             Some(text.as_str()).filter(|text| text.trim_start().starts_with('{'))

@@ -1,4 +1,4 @@
-//! ShareGPT: what trainers of open models read.
+//! ShareGPT: the format that trainers of open models read.
 //!
 //! Sources: LLaMA-Factory's `data/README.md`, axolotl's documents.
 
@@ -119,7 +119,7 @@ impl Reading<'_> {
         messages
     }
 
-    /// One call, or several in a list; what is no call is text.
+    /// One call, or several in a list; anything else is text.
     fn called(&mut self, value: &str) -> Vec<Chunk> {
         let raw = RawValue::from_string(value.trim().to_owned()).ok();
         let list = raw.as_deref().map(|raw| array(raw).unwrap_or_else(|| vec![raw])).unwrap_or_default();
@@ -140,7 +140,7 @@ impl Reading<'_> {
         })
     }
 
-    /// Text with its pictures where their marks stand.
+    /// Text with its pictures at their marks.
     fn pictured(&mut self, value: &str) -> Vec<Chunk> {
         const MARK: &str = "<image>";
         let mut chunks = Vec::new();

@@ -1,13 +1,13 @@
-//! Large values, in pieces: sled keeps up to 17 values in a leaf, writes a leaf as one, and its cache keeps at least 256
-//! leaves, however large they are.
+//! Large values, in pieces: sled keeps up to 17 values in a leaf and writes a leaf as one; its cache keeps at least 256
+//! leaves, of any size.
 //!
-//! A value of more than [`PIECE_BYTES`] bytes, or one that begins with [`MARK`], is stored as the mark, its length (4), and
-//! as much of it as fits. The rest stands in pieces under keys of their own: [`RESERVED`], the value's key, the piece's
-//! number (4), from 0. Numbers are big endian. All that belongs to a value is written in one batch.
+//! A value of more than [`PIECE_BYTES`] bytes, or one that begins with [`MARK`], is stored as the mark, its length (4),
+//! and as much of it as fits. The rest is stored in pieces under keys of their own: [`RESERVED`], the value's key, the
+//! piece's number (4), from 0. Numbers are big endian. Everything that belongs to a value is written in one batch.
 
 use std::collections::HashMap;
 
-use super::super::{LARGE_BYTES, RESERVED};
+use super::super::contract::{LARGE_BYTES, RESERVED};
 use crate::error::{Error, Result};
 
 /// The most bytes in one value of sled's.
@@ -15,7 +15,7 @@ pub(super) const PIECE_BYTES: usize = LARGE_BYTES;
 const MARK: u8 = 0xff;
 /// mark(1), length(4)
 const HEADER_BYTES: usize = 5;
-/// What of a large value stands with its length.
+/// How much of a large value is stored with its length.
 const FIRST_BYTES: usize = PIECE_BYTES - HEADER_BYTES;
 
 /// Whether a stored value is only the first piece of one.
@@ -23,7 +23,7 @@ pub(super) fn is_cut(stored: &[u8]) -> bool {
     stored.first() == Some(&MARK)
 }
 
-/// The length of a value that was cut, and the piece of it that stands with the length. None if it was not cut.
+/// The length of a value that was cut, and the piece that is stored with the length. None if it was not cut.
 pub(super) fn first(stored: &[u8]) -> Option<(usize, &[u8])> {
     let rest = stored.strip_prefix(&[MARK])?;
     let (length, first) = rest.split_first_chunk().unwrap_or((&[u8::MAX; 4], &[]));
@@ -34,28 +34,28 @@ fn piece_key(key: &[u8], number: u32) -> Vec<u8> {
     [&[RESERVED], key, &number.to_be_bytes()].concat()
 }
 
-/// The keys of all pieces that a value may have: from the first of these, below the second.
+/// The keys of all pieces that a value may have: from the first key, up to but not including the second.
 pub(super) fn piece_keys(key: &[u8]) -> (Vec<u8>, Vec<u8>) {
     (piece_key(key, 0), piece_key(key, u32::MAX))
 }
 
-/// Whether a key in that range is of this value.
+/// Whether a key in that range belongs to this value.
 pub(super) fn is_piece_of(key: &[u8], piece_key: &[u8]) -> bool {
     piece_key.len() == key.len() + size_of_val(&RESERVED) + size_of::<u32>()
 }
 
-/// A batch of sled's that is being made.
+/// A batch of sled's under construction.
 #[derive(Default)]
 pub(super) struct Cutter {
     pub(super) batch: sled::Batch,
-    /// How many pieces each value of this batch has that was cut.
+    /// How many pieces each cut value of this batch has.
     cut: HashMap<Vec<u8>, u32>,
     /// The stored values that are as large as a piece.
     pub(super) large: Vec<Vec<u8>>,
 }
 
 impl Cutter {
-    /// Puts or removes a value. `old`: the keys of the pieces that the tree has of the value that is there.
+    /// Puts or removes a value. `old`: the keys of the pieces that the tree holds of the old value.
     pub(super) fn add(&mut self, key: Vec<u8>, value: Option<Vec<u8>>, old: Vec<sled::IVec>) -> Result<()> {
         if key.first() == Some(&RESERVED) {
             return Err(Error::InvalidInput(format!("a key that begins with the byte {RESERVED} is the engine's own")));
@@ -88,7 +88,7 @@ impl Cutter {
         Ok(())
     }
 
-    /// Removes the pieces of a value that stands under the same key earlier in this batch.
+    /// Removes the pieces of a value that was put under the same key earlier in this batch.
     fn remove_earlier(&mut self, key: &[u8]) {
         let pieces = if self.cut.is_empty() { 0 } else { self.cut.remove(key).unwrap_or(0) };
         for number in 0..pieces {

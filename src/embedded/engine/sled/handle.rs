@@ -1,4 +1,4 @@
-//! The one way to sled: its panics stay here, and its errors become ours.
+//! The one way to sled: its panics stop here, and its errors become ours.
 
 use std::fmt;
 use std::io;
@@ -9,15 +9,15 @@ use super::super::guard::{damaged, guarded};
 use super::watch::Watch;
 use crate::error::{Error, Result};
 
-/// sled, open. It panics where it meets damage, or a disk that fails.
+/// An open sled. It panics when it meets damage or a failing disk.
 pub(super) struct Handle {
-    /// Dropped first: its thread has the store open too. Absent only while it is dropped.
+    /// Dropped first: its thread has the store open too. Absent only during the drop.
     watch: Option<Watch>,
-    /// Absent only while it is dropped.
+    /// Absent only during the drop.
     db: Option<sled::Db>,
 }
 
-/// Without what is stored: sled would print all of it.
+/// Without the stored data: sled would print all of it.
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handle").field("watch", &self.watch).finish_non_exhaustive()
@@ -34,7 +34,7 @@ impl Handle {
         Ok(Ok(Self { watch: Some(watch), db: Some(db) }))
     }
 
-    /// Gives everything to the operating system.
+    /// Hands everything to the operating system.
     pub(super) fn flush(&self, path: &Path) -> Result<()> {
         let flush = || self.call(path, "flush", |tree| tree.flush()).map(|_| ());
         self.watch.as_ref().map_or_else(flush, |watch| watch.flush(flush))
@@ -69,7 +69,7 @@ pub(super) fn from_sled(action: &str, path: &Path, error: sled::Error) -> Error 
     }
 }
 
-/// The error of the operating system that sled made a text of: `Os { code: 28, kind: ..`.
+/// The operating system's error that sled turned into text: `Os { code: 28, kind: ..`.
 fn plain(error: io::Error) -> io::Error {
     let text = error.to_string();
     let code = text.strip_prefix("Os { code: ").and_then(|rest| rest.split(',').next()?.parse().ok());

@@ -1,4 +1,4 @@
-//! sled 0.34.7. Its flush is no fsync: `docs/durability.md` says what was measured, and why each line here is needed.
+//! sled 0.34.7. Its flush is no fsync: `docs/durability.md` has what was measured, and why each line here is needed.
 
 mod cut;
 mod handle;
@@ -10,34 +10,37 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::url::{cache_bytes, syncs};
-use super::{Batch, Directory, Engine, Order, RESERVED, Url, Visit, VisitKeys};
+use super::contract::{Batch, Engine, RESERVED, Visit, VisitKeys};
+use super::directory::Directory;
+use super::url::{Url, cache_bytes, syncs};
 use crate::error::{Error, Result};
+use crate::log::Order;
 use cut::Cutter;
 use handle::Handle;
+use opening::LOG;
 
 const NAME: &str = "sled";
-const LOG: &str = "db";
 const DEFAULT_CACHE_BYTES: u64 = 64 * 1024 * 1024;
-/// sled's cache notes accesses in 256 queues and evicts nothing before a queue has 64 of them, however large the pages are
-/// (`lru.rs`). So a value is accessed once for each so many of its bytes: else large ones would fill the memory.
+/// sled's cache notes accesses in 256 queues and evicts nothing before a queue has 64 of them, whatever the size of the
+/// pages (`lru.rs`). So a value is accessed once for each this many of its bytes; without that, large values would fill
+/// the memory.
 const BYTES_OF_AN_ACCESS: usize = cut::PIECE_BYTES;
-/// The most memory that is taken for a large value before it is read: its length may be damaged.
+/// The most memory that is reserved for a large value before it is read: its length may be damaged.
 const MOST_AHEAD: usize = 1024 * 1024;
 
-/// What a walk over the tree calls: with a key and what is stored under it.
+/// Called by a walk over the tree with a key and what is stored under it.
 type VisitStored<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>>;
 
 #[derive(Debug)]
 pub(crate) struct Sled {
     handle: Handle,
-    /// sled's log, through a handle of our own: what makes a flush survive a power cut.
+    /// sled's log, through our own handle: this makes a flush survive a power cut.
     log: File,
-    /// Held while the pieces of a value are read; held alone while pieces are replaced.
+    /// Held (shared) while the pieces of a value are read; held alone while pieces are replaced.
     reading: RwLock<()>,
     /// False for throw-away stores only.
     syncs: bool,
-    /// Dropped last, and with it the lock.
+    /// Dropped last, which releases the lock.
     directory: Directory,
 }
 
@@ -59,14 +62,14 @@ impl Sled {
         self.handle.call(self.directory.path(), action, call)
     }
 
-    /// Lets the cache know how large a value is that was read or written.
+    /// Reports to the cache the size of a value that was read or written.
     fn weigh(&self, key: &[u8], bytes: usize) -> Result<()> {
         (0..bytes / BYTES_OF_AN_ACCESS).try_for_each(|_| self.call("read", |tree| tree.contains_key(key)).map(|_| ()))
     }
 
     /// Visits what is stored in a range, without the pieces of large values.
     fn walk(&self, range: Range<&[u8]>, order: Order, visit: VisitStored<'_>) -> Result<()> {
-        // The pieces stand behind all keys of the log.
+        // The pieces come after all keys of the log.
         let range = range.start..range.end.min(&[RESERVED]);
         if range.start >= range.end {
             return Ok(());
@@ -85,8 +88,8 @@ impl Sled {
         }
     }
 
-    /// The value under a key that has pieces, or had them a moment ago: all that is there of it, and the length that it
-    /// has to have.
+    /// The value under a key that has pieces, or had them a moment ago: everything that is there of it, and the length
+    /// that it should have.
     fn join(&self, key: &[u8]) -> Result<Option<(Vec<u8>, usize)>> {
         let _no_other = self.reading.read().unwrap_or_else(PoisonError::into_inner);
         let Some(stored) = self.call("read", |tree| tree.get(key))? else { return Ok(None) };
@@ -97,12 +100,12 @@ impl Sled {
         Ok(Some((value, length)))
     }
 
-    /// Visits the pieces of a value that stand under keys of their own.
+    /// Visits the pieces of a value that are stored under keys of their own.
     fn pieces(&self, key: &[u8], visit: &mut dyn FnMut(sled::IVec, sled::IVec)) -> Result<()> {
         let (start, end) = cut::piece_keys(key);
         let mut pieces = self.call("read", |tree| Ok(tree.range(start..end)))?;
         while let Some((piece_key, piece)) = self.call("read", |_| pieces.next().transpose())? {
-            // Among them may be pieces of a longer key that begins with this one.
+            // Pieces of a longer key that begins with this one may be among them.
             if cut::is_piece_of(key, &piece_key) {
                 self.weigh(&piece_key, piece.len())?;
                 visit(piece_key, piece);
@@ -164,7 +167,7 @@ impl Engine for Sled {
             self.pieces(&key, &mut |piece_key, _| old.push(piece_key))?;
             cutter.add(key, value, old)?;
         }
-        // Nobody reads the pieces of a value while others take their place.
+        // Nobody reads the pieces of a value while others replace them.
         let _alone = self.reading.write().unwrap_or_else(PoisonError::into_inner);
         self.apply(cutter)
     }
@@ -196,7 +199,7 @@ mod tests {
         conformance::run_within(open(dir.path(), &url).unwrap());
     }
 
-    /// An engine with a value of many pieces, opened as itself.
+    /// An engine with a value of many pieces, opened directly.
     fn with_a_large_value(dir: &Path) -> Sled {
         let mut directory = Directory::take(dir, NAME, opening::is_sleds).unwrap();
         let handle = opening::open(&mut directory, DEFAULT_CACHE_BYTES).unwrap();
@@ -258,7 +261,7 @@ mod tests {
             let piece = engine.call("test", |tree| tree.remove(key)).unwrap().unwrap();
             let left = 100_000 - piece.len();
             assert_eq!(torn(&engine), format!("a large value is torn: {left} of its 100000 bytes are there"));
-            // A scan goes on.
+            // A scan continues.
             assert_eq!(seen(&engine), [left, 1]);
             engine.call("test", |tree| tree.insert(key, piece)).unwrap();
         }
@@ -267,7 +270,7 @@ mod tests {
         *more.last_mut().unwrap() += 1;
         engine.call("test", |tree| tree.insert(more, &[7])).unwrap();
         assert_eq!(torn(&engine), "a large value is torn: 100001 of its 100000 bytes are there");
-        // A length that damage made claims no memory.
+        // A damaged length claims no memory.
         for stored in [&[0xff, 0xff, 0xff, 0xff, 0xff, 7][..], &[0xff, 0, 0, 0, 0], &[0xff, 0]] {
             engine.call("test", |tree| tree.insert("large", stored)).unwrap();
             assert!(torn(&engine).starts_with("a large value is torn"));

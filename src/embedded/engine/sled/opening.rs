@@ -4,31 +4,32 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::super::Directory;
-use super::LOG;
+use super::super::directory::Directory;
 use super::handle::{Handle, from_sled};
 use crate::error::{Error, Result};
 
+/// sled's log.
+pub(super) const LOG: &str = "db";
 const SNAPSHOT: &str = "snap.";
-/// A freed segment is overwritten in place; the larger it is, the later. It also lifts the size from which sled keeps a
-/// value in a file of its own, which it never syncs: a quarter of a segment.
+/// sled overwrites a freed segment in place; the larger the segment, the later. The size also sets from when on sled
+/// keeps a value in its own file, which it never syncs: a quarter of a segment.
 const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
 /// Room for the small files of an opening.
 const SPARE_BYTES: u64 = 2 * 1024 * 1024;
-/// How long sled's own lock is waited for: its threads may hold it for a moment after a store was dropped
-/// (spacejam/sled #1289). No other process of ours has it, since the directory's lock is taken first.
+/// How long to wait for sled's own lock: its threads may hold it for a moment after a store was dropped (spacejam/sled
+/// #1289). No other process of ours has it, because the directory's lock is taken first.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// sled's settings: constants, and their checksum. sled writes the file in two steps, never syncs it, and does not open
-/// with the first step alone.
+/// after the first step alone.
 const SETTINGS: &str = "conf";
 
 pub(super) fn open(directory: &mut Directory, cache: u64) -> Result<Handle> {
     let path = directory.path().to_owned();
-    // On opening sled fills the last segment up with zeros, and writes a snapshot, larger than the one before.
+    // On opening, sled fills the last segment with zeros, and writes a snapshot, larger than the one before.
     directory.set_reserve(SEGMENT_BYTES as u64 + 2 * snapshot_bytes(&path) + SPARE_BYTES);
     match directory.open_within(|| open_db(&path, cache)) {
         Err(Error::Corrupt { .. }) if has_snapshot(&path) => {
-            // The snapshot is only there to open faster: without it the whole log is read.
+            // The snapshot only makes opening faster: without it the whole log is read.
             set_aside(directory)?;
             directory.open_within(|| open_db(&path, cache))
         }
@@ -37,14 +38,14 @@ pub(super) fn open(directory: &mut Directory, cache: u64) -> Result<Handle> {
 }
 
 fn open_db(path: &Path, cache: u64) -> Result<Handle> {
-    // An attempt before this one may have left them too.
+    // An earlier attempt may have left them too.
     remove_cut_off_snapshots(path)?;
     remove_torn_settings(path)?;
     let config = sled::Config::new()
         .path(path)
         .segment_size(SEGMENT_BYTES)
         .cache_capacity(cache)
-        // Every write is flushed by the committer: sled's own clock would leave writes unsynced in between.
+        // The committer flushes every write: sled's own clock would leave writes unsynced in between.
         .flush_every_ms(None);
     open_unlocked(&config, path)
 }
@@ -114,7 +115,7 @@ pub(super) fn is_sleds(name: &str) -> bool {
     [LOG, SETTINGS, "blobs"].contains(&name) || name.starts_with(SNAPSHOT)
 }
 
-/// A crash while sled was opening leaves these, and sled then refuses to open. Nothing reads them.
+/// A crash during sled's opening leaves these, and sled then refuses to open. Nothing reads them.
 fn remove_cut_off_snapshots(path: &Path) -> Result<()> {
     for name in file_names(path)?.iter().filter(|name| name.starts_with(SNAPSHOT) && name.ends_with(".generating")) {
         let path = path.join(name);
@@ -123,12 +124,12 @@ fn remove_cut_off_snapshots(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Settings whose checksum does not match: sled makes them anew, of the same constants.
+/// Settings whose checksum does not match: sled writes them again, with the same constants.
 fn remove_torn_settings(path: &Path) -> Result<()> {
     let path = path.join(SETTINGS);
     let Ok(bytes) = fs::read(&path) else { return Ok(()) };
     match bytes.split_last_chunk() {
-        // Its lowest byte stands first.
+        // Its lowest byte comes first.
         Some((settings, &[a, b, c, d])) if crc32fast::hash(settings) == u32::from_be_bytes([d, c, b, a]) => Ok(()),
         _ => fs::remove_file(&path).map_err(Error::io(format!("remove {}", path.display()))),
     }

@@ -1,6 +1,6 @@
-//! A flush of sled's may wait for a write that has failed already: sled notes the error, and wakes nobody (`exit_reservation`
-//! in its `pagecache/logger.rs`). Whoever flushes after that is told at once, and wakes those who wait: a thread does so
-//! for the one that commits.
+//! A flush of sled's may wait for a write that has failed already: sled notes the error, and wakes nobody
+//! (`exit_reservation` in its `pagecache/logger.rs`). A thread that flushes after that gets the error at once, and
+//! wakes those who wait. This thread does so for the one that commits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 
-/// How long a flush may wait before somebody looks why.
+/// How long a flush may wait before this thread checks it.
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The thread. It sleeps while nothing is flushed.
 #[derive(Debug)]
 pub(super) struct Watch {
     flushes: Arc<Flushes>,
-    /// Absent only while it is dropped.
+    /// Absent only during the drop.
     thread: Option<JoinHandle<()>>,
 }
 
@@ -61,7 +61,7 @@ impl Drop for Watch {
         self.flushes.stop.store(true, Ordering::SeqCst);
         self.wake();
         if let Some(thread) = self.thread.take() {
-            // It catches what sled panics with.
+            // It catches sled's panics.
             let _ = thread.join();
         }
     }
@@ -74,7 +74,7 @@ impl Flushes {
             let begun = self.begun.load(Ordering::SeqCst);
             let is_waiting = self.ended.load(Ordering::SeqCst) < begun;
             if is_waiting && begun == seen && config.global_error().is_err() {
-                // It fails at once, and that is all it is for.
+                // It fails at once; that is its only purpose.
                 let _ = catch_unwind(AssertUnwindSafe(|| db.flush()));
             }
             if is_waiting || begun != seen {

@@ -1,4 +1,4 @@
-//! What is said of a conversation, and what is hidden or erased in it.
+//! What is stated of a conversation, and what is hidden or erased in it.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +55,8 @@ impl World {
             prop_assert!(matches!(result, Err(Error::BeingWritten { .. })), "{result:?}");
             return self.check(at);
         }
-        // Whether it parts a call from its result is the history's matter; that the log asks, and writes nothing then, is its own.
+        // Whether it separates a call from its result is the history's concern. That the log asks, and then writes
+        // nothing, is its own.
         let loaded = load(self.log(), name(at)).unwrap();
         if crate::history::Conversation::from_grouped(loaded).parted_call(through).is_some() {
             prop_assert!(matches!(result, Err(Error::InvalidInput(_))), "{result:?}");
@@ -125,7 +126,7 @@ impl World {
             prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
             return self.check(at);
         };
-        // The appends are known by their keys alone now, to the conversation that they were made to.
+        // The appends are known by their keys alone now, to the conversation that received them.
         let owner = self.owner(at, last + 1);
         // A fork may share the beginning of the message only: the rest goes with it.
         for (other, conversation) in self.conversations.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Forks read what they share, also when it was deleted; a name is free when nothing is read by it.
+//! Forks read what they share, also when it was deleted; a name is free when nothing reads its entries.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ impl World {
         }
         prop_assert!(result.is_ok(), "{result:?}");
         let lines = parent.lines[..last].to_vec();
-        // What it is called is what its parent was called there.
+        // Its title is the parent's title at the fork point.
         let tags = lines.iter().rev().find_map(|line| match &line.what {
             What::Tags(tags) => Some(tags.clone()),
             _ => None,
@@ -49,7 +49,7 @@ impl World {
         self.check(child)
     }
 
-    /// Whose own lines the conversation's lines up to here end with.
+    /// The conversation whose own lines end this conversation's lines up to here.
     pub(super) fn owner(&self, at: usize, last: usize) -> usize {
         let parent = match &self.conversations[at] {
             Some(conversation) => conversation.parent,

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::log::{AppendOptions, Durability, ExpectedHead};
 use crate::model::{Chunk, FinishReason, Message, Metadata, Role};
 
-/// The delta of a chunk: which kind it is, its index says.
+/// The delta of a chunk: its index decides its kind.
 fn delta(chunk: u32, text: String) -> Chunk {
     match chunk {
         0 => Chunk::text(text),

@@ -1,4 +1,4 @@
-//! For any sequence of operations the log gives back what a plain model says.
+//! For any sequence of operations the log gives back what a plain model gives.
 
 mod control;
 mod forks;
@@ -29,7 +29,7 @@ const NAMES: usize = 5;
 const START: i64 = 1_700_000_000_000_000;
 const SECOND: i64 = 1_000_000;
 
-/// What the log stands on.
+/// The engine below the log.
 enum Place {
     Memory(Arc<Forgetful>),
     Sled(TempDir),
@@ -50,7 +50,7 @@ struct World {
     log: Option<Embedded>,
     clock: Arc<AtomicI64>,
     conversations: Vec<Option<Conversation>>,
-    /// What was deleted while forks read it, and what it was forked from itself.
+    /// What was deleted while forks read it, and what it was itself forked from.
     reserved: BTreeMap<usize, Option<(usize, usize)>>,
     writers: Vec<(Arc<Handle>, Writer)>,
     /// How many records there are.
@@ -129,7 +129,7 @@ impl World {
         }
     }
 
-    /// A call that needs a conversation to stand still makes what is queued for it durable.
+    /// A call that needs a conversation to be still makes what is queued for it durable.
     fn settle(&mut self, at: usize) {
         let queued = |conversation: &Conversation| conversation.published != Some(conversation.lines.len());
         if self.conversations[at].as_ref().is_some_and(queued) {
@@ -137,7 +137,7 @@ impl World {
         }
     }
 
-    /// Adds lines behind what is queued; gives their seqs.
+    /// Adds lines after what is queued; returns their seqs.
     fn add(&mut self, at: usize, lines: Vec<(Option<u64>, What)>) -> (u64, u64) {
         let time = self.now();
         let conversation = self.conversations[at].get_or_insert_with(|| Conversation::new(time));

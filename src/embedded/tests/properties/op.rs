@@ -37,7 +37,7 @@ pub(super) enum Op {
     Abandon {
         writer: usize,
     },
-    /// Messages and seqs are counted from the end: 0 is behind it.
+    /// Messages and seqs are counted from the end: 0 is after it.
     Rewind {
         at: usize,
         to: u64,

@@ -1,4 +1,4 @@
-//! What is left when the log is opened anew: all of it, or, after a power cut, all that was durable.
+//! What is left when the log is opened again: all of it, or, after a power cut, everything that was durable.
 
 use std::sync::Arc;
 

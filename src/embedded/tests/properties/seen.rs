@@ -1,4 +1,4 @@
-//! Readers see what the model says.
+//! Readers see what the model has.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::log::ListQuery;
 use crate::log::reading;
 
 impl World {
-    /// Whether readers see what the model says.
+    /// Whether readers see what the model has.
     pub(super) fn check(&self, at: usize) -> Result<(), TestCaseError> {
         let name = name(at);
         let Some(known) = self.conversations[at].as_ref().filter(|known| known.published.is_some()) else {
@@ -87,7 +87,7 @@ impl World {
         Ok(())
     }
 
-    /// Whether what can be derived again is as it is stored. Makes what is queued durable.
+    /// Whether what can be derived equals what is stored. Makes what is queued durable.
     pub(super) fn verify(&mut self) -> Result<(), TestCaseError> {
         self.log().flush().unwrap();
         self.flush_buffers();

@@ -1,4 +1,4 @@
-//! Messages to items, whoever wrote them. What came as an item is that item; what came otherwise is written as one.
+//! Messages to items, no matter who wrote them. What arrived as an item is that item; anything else is written as one.
 
 use serde_json::{Value, json};
 
@@ -8,11 +8,11 @@ use super::{FRAME, WIRE};
 use crate::history::{MessageState, StoredMessage};
 use crate::model::{Body, Chunk, Extra, Image, Json, Native, Output, Part, PartBody, Role};
 
-/// An item in its place.
+/// An item and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
     pub(crate) id: String,
-    /// The index of its message, and of its first chunk; of a message that is an item 0.
+    /// The index of its message, and of its first chunk; 0 for a message that is an item.
     pub(crate) place: (u64, u32),
     /// Its chunks; none if it is the whole message.
     pub(crate) chunks: Vec<u32>,
@@ -20,13 +20,13 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// An id that names its place, whatever bears its id too.
+    /// An id that names its place, even if something else has its id too.
     pub(crate) fn place_id(&self) -> String {
         synthetic_id("", self.place.0, self.place.1)
     }
 }
 
-/// The items of a message, in order. An error of a generation, and blocks of other providers, are none.
+/// The items of a message, in order. An error of a generation, and blocks of other providers, yield none.
 pub(crate) fn given(stored: &StoredMessage) -> Vec<Given> {
     let message = &stored.message;
     if let Some(Native { wire, json }) = &message.metadata.native
@@ -57,7 +57,7 @@ fn is_text(chunk: &Chunk) -> bool {
     matches!(chunk.body, Body::Text { .. } | Body::Refusal { .. })
 }
 
-/// The item that a chunk came as.
+/// The item that a chunk arrived as.
 fn own_item(chunk: &Chunk) -> Option<&Json> {
     let json = match (&chunk.native, &chunk.body) {
         (Some(native), _) if native.wire == WIRE => &native.json,
@@ -66,7 +66,7 @@ fn own_item(chunk: &Chunk) -> Option<&Json> {
     };
     let fields = Extra::from_object(json.as_str()).ok()?;
     let kind: String = serde_json::from_str(fields.get("type")?.as_str()).ok()?;
-    // A part has no id: what has the chunk's is an item, whatever it is called.
+    // A part has no id: whatever has the chunk's id is an item, regardless of its type.
     let id = fields.get("id").and_then(|id| serde_json::from_str::<String>(id.as_str()).ok());
     if id.is_some() && id == chunk.id {
         return Some(json);
@@ -85,7 +85,7 @@ fn framed(stored: &StoredMessage, frame: &Extra) -> Given {
     Given { id, place: (stored.index, 0), chunks: Vec::new(), json: object(fields) }
 }
 
-/// A message of the user's or the system's that did not come as an item.
+/// A user or system message that did not arrive as an item.
 fn whole(stored: &StoredMessage) -> Option<Given> {
     if stored.message.chunks.is_empty() {
         return None;
@@ -129,7 +129,7 @@ fn item(stored: &StoredMessage, at: usize, run: &[Chunk]) -> Option<Given> {
     Some(Given { id, place: (stored.index, first), chunks, json })
 }
 
-/// A chunk that did not come as an item, as one: its type and fields.
+/// A chunk that did not arrive as an item, as one: its type and fields.
 fn written(stored: &StoredMessage, chunk: &Chunk, run: &[Chunk]) -> Option<(String, Extra)> {
     let status = status(stored);
     let (kind, fields) = match &chunk.body {
@@ -175,7 +175,7 @@ fn written(stored: &StoredMessage, chunk: &Chunk, run: &[Chunk]) -> Option<(Stri
     Some((kind.to_owned(), all))
 }
 
-/// OpenAI's word for the state of what a message holds.
+/// OpenAI's word for the status of a message.
 const fn status(stored: &StoredMessage) -> &'static str {
     match stored.state {
         MessageState::Streaming => "in_progress",
@@ -184,7 +184,7 @@ const fn status(stored: &StoredMessage) -> &'static str {
     }
 }
 
-/// A chunk as a part of a message: as it came, if it came as a part.
+/// A chunk as a part of a message: unchanged if it arrived as a part.
 fn part(chunk: &Chunk, role: Role) -> String {
     match (&chunk.native, &chunk.body) {
         (Some(native), _) if native.wire == WIRE && own_item(chunk).is_none() => {
@@ -209,7 +209,7 @@ fn part(chunk: &Chunk, role: Role) -> String {
         Body::Audio(audio) => json!({ "type": "input_text", "text": audio.transcript.as_deref().unwrap_or_default() }),
         Body::Thinking { text, .. } => json!({ "type": "reasoning_text", "text": text }),
         Body::Error { message, .. } => json!({ "type": "text", "text": message }),
-        // Said by others than the model, such a chunk is written as its own JSON.
+        // In messages of others than the model, such a chunk is written as its own JSON.
         _ => json!({ "type": "text", "text": serde_json::to_string(chunk).unwrap_or_default() }),
     };
     part.to_string()

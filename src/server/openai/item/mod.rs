@@ -1,14 +1,14 @@
-//! Items, in and out. `normal` checks what a client sent and completes it; `take` makes messages of it; `give` makes items
-//! of messages, whoever wrote them. What is known of the types stands in `types`.
+//! Items, in and out. `normal` checks what a client sent and completes it; `take` makes messages of it; `give` makes
+//! items of messages, no matter who wrote them. `types` has what is known of the types.
 
 mod give;
 mod normal;
 mod take;
 mod types;
 
-/// The wire whose items these are.
+/// The wire of these items.
 const WIRE: &str = "openai-responses";
-/// The wire of a message's `native` that is an item without its parts, which stand in the chunks.
+/// The wire of a message's `native` that is an item without its parts, which are the chunks.
 const FRAME: &str = "openai-conversations";
 
 pub(super) use give::{Given, given, synthetic_place};

@@ -1,4 +1,5 @@
-//! A client's item, checked and completed: its id, its type, its parts, its status. All else stays as it is, in its order.
+//! A client's item, checked and completed: its id, its type, its parts, its status. Everything else stays unchanged, in
+//! its order.
 
 use std::time::SystemTime;
 
@@ -12,7 +13,7 @@ use crate::model::{ConversationId, Extra, Json, json_text};
 use crate::server::keys::{hex, random};
 use crate::server::refusal::Refusal;
 
-/// An item as it is stored and given back.
+/// An item as it is stored and returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Normal {
     pub(crate) id: String,
@@ -28,13 +29,13 @@ impl Normal {
     }
 }
 
-/// A client's item that was checked. Its id may be missing still.
+/// A client's item that was checked. Its id may still be missing.
 #[derive(Clone, Debug)]
 pub(crate) struct Taken {
     /// The client's id.
     pub(crate) id: Option<String>,
     kind: String,
-    /// All but the id and the type.
+    /// Everything except the id and the type.
     fields: Extra,
 }
 
@@ -50,7 +51,7 @@ pub(super) fn string(text: &str) -> Option<Json> {
 }
 
 impl Taken {
-    /// Checks an item; `place` is its place in the request: `items[3]`. `is_strict`: types that are not known are refused.
+    /// Checks an item; `place` is its place in the request: `items[3]`. `is_strict`: unknown types are refused.
     pub(crate) fn new(raw: &RawValue, place: &str, is_strict: bool) -> Result<Self, Refusal> {
         let wrong = |field: &str, expected: &str| {
             let param = if field.is_empty() { place.to_owned() } else { format!("{place}.{field}") };
@@ -101,7 +102,7 @@ impl Taken {
         Ok(Self { id, kind, fields })
     }
 
-    /// The item with its id, and with what an answer of the API has to have.
+    /// The item with its id, and with the fields that an answer of the API must have.
     pub(crate) fn complete(&self, id: &str) -> Normal {
         let mut fields = Extra::new();
         let named = [("id", id), ("type", self.kind.as_str())];
@@ -151,12 +152,12 @@ impl Taken {
     }
 }
 
-/// What an id is made from.
+/// The source of an id.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'a> {
     /// The time, and randomness.
     Random,
-    /// An idempotency key: a repetition makes the same id for the same place of the request.
+    /// An idempotency key: a repetition produces the same id for the same place of the request.
     Key { conversation: ConversationId, key: &'a str, at: usize },
 }
 
@@ -200,7 +201,7 @@ fn check(known: &types::Type, fields: &Extra, place: &str) -> Result<(), Refusal
             "encrypted_content" => COMPACTION,
             _ => usize::MAX,
         };
-        // Escapes make a text's JSON longer, never shorter, than the text has characters.
+        // Escapes make the JSON of a text longer than the text, never shorter.
         if first == Some(b'"') && value.as_str().len() > limit {
             let length = serde_json::from_str::<String>(value.as_str()).map_or(0, |text| text.chars().count());
             if length > limit {

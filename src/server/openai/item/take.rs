@@ -1,5 +1,5 @@
-//! Items to messages. What the model said in a row is one message, each item a chunk of it; what others said is a message
-//! an item. The item as it came is kept beside what it means, so that it comes back whole.
+//! Items to messages. Consecutive items of the model are one message, each item a chunk of it; an item of anybody else
+//! is one message. The original item is kept beside its meaning, so that it is returned whole.
 
 use serde_json::value::RawValue;
 
@@ -8,13 +8,13 @@ use super::{FRAME, WIRE};
 use crate::model::{Body, Chunk, Json, Message, Metadata, Native, Role};
 use crate::provider::{self, Target};
 
-/// The provider whose items these are, as chunks name it.
+/// The provider of these items, as chunks name it.
 const PROVIDER: &str = "openai";
 
-/// The messages that items make.
+/// The messages for these items.
 pub(crate) fn messages(items: &[Normal]) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
-    // Whether the last message may take more of what the model said, and whether its last item was a message.
+    // Whether the last message may take more of the model's items, and whether its last item was a message.
     let (mut goes_on, mut was_message) = (false, false);
     for item in items {
         let is_message = item.kind == "message";
@@ -83,7 +83,7 @@ fn single(item: &Normal) -> (Role, Chunk) {
             let native = Json::new(text).ok().map(|json| Native { wire: WIRE.to_owned(), json });
             (role, Chunk { id, native, ..chunk })
         }
-        // It is its own JSON. Whose turn it is, the wire knows.
+        // It is kept as its own JSON. The wire knows whose turn it is.
         read => (read.map_or(Role::Assistant, |(role, _)| role), Chunk { id, ..opaque(&text) }),
     }
 }

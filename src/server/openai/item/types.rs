@@ -1,6 +1,6 @@
-//! What is known of types of items. Of others nothing is asked: types appear faster than servers are released.
+//! What is known of types of items. Nothing is required of other types: they appear faster than servers are released.
 
-/// What a field has to be.
+/// What a field must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -9,7 +9,7 @@ pub(super) enum Kind {
     List,
 }
 
-/// A type of item: the beginning of its ids, whether an answer has a status, and the fields that it cannot go without.
+/// A type of item: the prefix of its ids, whether an answer has a status, and its required fields.
 /// Source: OpenAI's OpenAPI document of 2026-08-21.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Type {
@@ -77,7 +77,7 @@ pub(super) fn find(name: &str) -> Option<&'static Type> {
     TYPES.iter().find(|known| known.name == name)
 }
 
-/// What ids of a type begin with.
+/// The prefix of a type's ids.
 pub(super) fn prefix(name: &str) -> &'static str {
     find(name).map_or("item", |known| known.prefix)
 }

@@ -1,0 +1,23 @@
+//! What damage is, and what it leaves.
+
+use crate::error::{Error, Result};
+use crate::model::ConversationId;
+
+/// Whether an error comes from damage to a value. An engine that cannot read at all is another matter.
+fn is_damage(error: &Error) -> bool {
+    matches!(error, Error::Corrupt { .. } | Error::UnsupportedVersion { .. })
+}
+
+/// What was read, or the damage that prevented it; an error of the engine stays an error.
+pub(super) fn damage_of<T>(read: Result<T>) -> Result<std::result::Result<T, Error>> {
+    match read {
+        Ok(value) => Ok(Ok(value)),
+        Err(error) if is_damage(&error) => Ok(Err(error)),
+        Err(error) => Err(error),
+    }
+}
+
+/// What damage left of a conversation does not identify it.
+pub(super) fn set_aside(id: ConversationId, seq: Option<u64>, why: &str) -> Error {
+    Error::Corrupt { conversation: Some(id), seq, detail: format!("{why}: it is left as it is; `delete` removes it") }
+}

@@ -1,0 +1,76 @@
+//! What every engine does.
+
+use std::fmt;
+use std::ops::{ControlFlow, Range};
+
+use super::directory::Directory;
+use crate::error::Result;
+use crate::log::Order;
+
+/// Sorted keys and values. All calls block. All may be made from several threads at once, except that only one thread
+/// writes.
+pub(crate) trait Engine: Send + Sync + fmt::Debug {
+    /// The value under a key. `Corrupt` if a part of it is missing.
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
+
+    /// Visits the keys of a range with their values, until the visitor breaks. A write during the scan may be seen or
+    /// not, but each value is seen whole, as one batch wrote it. The visitor may call the engine. A value with a
+    /// missing part is shown as it is: its own checksum reveals that.
+    fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()>;
+
+    /// As [`Engine::scan`], with the length of each value in its place: large values are not read.
+    fn keys(&self, range: Range<&[u8]>, order: Order, visit: VisitKeys<'_>) -> Result<()> {
+        self.scan(range, order, &mut |key, value| visit(key, value.len()))
+    }
+
+    /// Writes all of a batch or nothing. Readers see it at once; a power cut may take it until [`Engine::sync`]
+    /// returns. No key begins with [`RESERVED`], and no existing value under one of the keys is larger than
+    /// [`LARGE_BYTES`].
+    fn write(&self, batch: Batch) -> Result<()>;
+
+    /// As [`Engine::write`], for a batch that may replace or remove large values. An engine that keeps these in pieces
+    /// reads the old value of each key, to remove its pieces too.
+    fn rewrite(&self, batch: Batch) -> Result<()> {
+        self.write(batch)
+    }
+
+    /// Everything written before survives a power cut once this returns.
+    fn sync(&self) -> Result<()>;
+
+    /// Whether it accepts no writes at all.
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
+    /// The engine's directory, if it has one.
+    fn directory(&self) -> Option<&Directory>;
+}
+
+/// Called by a scan with each key and value.
+pub(crate) type Visit<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
+
+/// Called by a scan of keys with each key and the length of its value.
+pub(crate) type VisitKeys<'a> = &'a mut dyn FnMut(&[u8], usize) -> ControlFlow<()>;
+
+/// Keys that begin with this byte are the engine's own: the log uses none, and no scan shows them.
+#[cfg_attr(not(feature = "sled"), allow(dead_code, reason = "fjall takes values of any size as they are"))]
+pub(crate) const RESERVED: u8 = 0xff;
+
+/// A value of more bytes is large: [`Engine::rewrite`] replaces and removes it.
+pub(crate) const LARGE_BYTES: usize = 16 * 1024;
+
+/// Puts (`Some`) and removals (`None`), applied in order.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) ops: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+}
+
+impl Batch {
+    pub(crate) fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
+        self.ops.push((key, Some(value)));
+    }
+
+    pub(crate) fn remove(&mut self, key: Vec<u8>) {
+        self.ops.push((key, None));
+    }
+}

@@ -1,0 +1,51 @@
+//! The engines, and how one is opened.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::backup;
+use super::contract::Engine;
+use super::directory::Directory;
+#[cfg(feature = "fjall")]
+use super::fjall;
+use super::memory::Memory;
+#[cfg(feature = "sled")]
+use super::sled;
+use super::url::Url;
+use crate::error::Result;
+
+/// A way to open an engine: its name in a URL, and the function.
+struct Row {
+    name: &'static str,
+    open: fn(&Path, &Url) -> Result<Arc<dyn Engine>>,
+}
+
+/// All engines that have a path.
+const ENGINES: &[Row] = &[
+    #[cfg(feature = "sled")]
+    Row { name: "sled", open: sled::open },
+    #[cfg(feature = "fjall")]
+    Row { name: "fjall", open: fjall::open },
+    Row { name: "backup", open: backup::open },
+];
+
+/// Reads the URL of an engine.
+pub(super) fn parse(text: &str) -> Result<Url> {
+    let names: Vec<&str> = ENGINES.iter().map(|row| row.name).collect();
+    Url::parse(text, &names)
+}
+
+/// Whether nothing exists where the URL points to. What exists there may be no store.
+pub(crate) fn is_vacant(url: &str) -> Result<bool> {
+    let url = parse(url)?;
+    if url.path().is_empty() { Ok(false) } else { Directory::is_vacant(Path::new(url.path())) }
+}
+
+/// Opens the engine that the URL names, creating it if there is none.
+pub(crate) fn open(url: &str) -> Result<Arc<dyn Engine>> {
+    let url = parse(url)?;
+    match ENGINES.iter().find(|row| row.name == url.engine()) {
+        Some(row) => (row.open)(Path::new(url.path()), &url),
+        None => Ok(Arc::new(Memory::default())),
+    }
+}
