@@ -25,11 +25,14 @@ fn reported(name: &str, case: &str) -> Vec<String> {
     shape(prompt.request.get())
 }
 
-fn request(name: &str, messages: &[Message]) -> Value {
+fn sent(name: &str, messages: &[Message], options: &PromptOptions) -> String {
     let store = Store::open("memory:").unwrap();
     store.append("chat", messages).unwrap();
-    let prompt = render(dialect(name), &store.load("chat").unwrap(), &PromptOptions::new()).unwrap();
-    serde_json::from_str(prompt.request.get()).unwrap()
+    render(dialect(name), &store.load("chat").unwrap(), options).unwrap().request.get().to_owned()
+}
+
+fn request(name: &str, messages: &[Message]) -> Value {
+    serde_json::from_str(&sent(name, messages, &PromptOptions::new())).unwrap()
 }
 
 fn call(id: &str) -> Message {
@@ -59,18 +62,17 @@ fn long_ids_go_back_to_the_model_that_made_them() {
     asked.metadata.provider = Some("openrouter".to_owned());
     asked.metadata.model = Some("google/gemini-2.5-flash".to_owned());
     let messages = [Message::user("go"), asked, Message::tool(&id, "ok")];
-    let sent = |name: &str, options: &PromptOptions| -> String {
-        let request = prompts::prompt(dialect(name), &messages, options).unwrap().request;
-        let request: Value = serde_json::from_str(request.get()).unwrap();
+    let id_for = |name: &str, options: &PromptOptions| -> String {
+        let request: Value = serde_json::from_str(&sent(name, &messages, options)).unwrap();
         let (call, result) = (&request["messages"][1]["tool_calls"][0]["id"], &request["messages"][2]["tool_call_id"]);
         assert_eq!(call, result);
         call.as_str().unwrap().to_owned()
     };
     let options = |model: &str| PromptOptions::new().with_model(model);
-    assert_eq!(sent("openrouter", &options("google/gemini-2.5-flash")), id);
-    assert_eq!(sent("openrouter", &options("openai/gpt-5")).len(), 29);
-    assert_eq!(sent("openrouter", &PromptOptions::new()).len(), 29);
-    assert_eq!(sent("groq", &options("google/gemini-2.5-flash")).len(), 29);
+    assert_eq!(id_for("openrouter", &options("google/gemini-2.5-flash")), id);
+    assert_eq!(id_for("openrouter", &options("openai/gpt-5")).len(), 29);
+    assert_eq!(id_for("openrouter", &PromptOptions::new()).len(), 29);
+    assert_eq!(id_for("groq", &options("google/gemini-2.5-flash")).len(), 29);
 }
 
 /// MI-03: an assistant's message with `prefix` may be the last.
@@ -82,7 +84,7 @@ fn words_that_are_to_be_continued_end_the_conversation() {
     };
     let rendered = |name: &str, request: &str| {
         let messages = parse(dialect(name), request).unwrap().messages;
-        prompts::prompt(dialect(name), &messages, &PromptOptions::new()).unwrap().request.get().to_owned()
+        sent(name, &messages, &PromptOptions::new())
     };
     let given = request(r#","prefix":true"#);
     assert!(check(dialect("mistral"), &given).unwrap().is_empty());

@@ -16,7 +16,7 @@ pub(super) struct Waiting<'a> {
     /// Before this one, no call of the provider's own waits.
     server: usize,
     /// By the tool that they name, from the first time on that the order does not decide.
-    named: Option<Box<HashMap<&'a str, VecDeque<Site>>>>,
+    named: Option<HashMap<&'a str, VecDeque<Site>>>,
 }
 
 impl<'a> Waiting<'a> {
@@ -55,7 +55,7 @@ impl<'a> Waiting<'a> {
         let Some(name) = name.filter(|name| name_at(messages, first) != Some(name)) else { return Some(first) };
         let waiting = self.sites.get(self.first..).unwrap_or_default();
         let named = self.named.get_or_insert_with(|| {
-            let mut named = Box::default();
+            let mut named = HashMap::new();
             waiting.iter().for_each(|site| add(&mut named, *site, messages));
             named
         });
