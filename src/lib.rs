@@ -56,6 +56,7 @@
 //! | a request judged, and repaired | [`provider::check()`], [`provider::repair()`] |
 //! | what others write, as it is written | [`Store::tail`], [`Tail`] |
 //! | other programs' files to conversations, and back (feature `transfer`) | `transfer` |
+//! | words to the messages that have them (feature `search`) | `search` |
 //!
 //! # Where to go on
 //!
@@ -76,6 +77,8 @@ pub mod model;
 mod postgres;
 pub mod provider;
 mod record;
+#[cfg(feature = "search")]
+pub mod search;
 #[cfg(feature = "server")]
 pub mod server;
 mod store;
@@ -120,6 +123,8 @@ pub mod documentation {
     pub mod performance {}
     #[doc = include_str!("docs/transfer.md")]
     pub mod transfer {}
+    #[doc = include_str!("docs/search.md")]
+    pub mod search {}
     #[doc = include_str!("docs/changelog.md")]
     pub mod changelog {}
 }

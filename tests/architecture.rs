@@ -20,6 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("provider", &["error", "history", "model"]),
     ("store", &["embedded", "error", "history", "log", "model", "postgres", "provider"]),
     ("transfer", &["error", "history", "log", "model", "provider", "store"]),
+    ("search", &["error", "history", "log", "model", "store"]),
     ("server", &["error", "history", "log", "model", "provider", "store"]),
     // The program is a user of the library, by its public interface.
     ("cli", &[]),

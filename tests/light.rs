@@ -70,6 +70,14 @@ fn what_only_the_log_on_postgresql_needs_is_nowhere_else() {
 }
 
 #[test]
+fn search_is_in_no_build_that_does_not_name_it() {
+    assert!(has(&packages(&["--features", "search"]), "tantivy"));
+    for features in ["sled", "cli", "server"] {
+        assert!(!has(&packages(&["--features", features]), "tantivy"), "{features}");
+    }
+}
+
+#[test]
 fn the_library_works_without_an_engine_on_disk() {
     assert!(!has(&packages(&["--no-default-features"]), "sled"));
 }

@@ -153,7 +153,7 @@ fn results_stay_together_and_come_first() {
             "user",
             "  \"shots\"",
             "assistant",
-            "  \"[image: it stands in the next user message]\"",
+            "  \"[image: it is in the next user message]\"",
             "  calls a shot {}",
             "  calls b shot {}",
             "user",

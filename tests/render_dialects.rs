@@ -7,7 +7,7 @@ mod common;
 use common::chat::{rendered, shape};
 use common::{prompts, reported};
 use conversation_store::model::{Audio, Body, Chunk, File, Image, Message, Output, Role};
-use conversation_store::provider::{PromptOptions, Target, Thinking, check, render};
+use conversation_store::provider::{PromptOptions, Target, Thinking, check, parse, render};
 use conversation_store::{Error, Rule, Store};
 use serde_json::{Value, json};
 
@@ -25,11 +25,14 @@ fn reported(name: &str, case: &str) -> Vec<String> {
     shape(prompt.request.get())
 }
 
-fn request(name: &str, messages: &[Message]) -> Value {
+fn sent(name: &str, messages: &[Message], options: &PromptOptions) -> String {
     let store = Store::open("memory:").unwrap();
     store.append("chat", messages).unwrap();
-    let prompt = render(dialect(name), &store.load("chat").unwrap(), &PromptOptions::new()).unwrap();
-    serde_json::from_str(prompt.request.get()).unwrap()
+    render(dialect(name), &store.load("chat").unwrap(), options).unwrap().request.get().to_owned()
+}
+
+fn request(name: &str, messages: &[Message]) -> Value {
+    serde_json::from_str(&sent(name, messages, &PromptOptions::new())).unwrap()
 }
 
 fn call(id: &str) -> Message {
@@ -49,6 +52,47 @@ fn ids_are_what_the_dialect_takes() {
     }
     let mistrals = [Message::user("go"), call("D681PevKs"), Message::tool("D681PevKs", "ok")];
     assert_eq!(lines("mistral", &mistrals).0[2], "call D681PevKs run {}");
+}
+
+/// Recorded: an id of 50 characters (pydantic-ai test_openrouter_google_nested_schema).
+#[test]
+fn long_ids_go_back_to_the_model_that_made_them() {
+    let id = "tool_insert_level_with_spaces_".to_owned() + &"x".repeat(20);
+    let mut asked = call(&id);
+    asked.metadata.provider = Some("openrouter".to_owned());
+    asked.metadata.model = Some("google/gemini-2.5-flash".to_owned());
+    let messages = [Message::user("go"), asked, Message::tool(&id, "ok")];
+    let id_for = |name: &str, options: &PromptOptions| -> String {
+        let request: Value = serde_json::from_str(&sent(name, &messages, options)).unwrap();
+        let (call, result) = (&request["messages"][1]["tool_calls"][0]["id"], &request["messages"][2]["tool_call_id"]);
+        assert_eq!(call, result);
+        call.as_str().unwrap().to_owned()
+    };
+    let options = |model: &str| PromptOptions::new().with_model(model);
+    assert_eq!(id_for("openrouter", &options("google/gemini-2.5-flash")), id);
+    assert_eq!(id_for("openrouter", &options("openai/gpt-5")).len(), 29);
+    assert_eq!(id_for("openrouter", &PromptOptions::new()).len(), 29);
+    assert_eq!(id_for("groq", &options("google/gemini-2.5-flash")).len(), 29);
+}
+
+/// MI-03: an assistant's message with `prefix` may be the last.
+#[test]
+fn words_that_are_to_be_continued_end_the_conversation() {
+    let request = |prefix: &str| {
+        let said = format!(r#"{{"role":"assistant","content":"It is"{prefix}}}"#);
+        format!(r#"{{"messages":[{{"role":"user","content":"Say it."}},{said}]}}"#)
+    };
+    let rendered = |name: &str, request: &str| {
+        let messages = parse(dialect(name), request).unwrap().messages;
+        sent(name, &messages, &PromptOptions::new())
+    };
+    let given = request(r#","prefix":true"#);
+    assert!(check(dialect("mistral"), &given).unwrap().is_empty());
+    assert_eq!(rendered("mistral", &given), given);
+    for other in [request(r#","prefix":false"#), request("")] {
+        assert!(check(dialect("mistral"), &other).unwrap().iter().any(|finding| finding.rule == "MI-03"));
+        assert!(rendered("mistral", &other).ends_with(r#"{"role":"user","content":"Continue."}]}"#));
+    }
 }
 
 /// MI-02: "Unexpected role 'user' after role 'tool'"; VL-01: "Conversation roles must alternate".

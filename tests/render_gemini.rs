@@ -371,10 +371,7 @@ fn a_picture_of_the_model_stays_with_its_signature_only() {
     let (shape, report) = rendered(&messages(picture));
     assert_eq!(
         shape[1..],
-        [
-            "model [so:] [[image: it stands in the next user message]]",
-            "user [Image by the assistant:] [inline image/png]"
-        ]
+        ["model [so:] [[image: it is in the next user message]]", "user [Image by the assistant:] [inline image/png]"]
     );
     assert_eq!(report, [Rule::MediaMoved]);
 }

@@ -268,7 +268,7 @@ fn attachments_stand_where_the_wire_has_a_place() {
     let wanted = [
         "user [input_file] [input_file] [in: hi]",
         "call call_1 run {}",
-        "assistant [out: [image: it stands in the next user message]]",
+        "assistant [out: [image: it is in the next user message]]",
         "output call_1: [in: see] [image https://x.test/a.png]",
         "user [in: Image by the assistant:] [image https://x.test/a.png]",
     ];

@@ -42,6 +42,8 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     let item = store.describe(&name)?;
     confirm(args.yes, &question(&name, &item), "nothing was deleted")?;
     store.delete(&name)?;
+    #[cfg(feature = "search")]
+    super::search::follow(location, &store, &item.owner)?;
     let shown = Shown { deleted: item.id.to_string(), key: item.key.as_deref() };
     output.result(&shown, || format!("deleted {}", text::printable(shown.key.unwrap_or(&shown.deleted))))?;
     Ok(Exit::Done)

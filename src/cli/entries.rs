@@ -1,4 +1,6 @@
-use conversation_store::{Entry, EntryKind};
+use std::time::Duration;
+
+use conversation_store::{Cursor, Entry, EntryKind};
 
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
@@ -25,9 +27,9 @@ pub(super) struct Args {
     /// The conversation
     #[arg(value_parser = conversation())]
     conversation: String,
-    /// Only entries after this seq
-    #[arg(long, value_name = "SEQ", default_value_t = 0, value_parser = number::<u64>)]
-    since: u64,
+    /// Only entries after this seq, or after a cursor as this command prints it
+    #[arg(long, value_name = "SEQ", default_value = "0")]
+    since: Cursor,
     /// The most entries to print; on a terminal 200 by default
     #[arg(long, value_parser = number::<usize>)]
     limit: Option<usize>,
@@ -36,7 +38,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let (store, name) = (location.read()?, location.name(&args.conversation));
     let last_seq = store.describe(&name)?.last_seq;
-    if args.since > last_seq {
+    if args.since.seq() > last_seq {
         return Err(Failure::new(
             "cursor_out_of_range",
             format!("--since {} is not a cursor of conversation {name}: its last seq is {last_seq}", args.since),
@@ -44,12 +46,14 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         .with_hint("--since 0 starts from the beginning; is it the same conversation, and the same store?"));
     }
     let default = if output.is_text() { PAGE } else { usize::MAX };
-    let (mut since, mut left) = (args.since, args.limit.unwrap_or(default));
+    let mut tail = store.tail(&name, args.since)?;
+    let (mut since, mut left) = (tail.cursor(), args.limit.unwrap_or(default));
     output.begin_pages();
     while left > 0 {
-        let entries = store.entries(&name, since.saturating_add(1).., left.min(PAGE))?;
+        let mut entries = tail.next(Duration::ZERO)?;
+        entries.truncate(left);
         let Some(last) = entries.last() else { break };
-        (since, left) = (last.seq, left - entries.len());
+        (since, left) = (since.with_seq(last.seq), left - entries.len());
         if output.is_text() {
             output.text(&text(&entries))?;
         } else {
@@ -59,7 +63,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         }
     }
     output.end_pages()?;
-    if output.is_text() && since < last_seq {
+    if output.is_text() && since.seq() < last_seq {
         output::note(&format!("there are more: --since {since}"));
     }
     Ok(Exit::Done)

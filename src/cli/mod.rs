@@ -37,6 +37,8 @@ mod report;
 mod request;
 mod restore;
 mod rewind;
+#[cfg(feature = "search")]
+mod search;
 #[cfg(feature = "server")]
 mod serve;
 mod show;
@@ -150,6 +152,8 @@ enum Command {
     Entries(entries::Args),
     Next(next::Args),
     List(list::Args),
+    #[cfg(feature = "search")]
+    Search(search::Args),
     FindId(find_id::Args),
     Unfinished(unfinished::Args),
     Fork(fork::Args),
@@ -302,6 +306,8 @@ impl Command {
             Self::Rewind(args) => rewind::run(&args, location, output),
             Self::Summarize(args) => summarize::run(&args, location, output),
             Self::Tag(args) => tag::run(&args, location, output),
+            #[cfg(feature = "search")]
+            Self::Search(args) => search::run(&args, location, output),
             Self::FindId(args) => find_id::run(&args, location, output),
             Self::Unfinished(args) => unfinished::run(&args, location, output),
             Self::Title(args) => title::run(&args, location, output),

@@ -58,6 +58,8 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     let what = format!("{chunk}message {} of {}", args.message, text::printable(&name.to_string()));
     confirm(args.yes, &format!("Erase {what} for good?"), "nothing was erased")?;
     let redaction = store.redact(&name, args.message, args.chunk)?;
+    #[cfg(feature = "search")]
+    super::search::follow(location, &store, &store.describe(&name)?.owner)?;
     let shown = Shown {
         conversation: name.id().to_string(),
         key: name.key(),

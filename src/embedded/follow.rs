@@ -49,6 +49,8 @@ impl Core {
     /// As [`Core::wait_for`], for a follower that is woken when it should ask again.
     pub(crate) fn poll_for(&self, wait: &Wait<'_>, follower: u64, waker: &Waker) -> Poll<Result<()>> {
         let id = wait.name.id();
+        // A waker is the caller's code: it is cloned and dropped without the lock.
+        let waker = waker.clone();
         let _pin = match self.pin(id) {
             Ok(pin) => pin,
             Err(error) => return Poll::Ready(Err(error)),
@@ -59,7 +61,9 @@ impl Core {
             News::Closed => Poll::Ready(Err(Error::Closed)),
             News::Some => Poll::Ready(Ok(())),
             News::None => {
-                state.followers.add(id, follower, waker);
+                let replaced = state.followers.add(id, follower, waker);
+                drop(state);
+                drop(replaced);
                 Poll::Pending
             }
         }

@@ -10,7 +10,7 @@ pub(crate) use crate::log::Reading as Item;
 use crate::log::run::Run;
 use crate::log::{View, Visit};
 use crate::model::ConversationId;
-use crate::record::{Head, Record, key};
+use crate::record::{self, Head, Record, key};
 
 impl Core {
     /// Visits the records that hold the seqs of a range.
@@ -106,7 +106,7 @@ impl Core {
     /// Why the engine cannot give a record whole, if so: this says more than the record's checksum.
     fn torn(&self, conversation: ConversationId, first_seq: u64, error: Error) -> Error {
         match self.engine.get(&key::record(conversation, first_seq)) {
-            Err(torn @ Error::Corrupt { .. }) => at(torn, conversation, first_seq),
+            Err(torn @ Error::Corrupt { .. }) => record::at(torn, conversation, first_seq),
             _ => error,
         }
     }
@@ -161,15 +161,6 @@ impl Core {
     pub(super) fn is_still(&self, id: ConversationId, head: &Head) -> Result<bool> {
         let now = self.published_head(id)?;
         Ok(now.is_some_and(|now| now.incarnation == head.incarnation))
-    }
-}
-
-fn at(error: Error, conversation: ConversationId, first_seq: u64) -> Error {
-    match error {
-        Error::Corrupt { detail, .. } => {
-            Error::Corrupt { conversation: Some(conversation), seq: Some(first_seq), detail }
-        }
-        other => other,
     }
 }
 

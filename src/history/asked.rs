@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::model::{Body, Chunk, Json};
+use crate::model::{Body, Chunk, Json, json_text};
 
 /// What runs a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -117,7 +117,7 @@ pub(super) fn answered_by(chunk: &Chunk) -> Option<(ToolKind, String)> {
 /// What the application is asked by an item of this kind.
 pub(crate) fn asked<'a>(kind: &str, json: &'a Json) -> Option<Asked<'a>> {
     let row = ROWS.iter().find(|row| row.asks == kind)?;
-    let item = serde_json::from_str::<Value>(json.as_str()).ok()?;
+    let item = json_text::value::<Value>(json.as_str()).ok()?;
     if !is_applications(row.kind, &item) {
         return None;
     }
@@ -134,7 +134,7 @@ pub(crate) fn asked<'a>(kind: &str, json: &'a Json) -> Option<Asked<'a>> {
 /// Which call of what kind an item of this kind answers.
 pub(crate) fn answered(kind: &str, json: &Json) -> Option<(ToolKind, String)> {
     let row = ROWS.iter().find(|row| row.answers == kind)?;
-    let item = serde_json::from_str::<Value>(json.as_str()).ok()?;
+    let item = json_text::value::<Value>(json.as_str()).ok()?;
     let id = row.of.iter().find_map(|name| item.get(name)?.as_str()).unwrap_or_default();
     is_applications(row.kind, &item).then(|| (row.kind, id.to_owned()))
 }

@@ -37,6 +37,12 @@ impl Cursor {
     pub const fn seq(self) -> u64 {
         self.seq
     }
+
+    /// Another place in the same conversation.
+    #[must_use]
+    pub const fn with_seq(self, seq: u64) -> Self {
+        Self { seq, ..self }
+    }
 }
 
 impl From<u64> for Cursor {

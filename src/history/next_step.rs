@@ -9,7 +9,7 @@ use super::asked::{Asked, ToolKind, answered_by, asked_by};
 use super::conversation::Conversation;
 use super::group::{MessageState, StoredMessage};
 use super::reconcile::{Calls, Site, first_pending, is_content, is_cut_off};
-use crate::model::{Body, Chunk, FinishReason, Json, Role};
+use crate::model::{Body, Chunk, FinishReason, Json, Role, json_text};
 
 /// What an agent loop must do now.
 ///
@@ -154,7 +154,7 @@ fn open_calls(stored: &StoredMessage, messages: &[StoredMessage]) -> Vec<(usize,
 
 /// Is this the call of a tool whose input is text?
 fn is_custom(json: &Json) -> bool {
-    let call = serde_json::from_str::<serde_json::Value>(json.as_str()).unwrap_or_default();
+    let call = json_text::value::<serde_json::Value>(json.as_str()).unwrap_or_default();
     call.get("type").is_some_and(|kind| kind == "custom" || kind == "custom_tool_call")
 }
 

@@ -16,8 +16,9 @@ pub(crate) struct Followers {
 
 impl Followers {
     /// Notes who is to be woken when there is something new.
-    pub(crate) fn add(&mut self, id: ConversationId, follower: u64, waker: &Waker) {
-        self.waiting.entry(id).or_default().insert(follower, waker.clone());
+    /// Gives the waker that it had, which is to be dropped without a lock.
+    pub(crate) fn add(&mut self, id: ConversationId, follower: u64, waker: Waker) -> Option<Waker> {
+        self.waiting.entry(id).or_default().insert(follower, waker)
     }
 
     /// Lets those who follow a conversation look again.

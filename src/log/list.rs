@@ -97,6 +97,10 @@ pub struct ListItem {
     /// The conversation that it was forked from, and where.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Fork>,
+    /// Which of the conversations that have had this id.
+    #[cfg(feature = "search")]
+    #[serde(skip)]
+    pub(crate) incarnation: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -204,11 +208,19 @@ impl ListItem {
             hidden: 0,
             is_uncounted: head.last_hide > 0,
             parent: head.parent.map(|parent| Fork { conversation: parent.id(), at_seq: parent.at_seq }),
+            #[cfg(feature = "search")]
+            incarnation: head.incarnation,
         }
     }
 }
 
 impl ListItem {
+    /// Its place in the list.
+    #[cfg(feature = "server")]
+    pub(crate) fn cursor(&self) -> ListCursor {
+        ListCursor(Place { micros: self.last_activity.as_micros(), conversation: self.id })
+    }
+
     /// Takes the hidden messages out of those that were appended.
     pub(crate) fn hide(&mut self, hidden: u64) {
         (self.messages, self.hidden) = (self.messages.saturating_sub(hidden), hidden);

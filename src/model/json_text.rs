@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io;
 
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
 /// Replaces each lone surrogate escape by `\ufffd`, the replacement character. Columns stay as they were.
@@ -51,6 +51,55 @@ fn absent_character(text: &str) -> (char, String) {
 
 fn escape(character: char) -> String {
     format!(r"\u{:04x}", u32::from(character))
+}
+
+/// Reads JSON whose numbers may be out of the range of an `f64`, such as `1e999`: they are read as `1e308`. JSON's grammar
+/// has no largest number, and the parser refuses what its type cannot hold.
+///
+/// # Errors
+///
+/// As the parser reports it, with the place in the given text.
+pub(crate) fn value<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
+    serde_json::from_str(text).or_else(|error| match within_range(text) {
+        Cow::Borrowed(_) => Err(error),
+        Cow::Owned(text) => serde_json::from_str(&text),
+    })
+}
+
+/// Replaces numbers that are out of the range of an `f64`. Columns stay as they were.
+fn within_range(text: &str) -> Cow<'_, str> {
+    let is_of_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+    let (bytes, mut at, mut in_string) = (text.as_bytes(), 0, false);
+    let (mut out, mut copied) = (String::new(), 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' if in_string => at += 1,
+            b'"' => in_string = !in_string,
+            b'0'..=b'9' | b'-' if !in_string => {
+                let length = bytes.iter().skip(at).take_while(|byte| is_of_number(byte)).count();
+                let number = text.get(at..at + length).unwrap_or_default();
+                if is_out_of_range(number) {
+                    let large = if number.starts_with('-') { "-1e308" } else { "1e308" };
+                    out.push_str(text.get(copied..at).unwrap_or_default());
+                    // No number that is out of range is shorter.
+                    out.push_str(&format!("{large:length$}"));
+                    copied = at + length;
+                }
+                at += length - 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(text.get(copied..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+fn is_out_of_range(number: &str) -> bool {
+    number.parse::<f64>().is_ok_and(f64::is_infinite) && serde_json::from_str::<IgnoredAny>(number).is_ok()
 }
 
 /// JSON text on one line: line breaks are only between tokens, and become spaces.
@@ -135,6 +184,10 @@ pub(crate) fn first_half_at_end(text: &str) -> Option<usize> {
 /// The positions of lone surrogate escapes. Outside of strings JSON has no backslash, so strings need no tracking.
 fn lone_surrogates(text: &[u8]) -> Vec<usize> {
     let mut lone = Vec::new();
+    // Most texts have no escapes, and this is the fast way to see it.
+    if !text.contains(&b'\\') {
+        return lone;
+    }
     let mut at = 0;
     while let Some(byte) = text.get(at) {
         if *byte != b'\\' {
@@ -166,6 +219,25 @@ fn escaped_unit(text: &[u8], at: usize) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_out_of_range_are_the_largest_in_place() {
+        let table = [
+            (r#"{"a":1e999,"b":[-1.5E+400]}"#, r#"{"a":1e308,"b":[-1e308   ]}"#),
+            (r#"{"1e999":"-1e999 \" 1e999","b":1e308}"#, r#"{"1e999":"-1e999 \" 1e999","b":1e308}"#),
+            ("[0e999, -0, 1e-999]", "[0e999, -0, 1e-999]"),
+            ("[01e999, 1.e999]", "[01e999, 1.e999]"),
+            ("1e309", "1e308"),
+        ];
+        for (text, wanted) in table {
+            let got = within_range(text);
+            assert_eq!(got, wanted);
+            assert_eq!(got.len(), text.len());
+        }
+        let long = "9".repeat(400);
+        assert_eq!(value::<f64>(&long).ok(), Some(1e308));
+        assert!(value::<f64>("1e999,").is_err());
+    }
 
     #[test]
     fn lone_surrogates_are_replaced_in_place() {

@@ -78,6 +78,8 @@ impl Shared {
     /// As [`Shared::wait_for`], for a follower that is woken when it should ask again.
     pub(super) fn poll_for(&self, wait: &Wait<'_>, follower: u64, waker: &Waker) -> Poll<Result<()>> {
         let id = wait.name.id();
+        // A waker is the caller's code: it is cloned and dropped without the lock.
+        let waker = waker.clone();
         let mut state = locked(&self.watched.state);
         let known = state.known.entry(id).or_default();
         known.asking.insert(follower);
@@ -87,7 +89,9 @@ impl Shared {
         match answer(&state.news(wait), wait) {
             Some(answer) => Poll::Ready(answer),
             None => {
-                state.followers.add(id, follower, waker);
+                let replaced = state.followers.add(id, follower, waker);
+                drop(state);
+                drop(replaced);
                 Poll::Pending
             }
         }

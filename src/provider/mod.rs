@@ -14,7 +14,7 @@
 //! to know of it; its recorded answers go to `tests/fixtures/providers/`. **To add a dialect**: its file in `dialect/`, and
 //! its row in [`DIALECTS`].
 //!
-//! A file imports a thing from the file in which it stands, and files import one another without a circle:
+//! A file imports a thing from the file in which it is, and files import one another without a circle:
 //! `tests/architecture.rs` refuses both a circle and an import against the direction.
 
 pub mod anthropic;

@@ -36,7 +36,7 @@ pub struct Wire {
     pub(super) check: fn(&Value, &mut Vec<Finding>),
     /// Renders reconciled messages.
     pub(super) render: Render,
-    /// Whether it tells the steps of the tools that a provider ran itself in one message. Else they are parted before.
+    /// Whether it has the steps of the tools that a provider ran itself in one message. If not, they are parted before.
     pub(super) joins_steps: bool,
     /// Whether an object, or an event of this name, is of an answer of this wire and of no other.
     pub(super) is_of_answer: fn(&str, &Fields<'_>) -> bool,

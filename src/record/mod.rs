@@ -28,5 +28,5 @@ pub(crate) use head::{Commit, ForkPoint, Head, Lost, Parent, Receipt, StoreInfo,
 pub(crate) use index::{index_keys, is_unfinished, listed_micros};
 pub(crate) use read::role;
 pub(crate) use rewrite::{REDACTED, Replacement, is_redacted, mark_deleted, redact, truncate};
-pub(crate) use split::{Header, Line, Origin, Record, seal_record};
+pub(crate) use split::{Header, Line, Origin, Record, at, seal_record};
 pub(crate) use v1::{ChunkLine, Header as MessageHeader, InterruptCause, Meta, Redact, Remove, Rewind, Summary};

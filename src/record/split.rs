@@ -263,7 +263,8 @@ fn length_prefixed(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)
 }
 
-pub(super) fn at(error: Error, conversation: ConversationId, first_seq: u64) -> Error {
+/// Damage with its place: the record that begins with a seq.
+pub(crate) fn at(error: Error, conversation: ConversationId, first_seq: u64) -> Error {
     match error {
         Error::Corrupt { detail, .. } => {
             Error::Corrupt { conversation: Some(conversation), seq: Some(first_seq), detail }

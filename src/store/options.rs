@@ -90,7 +90,8 @@ impl StoreOptions {
         self
     }
 
-    /// Sets where the store's times come from.
+    /// Sets where the store's times come from. The function is called while the store holds its lock: it must be quick, and
+    /// must not call the store.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);

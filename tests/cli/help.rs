@@ -33,6 +33,9 @@ fn furnished() -> Place {
     let item = |id: &str| ANSWER.replace(r#""text": "Hi!""#, &format!(r#""text": "Hi!", "id": "{id}""#));
     let ids = ["msg_01XFDUDYJgAACzvnptvVoYEL", "rs_68af4030baa48193b0b43b4c2a176a1a"];
     place.append("chat-42", &ids.map(item).each_ref().map(String::as_str));
+    let notes = HELLO.replace("hello", "the cache hit rate");
+    place.append("notes", &[&notes]);
+    place.run_with(&["append", "notes", "--owner", "ada"], notes);
     place.ok(&["tag", "chat-42", "later"]);
     place.ok(&["backup", "chats.backup"]);
     place.write("messages.jsonl", format!("{HELLO}\n{ANSWER}\n"));

@@ -14,6 +14,8 @@ mod ingest;
 mod read;
 mod repair;
 mod replay;
+#[cfg(feature = "search")]
+mod search;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod transfer;

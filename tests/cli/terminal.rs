@@ -171,7 +171,13 @@ fn long_output_goes_through_the_pager() {
     // What follows the pages is printed after them.
     place.append("long", &[HELLO; 60]);
     let run = place.on_terminal(&["entries", "long", "--limit", "50"], "", &[("PAGER", &pager), ("NO_COLOR", "1")]);
-    assert!(run.stdout.ends_with("there are more: --since 50\n"), "{}", run.stdout);
+    let (_, cursor) = run.stdout.trim_end().rsplit_once("there are more: --since ").unwrap();
+    assert!(cursor.starts_with("50-"), "{}", run.stdout);
+    assert_eq!(place.ok(&["entries", "long", "--since", cursor, "--json"]).stdout.lines().count(), 10);
+    // The conversation that has the name now is another one.
+    place.ok(&["delete", "long", "--yes"]);
+    place.append("long", &[HELLO; 60]);
+    assert_eq!(place.run(&["entries", "long", "--since", cursor]).exit, 2);
     let run = place.on_terminal(&["show", "c"], "", &[("PAGER", "no-such-pager"), ("NO_COLOR", "1")]);
     assert!(run.stdout.starts_with("warning: cannot start the pager `no-such-pager`: "), "{}", run.stdout);
     assert!(run.exit == 0 && run.stdout.contains("\nmessage 0  user"), "{}", run.stdout);

@@ -4,7 +4,7 @@ use conversation_store::model::{Chunk, Message};
 use conversation_store::{AppendOptions, Error, Health, ListQuery, Store};
 
 use crate::common::program::copy;
-use crate::damage::Kind;
+use crate::damage::{Kind, Pair};
 use crate::{Place, assert_no_stranger, id, is_reported, listed, problems, said, say, texts, texts_of, url, user};
 
 /// A parent of which a fork shares two of three messages that are one record, and a conversation beside them.
@@ -17,6 +17,16 @@ fn deleted_parent() -> Place {
         say(store, "fork", 3..=4);
         store.delete("parent").unwrap();
     })
+}
+
+/// The only pair of a kind that a conversation has in the closed store.
+fn pair(place: &Place, kind: Kind, name: &str) -> Pair {
+    let mut found = None;
+    place.damage(|raw| {
+        let key = raw.key_of(kind, id(name));
+        found = raw.get(&key).map(|value| (key, value));
+    });
+    found.unwrap()
 }
 
 fn assert_works(store: &Store) {
@@ -118,7 +128,48 @@ fn a_key_does_not_answer_for_what_is_damaged() {
     }
 }
 
+#[test]
+fn a_key_of_an_earlier_conversation_of_the_name_does_not_answer() {
+    let options = AppendOptions::new().with_idempotency_key("request");
+    let message = [Message::user("chat 1")];
+    let append = |store: &Store| store.append_with("chat", &message, &options);
+    let place = Place::with(|store| drop(append(store).unwrap()));
+    let earlier = pair(&place, Kind::Receipt, "chat");
+    let store = place.open();
+    store.delete("chat").unwrap();
+    user(&store, "chat", "another").unwrap();
+    drop(store);
+    place.damage(|raw| raw.put(&earlier.0, &earlier.1));
+    let store = place.open();
+    match append(&store) {
+        Ok(receipt) => assert!(!receipt.duplicate, "{receipt:?}, and there is {:?}", texts(&store, "chat")),
+        Err(error) => assert!(matches!(error, Error::Corrupt { .. }), "{error:?}"),
+    }
+}
+
 // 25
+
+#[test]
+fn a_tombstone_of_an_earlier_conversation_of_the_name_erases_nothing() {
+    let place = Place::with(|store| {
+        say(store, "chat", 1..=3);
+        store.fork_to("chat", None, "fork").unwrap();
+        store.delete("chat").unwrap();
+    });
+    let earlier = pair(&place, Kind::Tombstone, "chat");
+    let store = place.open();
+    store.delete("fork").unwrap();
+    say(&store, "chat", 1..=4);
+    drop(store);
+    place.damage(|raw| raw.put(&earlier.0, &earlier.1));
+    let is_noticed = !problems(&place.read_only()).is_empty();
+    for opening in [Place::read_only, Place::open, Place::accept_loss, Place::open] {
+        let store = opening(&place);
+        assert_eq!(texts(&store, "chat"), said("chat", 1..=4));
+        user(&store, "bystander", "hello").ok();
+    }
+    assert!(is_noticed, "verify says nothing");
+}
 
 fn shared_by_a_fork(deleted: bool) -> Place {
     let place = Place::with(|store| {
@@ -369,15 +420,10 @@ fn a_stray_fork_point_is_reported_by_verify() {
         say(store, "parent", 1..=3);
         store.fork_to("parent", None, "fork").unwrap();
     });
-    let mut stray = None;
-    place.damage(|raw| {
-        let key = raw.key_of(Kind::Fork, id("parent"));
-        stray = raw.get(&key).map(|value| (key, value));
-    });
+    let (key, value) = pair(&place, Kind::Fork, "parent");
     let store = place.open();
     store.delete("fork").unwrap();
     drop(store);
-    let (key, value) = stray.unwrap();
     place.damage(|raw| raw.put(&key, &value));
     assert!(is_noticed(place.try_open()));
 }

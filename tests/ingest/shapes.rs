@@ -47,6 +47,23 @@ fn nothing_is_interrupted_and_comments_are_nothing() {
 }
 
 #[test]
+fn a_response_with_items_has_ended_unless_it_states_that_it_goes_on() {
+    let said = r#"[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"4"}]}]"#;
+    let table = [
+        ("complete", said, FinishReason::Stop),
+        ("done", said, FinishReason::Other("done".to_owned())),
+        ("in_progress", said, FinishReason::Interrupted),
+        ("queued", "[]", FinishReason::Interrupted),
+        ("starting", "[]", FinishReason::Interrupted),
+    ];
+    for (status, output, wanted) in table {
+        let body = format!(r#"{{"object":"response","status":"{status}","output":{output}}}"#);
+        let message = decode(Target::OPENAI_RESPONSES, body.as_bytes()).unwrap();
+        assert_eq!(message.finish_reason, Some(wanted), "{status}");
+    }
+}
+
+#[test]
 fn lines_of_json_and_arrays_are_streams_too() {
     let one = r#"{"choices":[{"delta":{"content":"a"}}]}"#;
     let two = r#"{"choices":[{"delta":{"content":"b"},"finish_reason":"stop"}]}"#;

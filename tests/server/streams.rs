@@ -10,7 +10,8 @@ use crate::running::Running;
 
 crate::tests! {
     an_answer_is_durable_while_it_comes, a_broken_pipe_leaves_an_interrupted_message, an_answer_that_is_none_leaves_nothing,
-    an_ingest_is_repeated_by_its_key, a_follower_sees_all_once, followers_resume_over_restarts,
+    an_ingest_is_repeated_by_its_key, a_follower_sees_all_once,
+    a_cursor_is_not_read_on_in_another_conversation_of_the_name, followers_resume_over_restarts,
     followers_are_told_of_the_end, a_follower_is_kept_alive, a_follower_that_never_reads_is_dropped, streams_are_bounded,
 }
 
@@ -177,6 +178,24 @@ fn a_follower_sees_all_once() {
     server.client.get("/api/v1/conversations/none/events").code(404);
 }
 
+fn a_cursor_is_not_read_on_in_another_conversation_of_the_name() {
+    let server = Running::open();
+    ["a", "b", "c"].into_iter().for_each(|text| say(&server.client, text));
+    let page = server.client.get(&format!("{CHAT}/entries?since=1&limit=1")).ok();
+    let cursor = page["cursor"].as_str().unwrap().to_owned();
+    assert!(cursor.starts_with("2-"), "{cursor}");
+    let follow =
+        |headers: &[(&str, &str)]| server.client.send("GET", &format!("{CHAT}/events?since={cursor}"), headers, b"");
+    let rest = server.client.get(&format!("{CHAT}/entries?since={cursor}")).ok();
+    assert_eq!(rest["entries"].as_array().unwrap().len(), 1);
+    server.client.send("DELETE", CHAT, &[], b"").ok();
+    ["d", "e", "f", "g"].into_iter().for_each(|text| say(&server.client, text));
+    assert_eq!(server.client.get(&format!("{CHAT}/entries?since={cursor}")).code(410), "stale_cursor");
+    assert_eq!(follow(&[]).code(410), "stale_cursor");
+    // As a browser comes back: with the address that it was given, and the last seq.
+    assert_eq!(follow(&[("last-event-id", "3")]).code(410), "stale_cursor");
+}
+
 /// A follower whose server is killed comes back with the last id that it saw.
 fn followers_resume_over_restarts() {
     let mut server = Running::durable(&[]);
@@ -222,10 +241,9 @@ fn followers_are_told_of_the_end() {
     let mut deleted = server.client.follow(&format!("{CHAT}/events"), &[]);
     deleted.next().unwrap();
     server.client.delete(CHAT).ok();
-    assert_eq!(
-        deleted.next().unwrap(),
-        Event { name: "close".to_owned(), id: None, data: json!({ "reason": "deleted", "last_seq": 1 }) }
-    );
+    let Event { name, id, data } = deleted.next().unwrap();
+    assert_eq!((name.as_str(), id, &data["reason"], &data["last_seq"]), ("close", None, &json!("deleted"), &json!(1)));
+    assert!(data["cursor"].as_str().unwrap().starts_with("1-"), "{data}");
     assert_eq!(deleted.next(), None);
 
     say(&server.client, "again");

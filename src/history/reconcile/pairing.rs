@@ -8,14 +8,15 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::super::group::{MessageState, StoredMessage};
 use super::placeholder::is_placeholder;
-use super::site::Site;
+use super::site::{BySite, Site};
 use super::waiting::Waiting;
 use crate::model::{Body, Role};
 
 /// All calls of assistant messages with their results, and the results that have no call of their own.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Calls {
-    answers: HashMap<Site, Site>,
+    /// The result of each call.
+    answers: BySite<Option<Site>>,
     /// Results for calls that have another: a later one, or one that states that there is none where another came.
     pub(crate) duplicates: Vec<Site>,
     /// Results without a call.
@@ -42,7 +43,7 @@ type Own<'a> = HashMap<(&'a str, u64, u32), Waiting<'a>>;
 
 impl Calls {
     pub(crate) fn pair(messages: &[StoredMessage]) -> Self {
-        let mut calls = Self::default();
+        let mut calls = Self { answers: BySite::of(messages), duplicates: Vec::new(), orphans: Vec::new() };
         let mut ids: HashMap<&str, Id<'_>> = HashMap::new();
         let mut used = HashSet::new();
         // Few conversations hold answers that were made: this is filled when the first one comes.
@@ -61,7 +62,7 @@ impl Calls {
                         match known.early.find(Some(name), messages, |result| used.contains(&result)) {
                             Some(result) => {
                                 used.insert(result);
-                                calls.answers.insert(site, result);
+                                calls.set(site, result);
                             }
                             None => {
                                 known.wait(site, messages);
@@ -75,7 +76,7 @@ impl Calls {
                     }
                     Body::ToolResult { tool_call_id, name, .. } => {
                         let known = ids.entry(tool_call_id).or_default();
-                        let is_answered = |call| calls.answers.contains_key(&call);
+                        let is_answered = |call| calls.result(call).is_some();
                         let call = match stored.state {
                             MessageState::Synthetic => {
                                 let own = own.get_or_insert_with(|| asked(messages, site));
@@ -86,7 +87,7 @@ impl Calls {
                         };
                         match call {
                             Some(call) => {
-                                calls.answers.insert(call, site);
+                                calls.set(call, site);
                                 let may_change = call.message == known.last && stored.state != MessageState::Synthetic;
                                 if may_change && is_placeholder(content) {
                                     known.unknown.push_back(call);
@@ -94,7 +95,7 @@ impl Calls {
                             }
                             None if known.called => {
                                 let unknown = if is_placeholder(content) { None } else { known.unknown.pop_front() };
-                                let before = unknown.and_then(|call| calls.answers.insert(call, site));
+                                let before = unknown.and_then(|call| calls.set(call, site));
                                 calls.duplicates.push(before.unwrap_or(site));
                             }
                             None => known.early.push(site, messages),
@@ -113,22 +114,27 @@ impl Calls {
 
     /// The result of a call.
     pub(crate) fn result(&self, call: Site) -> Option<Site> {
-        self.answers.get(&call).copied()
+        self.answers.get(call).copied().flatten()
+    }
+
+    /// Sets the result of a call; returns the one that it had.
+    fn set(&mut self, call: Site, result: Site) -> Option<Site> {
+        self.answers.get_mut(call)?.replace(result)
     }
 
     /// Whether a result comes before the call that it answers.
     pub(crate) fn has_early_result(&self) -> bool {
-        self.answers.iter().any(|(call, result)| result < call)
+        self.pairs().any(|(call, result)| result < call)
     }
 
     /// The calls that results answer, by the results.
     pub(crate) fn into_calls(self) -> HashMap<Site, Site> {
-        self.answers.into_iter().map(|(call, result)| (result, call)).collect()
+        self.pairs().map(|(call, result)| (result, call)).collect()
     }
 
-    /// All results that answer a call.
-    pub(crate) fn results(&self) -> impl Iterator<Item = Site> {
-        self.answers.values().copied()
+    /// All calls that have a result, in order, with it.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (Site, Site)> {
+        self.answers.iter().filter_map(|(call, result)| Some((call, (*result)?)))
     }
 }
 

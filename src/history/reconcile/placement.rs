@@ -7,7 +7,7 @@ use super::super::report::{Fact, ReportLine, Rule};
 use super::empty_messages::is_content;
 use super::pairing::Calls;
 use super::placeholder::{NOT_RUN, OUTCOME_UNKNOWN};
-use super::site::Site;
+use super::site::{BySite, Site};
 use crate::model::{Body, Chunk, Message, Output, Role};
 
 /// Pairs results with calls, and puts each result after its call.
@@ -51,7 +51,7 @@ struct Placement<'a> {
     messages: &'a [StoredMessage],
     calls: &'a Calls,
     /// Chunks that leave their message: moved after a call, or out.
-    taken: HashSet<Site>,
+    taken: BySite<bool>,
     /// Messages that were placed whole, after a call.
     placed: Vec<bool>,
     /// Calls that were answered by an earlier run: their answer is no news.
@@ -71,17 +71,22 @@ impl<'a> Placement<'a> {
         known: HashSet<(u64, u32)>,
         report: &'a mut Vec<ReportLine>,
     ) -> Self {
-        let mut taken = HashSet::new();
+        let mut taken = BySite::of(messages);
+        let mut take = |site| {
+            if let Some(taken) = taken.get_mut(site) {
+                *taken = true;
+            }
+        };
         let outs = [(&calls.duplicates, Fact::ResultRepeated), (&calls.orphans, Fact::ResultUnpaired)];
         for (sites, fact) in outs {
             for site in sites {
-                taken.insert(*site);
+                take(*site);
                 if let Some((stored, id)) = result_at(messages, *site) {
                     report.push(ReportLine::chunk(fact.clone(), stored, site.chunk).with_tool_call_id(id));
                 }
             }
         }
-        taken.extend(calls.results());
+        calls.pairs().for_each(|(_, result)| take(result));
         let last_speaker = messages.iter().rposition(speaks);
         let placed = vec![false; messages.len()];
         Self { messages, calls, taken, placed, known, last_speaker, report, lifted: HashSet::new(), out: Vec::new() }
@@ -89,10 +94,10 @@ impl<'a> Placement<'a> {
 
     fn place(&mut self, position: usize) {
         let Some(stored) = self.messages.get(position).filter(|_| !self.is_placed(position)) else { return };
-        let groups = self.groups(position, stored);
-        let inline: HashSet<usize> = self.inline_results(position, stored);
+        let inline = self.inline_results(position, stored);
+        let groups = self.groups(position, stored, &inline);
         let leaves =
-            |chunk: &usize| self.taken.contains(&Site { message: position, chunk: *chunk }) && !inline.contains(chunk);
+            |chunk: &usize| self.is_taken(Site { message: position, chunk: *chunk }) && !inline.contains(chunk);
         let leaving: Vec<usize> = results_of(stored).filter(leaves).collect();
         if leaving.is_empty() {
             self.out.push(Placed::Whole(position));
@@ -112,8 +117,7 @@ impl<'a> Placement<'a> {
     }
 
     /// What follows a message: the results of its calls in call order, neighbours from one message together.
-    fn groups(&self, position: usize, stored: &StoredMessage) -> Vec<Group> {
-        let inline = self.inline_results(position, stored);
+    fn groups(&self, position: usize, stored: &StoredMessage, inline: &HashSet<usize>) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         for (chunk, _) in calls_of(stored) {
             let call = Site { message: position, chunk };
@@ -156,7 +160,7 @@ impl<'a> Placement<'a> {
     fn place_group(&mut self, source: usize, chunks: &[usize], is_last: bool, expected: &mut usize) {
         let Some(stored) = self.messages.get(source) else { return };
         let all = stored.message.chunks.len();
-        let stays = |chunk: usize| !self.taken.contains(&Site { message: source, chunk });
+        let stays = |chunk: usize| !self.is_taken(Site { message: source, chunk });
         let leads = chunks.iter().copied().eq(0..chunks.len());
         // A user message may open with the results and go on with what the user said.
         let may_open = is_last && matches!(stored.message.role, Role::User | Role::Tool);
@@ -245,6 +249,10 @@ impl<'a> Placement<'a> {
                 self.report.push(ReportLine::chunk(Fact::ResultMoved, stored, site.chunk).with_tool_call_id(id));
             }
         }
+    }
+
+    fn is_taken(&self, site: Site) -> bool {
+        self.taken.get(site).copied().unwrap_or_default()
     }
 
     fn is_placed(&self, position: usize) -> bool {

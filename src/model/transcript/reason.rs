@@ -8,7 +8,7 @@ use crate::model::finish::NAMES;
 /// `incomplete_details.reason`), Anthropic messages (`stop_reason`), Gemini `FinishReason`, Mistral `finish_reason`
 /// (`model_length`).
 const WORDS: &[(FinishReason, &[&str])] = &[
-    (FinishReason::Stop, &["end_turn", "stop_sequence", "STOP", "completed", "eos"]),
+    (FinishReason::Stop, &["end_turn", "stop_sequence", "STOP", "completed", "complete", "COMPLETE", "eos"]),
     (
         FinishReason::Length,
         &["max_tokens", "MAX_TOKENS", "max_output_tokens", "model_length", "model_context_window_exceeded"],

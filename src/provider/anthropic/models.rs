@@ -1,4 +1,4 @@
-//! What the name of a model tells.
+//! What the name of a model says about it.
 
 /// A family of models, and the versions from which on its members differ.
 struct Family {
@@ -31,7 +31,7 @@ pub(super) fn takes_system_role(model: &str) -> Option<bool> {
     is_from(model, |family| family.system_role)
 }
 
-/// Is the model of its family's `first` version, or a later one? Names read `claude-opus-4-6-20260101`, also behind
+/// Is the model of its family's `first` version, or a later one? Names read `claude-opus-4-6-20260101`, also after
 /// a vendor's prefix; up to Claude 3 the version came first, `claude-3-5-sonnet`.
 fn is_from(model: &str, first: fn(&Family) -> Version) -> Option<bool> {
     let words: Vec<_> = model.split(|letter: char| !letter.is_ascii_alphanumeric()).collect();

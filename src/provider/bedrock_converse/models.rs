@@ -1,4 +1,4 @@
-//! What the name of a model tells. Answers of this wire do not name theirs.
+//! What the name of a model says about it. Answers of this wire do not name theirs.
 
 /// Is the model Claude? Claude signs its reasoning, and refuses any that is not signed; others do neither. `None` where no
 /// model is named, or its name does not tell: that of an inference profile.

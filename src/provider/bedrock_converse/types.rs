@@ -21,7 +21,7 @@ pub(super) const PARAMETERS: &[&str] = &[
     "toolConfig",
 ];
 
-/// The kinds of blocks: their name, which is that of their only field, and what stands there.
+/// The kinds of blocks: their name, which is that of their only field, and its value.
 pub(super) static KINDS: &[(&str, &[Type])] = &[
     ("audio", &[Object(&MEDIA)]),
     ("cachePoint", &[Object(&CACHE_POINT)]),

@@ -16,7 +16,7 @@ pub struct Finding {
     pub level: Level,
     /// Path into the request, for example `messages[3].tool_calls`; empty for the request as a whole.
     pub place: String,
-    /// What stands there.
+    /// What is wrong with it.
     pub problem: String,
     /// What to do about it.
     pub cure: &'static str,

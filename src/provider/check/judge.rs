@@ -32,7 +32,7 @@ use crate::provider::target::Target;
 pub fn check(target: Target, json: &str) -> Result<Vec<Finding>, NotJson> {
     let wire = target.wire();
     let (text, mark) = json_text::mark_lone_surrogates(json);
-    let request = match serde_json::from_str(&text)? {
+    let request = match json_text::value(&text)? {
         messages @ Value::Array(_) => Value::Object(Map::from_iter([(wire.messages.to_owned(), messages)])),
         request => request,
     };
@@ -87,6 +87,20 @@ mod tests {
         assert_eq!(wanted.to_string(), "not JSON: expected value at line 2, column 12");
         assert!(check(Target::OPENAI_CHAT, &"[".repeat(200)).is_err());
         assert!(check(Target::OPENAI_CHAT, "").is_err());
+    }
+
+    #[test]
+    fn any_number_of_json_is_read() -> Result<(), NotJson> {
+        let request = |number: &str| format!(r#"{{"messages":[{{"role":"user","content":"hi"}}],"top_p":{number}}}"#);
+        for number in ["1e999", "-1E+400", "0.1234567890123456789", "-0", "1e-999", &"9".repeat(400)] {
+            let found: Vec<_> = check(Target::OPENAI_CHAT, &request(number))?.into_iter().map(|f| f.rule).collect();
+            let large = check(Target::OPENAI_CHAT, &request("1e308"))?.into_iter().map(|f| f.rule);
+            assert!(found.is_empty() || found == large.collect::<Vec<_>>(), "{number}: {found:?}");
+        }
+        for number in ["01e999", "1.e999", "+1e999", "1e999x", "NaN"] {
+            assert!(check(Target::OPENAI_CHAT, &request(number)).is_err(), "{number}");
+        }
+        Ok(())
     }
 
     #[test]

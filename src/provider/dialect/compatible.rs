@@ -21,6 +21,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
 /// What most servers take: text as strings, images at an address or as data.
 static MANNER: Manner = Manner {
     providers: &["compatible"],
+    own_ids: true,
     arrays: false,
     user: UserContent::Joined,
     audio: false,

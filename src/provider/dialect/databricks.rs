@@ -11,7 +11,7 @@ use crate::provider::check::shape::is_filled;
 use crate::provider::openai_chat::check::calls::{call_ids, calls};
 use crate::provider::openai_chat::check::request::messages;
 use crate::provider::openai_chat::check::sequence::role;
-use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI, Order, Texts, UserContent};
+use crate::provider::openai_chat::manner::{Ends, ImagesTaken, Manner, OPENAI, Order, Texts, UserContent};
 use crate::provider::prompt::tool_id::IdRule;
 use crate::provider::target::Dialect;
 use crate::provider::text::{is_blank, is_word};
@@ -41,13 +41,13 @@ static MANNER: Manner = Manner {
     files: false,
     refusal: false,
     texts: Texts::NotBlank,
-    order: Order { begins: true, merges: true, bridges: false, ends: true },
+    order: Order { begins: true, merges: true, bridges: false, ends: Ends::Asking },
     declares: true,
     ..OPENAI
 };
 
 rules! {
-    /// What is left of Anthropic's rules behind such a translation.
+    /// What is left of Anthropic's rules after such a translation.
     DB_01 "DB-01" Hard
         "No empty or blank text anywhere, also not as assistant content beside `tool_calls`. A tool message may be empty."
         "send null or no content beside calls; leave out other empty text, or say in words that there is none"
@@ -139,7 +139,7 @@ fn check_ends(messages: &[&Map<String, Value>], out: &mut Vec<Finding>) {
     }
 }
 
-/// A call that is not answered in its run, although the conversation goes on: something stands before its answer.
+/// A call that is not answered in its run, although the conversation goes on: something comes before its answer.
 fn check_runs(messages: &[&Map<String, Value>], out: &mut Vec<Finding>) {
     for (i, message) in messages.iter().enumerate().filter(|(_, message)| role(message) == "assistant") {
         let rest = messages.get(i + 1..).unwrap_or_default();

@@ -20,7 +20,7 @@ static MANNER: Manner = Manner { providers: &["deepseek"], openais_items: false,
 rules! {
     /// DeepSeek's rules on this wire.
     DR_01 "DR-01" Hard
-        "No message stands between a call and its output."
+        "No message comes between a call and its output."
         "move the message before the calls, or after their outputs"
         "recorded: pydantic-ai test_deepseek_responses_rejects_interleaved_function_calls (400, No tool output found for \
          tool call)"
@@ -38,7 +38,7 @@ fn check(request: &Value, out: &mut Vec<Finding>) {
             Some("function_call") => _ = calls.insert(text(item, "call_id"), messages),
             Some("function_call_output") => {
                 if calls.get(&text(item, "call_id")).is_some_and(|before| *before < messages) {
-                    out.push(DR_01.at(format!("input[{i}]"), "a message stands between the call and this output"));
+                    out.push(DR_01.at(format!("input[{i}]"), "a message is between the call and this output"));
                 }
             }
             Some(_) => {}

@@ -9,8 +9,8 @@ use crate::provider::check::shape::{Fault, Shape, is_filled, optional, required}
 use crate::provider::openai_chat::check::calls::call_ids;
 use crate::provider::openai_chat::check::request::messages;
 use crate::provider::openai_chat::check::sequence::role;
-use crate::provider::openai_chat::manner::{Manner, OPENAI, Order, System};
-use crate::provider::openai_chat::rules::{OC_06, OC_12, OC_20, OC_34};
+use crate::provider::openai_chat::manner::{Ends, Manner, OPENAI, Order, System};
+use crate::provider::openai_chat::rules::{OC_06, OC_12, OC_20, OC_25, OC_29, OC_34};
 use crate::provider::prompt::tool_id::IdRule;
 use crate::provider::target::Dialect;
 use crate::provider::text::is_word_with;
@@ -37,7 +37,7 @@ static MANNER: Manner = Manner {
     files: false,
     refusal: false,
     system: System::NotBehindModel,
-    order: Order { bridges: true, ends: true, ..Order::ANY },
+    order: Order { bridges: true, ends: Ends::AskingOrPrefix, ..Order::ANY },
     ..OPENAI
 };
 
@@ -127,13 +127,7 @@ fn check(request: &Value, out: &mut Vec<Finding>) {
     // Its own answers leave the type of a call out (sdk:mistralai ToolCall).
     out.retain(|finding| !(finding.rule == "OC-17" && finding.place.ends_with(".type")));
     let Some(messages) = messages(request) else { return };
-    let no_calls =
-        |i: usize| messages.get(i).and_then(|message| message.get("tool_calls")).is_none_or(|calls| !is_filled(calls));
-    out.retain(|finding| {
-        let message = || finding.place.strip_prefix("messages[")?.split_once(']')?.0.parse().ok();
-        OF_OPENAI.iter().all(|rule| rule.id != finding.rule)
-            && !(finding.rule == OC_12.id && message().is_some_and(no_calls))
-    });
+    out.retain(|finding| !is_openais(finding, &messages));
     let mut previous = "";
     for (i, message) in messages.iter().enumerate() {
         let place = format!("messages[{i}]");
@@ -148,12 +142,34 @@ fn check(request: &Value, out: &mut Vec<Finding>) {
         out.push(MI_04.at("messages", format!("{calls} calls, but {answers} tool messages")));
     }
     let may_be_last = |message: &Map<_, _>| match role(message) {
-        "assistant" => message.get("prefix") == Some(&Value::Bool(true)),
+        "assistant" => is_prefix(message),
         role => ["user", "tool"].contains(&role),
     };
     if let Some(last) = messages.last().filter(|last| !may_be_last(last)) {
         out.push(MI_03.at(format!("messages[{}]", messages.len() - 1), format!("the last role is {:?}", role(last))));
     }
+}
+
+/// Is it of OpenAI's types or habits only?
+fn is_openais(finding: &Finding, messages: &[&Map<String, Value>]) -> bool {
+    if OF_OPENAI.iter().any(|rule| rule.id == finding.rule) {
+        return true;
+    }
+    let place = finding.place.strip_prefix("messages[").and_then(|rest| rest.split_once(']'));
+    let Some((at, field)) = place.and_then(|(at, field)| Some((at.parse::<usize>().ok()?, field))) else {
+        return false;
+    };
+    let Some(message) = messages.get(at) else { return false };
+    let shape = ROLES.iter().find(|(name, _)| *name == role(message)).map(|(_, shape)| shape);
+    let is_known = || field.strip_prefix('.').is_some_and(|field| shape.is_some_and(|shape| shape.knows(field)));
+    (finding.rule == OC_12.id && message.get("tool_calls").is_none_or(|calls| !is_filled(calls)))
+        || (finding.rule == OC_25.id && is_known())
+        || (finding.rule == OC_29.id && is_prefix(message))
+}
+
+/// Is the text to be gone on with?
+fn is_prefix(message: &Map<String, Value>) -> bool {
+    message.get("prefix") == Some(&Value::Bool(true))
 }
 
 fn check_ids(message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {

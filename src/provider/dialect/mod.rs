@@ -1,7 +1,7 @@
 //! Servers that speak another's wire with rules of their own, one file each.
 //!
 //! A file declares its rules, a function that judges a request by them, its manner (what it does otherwise than the wire's
-//! inventor), and its row, which stands in [`DIALECTS`](super::DIALECTS).
+//! inventor), and its row, which is in [`DIALECTS`](super::DIALECTS).
 
 pub mod azure;
 pub mod azure_responses;

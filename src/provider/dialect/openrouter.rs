@@ -42,7 +42,7 @@ const PARAMETERS: &[&str] = &[
 ];
 
 /// It takes what OpenAI takes, and passes it on (openrouter.ai/docs/api-reference/parameters).
-static MANNER: Manner = Manner { providers: &["openrouter"], ..OPENAI };
+static MANNER: Manner = Manner { providers: &["openrouter"], own_ids: true, ..OPENAI };
 
 rules! {
     /// OpenRouter has no rules of its own: what the model's maker refuses depends on the model.

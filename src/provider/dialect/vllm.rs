@@ -74,7 +74,7 @@ static MANNER: Manner = Manner {
     refusal: false,
     null: false,
     system: System::First,
-    order: Order { begins: true, merges: true, bridges: true, ends: false },
+    order: Order { begins: true, merges: true, bridges: true, ..Order::ANY },
     ..OPENAI
 };
 

@@ -4,7 +4,7 @@ use crate::provider::target::Target;
 
 /// The wire's name, also where a chunk holds what the provider wrote.
 pub(crate) const NAME: &str = "gemini";
-/// Stands for the signature of a call that the service did not make, or whose signature was not kept. Source:
+/// In place of the signature of a call that the service did not make, or whose signature was not kept. Source:
 /// ai.google.dev thought-signatures.
 pub(crate) const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
@@ -13,7 +13,7 @@ pub(crate) const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 pub(crate) struct Manner {
     /// The providers whose signatures are the server's own.
     pub(crate) providers: &'static [&'static str],
-    /// Whether calls have signatures, or stand-ins, whatever the model's name tells.
+    /// Whether calls have signatures, or stand-ins, whatever the model's name is.
     pub(crate) signs: bool,
 }
 

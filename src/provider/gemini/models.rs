@@ -1,4 +1,4 @@
-//! What the name of a model tells.
+//! What the name of a model says about it.
 
 /// Do the model's function calls come back with signatures? `None` where its name does not tell.
 pub(super) fn wants_signatures(model: &str) -> Option<bool> {
@@ -12,7 +12,7 @@ pub(super) fn refuses_model_last(model: &str) -> Option<bool> {
     Some(!takes)
 }
 
-/// Major and minor, of names such as `gemini-2.5-pro`, also behind a vendor's prefix.
+/// Major and minor, of names such as `gemini-2.5-pro`, also after a vendor's prefix.
 fn version(model: &str) -> Option<(u8, u8)> {
     let (_, rest) = model.split_once("gemini-")?;
     let number = rest.split('-').next()?;

@@ -13,6 +13,9 @@ pub(crate) struct Manner {
     /// under.
     pub(crate) providers: &'static [&'static str],
     pub(crate) ids: IdRule,
+    /// Whether the ids of a model's own calls go back to it however long they are: there is another maker's server after
+    /// this one.
+    pub(crate) own_ids: bool,
     /// Whether the content of system, assistant and tool messages may be an array.
     pub(crate) arrays: bool,
     pub(crate) user: UserContent,
@@ -74,7 +77,7 @@ pub(crate) enum Texts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum System {
     Anywhere,
-    /// Not behind an assistant or tool message.
+    /// Not after an assistant or tool message.
     NotBehindModel,
     /// One, at the beginning.
     First,
@@ -83,24 +86,34 @@ pub(crate) enum System {
 /// In what order roles may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
-    /// Whether the user begins, behind the system.
+    /// Whether the user begins, after the system.
     pub(crate) begins: bool,
     /// Whether neighbours of one role become one message.
     pub(crate) merges: bool,
     /// Whether the assistant speaks between tools and the user.
     pub(crate) bridges: bool,
-    /// Whether the user or a tool ends.
-    pub(crate) ends: bool,
+    pub(crate) ends: Ends,
+}
+
+/// Who has to speak last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    Anyone,
+    /// The user or a tool.
+    Asking,
+    /// The user, a tool, or the assistant whose `prefix` is true: its words are gone on with.
+    AskingOrPrefix,
 }
 
 impl Order {
-    pub(crate) const ANY: Self = Self { begins: false, merges: false, bridges: false, ends: false };
+    pub(crate) const ANY: Self = Self { begins: false, merges: false, bridges: false, ends: Ends::Anyone };
 }
 
 /// As OpenAI speaks it. The ids: OC-13.
 pub(crate) const OPENAI: Manner = Manner {
     providers: &["openai"],
     ids: IdRule { min: 1, max: 40, allows: |character| !character.is_control() },
+    own_ids: false,
     arrays: true,
     user: UserContent::Natural,
     images: ImagesTaken::Any,

@@ -123,7 +123,7 @@ rules! {
         "sort the tool messages of the run; some servers match them by position"
         "prudence; gh:google/adk-python#417"
     OC_28 "OC-28" Soft
-        "Text is not empty and not only white space. OpenAI takes it; Anthropic behind a proxy, Bedrock and Moonshot do \
+        "Text is not empty and not only white space. OpenAI takes it; Anthropic through a proxy, Bedrock and Moonshot do \
          not."
         "leave the text out, or say in words that there is none"
         "gh:NousResearch/hermes-agent#11929; gh:BiFangKNT/mtga#68"

@@ -14,7 +14,7 @@ pub(crate) struct Manner {
     pub(crate) providers: &'static [&'static str],
     /// Whether its items are as OpenAI makes them: reasoning encrypted, ids of certain kinds.
     pub(crate) openais_items: bool,
-    /// Whether the calls of a message stand behind all else that it says.
+    /// Whether the calls of a message come after everything else in it.
     pub(crate) calls_last: bool,
 }
 

@@ -45,7 +45,7 @@ rules! {
         "gh:openai/openai-node#1567; gh:continuedev/continue#8933; gh:mastra-ai/mastra#14048; \
          recorded: pydantic-ai test_openai_responses_thinking_with_modified_history"
     OR_09 "OR-09" Soft
-        "An item of the model that bears its server's id (fc_, msg_) keeps the reasoning item before it. Told where other \
+        "An item of the model that bears its server's id (fc_, msg_) keeps the reasoning item before it. Reported where other \
          turns of the input have reasoning."
         "send the reasoning item before it, or leave the item's id out"
         "gh:mastra-ai/mastra#8738; gh:VRSEN/agency-swarm#367; gh:continuedev/continue#10018"
@@ -142,4 +142,8 @@ rules! {
          the text."
         "leave the reasoning of other organisations and models out"
         "gh:epam/ai-dial-core#1997"
+    OR_32 "OR-32" Hard
+        "temperature is 0 to 2, top_p 0 to 1."
+        "set the parameter within the range"
+        "API reference, \"Create a model response\"; recorded: pydantic-ai test_openai_responses_model_http_error"
 }

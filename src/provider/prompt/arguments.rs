@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use crate::model::Json;
 use crate::model::json_text;
 
-/// The key under which arguments that are no JSON object are told.
+/// The key under which arguments that are no JSON object are sent.
 const MALFORMED: &str = "malformed_arguments";
 
 /// The arguments as they are, if they are the JSON text of an object. Nothing, `null` and an empty array become an empty
 /// object; an object that was encoded twice, or has line breaks within its strings, is read for what it is; anything else is
-/// told as text within an object, so that the model sees what it wrote.
+/// sent as text within an object, so that the model sees what it wrote.
 pub(crate) fn object(arguments: &str) -> Cow<'_, str> {
     if json_text::is_object(arguments) && json_text::depth(arguments) < Json::MAX_DEPTH {
         return Cow::Borrowed(arguments);
@@ -58,7 +58,7 @@ fn with_escapes(text: &str) -> String {
     out
 }
 
-/// Arguments that are no object, told as text within one.
+/// Arguments that are no object, as text within one.
 pub(crate) fn malformed(arguments: &str) -> String {
     // A string always serialises.
     let text = serde_json::to_string(arguments).unwrap_or_default();
@@ -76,7 +76,7 @@ pub(crate) struct Embedded {
 /// What was mended in embedded arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mended {
-    /// They are nested deeper than parsers take, and are told as text within an object.
+    /// They are nested deeper than parsers take, and are sent as text within an object.
     Depth,
     /// Lone surrogate escapes were replaced.
     Surrogates,
@@ -86,10 +86,10 @@ pub(crate) enum Mended {
 pub(crate) const EMBEDDED_DEPTH: usize = 100;
 
 /// The fields of what a provider wrote itself. `None` if it is no object, holds half characters, or is nested too deep to be
-/// embedded.
+/// embedded. Numbers that are out of the range of an `f64` are read as the largest: the fields are looked at, not written.
 pub(crate) fn embedded_object(json: &Json) -> Option<Map<String, Value>> {
     let text = json.as_str();
-    if json_text::depth(text) > EMBEDDED_DEPTH { None } else { serde_json::from_str(text).ok() }
+    if json_text::depth(text) > EMBEDDED_DEPTH { None } else { json_text::value(text).ok() }
 }
 
 /// The text of a JSON object, as [`object`] gives it, for embedding.

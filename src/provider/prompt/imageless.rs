@@ -7,11 +7,14 @@ use crate::history::StoredMessage;
 use crate::history::report::Fact;
 use crate::model::{Body, Output, PartBody};
 
-/// Told in the place of an image.
+/// The text in the place of an image.
 const LEFT_OUT: &str = "[image left out: the model takes none]";
 
 /// The messages without their images.
-pub(crate) fn told<'a>(messages: Cow<'a, [StoredMessage]>, report: &mut Vec<ReportLine>) -> Cow<'a, [StoredMessage]> {
+pub(crate) fn without_images<'a>(
+    messages: Cow<'a, [StoredMessage]>,
+    report: &mut Vec<ReportLine>,
+) -> Cow<'a, [StoredMessage]> {
     if !messages.iter().any(|stored| stored.message.chunks.iter().any(|chunk| holds_image(&chunk.body))) {
         return messages;
     }

@@ -18,18 +18,18 @@ pub(crate) type Forgotten = HashSet<(u64, u32)>;
 /// as they were before. Thinking without a word or a signature stays in its place: each wire has its own way to do without.
 pub(crate) fn without_thinking<'a>(
     messages: &[StoredMessage],
-    told: Cow<'a, [StoredMessage]>,
+    sent: Cow<'a, [StoredMessage]>,
     turns: u64,
     report: &mut Vec<ReportLine>,
 ) -> (Cow<'a, [StoredMessage]>, Forgotten) {
     let end = end(messages, turns);
     let mut forgotten = Forgotten::new();
-    let older = told.get(..end).unwrap_or_default();
+    let older = sent.get(..end).unwrap_or_default();
     if !older.iter().any(|stored| stored.message.chunks.iter().any(|chunk| is_thinking(&chunk.body))) {
-        return (told, forgotten);
+        return (sent, forgotten);
     }
-    let mut told = told.into_owned();
-    for stored in told.iter_mut().take(end) {
+    let mut sent = sent.into_owned();
+    for stored in sent.iter_mut().take(end) {
         for at in 0..stored.message.chunks.len() {
             let Some(chunk) = stored.message.chunks.get_mut(at).filter(|chunk| is_thinking(&chunk.body)) else {
                 continue;
@@ -41,7 +41,7 @@ pub(crate) fn without_thinking<'a>(
             report.push(ReportLine::chunk(fact, stored, at));
         }
     }
-    (Cow::Owned(told), forgotten)
+    (Cow::Owned(sent), forgotten)
 }
 
 /// Takes the lines of thinking out that is not there any more: it has one.

@@ -48,7 +48,7 @@ pub struct PromptOptions {
     /// This and the next two make a window: of a history that is longer, the prompt holds the newest part. It begins with
     /// a message of the user, so that no call is parted from its results; system messages are always in it, and do not
     /// count here. It moves in steps, for prompt caches: the user's turns make up blocks of up to half of the limit, and
-    /// whole blocks are left out, the oldest first, until the rest fits; so right behind a step the window may be half
+    /// whole blocks are left out, the oldest first, until the rest fits; so right after a step the window may be half
     /// full. The last turn is kept whole: if it alone is more, the report says so ([`Rule::WindowExceeded`]). What was
     /// left out is one line ([`Rule::OutsideWindow`]). Of several limits the narrowest counts.
     ///
@@ -66,7 +66,7 @@ pub struct PromptOptions {
     /// whole history is measured; turns with thinking are rendered for it.
     pub max_tokens: Option<u64>,
     /// The tools that the model may call, in the order in which they are declared. Where the target wants the tools of the
-    /// history declared, stubs of those that are missing stand behind them.
+    /// history declared, stubs of those that are missing come after them.
     pub tools: Vec<Tool>,
 }
 
@@ -82,7 +82,7 @@ pub enum Thinking {
     Omit,
 }
 
-/// What becomes of images: no request tells whether the model behind a target sees any.
+/// What becomes of images: no request shows whether the model of a target sees any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Images {
     /// They are sent where the target takes them.
@@ -92,7 +92,7 @@ pub enum Images {
     Omit,
 }
 
-/// What becomes of the rounds of tools that are over: calls and their answers, behind which the user has spoken.
+/// What becomes of the rounds of tools that are over: calls and their answers, after which the user has spoken.
 ///
 /// Unless they are kept, a prompt changes from the first of them on when the user speaks, and a prompt cache holds up to
 /// there only.
@@ -101,7 +101,7 @@ pub enum FinishedTools {
     /// They stay calls and answers.
     #[default]
     Keep,
-    /// What was called and what it gave is told in text, by the user. The thinking that led to it is left out.
+    /// What was called and what it gave is text, said by the user. The thinking that led to it is left out.
     Flatten,
     /// They are left out, and the thinking that led to them.
     Drop,

@@ -26,7 +26,7 @@ impl Whose {
         let stated = match metadata.provider.as_deref() {
             Some(provider) if !providers.contains(&provider) => return Self::Foreign,
             Some(_) => true,
-            // The model's name tells its maker.
+            // The model's name names its maker.
             None => {
                 let maker = made.and_then(maker).filter(|_| providers.iter().any(|provider| is_maker(provider)));
                 match maker {
@@ -93,7 +93,7 @@ fn is_maker(provider: &str) -> bool {
     STEMS.iter().any(|(_, maker)| *maker == provider)
 }
 
-/// Who makes the model of this name, if the name tells.
+/// Who makes the model of this name, if the name shows it.
 fn maker(model: &str) -> Option<&'static str> {
     let words = words(model);
     words.first().and_then(|first| stem(first)).map(|(_, maker)| maker)
@@ -105,7 +105,7 @@ fn stem(word: &str) -> Option<(&'static str, &'static str)> {
     STEMS.iter().copied().find(|(stem, _)| is_of(stem))
 }
 
-/// Words for the size or the kind of a model: another word than these, behind the name of a line, is the name of a release
+/// Words for the size or the kind of a model: another word than these, after the name of a line, is the name of a release
 /// (`gpt-5.6` answers as `gpt-5.6-sol`).
 const KINDS: &[&str] = &[
     "mini",
@@ -202,7 +202,7 @@ fn is_alias(name: &[String], alias: &[String]) -> bool {
     alias.len() > 1 && is_line || released || is_newest
 }
 
-/// Whether the name that somebody gave a deployment holds the model's, or tells of none.
+/// Whether the name that somebody gave a deployment holds the model's, or none.
 fn runs(given: &[String], made: &[String]) -> bool {
     let named = given.iter().position(|word| stem(word).is_some());
     named.is_none_or(|at| given.get(at..).unwrap_or_default().starts_with(made))
@@ -251,7 +251,7 @@ fn is_number(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// `us.anthropic.claude-..` without what tells where it runs and who made it.
+/// `us.anthropic.claude-..` without the words for where it runs and who made it.
 fn without_region(mut name: &str) -> &str {
     while let Some((before, rest)) = name.split_once('.') {
         let is_word = !before.is_empty() && before.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');

@@ -1,9 +1,9 @@
-//! A provider's own items, for other providers: what they tell is text there.
+//! A provider's own items, for other providers: their words are text there.
 
 use serde_json::Value;
 
 use crate::history::report::Refusal;
-use crate::model::Json;
+use crate::model::{Json, json_text};
 use crate::provider::check::finding::Finding;
 
 /// Fields that hold words, as the providers call them.
@@ -34,18 +34,18 @@ const WORDS: &[&str] = &[
 /// Kinds that tell what was found, run or summed up. The others only ask for it.
 const TELLING: &[&str] =
     &["_result", "_output", "compaction", "Result", "Response", "mcp_call", "code_interpreter_call"];
-/// Bytes of one text that are told: more is an image or a file.
+/// Bytes of one text that are sent: more is an image or a file.
 const MOST: usize = 100_000;
 
-/// What an item of this kind tells, in words. `None` if it tells nothing that other models can read.
-pub(crate) fn told(kind: &str, json: &Json) -> Option<String> {
+/// What an item of this kind says, in words. `None` if it says nothing that other models can read.
+pub(crate) fn words(kind: &str, json: &Json) -> Option<String> {
     if !TELLING.iter().any(|end| kind.ends_with(end)) {
         return None;
     }
-    let value = serde_json::from_str::<Value>(json.as_str()).ok()?;
-    let mut words = Vec::new();
-    collect(&value, false, &mut words);
-    if words.is_empty() { None } else { Some(format!("[{kind}]\n{}", words.join("\n"))) }
+    let value = json_text::value::<Value>(json.as_str()).ok()?;
+    let mut found = Vec::new();
+    collect(&value, false, &mut found);
+    if found.is_empty() { None } else { Some(format!("[{kind}]\n{}", found.join("\n"))) }
 }
 
 impl From<Finding> for Refusal {
@@ -76,13 +76,13 @@ mod tests {
 
     #[test]
     fn what_an_item_found_is_told_and_its_secrets_are_not() {
-        let told = |kind: &str, json: &str| told(kind, &Json::new(json).ok()?);
+        let said = |kind: &str, json: &str| words(kind, &Json::new(json).ok()?);
         let found = r#"{"type":"web_search_tool_result","tool_use_id":"t","content":[
             {"type":"web_search_result","title":"Rust","url":"https://rust.test","encrypted_content":"AA"}]}"#;
         let wanted = "[web_search_tool_result]\nRust\nhttps://rust.test";
-        assert_eq!(told("web_search_tool_result", found).as_deref(), Some(wanted));
-        assert_eq!(told("compaction", r#"{"content":"So far."}"#).as_deref(), Some("[compaction]\nSo far."));
-        assert_eq!(told("compaction", r#"{"encrypted_content":"AA"}"#), None);
-        assert_eq!(told("web_search_call", r#"{"action":{"query":"x"}}"#), None);
+        assert_eq!(said("web_search_tool_result", found).as_deref(), Some(wanted));
+        assert_eq!(said("compaction", r#"{"content":"So far."}"#).as_deref(), Some("[compaction]\nSo far."));
+        assert_eq!(said("compaction", r#"{"encrypted_content":"AA"}"#), None);
+        assert_eq!(said("web_search_call", r#"{"action":{"query":"x"}}"#), None);
     }
 }

@@ -51,35 +51,37 @@ pub fn render(target: Target, conversation: &Conversation, options: &PromptOptio
     let messages = summary::summarized(conversation, &mut report);
     let messages = match options.images {
         Images::Send => messages,
-        Images::Omit => imageless::told(messages, &mut lines),
+        Images::Omit => imageless::without_images(messages, &mut lines),
     };
     let messages = match options.max_result_bytes {
-        Some(most) => shortened::told(messages, most, &mut lines),
+        Some(most) => shortened::shortened(messages, most, &mut lines),
         None => messages,
     };
-    let told = match options.finished_tools {
+    let sent = match options.finished_tools {
         FinishedTools::Keep => Cow::Borrowed(&*messages),
-        FinishedTools::Flatten | FinishedTools::Drop => Cow::Owned(rounds::told(&messages, options, &mut lines)),
+        FinishedTools::Flatten | FinishedTools::Drop => {
+            Cow::Owned(rounds::without_rounds(&messages, options, &mut lines))
+        }
     };
-    let (told, forgotten) = match options.thinking_turns {
-        Some(turns) => older::without_thinking(&messages, told, turns, &mut lines),
-        None => (told, Forgotten::new()),
+    let (sent, forgotten) = match options.thinking_turns {
+        Some(turns) => older::without_thinking(&messages, sent, turns, &mut lines),
+        None => (sent, Forgotten::new()),
     };
-    let begin = limits::begin(target, &messages, &told, options, &mut report);
+    let begin = limits::begin(target, &messages, &sent, options, &mut report);
     if begin > 0 {
         let held: HashSet<u64> = messages.iter().skip(begin).map(|stored| stored.index).collect();
         lines.retain(|line| line.message_index.is_none_or(|index| held.contains(&index)));
     }
     report.append(&mut lines);
-    let held = limits::held(told, begin);
+    let held = limits::held(sent, begin);
     let (request, mut lines) = (target.wire().render)(target, &steps(target.wire(), &held), options)?;
     older::without_lines(&mut lines, &forgotten);
     report.append(&mut lines);
     Ok(Prompt { request, report })
 }
 
-/// The steps of messages in which a provider ran tools itself, apart unless the wire tells them together: what is said
-/// behind their results is said after them. What came from the wire itself goes back as it came.
+/// The steps of messages in which a provider ran tools itself, apart unless the wire has them in one message: what is said
+/// after their results is a message after them. What came from the wire itself goes back as it came.
 fn steps<'a>(wire: &Wire, messages: &'a [StoredMessage]) -> Cow<'a, [StoredMessage]> {
     if wire.joins_steps {
         return Cow::Borrowed(messages);

@@ -1,6 +1,6 @@
-//! Rounds of tools that are over: a call and its answer, behind which the user has spoken.
+//! Rounds of tools that are over: a call and its answer, after which the user has spoken.
 //!
-//! They may be told otherwise than as calls and answers. Whether a round is over depends on what follows it, so a prompt
+//! They may be sent as something else than calls and answers. Whether a round is over depends on what follows it, so a prompt
 //! changes from there on when the user speaks.
 
 use std::collections::{HashMap, HashSet};
@@ -13,7 +13,7 @@ use crate::model::{Body, Chunk, Output, Part, PartBody, Role};
 use crate::provider::text::is_blank;
 
 /// The messages with their finished rounds as the options want them, each in its place: of some nothing is left.
-pub(crate) fn told(
+pub(crate) fn without_rounds(
     messages: &[StoredMessage],
     options: &PromptOptions,
     report: &mut Vec<ReportLine>,
@@ -49,7 +49,7 @@ impl Rounds {
         }
     }
 
-    /// A message without what belongs to finished rounds; flattened, with the results told as text in their place.
+    /// A message without what belongs to finished rounds; flattened, with the results as text in their place.
     fn tell(
         &self,
         at: usize,
@@ -57,14 +57,14 @@ impl Rounds {
         messages: &[StoredMessage],
         report: &mut Vec<ReportLine>,
     ) -> StoredMessage {
-        let mut told = stored.select(|_| false);
+        let mut left = stored.select(|_| false);
         let has_calls = (0..stored.message.chunks.len()).any(|chunk| self.calls.contains(&Site { message: at, chunk }));
         for (chunk, content) in stored.message.chunks.iter().enumerate() {
             let site = Site { message: at, chunk };
             let call = self.results.get(&site);
             let mut keep = |content: Chunk| {
-                told.chunk_indexes.push(stored.chunk_index(chunk));
-                told.message.chunks.push(content);
+                left.chunk_indexes.push(stored.chunk_index(chunk));
+                left.message.chunks.push(content);
             };
             match &content.body {
                 Body::ToolCall { id, .. } if self.calls.contains(&site) => {
@@ -87,11 +87,11 @@ impl Rounds {
                 _ => keep(content.clone()),
             }
         }
-        let has_result = told.message.chunks.iter().any(|chunk| matches!(chunk.body, Body::ToolResult { .. }));
-        if told.message.role == Role::Tool && !has_result {
-            told.message.role = Role::User;
+        let has_result = left.message.chunks.iter().any(|chunk| matches!(chunk.body, Body::ToolResult { .. }));
+        if left.message.role == Role::Tool && !has_result {
+            left.message.role = Role::User;
         }
-        told
+        left
     }
 
     fn line(&self, stored: &StoredMessage, chunk: usize) -> ReportLine {

@@ -8,14 +8,14 @@ use crate::model::{Body, Chunk, Output, PartBody, Role};
 
 /// The messages with results of at most that many bytes of text. What a provider's own tool gave, in the block that it
 /// came as, stays whole: the provider takes it back unchanged only.
-pub(crate) fn told<'a>(
+pub(crate) fn shortened<'a>(
     messages: Cow<'a, [StoredMessage]>,
     most: u64,
     report: &mut Vec<ReportLine>,
 ) -> Cow<'a, [StoredMessage]> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let is_long = |stored: &StoredMessage, chunk: &Chunk| {
-        // What stands for a result that has not come is told the same before the conversation holds it.
+        // The text in place of a result that has not come is the same before the conversation holds it.
         size(chunk).is_some_and(|size| size > most)
             && stored.state != MessageState::Synthetic
             && (stored.message.role != Role::Assistant || chunk.native.is_none())
@@ -74,7 +74,7 @@ fn shorten(chunk: &mut Chunk, most: usize) {
                         part.body = PartBody::Text { text: beginning(text, rest, all - (most - rest)) };
                         left = None;
                     }
-                    // The line stands in the part before.
+                    // The line is in the part before.
                     None => return false,
                 }
                 true

@@ -8,7 +8,7 @@ use crate::history::{Calls, ReportLine, Site};
 use crate::history::{MessageState, StoredMessage, Summary};
 use crate::model::{Message, Role};
 
-/// What stands before a summary in a prompt.
+/// What comes before a summary in a prompt.
 const HEADING: &str = "Summary of the conversation up to here:";
 
 /// The messages of a prompt: a summary, said by the user, where the first message was that it covers. System messages
@@ -19,7 +19,7 @@ pub(crate) fn summarized<'a>(conversation: &'a Conversation, report: &mut Vec<Re
     let through = summary.through;
     let calls = Calls::pair(messages).into_calls();
     let is_covered = |stored: &StoredMessage| stored.index <= through && stored.message.role != Role::System;
-    let mut standing = Some(told(summary));
+    let mut standing = Some(message(summary));
     let mut out = Vec::new();
     for (message, stored) in messages.iter().enumerate() {
         let goes = |chunk: usize| {
@@ -45,7 +45,7 @@ pub(crate) fn summarized<'a>(conversation: &'a Conversation, report: &mut Vec<Re
     Cow::Owned(out)
 }
 
-fn told(summary: &Summary) -> StoredMessage {
+fn message(summary: &Summary) -> StoredMessage {
     let Summary { seq, through, text } = summary;
     StoredMessage {
         index: *through,

@@ -33,43 +33,49 @@ pub(crate) struct NameRule {
 /// The ids of one prompt.
 #[derive(Debug)]
 pub(crate) struct Ids {
-    rule: IdRule,
     used: HashSet<String>,
     /// How many ids were made of one: the next is made without a look at those.
     attempts: HashMap<String, u32>,
 }
 
 impl Ids {
-    pub(crate) fn new(rule: IdRule) -> Self {
-        Self { rule, used: HashSet::new(), attempts: HashMap::new() }
+    pub(crate) fn new() -> Self {
+        Self { used: HashSet::new(), attempts: HashMap::new() }
     }
 
     /// The id of the next call: its own if the target takes it and no call before had it, else one made from it.
-    pub(crate) fn next(&mut self, own: &str) -> String {
-        let lengths = self.rule.min..=self.rule.max;
-        let fits = lengths.contains(&own.chars().count()) && own.chars().all(self.rule.allows);
-        let mut id = if fits { own.to_owned() } else { self.made(own, 0) };
-        if self.used.contains(&id) {
-            let mut attempt = self.attempts.get(own).copied().unwrap_or_default();
-            while self.used.contains(&id) {
-                attempt += 1;
-                id = self.made(own, attempt);
-            }
-            self.attempts.insert(own.to_owned(), attempt);
+    pub(crate) fn next(&mut self, own: &str, rule: IdRule) -> String {
+        let lengths = rule.min..=rule.max;
+        let fits = lengths.contains(&own.chars().count()) && own.chars().all(rule.allows);
+        let mut id = if fits { own.to_owned() } else { rule.made(own, 0) };
+        if self.used.insert(id.clone()) {
+            return id;
         }
-        self.used.insert(id.clone());
+        let mut attempt = self.attempts.get(own).copied().unwrap_or_default();
+        while !self.used.insert(id.clone()) {
+            attempt += 1;
+            id = rule.made(own, attempt);
+        }
+        self.attempts.insert(own.to_owned(), attempt);
         id
+    }
+}
+
+impl IdRule {
+    /// The same, for ids of any length.
+    pub(crate) const fn long(self) -> Self {
+        Self { max: usize::MAX, ..self }
     }
 
     /// `call_` and hexadecimal digits, or the digits alone where there is no room.
-    fn made(&self, own: &str, attempt: u32) -> String {
+    fn made(self, own: &str, attempt: u32) -> String {
         const DIGITS: usize = 24;
         let digest = Uuid::new_v5(&DIGESTS, format!("{attempt}:{own}").as_bytes()).simple().to_string();
         let id = format!("call_{}", digest.get(..DIGITS).unwrap_or(&digest));
-        if id.len() <= self.rule.max && id.chars().all(self.rule.allows) {
+        if id.len() <= self.max && id.chars().all(self.allows) {
             return id;
         }
-        digest.get(..self.rule.max.min(digest.len())).unwrap_or(&digest).to_owned()
+        digest.get(..self.max.min(digest.len())).unwrap_or(&digest).to_owned()
     }
 }
 
@@ -105,30 +111,30 @@ mod tests {
 
     #[test]
     fn an_id_that_fits_stays_and_no_id_comes_twice() {
-        let mut ids = Ids::new(RULE);
+        let mut ids = Ids::new();
         let given: Vec<String> =
-            ["a", "a", "", "", "functions.bash:0", &"x".repeat(41)].iter().map(|id| ids.next(id)).collect();
+            ["a", "a", "", "", "functions.bash:0", &"x".repeat(41)].iter().map(|id| ids.next(id, RULE)).collect();
         assert_eq!(given[0], "a");
         assert_eq!(given[4], "functions.bash:0");
         assert_eq!(given.iter().collect::<HashSet<_>>().len(), given.len());
         assert!(given.iter().all(|id| !id.is_empty() && id.len() <= 40));
-        let mut again = Ids::new(RULE);
-        assert_eq!(again.next("a"), given[0]);
-        assert_eq!(again.next("a"), given[1]);
+        let mut again = Ids::new();
+        assert_eq!(again.next("a", RULE), given[0]);
+        assert_eq!(again.next("a", RULE), given[1]);
     }
 
     #[test]
     fn ids_are_made_as_if_each_was_looked_for_anew() {
         let rules = [RULE, IdRule { min: 2, max: 2, allows: |character| character.is_ascii_hexdigit() }];
         for rule in rules {
-            let (mut ids, mut used) = (Ids::new(rule), HashSet::new());
+            let (mut ids, mut used) = (Ids::new(), HashSet::new());
             for own in (0..60).map(|at| ["a", "b", "", "ab", "a"][at % 5]) {
                 let fits = own.len() >= rule.min;
                 let mut tries =
-                    (0..).map(|attempt| if attempt == 0 && fits { own.to_owned() } else { ids.made(own, attempt) });
+                    (0..).map(|attempt| if attempt == 0 && fits { own.to_owned() } else { rule.made(own, attempt) });
                 let wanted = tries.find(|id| !used.contains(id)).unwrap();
                 drop(tries);
-                assert_eq!(ids.next(own), wanted);
+                assert_eq!(ids.next(own, rule), wanted);
                 used.insert(wanted);
             }
         }
@@ -136,10 +142,11 @@ mod tests {
 
     #[test]
     fn nine_characters_are_enough_for_ids() {
-        let mut ids = Ids::new(IdRule { min: 9, max: 9, allows: |character| character.is_ascii_alphanumeric() });
-        assert_eq!(ids.next("abcDEF123"), "abcDEF123");
-        assert_ne!(ids.next("short"), "short");
-        let given: HashSet<String> = (0..100).map(|_| ids.next("toolu_1")).collect();
+        let rule = IdRule { min: 9, max: 9, allows: |character| character.is_ascii_alphanumeric() };
+        let mut ids = Ids::new();
+        assert_eq!(ids.next("abcDEF123", rule), "abcDEF123");
+        assert_ne!(ids.next("short", rule), "short");
+        let given: HashSet<String> = (0..100).map(|_| ids.next("toolu_1", rule)).collect();
         assert_eq!(given.len(), 100);
         assert!(given.iter().all(|id| id.len() == 9));
     }

@@ -29,7 +29,7 @@ use crate::provider::text::is_blank;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tool {
-    /// Its name, as it stands in the calls of the log.
+    /// Its name, as it is in the calls of the log.
     pub name: String,
     /// What it does, for the model.
     pub description: Option<String>,
@@ -61,7 +61,7 @@ pub(crate) struct Declared<'a> {
     pub(crate) parameters: Box<RawValue>,
 }
 
-/// The caller's tools in their order; behind them stubs of those that were called besides, by name.
+/// The caller's tools in their order; after them stubs of those that were called besides, by name.
 pub(crate) fn declared<'a>(
     tools: &'a [Tool],
     names: NameRule,

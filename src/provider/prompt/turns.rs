@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use serde::Serialize;
+
 use super::arguments;
 use super::origin::Whose;
 use super::tool_id::{IdRule, Ids, NameRule};
@@ -18,7 +20,7 @@ use crate::model::{Body, Chunk, Output, Role, was_mended};
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     pub(crate) stored: &'a StoredMessage,
-    /// The index of the chunk that it begins with, if none was taken out before: 0, or behind the step before it.
+    /// The index of the chunk that it begins with, if none was taken out before: 0, or after the step before it.
     pub(crate) begins: u32,
     /// Never [`Role::Tool`]: what a tool message holds beside results is said by the user.
     pub(crate) role: Role,
@@ -48,6 +50,21 @@ pub(crate) enum Reply<'a> {
     Made(&'static str),
 }
 
+/// Who says a message, on wires that know two roles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Speaker {
+    User,
+    Assistant,
+}
+
+/// The chunk that a block was made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin<'a> {
+    pub(crate) stored: &'a StoredMessage,
+    pub(crate) chunk: usize,
+}
+
 impl<'a> Turn<'a> {
     /// The chunks that are said in the message itself, with their positions: all but calls and results.
     pub(crate) fn said(&self) -> impl Iterator<Item = (usize, &'a Chunk)> + use<'a> {
@@ -68,7 +85,7 @@ impl Turn<'_> {
     }
 }
 
-/// What a failure is told as that gave no words.
+/// The text of a failure that gave none.
 pub(crate) const FAILED_WITHOUT_OUTPUT: &str = "The tool failed and gave no output.";
 
 /// Said by nobody, on wires where the user begins and the assistant would.
@@ -76,10 +93,11 @@ pub(crate) const BEGINNING: &str = "(The conversation begins with the assistant.
 /// Said by nobody, on wires where the user ends and the assistant said the last.
 pub(crate) const BRIDGE: &str = "Continue.";
 
-/// The turns of messages that were reconciled, for wires whose calls have no signatures.
+/// The turns of messages that were reconciled, for wires whose calls have no signatures. `ids`: the ids that the target takes
+/// in a message.
 pub(crate) fn turns<'a>(
     messages: &'a [StoredMessage],
-    ids: IdRule,
+    ids: impl Fn(&StoredMessage) -> IdRule,
     names: NameRule,
     report: &mut Vec<ReportLine>,
 ) -> Vec<Turn<'a>> {
@@ -96,15 +114,14 @@ pub(crate) fn turns<'a>(
 /// The turns of messages that were reconciled. What becomes of the calls' signatures is left to the wire, and to report.
 pub(crate) fn signed_turns<'a>(
     messages: &'a [StoredMessage],
-    ids: IdRule,
+    ids: impl Fn(&StoredMessage) -> IdRule,
     names: NameRule,
     report: &mut Vec<ReportLine>,
 ) -> Vec<Turn<'a>> {
     let paired = Calls::pair(messages);
-    let mut ids = Ids::new(ids);
-    let mut turns = Vec::new();
-    // Which message of the assistant was told last, and up to where: its steps are messages of their own.
-    let mut told = (None, 0);
+    let (mut used, mut turns) = (Ids::new(), Vec::new());
+    // Which message of the assistant came last, and up to where: its steps are messages of their own.
+    let mut last = (None, 0);
     for (position, stored) in messages.iter().enumerate() {
         note_mended(stored, report);
         if stored.state == MessageState::Streaming {
@@ -126,7 +143,7 @@ pub(crate) fn signed_turns<'a>(
             let answer = answer(messages, &paired, site, report);
             let call = Call {
                 chunk,
-                id: ids.next(id),
+                id: used.next(id, ids(stored)),
                 name: names.fit(name),
                 arguments: whole(arguments, stored, chunk, report),
                 signature: signature.as_deref(),
@@ -136,10 +153,10 @@ pub(crate) fn signed_turns<'a>(
             calls.push(call);
         }
         let role = if stored.message.role == Role::Tool { Role::User } else { stored.message.role };
-        let begins = if told.0 == Some(stored.index) { told.1 } else { 0 };
+        let begins = if last.0 == Some(stored.index) { last.1 } else { 0 };
         if begins > 0 || role == Role::Assistant {
-            let end = stored.chunk_indexes.iter().max().map_or(0, |last| last.saturating_add(1));
-            told = (Some(stored.index), begins.max(end));
+            let end = stored.chunk_indexes.iter().max().map_or(0, |chunk| chunk.saturating_add(1));
+            last = (Some(stored.index), begins.max(end));
         }
         let turn = Turn { stored, begins, role, calls };
         if stored.message.role == Role::Tool {

@@ -1,4 +1,4 @@
-//! What a decoder has found so far: the events, and what is only told at the end.
+//! What a decoder has found so far: the events, and what is known only at the end.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ pub(crate) struct Answer {
     held: usize,
     /// Fields that no other place was found for.
     unknown: Vec<(String, Vec<Json>)>,
-    /// Where each of them stands.
+    /// Where each of them is.
     unknown_at: HashMap<String, usize>,
 }
 

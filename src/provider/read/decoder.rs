@@ -52,7 +52,7 @@ pub struct Decoder {
     /// Text that is no JSON, since the last object.
     stray: String,
     target: Target,
-    /// Whose answer it is, once an object has told.
+    /// Whose answer it is, once an object has shown it.
     whose: Option<&'static Wire>,
 }
 

@@ -1,6 +1,6 @@
 //! JSON values that follow each other: lines of JSON, an array of objects as it grows, one object over many lines.
 
-/// What stands in the text.
+/// What is in the text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// An object: brackets that match, at least.

@@ -15,7 +15,7 @@ pub(crate) enum Found {
     Stray(Vec<u8>),
 }
 
-/// The bytes before the headers, and behind the payload.
+/// The bytes before the headers, and after the payload.
 const PRELUDE: usize = 12;
 const CHECKSUM: usize = 4;
 
@@ -101,7 +101,7 @@ fn event(frame: &[u8]) -> Option<Found> {
     Some(Found::Event { name: name.unwrap_or_default(), payload })
 }
 
-/// What a model said in its own words stands in a payload as base64: `{"bytes": ".."}`.
+/// What a model said in its own words is base64 in a payload: `{"bytes": ".."}`.
 fn unwrapped(payload: Vec<u8>) -> Vec<u8> {
     #[derive(serde::Deserialize)]
     struct Wrapped<'a> {
@@ -168,11 +168,11 @@ mod tests {
         let (mut frames, mut out) = (Frames::new(1000), Vec::new());
         bytes.chunks(piece).for_each(|bytes| frames.push(bytes, &mut out));
         frames.finish(&mut out);
-        let told = out.into_iter().map(|found| match found {
+        let events = out.into_iter().map(|found| match found {
             Found::Event { name, payload } => format!("{name} {}", String::from_utf8(payload).unwrap()),
             Found::Stray(bytes) => format!("stray {}", bytes.len()),
         });
-        told.collect()
+        events.collect()
     }
 
     #[test]

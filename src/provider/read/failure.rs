@@ -17,7 +17,7 @@ pub(crate) const USUAL: ErrorForm =
 /// object in an event of the name `error`.
 pub(crate) fn take(event: &str, fields: &mut Fields<'_>, form: &ErrorForm) -> Option<Body> {
     if let Some(error) = fields.take("error") {
-        return Some(told(error, form));
+        return Some(body(error, form));
     }
     let is_error = |name: &str| fields.peek(name).is_some_and(|raw| raw.get() == "\"error\"");
     if event == "error" || is_error("type") || is_error("object") { worded(fields, form) } else { None }
@@ -29,7 +29,7 @@ pub(crate) fn worded(fields: &mut Fields<'_>, form: &ErrorForm) -> Option<Body> 
     Some(Body::Error { message, code: code(fields, form) })
 }
 
-fn told(error: &RawValue, form: &ErrorForm) -> Body {
+fn body(error: &RawValue, form: &ErrorForm) -> Body {
     let worded = Fields::of(error).and_then(|mut fields| worded(&mut fields, form));
     worded.unwrap_or_else(|| Body::Error { message: text(error), code: None })
 }

@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 
 use super::fields::{Fields, array};
 
-/// Tools as they stand in a request, and what stands beside them.
+/// Tools as they are in a request, and what is beside them.
 pub(crate) type Tools<'a> = (Vec<&'a RawValue>, Fields<'a>);
 
 /// How a wire declares tools.
@@ -12,9 +12,9 @@ pub(crate) type Tools<'a> = (Vec<&'a RawValue>, Fields<'a>);
 pub(crate) struct ToolForm {
     /// The field of the request that holds them.
     pub(crate) field: &'static str,
-    /// The tools in that field, and what else stands there: most often it is their array.
+    /// The tools in that field, and what else is there: most often it is their array.
     pub(crate) items: fn(&RawValue) -> Option<Tools<'_>>,
-    /// The field of a tool that holds an array of declarations, where one tool stands for several functions.
+    /// The field of a tool that holds an array of declarations, where one tool holds several functions.
     pub(crate) list: Option<&'static str>,
     /// The field of a tool that holds the declaration.
     pub(crate) wrapper: Option<&'static str>,

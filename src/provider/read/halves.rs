@@ -104,7 +104,7 @@ impl Halves {
         }
     }
 
-    /// A text that stands at `start`, as it is escaped.
+    /// A text at `start`, as it is escaped.
     fn text(&mut self, start: usize, text: &str, place: &Place, changes: &mut Vec<Change>) {
         if let Some(half) = self.waiting.remove(&place.key) {
             let with = if begins_with_second_half(text) { half.escape } else { r"\ufffd".to_owned() };
@@ -119,18 +119,18 @@ impl Halves {
     }
 }
 
-/// The plain values among these fields, as JSON, each with a comma behind it.
+/// The plain values among these fields, as JSON, each with a comma after it.
 fn scalars(fields: &Fields<'_>, names: &[&str]) -> String {
     let plain = |raw: &&RawValue| !raw.get().starts_with(['{', '[']);
     let known = names.iter().filter_map(|name| Some((name, fields.peek(name).filter(plain)?)));
     known.map(|(name, raw)| format!("\"{name}\":{},", raw.get())).collect()
 }
 
-/// Where a value stands.
+/// Where a value is.
 #[derive(Default)]
 struct Place {
     key: String,
-    /// What stands before and behind it in an object that holds nothing else.
+    /// The text before and after it in an object that holds nothing else.
     before: String,
     after: String,
     depth: usize,

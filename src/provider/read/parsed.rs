@@ -14,7 +14,7 @@ use crate::model::{Body, Chunk, Message, Role};
 pub struct Parsed {
     /// The messages, in order.
     pub messages: Vec<Message>,
-    /// What could not be taken as it stands, and what it was taken for. Message indexes are positions in `messages`.
+    /// What could not be taken as it is, and what it was taken for. Message indexes are positions in `messages`.
     pub notes: Vec<ReportLine>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn words(raw: &RawValue, notes: &mut Notes<'_>) -> String {
     })
 }
 
-/// What stands where a message should, or what the wire has for it: a string is what the user said; other JSON is kept as
+/// What is in the place of a message, or what the wire has for it: a string is what the user said; other JSON is kept as
 /// an opaque chunk, `null` not at all.
 pub(crate) fn stranger(raw: &RawValue, what: &'static str, opaque: Option<Chunk>, notes: &mut Notes<'_>) -> Message {
     if let Some(text) = string(raw) {

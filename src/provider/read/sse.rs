@@ -25,7 +25,7 @@ pub(crate) enum Found {
 pub(crate) struct Lines {
     line: Vec<u8>,
     event: Event,
-    /// The last byte was a carriage return: a line feed behind it ends no further line.
+    /// The last byte was a carriage return: a line feed after it ends no further line.
     after_return: bool,
 }
 

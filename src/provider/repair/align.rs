@@ -24,7 +24,7 @@ pub(super) struct Stretch {
 #[derive(Debug)]
 pub(super) struct Alignment {
     pub(super) stretches: Vec<Stretch>,
-    /// For each rendered item, the given one that reads the same, if it stands elsewhere.
+    /// For each rendered item, the given one that reads the same, if it is elsewhere.
     pub(super) moved: Vec<Option<usize>>,
 }
 
@@ -137,7 +137,7 @@ mod tests {
             (sides.collect::<Vec<_>>(), aligned.moved)
         };
         assert_eq!(shown(&[1, 2], &[1, 2]).0, [(true, 0..1, 0..1), (true, 1..2, 1..2)]);
-        // Left out, put in, written anew.
+        // Left out, put in, written again.
         assert_eq!(shown(&[1, 2], &[2]).0, [(false, 0..1, 0..0), (true, 1..2, 0..1)]);
         assert_eq!(shown(&[1], &[1, 2]).0, [(true, 0..1, 0..1), (false, 1..1, 1..2)]);
         assert_eq!(shown(&[1, 2, 3], &[1, 9, 3]).0[1], (false, 1..2, 1..2));

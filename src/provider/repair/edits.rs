@@ -69,7 +69,7 @@ pub(super) enum Done {
     Message,
     /// This field, or item of it, was left out.
     Removed(String),
-    /// This field was written anew.
+    /// This field was written again.
     Rebuilt(String),
 }
 
@@ -163,7 +163,7 @@ impl<'a> Edits<'a> {
         self.fields.iter_mut().zip(fields).for_each(|(field, state)| field.state = state);
     }
 
-    /// Takes back the differences in spelling alone. Tells where, and why they were made.
+    /// Takes back the differences in spelling alone. Gives where, and why they were made.
     pub(super) fn unspell(&mut self) -> Vec<(usize, String)> {
         let same = self.list.pieces.iter_mut().enumerate().filter(|(_, piece)| piece.stretch.same);
         same.filter_map(|(at, piece)| Some((at, piece.why.take()?))).collect()
@@ -230,7 +230,7 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// The nearest difference behind a piece that adds or changes something, else the nearest before it.
+    /// The nearest difference after a piece that adds or changes something, else the nearest before it.
     fn neighbour(&self, at: usize) -> Option<usize> {
         let is_open = |at: &usize| {
             self.list

@@ -8,7 +8,7 @@ use crate::history::report::Fact;
 use crate::history::{ReportLine, Rule, StoredMessage};
 use crate::provider::target::Target;
 
-/// Of the lines on what was rendered, those on what was written anew; and a line for each other difference.
+/// Of the lines on what was rendered, those on what was written again; and a line for each other difference.
 pub(super) fn named(
     lines: Vec<ReportLine>,
     messages: &[StoredMessage],
@@ -16,11 +16,11 @@ pub(super) fn named(
     target: Target,
 ) -> Vec<ReportLine> {
     let changed = edits.pieces().iter().filter(|piece| piece.why.is_some());
-    let anew: HashSet<usize> = changed.clone().flat_map(|piece| piece.stretch.given.clone()).collect();
-    // Where messages were put in, or written anew.
+    let rewritten: HashSet<usize> = changed.clone().flat_map(|piece| piece.stretch.given.clone()).collect();
+    // Where messages were put in, or written again.
     let begins: BTreeSet<usize> = changed.clone().map(|piece| piece.stretch.given.start).collect();
     let items = items_of(messages, edits.readings());
-    let (mut named, mut told) = (Vec::new(), HashSet::new());
+    let (mut named, mut reported) = (Vec::new(), HashSet::new());
     for line in lines {
         let index = line.message_index.and_then(|index| usize::try_from(index).ok());
         let is_kept = match index.map(|index| items.get(index).cloned().flatten()) {
@@ -30,12 +30,12 @@ pub(super) fn named(
             // What a field such as `system` says.
             Some(None) => edits.has_other_fields(),
             Some(Some(items)) => {
-                told.extend(items.clone().filter(|item| anew.contains(item)));
-                // An answer that was made up stands soon behind its call, a bridge beside its message.
+                reported.extend(items.clone().filter(|item| rewritten.contains(item)));
+                // An answer that was made up comes soon after its call, a bridge beside its message.
                 let is_of_call = line.tool_call_id.is_some() || line.rule == Rule::BridgeAdded;
                 let answer = begins.range(items.start..items.end + NEAR).next().filter(|_| is_of_call);
-                told.extend(answer);
-                items.clone().any(|item| anew.contains(&item)) || answer.is_some()
+                reported.extend(answer);
+                items.clone().any(|item| rewritten.contains(&item)) || answer.is_some()
             }
         };
         if is_kept {
@@ -49,9 +49,9 @@ pub(super) fn named(
         let around = given.start.saturating_sub(1)..given.end.max(given.start + 1);
         let is_told = if given.is_empty() {
             let is_ends = bridged && given.start == edits.readings().len() || begun && given.start == 0;
-            is_ends || around.clone().any(|at| told.contains(&at))
+            is_ends || around.clone().any(|at| reported.contains(&at))
         } else {
-            given.clone().any(|at| told.contains(&at))
+            given.clone().any(|at| reported.contains(&at))
         };
         if is_told {
             continue;

@@ -1,4 +1,4 @@
-//! An array or object as its text: its values, and what stands before each of them.
+//! An array or object as its text: its values, and the text before each of them.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::provider::read::fields::{Fields, array};
 pub(super) struct Outline<'a> {
     open: &'a str,
     pub(super) members: Vec<Member<'a>>,
-    /// What stands behind the last value.
+    /// The text after the last value.
     tail: &'a str,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Outline<'a> {
         Some(Self { open: text.get(..1)?, members, tail: text.get(end..)? })
     }
 
-    /// The text with these values in place of its own: `None` for the value of a member stands for the member as it is.
+    /// The text with these values in place of its own: `None` as the value of a member keeps the member as it is.
     pub(super) fn written<'v>(&self, parts: impl Iterator<Item = Part<'v>>) -> String {
         let mut out = self.open.to_owned();
         let mut space = "";

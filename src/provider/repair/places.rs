@@ -75,7 +75,7 @@ struct Places<'a> {
     field: Option<(String, &'a RawValue)>,
     /// For each message, its items; `None` if it is the field's.
     ranges: Vec<Option<Range<usize>>>,
-    /// For each item, its chunks, as far as they are told apart.
+    /// For each item, its chunks, as far as they can be kept apart.
     chunks: Vec<Vec<Site>>,
     /// The places of the chunks of those items that were asked for.
     known: HashMap<Option<usize>, HashMap<Site, String>>,

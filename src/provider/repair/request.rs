@@ -27,17 +27,17 @@ use crate::provider::target::Target;
 /// they came from a store.
 ///
 /// Where both are of the same wire, the repair is the smallest edit. A request in which [`check`](crate::provider::check())
-/// finds nothing that is refused comes back as it is, byte for byte. Else only those messages are written anew that a rule
+/// finds nothing that is refused comes back as it is, byte for byte. Otherwise only those messages are written again that a rule
 /// objects to; all others, and all other fields of the request, keep their bytes, and white space stays. What is not known
 /// stays too. Each difference has a line in the report.
 ///
 /// Between wires only the tools go along, as the target declares them, unless the options name others: a model's name and its
 /// parameters mean nothing elsewhere and are left out, and so are tools that only one provider has.
 ///
-/// The report holds, in this order: what could not be read as it stands; what was wrong with the conversation; what the
+/// The report holds, in this order: what could not be read as it is; what was wrong with the conversation; what the
 /// target does not take; what became of the other fields; what is refused still, where that can only be cured by the caller.
 /// A line's place is a path into the request that was given, in the notation of [`check`](crate::provider::check()); of a
-/// message that was added, where it stands now. Message indexes are positions in the list of messages that
+/// message that was added, where it is now. Message indexes are positions in the list of messages that
 /// [`parse`](crate::provider::parse()) reads.
 ///
 /// Costs a parse, a prompt, and a few checks: linear in the length of the request.

@@ -11,7 +11,7 @@ use crate::provider::read::declarations::declared;
 use crate::provider::read::fields::Fields;
 use crate::provider::target::Target;
 
-/// The options with the request's tools, unless they have their own, and lines for what stays behind.
+/// The options with the request's tools, unless they have their own, and lines for what is left out.
 pub(super) fn crossing<'a>(
     from: Target,
     rest: &mut Fields<'_>,

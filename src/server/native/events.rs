@@ -31,10 +31,14 @@ const RETRY: u32 = 1_000;
 pub(super) fn events(call: Call, _: Body) -> Streaming {
     Box::pin(async move {
         call.query.check(&["since"])?;
-        // The last id that a client saw overrides where it began.
+        let since: Cursor = call.query.parse("since", "cursor")?.unwrap_or_default();
+        // The last id that a client saw overrides where it began. It is a seq; the cursor knows whose.
         let cursor = match call.header("last-event-id").filter(|id| !id.is_empty()) {
-            Some(id) => id.parse::<Cursor>().map_err(|error| Refusal::value("Last-Event-ID", &error.to_string()))?,
-            None => call.query.parse("since", "cursor")?.unwrap_or_default(),
+            Some(id) => {
+                let last = id.parse::<Cursor>().map_err(|error| Refusal::value("Last-Event-ID", &error.to_string()))?;
+                if last == Cursor::from(last.seq()) { since.with_seq(last.seq()) } else { last }
+            }
+            None => since,
         };
         let room = Stream::begin(&call.app, &call.caller)?;
         let opening = call.clone();
@@ -87,7 +91,7 @@ async fn follow(app: Arc<App>, tail: Tail, sender: Sender<Bytes>, room: Stream) 
 }
 
 async fn send(app: &Arc<App>, tail: Tail, sender: &Sender<Bytes>) -> Result<(), ()> {
-    let mut last = tail.cursor().seq();
+    let mut last = tail.cursor();
     let Some(mut tail) = replay(app, tail, sender, &mut last).await? else { return Ok(()) };
     let mut closing = app.closing.subscribe();
     loop {
@@ -112,7 +116,7 @@ async fn send(app: &Arc<App>, tail: Tail, sender: &Sender<Bytes>) -> Result<(), 
 }
 
 /// Sends the stored entries, read on a thread for it. None: it has come to their end.
-async fn replay(app: &Arc<App>, mut tail: Tail, sender: &Sender<Bytes>, last: &mut u64) -> Result<Option<Tail>, ()> {
+async fn replay(app: &Arc<App>, mut tail: Tail, sender: &Sender<Bytes>, last: &mut Cursor) -> Result<Option<Tail>, ()> {
     loop {
         let read = app.pool.run(move || {
             let entries = tail.next(Duration::ZERO);
@@ -139,19 +143,19 @@ const fn reason(error: &Error) -> &'static str {
     }
 }
 
-async fn deliver(entries: &[Entry], sender: &Sender<Bytes>, last: &mut u64) -> Result<(), ()> {
+async fn deliver(entries: &[Entry], sender: &Sender<Bytes>, last: &mut Cursor) -> Result<(), ()> {
     let mut text = String::new();
     for entry in entries {
         let json = serde_json::to_string(entry).unwrap_or_default();
         // Writing to a String does not fail.
         let _ = write!(text, "id: {}\ndata: {json}\n\n", entry.seq);
-        *last = entry.seq;
+        *last = last.with_seq(entry.seq);
     }
     if text.is_empty() { Ok(()) } else { sender.send(text.into()).await.map_err(|_| ()) }
 }
 
 /// The last event: why no more follow, and where to continue.
-async fn close(sender: &Sender<Bytes>, reason: &str, last: u64) -> Result<(), ()> {
-    let data = serde_json::json!({ "reason": reason, "last_seq": last });
+async fn close(sender: &Sender<Bytes>, reason: &str, last: Cursor) -> Result<(), ()> {
+    let data = serde_json::json!({ "reason": reason, "last_seq": last.seq(), "cursor": last });
     sender.send(format!("event: close\ndata: {data}\n\n").into()).await.map_err(|_| ())
 }

@@ -139,14 +139,19 @@ pub(super) fn entries(call: &Call, _: &[u8]) -> Outcome {
     #[derive(Serialize)]
     struct Entries {
         entries: Vec<Entry>,
+        /// Where the next page begins.
+        cursor: Cursor,
     }
     call.query.check(&["since", "limit"])?;
     let cursor: Cursor = call.query.parse("since", "cursor")?.unwrap_or_default();
     let limit = call.query.number("limit", 1, PAGE)?.unwrap_or(PAGE);
     // A follower's pieces are also limited in bytes.
-    let mut entries = call.store().tail(naming::name(call), cursor)?.next(Duration::ZERO)?;
+    let mut tail = call.store().tail(naming::name(call), cursor)?;
+    let start = tail.cursor();
+    let mut entries = tail.next(Duration::ZERO)?;
     entries.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    ok(&Entries { entries })
+    let cursor = entries.last().map_or(start, |last| start.with_seq(last.seq));
+    ok(&Entries { entries, cursor })
 }
 
 #[derive(Deserialize)]

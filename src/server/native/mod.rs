@@ -297,7 +297,7 @@ pub(crate) const ROUTES: &[Route] = &[
         body: None,
         answer: json(
             "Entries",
-            r#"{"entries":[{"seq":1,"kind":"chunk","message_index":0,"chunk_index":0,"role":"user","chunk":{"type":"text","text":"hello"},"created_at":"2026-11-22T09:00:00.000000Z"}]}"#,
+            r#"{"entries":[{"seq":1,"kind":"chunk","message_index":0,"chunk_index":0,"role":"user","chunk":{"type":"text","text":"hello"},"created_at":"2026-11-22T09:00:00.000000Z"}],"cursor":"1-0000000000100004"}"#,
         ),
         refusals: &[404, 410],
         handler: Handler::Store(messages::entries),

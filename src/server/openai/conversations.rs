@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::items;
 use super::known::{Conversation, conversation, found, missing, name, named, not_found, shown};
 use crate::error::Error;
-use crate::log::{ListCursor, ListItem, ListQuery, NewConversation};
+use crate::log::{ListQuery, NewConversation};
 use crate::model::{ConversationId, Json};
 use crate::server::app::{Call, Outcome, ok};
 use crate::server::parse;
@@ -117,12 +117,6 @@ pub(super) fn delete(call: &Call, _: &[u8]) -> Outcome {
     ok(&Deleted { id: shown(name.id()), object: "conversation.deleted", deleted: true })
 }
 
-/// The place of a conversation in the list.
-fn cursor(item: &ListItem) -> Result<ListCursor, Error> {
-    let micros = item.last_activity.as_micros();
-    format!("{}_{micros}_{}", micros.div_euclid(1_000_000), item.id).parse()
-}
-
 pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
     #[derive(Serialize)]
     struct Page {
@@ -142,7 +136,7 @@ pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
     if let Some(after) = call.query.get("after") {
         let item = named(after).map(|id| call.store().describe(call.own(id))).transpose();
         let item = item.ok().flatten().ok_or_else(|| not_found(after).at("after"))?;
-        query = query.with_after(cursor(&item)?);
+        query = query.with_after(item.cursor());
     }
     let page = call.store().list(&query)?;
     let data = page.items.iter().map(|item| conversation(call, item)).collect::<Result<Vec<_>, _>>()?;

@@ -38,7 +38,7 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// Takes the mark of the request as a whole: it stands for one at its end.
+    /// Takes the mark of the request as a whole: it counts as one at its end.
     pub(crate) fn see_request(&mut self, request: &Map<String, Value>) {
         if request.get("cache_control").is_some_and(is_filled) {
             self.0.push(DEFAULT_TTL);

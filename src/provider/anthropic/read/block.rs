@@ -55,12 +55,12 @@ fn read_thinking(fields: &mut Fields<'_>, _: &RawValue) -> Option<Chunk> {
     Some(Body::Thinking { text, signature, redacted: None }.into())
 }
 
-/// Who called is told by no field of the chunk.
+/// No field of the chunk has who called.
 fn read_call(fields: &mut Fields<'_>, raw: &RawValue) -> Option<Chunk> {
     let id = fields.text("id").unwrap_or_default();
     let name = fields.text("name").unwrap_or_default();
     let input = fields.take("input").map(|input| string(input).unwrap_or_else(|| input.get().to_owned()));
-    let told = [fields.take("caller"), fields.take("toolset_name")];
-    let native = told.iter().flatten().next().and_then(|_| native(raw));
+    let beside = [fields.take("caller"), fields.take("toolset_name")];
+    let native = beside.iter().flatten().next().and_then(|_| native(raw));
     Some(Chunk { native, ..Chunk::tool_call(id, name, input.unwrap_or_default()) })
 }

@@ -20,7 +20,7 @@ use crate::provider::target::Target;
 
 /// Fields of a message that say nothing of it, or what its chunks say.
 const OF_THE_MESSAGE: &[&str] = &["type", "role", "context_management"];
-/// Fields of a message that a stream tells at its end.
+/// Fields of a message that come at the end of a stream.
 const OF_THE_END: &[&str] = &["stop_reason", "stop_sequence", "stop_details", "container"];
 /// Fields of an event that say nothing of the message. The metrics are Bedrock's.
 const OF_THE_EVENT: &[&str] = &["type", "amazon-bedrock-invocationMetrics"];
@@ -114,7 +114,7 @@ impl Messages {
     }
 
     /// Why the model stopped, and what else is known only then: which sequence stopped it, in which container code ran. That
-    /// is no content, and stands with the counts.
+    /// is no content, and is kept with the counts.
     fn end(&mut self, name: &str, raw: &RawValue, answer: &mut Answer) {
         match string(raw).filter(|word| name == "stop_reason" && !word.is_empty()) {
             Some(word) => answer.stop(&word),

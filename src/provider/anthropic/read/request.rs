@@ -11,7 +11,7 @@ use crate::provider::read::fields::{Fields, array, string};
 use crate::provider::read::parsed::{Notes, Parsed, no_messages, opaque};
 use crate::provider::target::Target;
 
-/// Takes `system` and the messages out of a request. Each message gives one, so their positions stay, behind that of
+/// Takes `system` and the messages out of a request. Each message gives one, so their positions stay, after that of
 /// `system`.
 pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> {
     let list = request.array("messages").ok_or_else(|| no_messages("messages"))?;

@@ -9,14 +9,14 @@ use super::hosted::Hosted;
 use super::native::Given;
 use super::plan::{Plan, Step};
 use super::renderer::Renderer;
-use super::request::{Block, OwnKind, Speaker};
+use super::request::{Block, OwnKind};
 use super::thought::Thought;
 use crate::history::StoredMessage;
 use crate::history::report::{Arguments, Cited, Fact, Moved, Surrogates};
 use crate::model::{Body, Chunk, Json, Role};
 use crate::provider::prompt::arguments::{Mended, embedded};
 use crate::provider::prompt::media::attachment::Attachment;
-use crate::provider::prompt::turns::{Call, Turn};
+use crate::provider::prompt::turns::{Call, Speaker, Turn};
 
 impl<'a> Renderer<'a> {
     pub(crate) fn assistant(&mut self, mut turn: Turn<'a>) {
@@ -105,7 +105,7 @@ impl<'a> Renderer<'a> {
             Body::Thinking { .. } => plan.steps.extend(Thought::of(chunk, at).map(Step::Think)),
             Body::Text { text, annotations } => {
                 let block = self.text(text, stored, at).map(|block| self.cited(block, text, annotations, turn, at));
-                // Before all else a blank text says nothing: the thinking behind it comes first.
+                // Before all else a blank text says nothing: the thinking after it comes first.
                 if block.is_some() || !plan.steps.is_empty() {
                     plan.extend(block);
                 }

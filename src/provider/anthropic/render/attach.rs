@@ -1,6 +1,6 @@
 //! Images, audio and files as blocks.
 
-use super::request::{Block, Origin, Source};
+use super::request::{Block, Source};
 use crate::history::report::{Mended, Unfit};
 use crate::model::{Audio, File, Image};
 use crate::provider::anthropic::check::image::{CHARACTERS, PIXELS};
@@ -9,6 +9,7 @@ use crate::provider::prompt::media::attachment::{Attach, Made};
 use crate::provider::prompt::media::bytes::{decode_base64, dimensions, is_web_address, sniff};
 use crate::provider::prompt::media::payload::Payload;
 use crate::provider::prompt::media::picture::Picture;
+use crate::provider::prompt::turns::Origin;
 use crate::provider::text::is_blank;
 
 /// How the attachments of a chunk become blocks.

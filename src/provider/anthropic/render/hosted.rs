@@ -9,12 +9,12 @@ use super::fields::is_server_id;
 use super::native::Given;
 use super::plan::{Plan, Step};
 use super::renderer::{Asked, Renderer};
-use super::request::{Block, Origin, OwnKind};
+use super::request::{Block, OwnKind};
 use crate::history::report::{Fact, Unsent};
 use crate::model::{Body, Chunk};
 use crate::provider::anthropic::rules::AN_37;
-use crate::provider::prompt::own::told;
-use crate::provider::prompt::turns::{Call, Reply, Turn};
+use crate::provider::prompt::own::words;
+use crate::provider::prompt::turns::{Call, Origin, Reply, Turn};
 
 /// The blocks of a message's pairs.
 #[derive(Default)]
@@ -26,7 +26,7 @@ pub(crate) struct Hosted<'a> {
 }
 
 impl<'a> Renderer<'a> {
-    /// The pairs that are given back as they came. Where one call cannot be, all are told as the caller's: a result in a
+    /// The pairs that are given back as they came. Where one call cannot be, all are sent as the caller's: a result in a
     /// message of its own would part the others.
     pub(crate) fn hosted(&mut self, turn: &Turn<'a>, calls: &[Call<'a>]) -> Hosted<'a> {
         let chunks = &turn.stored.message.chunks;
@@ -70,13 +70,13 @@ impl<'a> Renderer<'a> {
         is_pair.then(|| (asked.block(OwnKind::Other, None), found.block(OwnKind::ServerResult, None), position))
     }
 
-    /// A block of the provider's own goes back as it came; another's tells what it tells in words.
+    /// A block of the provider's own goes back as it came; another's is written as text, if it has any.
     pub(crate) fn own_block(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk, plan: &mut Plan<'a>) {
         let Body::Opaque { provider, kind, json } = &chunk.body else { return };
         let providers = self.manner.providers;
         if !providers.contains(&provider.as_str()) || !turn.is_by(providers, None) {
             plan.change();
-            match told(kind, json) {
+            match words(kind, json) {
                 Some(text) => {
                     self.note(Fact::ToldAsText { kind, provider }, turn.stored, at);
                     plan.steps.push(Step::Say(Block::Text { text: Cow::Owned(text) }));

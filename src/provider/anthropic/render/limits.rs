@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::request::{Block, Content, Message, Origin, OwnKind};
+use super::request::{Block, Content, Message, OwnKind};
 use crate::history::ReportLine;
 use crate::history::report::{Fact, Unfit};
+use crate::provider::prompt::turns::Origin;
 
 /// Images in a request (AN-31).
 const IMAGES: usize = 100;

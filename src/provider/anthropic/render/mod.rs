@@ -32,12 +32,12 @@ use crate::provider::anthropic::models::refuses_prefill;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::tool_id::IdRule;
 use crate::provider::prompt::tools::declared;
-use crate::provider::prompt::turns::{BRIDGE, turns};
+use crate::provider::prompt::turns::{BRIDGE, Origin, Speaker, turns};
 use crate::provider::prompt::written::{nothing_to_send, written};
 use crate::provider::target::Target;
 use crate::provider::text::without_end;
 use renderer::Renderer;
-use request::{Block, Origin, Request, Speaker};
+use request::{Block, Request};
 
 /// AN-16; the length is Bedrock's (BR-01), so that a history may move.
 const IDS: IdRule = IdRule { min: 1, max: 64, allows: is_id_character };
@@ -56,7 +56,7 @@ pub(crate) fn render(
 ) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
     let manner = Manner::of(target);
     let mut report = Vec::new();
-    let turns = turns(messages, IDS, manner.names, &mut report);
+    let turns = turns(messages, |_| IDS, manner.names, &mut report);
     let mut renderer = Renderer {
         manner,
         options,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::fields::{
     has_only, is_document, is_filled, is_named, is_plain_text, is_search_result, is_server_id, is_stored_image,
 };
-use super::request::{Block, Origin, Own, OwnKind};
+use super::request::{Block, Own, OwnKind};
 use crate::history::OUTCOME_UNKNOWN;
 use crate::model::json_text;
 use crate::model::{Json, Native};
@@ -19,6 +19,7 @@ use crate::provider::anthropic::manner::{Manner, NAME};
 use crate::provider::anthropic::server_tools::{CALLED, SENT_RESULTS};
 use crate::provider::check::finding::Finding;
 use crate::provider::prompt::arguments::embedded_object;
+use crate::provider::prompt::turns::Origin;
 
 /// A block of the provider's own, read.
 pub(crate) struct Given<'a> {
@@ -89,7 +90,7 @@ impl<'a> Given<'a> {
     }
 
     fn is_input(&self, arguments: &RawValue) -> bool {
-        let given = serde_json::from_str::<Value>(arguments.get()).ok();
+        let given = json_text::value::<Value>(arguments.get()).ok();
         given.is_some_and(|given| given.is_object() && self.fields.get("input") == Some(&given))
     }
 
@@ -102,7 +103,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The id of a call of a tool that the provider runs. `known` tells whether such a call was made before.
+    /// The id of a call of a tool that the provider runs. `known` gives whether such a call was made before.
     pub(crate) fn server_call(&self, known: impl Fn(&str) -> bool) -> Option<&str> {
         let fits = self.kind() == "server_tool_use"
             && has_only(&self.fields, &["type", "id", "name", "input"], &["caller"])

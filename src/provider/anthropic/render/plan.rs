@@ -9,7 +9,7 @@ use crate::provider::prompt::turns::Call;
 #[derive(Default)]
 pub(crate) struct Plan<'a> {
     pub(crate) steps: Vec<Step<'a>>,
-    /// Before which step something was left out or changed for the first time: thinking behind it would not be read as the
+    /// Before which step something was left out or changed for the first time: thinking after it would not be read as the
     /// model thought it.
     pub(crate) changed: Option<usize>,
     /// What only a user message may hold.
@@ -56,8 +56,8 @@ impl Plan<'_> {
         self.media.is_empty() && self.steps.iter().all(|step| matches!(step, Step::Think(_)))
     }
 
-    /// Whether thinking may be given back as it came: it stands where the model thinks, at the beginning if `begins`, or
-    /// behind the result of a tool that the provider ran (AN-24), something was said behind it (AN-25), and all up to the
+    /// Whether thinking may be given back as it came: it is where the model thinks, at the beginning if `begins`, or
+    /// after the result of a tool that the provider ran (AN-24), something was said after it (AN-25), and all up to the
     /// last thought is as the model said it (AN-43).
     pub(crate) fn keeps_thinking(&self, begins: bool) -> bool {
         let is_thought = |step: &Step<'_>| matches!(step, Step::Think(_));

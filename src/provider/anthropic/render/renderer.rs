@@ -7,14 +7,14 @@ use std::mem;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
-use super::request::{Block, Message, Origin, Own, OwnKind, Speaker};
+use super::request::{Block, Message, Own, OwnKind};
 use crate::history::ReportLine;
 use crate::history::StoredMessage;
 use crate::history::report::Fact;
 use crate::model::Role;
 use crate::provider::anthropic::manner::Manner;
 use crate::provider::prompt::options::PromptOptions;
-use crate::provider::prompt::turns::BEGINNING;
+use crate::provider::prompt::turns::{BEGINNING, Origin, Speaker};
 
 pub(super) struct Renderer<'a> {
     pub(super) manner: &'static Manner,

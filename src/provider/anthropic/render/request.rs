@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::history::StoredMessage;
 use crate::provider::prompt::tools::Declared;
+use crate::provider::prompt::turns::{Origin, Speaker};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Request<'a> {
@@ -23,13 +23,6 @@ pub(crate) struct Message<'a> {
     pub(crate) role: Speaker,
     /// Always an array: a later message of the same role adds to it.
     pub(crate) content: Vec<Block<'a>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Speaker {
-    User,
-    Assistant,
 }
 
 #[derive(Debug, Serialize)]
@@ -76,7 +69,7 @@ pub(crate) enum Block<'a> {
 }
 
 impl Block<'_> {
-    /// Whether the model may think behind it, as it does at the beginning of its turn.
+    /// Whether the model may think after it, as it does at the beginning of its turn.
     pub(crate) fn is_server_result(&self) -> bool {
         matches!(self, Self::Own(own) if own.kind == OwnKind::ServerResult)
     }
@@ -103,7 +96,7 @@ pub(crate) struct Own<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OwnKind {
-    /// The result of a tool that the provider ran: the model may think again behind it.
+    /// The result of a tool that the provider ran: the model may think again after it.
     ServerResult,
     /// A call of a tool that the provider runs.
     ServerCall,
@@ -112,13 +105,6 @@ pub(crate) enum OwnKind {
     /// It counts among the images.
     Image,
     Other,
-}
-
-/// The chunk that a block was made of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin<'a> {
-    pub(crate) stored: &'a StoredMessage,
-    pub(crate) chunk: usize,
 }
 
 #[derive(Debug, Serialize)]

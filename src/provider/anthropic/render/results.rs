@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use super::attach::Blocks;
 use super::native::Given;
 use super::renderer::Renderer;
-use super::request::{Block, Content, Origin, OwnKind};
+use super::request::{Block, Content, OwnKind};
 use crate::history::StoredMessage;
 use crate::history::report::{Fact, Moved};
 use crate::model::Output;
 use crate::provider::prompt::media::attachment::{Piece, pieces};
-use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Reply};
+use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Origin, Reply};
 use crate::provider::text::is_blank;
 
 impl<'a> Renderer<'a> {
@@ -35,7 +35,7 @@ impl<'a> Renderer<'a> {
             if given.is_result(&call.id, self.manner) {
                 return given.block(OwnKind::ToolResult, None);
             }
-            // What the provider itself ran is told as if the caller had run it.
+            // What the provider itself ran is sent as if the caller had run it.
             self.note(Fact::Rebuilt { what: "block" }, stored, chunk);
         }
         let before = after.len();

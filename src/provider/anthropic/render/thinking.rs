@@ -30,7 +30,7 @@ impl<'a> Renderer<'a> {
     pub(crate) fn use_of_thinking(&self, turn: &Turn<'a>, plan: &Plan<'a>) -> Use {
         let mut thoughts =
             plan.steps.iter().filter_map(|step| if let Step::Think(thought) = step { Some(thought) } else { None });
-        // What OpenAI encrypted is its own, whoever does not say so.
+        // What OpenAI encrypted is its own, also where nobody states it.
         let is_own = self.whose(turn.stored).is_own()
             && !turn.said().any(|(_, chunk)| {
                 matches!(&chunk.body, Body::Thinking { signature: Some(signature), .. } if is_openais(signature))

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use super::attach::Blocks;
 use super::native::Given;
 use super::renderer::Renderer;
-use super::request::{Block, Origin, Speaker};
+use super::request::Block;
 use crate::history::StoredMessage;
 use crate::history::report::{Cited, Fact, Moved, Taken, Unsent};
 use crate::model::{Body, Chunk, Role};
 use crate::provider::anthropic::manner::NAME;
 use crate::provider::prompt::media::attachment::Attachment;
-use crate::provider::prompt::turns::Turn;
+use crate::provider::prompt::turns::{Origin, Speaker, Turn};
 use crate::provider::text::is_blank;
 
 impl<'a> Renderer<'a> {

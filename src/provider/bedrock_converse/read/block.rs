@@ -9,7 +9,7 @@ use crate::provider::bedrock_converse::manner::{NAME, PROVIDER};
 use crate::provider::read::fields::{Fields, array, compact, json, string};
 use crate::provider::read::parsed::opaque;
 
-/// Reads what stands under a block's name. Tells whether that is all, so that a chunk gives the block back; `None` if it is
+/// Reads the value of a block's name. Gives whether that is all, so that a chunk gives the block back; `None` if it is
 /// not what the name says, or nothing that a chunk has a place for.
 type Read = fn(&RawValue) -> Option<(Body, bool)>;
 
@@ -48,7 +48,7 @@ pub(crate) fn native(raw: &RawValue) -> Option<Native> {
     compact(raw).map(|json| Native { wire: NAME.to_owned(), json })
 }
 
-/// Reads an object, and tells whether nothing of it is left.
+/// Reads an object, and gives whether nothing of it is left.
 fn whole(raw: &RawValue, read: impl Fn(&mut Fields<'_>) -> Option<(Body, bool)>) -> Option<(Body, bool)> {
     let mut fields = Fields::of(raw)?;
     let (body, all) = read(&mut fields)?;

@@ -43,7 +43,7 @@ impl Decode for Response {
             self.response(output, fields, answer);
             return true;
         }
-        // As a line of JSON, an event stands under its name.
+        // As a line of JSON, an event is the value of its name.
         let named = fields.names().find(|name| EVENTS.contains(name) || name.ends_with(EXCEPTION)).map(str::to_owned);
         if let Some(name) = named
             && let Some(mut inner) = fields.object(&name)

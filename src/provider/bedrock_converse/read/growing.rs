@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
@@ -125,7 +126,7 @@ impl Blocks {
         }
     }
 
-    /// The blocks that were cut off, or whose end was not told.
+    /// The blocks that were cut off, or whose end did not come.
     pub(crate) fn finish(&mut self, answer: &mut Answer) {
         for block in std::mem::take(&mut self.open).into_values() {
             block.end(false, answer);
@@ -154,7 +155,7 @@ impl Block {
 
     /// Says what is known only now. `whole`: nothing of the block is missing.
     fn end(self, whole: bool, answer: &mut Answer) {
-        let Self { chunk_index, kind, grown, signature, citations, mut began } = self;
+        let Self { chunk_index, kind, grown, signature, citations, began } = self;
         match kind {
             Kind::Text if !citations.is_empty() => {
                 let cited = json!({"citationsContent": {"content": [{"text": grown}], "citations": citations}});
@@ -182,9 +183,8 @@ impl Block {
                     answer.delta(chunk_index, Chunk::tool_call("", "", "{}"));
                 }
                 let input = if grown.is_empty() { "{}" } else { &grown };
-                if let Some(input) = serde_json::from_str(input).ok().filter(|_: &Value| !is_known) {
-                    began.insert("input".to_owned(), input);
-                    let native = to_raw_value(&json!({"toolUse": began})).ok().and_then(|raw| native(&raw));
+                if let Some(input) = serde_json::from_str(input).ok().filter(|_| !is_known) {
+                    let native = to_raw_value(&Whole { call: Call { began, input } }).ok().and_then(|raw| native(&raw));
                     answer.delta(chunk_index, Chunk { native, ..Chunk::tool_call("", "", "") });
                 }
             }
@@ -197,6 +197,21 @@ impl Block {
             }
         }
     }
+}
+
+/// The block of a call.
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(rename = "toolUse")]
+    call: Call<'a>,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    #[serde(flatten)]
+    began: Map<String, Value>,
+    /// As it came: a number keeps its digits.
+    input: &'a RawValue,
 }
 
 fn read(value: &Value) -> Option<Chunk> {

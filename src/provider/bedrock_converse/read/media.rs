@@ -19,7 +19,7 @@ pub(crate) const TYPES: &[(&str, &str)] = &[
     ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
 ];
 
-/// The image, and whether that is all that stands there.
+/// The image, and whether that is all of it.
 pub(crate) fn image(fields: &mut Fields<'_>) -> Option<(Image, bool)> {
     let format = fields.string("format")?;
     let (url, whole) = source(fields, &format!("image/{format}"))?;

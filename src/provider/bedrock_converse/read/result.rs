@@ -56,7 +56,7 @@ fn body(fields: &mut Fields<'_>) -> Option<(PartBody, bool)> {
         return Some((PartBody::Image(read), whole && image.names().next().is_none()));
     }
     if let Some(mut document) = fields.object("document") {
-        // The name is made anew: it is unique in the request.
+        // The name is a new one: it is unique in the request.
         let (read, _) = media::document(&mut document)?;
         return Some((PartBody::File(read), false));
     }

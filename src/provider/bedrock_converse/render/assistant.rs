@@ -6,7 +6,7 @@ use std::ptr;
 
 use super::native::Given;
 use super::renderer::Renderer;
-use super::request::{Block, Reasoning, Speaker, ToolUse};
+use super::request::{Block, Reasoning, ToolUse};
 use crate::history::report::{Arguments, Fact, Moved, Surrogates, Thought as Why};
 use crate::model::{Body, Chunk};
 use crate::provider::bedrock_converse::manner::NAME;
@@ -15,7 +15,7 @@ use crate::provider::prompt::arguments::{Mended, embedded};
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;
 use crate::provider::prompt::origin::is_openais;
-use crate::provider::prompt::turns::{Call, Reply, Turn};
+use crate::provider::prompt::turns::{Call, Reply, Speaker, Turn};
 
 /// A chunk of the model's message: a block, or thinking that has none.
 struct Slot<'a> {
@@ -76,9 +76,9 @@ impl<'a> Renderer<'a> {
         }
         let blocks = self.place_thinking(&turn, slots);
         self.say(Speaker::Assistant, blocks);
-        let mut behind = self.results(asked);
-        behind.append(&mut media);
-        self.say(Speaker::User, behind);
+        let mut answers = self.results(asked);
+        answers.append(&mut media);
+        self.say(Speaker::User, answers);
     }
 
     fn call(&mut self, turn: &Turn<'a>, call: &Call<'a>, chunk: &'a Chunk) -> Block<'a> {

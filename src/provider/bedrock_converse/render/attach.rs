@@ -1,6 +1,6 @@
 //! Images, sound and files as blocks: bytes only.
 
-use super::request::{Block, Document, Image, Media, Origin, Source};
+use super::request::{Block, Document, Image, Media, Source};
 use crate::history::report::Unfit;
 use crate::model;
 use crate::provider::bedrock_converse::read::media::TYPES;
@@ -8,6 +8,7 @@ use crate::provider::prompt::media::attachment::{Attach, Made};
 use crate::provider::prompt::media::bytes::{decode_base64, sniff};
 use crate::provider::prompt::media::payload::Payload;
 use crate::provider::prompt::media::picture::Picture;
+use crate::provider::prompt::turns::Origin;
 use crate::provider::text::is_blank;
 
 /// How the attachments of a chunk become blocks. The name of a document is still its own.

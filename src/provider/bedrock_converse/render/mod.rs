@@ -25,12 +25,12 @@ use crate::provider::bedrock_converse::models::is_claude;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::tool_id::{IdRule, NameRule};
 use crate::provider::prompt::tools::declared;
-use crate::provider::prompt::turns::{BRIDGE, turns};
+use crate::provider::prompt::turns::{BRIDGE, Speaker, turns};
 use crate::provider::prompt::written::{nothing_to_send, written};
 use crate::provider::target::Target;
 use names::Names;
 use renderer::Renderer;
-use request::{Block, Request, Speaker, ToolConfig};
+use request::{Block, Request, ToolConfig};
 
 /// BC-12, as Claude takes it.
 const IDS: IdRule = IdRule { min: 1, max: 64, allows: is_id_character };
@@ -51,7 +51,7 @@ pub(crate) fn render(
 ) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
     let mut report = Vec::new();
     let is_others = options.model.as_deref().and_then(is_claude) == Some(false);
-    let turns = turns(messages, if is_others { WIDER_IDS } else { IDS }, NAMES, &mut report);
+    let turns = turns(messages, |_| if is_others { WIDER_IDS } else { IDS }, NAMES, &mut report);
     let mut renderer = Renderer {
         options,
         report,

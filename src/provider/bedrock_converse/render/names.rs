@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::provider::bedrock_converse::check::document::is_name_character;
 
-/// Characters of a name that are kept; behind them a number may stand.
+/// Characters of a name that are kept; a number may follow them.
 const KEPT: usize = 180;
 /// The name of what has none.
 const NAMELESS: &str = "Document";

@@ -3,12 +3,13 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::request::{Block, Origin, Own};
+use super::request::{Block, Own};
 use crate::model::{Chunk, Json, json_text};
 use crate::provider::bedrock_converse::check::block::check_block;
 use crate::provider::bedrock_converse::check::seen::Seen;
 use crate::provider::bedrock_converse::manner::NAME;
 use crate::provider::prompt::arguments::embedded_object;
+use crate::provider::prompt::turns::Origin;
 use crate::provider::text::is_blank;
 
 /// A block as the provider wrote it, read.
@@ -72,14 +73,14 @@ impl<'a> Given<'a> {
 
     /// Is this the call?
     pub(crate) fn is_call(&self, id: &str, name: &str, arguments: &str) -> bool {
-        let given = serde_json::from_str::<Value>(arguments).ok();
+        let given = json_text::value::<Value>(arguments).ok();
         self.field("toolUse", "toolUseId") == id
             && self.field("toolUse", "name") == name
             && Some(self.field("toolUse", "input")) == given.as_ref()
             && self.fits("assistant")
     }
 
-    /// Is this the result of that call? Documents are named anew.
+    /// Is this the result of that call? Documents get new names.
     pub(crate) fn is_result(&self, id: &str, role: &str) -> bool {
         let parts = self.field("toolResult", "content").as_array().map(Vec::as_slice).unwrap_or_default();
         let is_fit = |part: &Value| {

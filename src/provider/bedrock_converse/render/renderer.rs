@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::attach::Blocks;
 use super::names::Names;
 use super::native::Given;
-use super::request::{Block, Message, Origin, Speaker};
+use super::request::{Block, Message};
 use crate::history::report::{Cited, Fact, Moved, Taken, Unsent};
 use crate::history::{ReportLine, StoredMessage};
 use crate::model::{Body, Chunk, Role};
@@ -14,7 +14,7 @@ use crate::provider::bedrock_converse::manner::{NAME, PROVIDERS};
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::{PromptOptions, Thinking};
 use crate::provider::prompt::origin::Whose;
-use crate::provider::prompt::turns::{BEGINNING, Turn};
+use crate::provider::prompt::turns::{BEGINNING, Origin, Speaker, Turn};
 use crate::provider::text::is_blank;
 
 /// Said by nobody, beside a document that has no words (BC-18).

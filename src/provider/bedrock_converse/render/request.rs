@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::history::StoredMessage;
 use crate::provider::prompt::tools::Declared;
+use crate::provider::prompt::turns::{Origin, Speaker};
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -25,13 +25,6 @@ pub(crate) struct Message<'a> {
     pub(crate) content: Vec<Block<'a>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Speaker {
-    User,
-    Assistant,
-}
-
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Block<'a> {
@@ -45,13 +38,6 @@ pub(crate) enum Block<'a> {
     /// A block as it came.
     #[serde(untagged)]
     Own(Own<'a>),
-}
-
-/// The chunk that a block was made of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin<'a> {
-    pub(crate) stored: &'a StoredMessage,
-    pub(crate) chunk: usize,
 }
 
 #[derive(Debug, Serialize)]

@@ -5,16 +5,16 @@ use std::borrow::Cow;
 use super::attach::Blocks;
 use super::native::Given;
 use super::renderer::Renderer;
-use super::request::{Block, Origin, ToolResult};
+use super::request::{Block, ToolResult};
 use crate::history::MessageState;
 use crate::history::report::{Fact, Moved};
 use crate::model::Body;
 use crate::provider::bedrock_converse::models::takes_documents_in_results;
 use crate::provider::prompt::media::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
-use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Reply};
+use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Origin, Reply};
 use crate::provider::text::is_blank;
 
-/// Told where a tool gave nothing: the block of a result holds at least one.
+/// The output of a tool that gave nothing: the block of a result holds at least one.
 const NO_OUTPUT: &str = "The tool gave no output.";
 
 impl<'a> Renderer<'a> {

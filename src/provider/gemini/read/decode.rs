@@ -1,6 +1,6 @@
 //! Answers of generateContent, whole or streamed: a stream's events are answers, too, each with a piece of the content.
 //!
-//! Candidate 0 is the message. Text that follows text is one chunk; text with a signature stands for itself, as it came.
+//! Candidate 0 is the message. Text that follows text is one chunk; text with a signature is a chunk of its own, as it came.
 //! Safety ratings and log probabilities are left out; what else is said beside the content (grounding, citations) becomes
 //! opaque chunks at the end. Sources: API reference, "GenerateContentResponse"; types of the official Python SDK
 //! (google-genai 3.4.0); ai.google.dev thought-signatures.

@@ -16,13 +16,13 @@ pub(crate) fn response(mut fields: Fields<'_>, names: &mut Names) -> Chunk {
     Chunk { extra: fields.extra(Owner::Chunk), ..body.into() }
 }
 
-/// The output that would be told so; any other object is a JSON value.
+/// The output that would be written so; any other object is a JSON value.
 fn output(raw: &RawValue) -> (Output, Option<bool>) {
     let of = |key: &str| {
         let mut fields = Fields::of(raw)?;
         let texts = texts(fields.take(key)?)?;
-        let told = serde_json::to_string(&serde_json::json!({ key: texts.told() })).unwrap_or_default();
-        (told == raw.get()).then_some(texts)
+        let written = serde_json::to_string(&serde_json::json!({ key: texts.value() })).unwrap_or_default();
+        (written == raw.get()).then_some(texts)
     };
     match (of("result"), of("error")) {
         (Some(Texts::One(text)), _) if plain(&text).is_none() => (Output::Text(text), None),
@@ -40,7 +40,7 @@ enum Texts {
 }
 
 impl Texts {
-    fn told(&self) -> serde_json::Value {
+    fn value(&self) -> serde_json::Value {
         match self {
             Self::One(text) => text.as_str().into(),
             Self::Several(texts) => texts.as_slice().into(),

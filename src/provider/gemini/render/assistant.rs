@@ -15,7 +15,7 @@ use crate::provider::gemini::models::wants_signatures;
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;
 use crate::provider::prompt::origin::is_openais;
-use crate::provider::prompt::own::told;
+use crate::provider::prompt::own::words;
 use crate::provider::prompt::turns::{Call, Turn};
 use crate::provider::text::is_blank;
 
@@ -58,9 +58,9 @@ impl<'a> Renderer<'a> {
         }
         let parts = self.place_thinking(&turn, slots);
         self.say(Speaker::Model, parts);
-        let mut behind = self.answer(asked);
-        behind.append(&mut media);
-        self.say(Speaker::User, behind);
+        let mut answers = self.answer(asked);
+        answers.append(&mut media);
+        self.say(Speaker::User, answers);
     }
 
     /// What is neither a call nor thinking; and whether the model may say it.
@@ -83,7 +83,7 @@ impl<'a> Renderer<'a> {
         Some((part, is_text))
     }
 
-    /// The service's own part goes back as it came; another's tells what it tells in words.
+    /// The service's own part goes back as it came; another's is written as text, if it has any.
     fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Part<'a>> {
         let Body::Opaque { provider, kind, json } = &chunk.body else { return None };
         let is_own = self.manner.providers.contains(&provider.as_str()) && turn.is_by(self.manner.providers, None);
@@ -94,7 +94,7 @@ impl<'a> Renderer<'a> {
             },
             None if is_own => Unsent::BesideMessage,
             None => {
-                if let Some(text) = told(kind, json).filter(|text| !is_blank(text)) {
+                if let Some(text) = words(kind, json).filter(|text| !is_blank(text)) {
                     self.note(Fact::ToldAsText { kind, provider }, turn.stored, at);
                     return Some(Part::Text { text: Cow::Owned(text) });
                 }

@@ -14,7 +14,7 @@ use crate::provider::prompt::media::picture::Picture;
 /// What is made of an attachment.
 type Made<'a> = attachment::Made<Part<'a>>;
 
-/// Base64 characters from which a type can be told.
+/// Base64 characters from which a type can be read.
 const SNIFF_CHARS: usize = 64;
 /// Types of text that go by other names.
 const TEXTS: &[&str] = &[

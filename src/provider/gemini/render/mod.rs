@@ -45,7 +45,7 @@ pub(crate) fn render(
 ) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
     let manner = Manner::of(target);
     let mut report = Vec::new();
-    let turns = signed_turns(messages, IDS, NAMES, &mut report);
+    let turns = signed_turns(messages, |_| IDS, NAMES, &mut report);
     let mut renderer = Renderer { manner, options, report, system: Vec::new(), contents: Vec::new() };
     for turn in turns {
         match turn.role {

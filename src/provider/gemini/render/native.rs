@@ -11,7 +11,7 @@ use crate::model::{Chunk, Json};
 use crate::provider::check::shape::field;
 use crate::provider::gemini::check::content::check_content;
 use crate::provider::gemini::manner::NAME;
-use crate::provider::prompt::arguments::embedded_object;
+use crate::provider::prompt::arguments::EMBEDDED_DEPTH;
 use crate::provider::prompt::media::bytes::decode_any_base64;
 use crate::provider::text::is_blank;
 
@@ -38,9 +38,11 @@ impl<'a> Given<'a> {
         Self::read(&native.json)
     }
 
-    /// `None` if it is no object, holds half characters, or is nested too deep.
+    /// `None` if it is no object, holds half characters or a number that no double holds, or is nested too deep.
     pub(crate) fn read(json: &'a Json) -> Option<Self> {
-        Some(Self { json, fields: embedded_object(json)? })
+        let text = json.as_str();
+        let fields = if json_text::depth(text) > EMBEDDED_DEPTH { None } else { serde_json::from_str(text).ok() };
+        Some(Self { json, fields: fields? })
     }
 
     /// As it came.

@@ -23,8 +23,8 @@ pub(crate) enum Mended {
 pub(crate) fn arguments(object: &str) -> (Box<RawValue>, Option<Mended>) {
     // The service's parser stops at 100 levels, the request's own among them.
     let deep = json_text::depth(object) > DEPTH;
-    let told: Cow<'_, str> = if deep { Cow::Owned(malformed(object)) } else { Cow::Borrowed(object) };
-    let json = embedded(&told).json;
+    let taken: Cow<'_, str> = if deep { Cow::Owned(malformed(object)) } else { Cow::Borrowed(object) };
+    let json = embedded(&taken).json;
     if deep {
         return (json, Some(Mended::Arguments(Arguments::TooDeep)));
     }
@@ -40,7 +40,7 @@ pub(crate) fn arguments(object: &str) -> (Box<RawValue>, Option<Mended>) {
     (json, mended.then_some(Mended::Surrogates))
 }
 
-/// The object that a text is, if the service takes it as it stands.
+/// The object that a text is, if the service takes it as it is.
 pub(crate) fn plain(text: &str) -> Option<Box<RawValue>> {
     if !json_text::is_object(text) || json_text::depth(text) > DEPTH || has_repeated_keys(text) {
         return None;
@@ -50,7 +50,7 @@ pub(crate) fn plain(text: &str) -> Option<Box<RawValue>> {
 
 const DEPTH: usize = if EMBEDDED_DEPTH < 90 { EMBEDDED_DEPTH } else { 90 };
 
-/// Whether a key stands twice in an object, or the text is no JSON that parsers take.
+/// Whether a key is twice in an object, or the text is no JSON that parsers take.
 fn has_repeated_keys(text: &str) -> bool {
     serde_json::from_str::<Distinct>(text).is_err()
 }

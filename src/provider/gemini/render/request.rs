@@ -51,7 +51,7 @@ pub(crate) struct Content<'a> {
     /// Always there (VX-01).
     pub(crate) role: Speaker,
     pub(crate) parts: Vec<Part<'a>>,
-    /// Whether the parts are answers to calls: nothing else stands beside them (GM-24).
+    /// Whether the parts are answers to calls: nothing else is beside them (GM-24).
     #[serde(skip)]
     pub(crate) answers: bool,
 }

@@ -1,4 +1,4 @@
-//! What tools gave back: all responses to the calls of a content in the content behind it, in their order, and nothing
+//! What tools gave back: all responses to the calls of a content in the content after it, in their order, and nothing
 //! else there (GM-08, GM-11, GM-24).
 
 use std::borrow::Cow;
@@ -23,21 +23,21 @@ pub(crate) struct Asked<'a> {
 impl<'a> Renderer<'a> {
     /// The answers, and what has to follow them.
     pub(crate) fn answer(&mut self, asked: Vec<Asked<'a>>) -> Vec<Part<'a>> {
-        let mut behind = Vec::new();
+        let mut following = Vec::new();
         let mut parts = Vec::new();
         for (at, Asked { call: Call { name, answer, .. }, id }) in asked.into_iter().enumerate() {
             let (response, media) = self.response(&answer);
             if !media.is_empty() {
                 let text = Cow::Owned(format!("Output of {name}, call {} of the turn:", at + 1));
-                behind.push(Part::Text { text });
-                behind.extend(media);
+                following.push(Part::Text { text });
+                following.extend(media);
             }
             parts.push(Part::Response { function_response: FunctionResponse { id, name, response } });
         }
         if !parts.is_empty() {
             self.contents.push(Content { role: Speaker::User, parts, answers: true });
         }
-        behind
+        following
     }
 
     /// The response, and what it cannot hold.

@@ -45,7 +45,7 @@ pub(crate) fn check_sequence(messages: &[&Message], out: &mut Vec<Finding>) {
     }
 }
 
-/// The tool messages behind message `i`, against its calls.
+/// The tool messages after message `i`, against its calls.
 fn check_answers(i: usize, ids: &[&Value], answers: &[(usize, &Value)], end: &str, out: &mut Vec<Finding>) {
     let mut position = HashMap::new();
     for (j, id) in ids.iter().enumerate() {

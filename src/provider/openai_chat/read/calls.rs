@@ -62,7 +62,7 @@ impl<'a> Call<'a> {
 }
 
 impl Form {
-    /// Adds what a later piece of the call tells.
+    /// Adds what a later piece of the call has.
     pub(crate) fn add(&mut self, later: Self) {
         self.typed |= later.typed;
         for (known, fields) in [(&mut self.beside, later.beside), (&mut self.within, later.within)] {

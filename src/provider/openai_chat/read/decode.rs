@@ -7,7 +7,7 @@
 //!
 //! Sources: API reference, "The chat completion object" and "The chat completion chunk object"; types of the official
 //! Python SDK (openai 2.54.0); DeepSeek's API docs for `reasoning_content`; OpenRouter's for `reasoning` and `images`;
-//! Mistral's for content in chunks; Moonshot's and Groq's for where their usage stands in a stream.
+//! Mistral's for content in chunks; Moonshot's and Groq's for where their usage is in a stream.
 
 use std::collections::HashSet;
 

@@ -1,6 +1,6 @@
 //! Tool calls, whole or in pieces.
 //!
-//! By the API reference, a call's id and name come once, with its first piece, and `index` tells the calls apart. Servers
+//! By the API reference, a call's id and name come once, with its first piece, and `index` keeps the calls apart. Servers
 //! also repeat id and name with every piece, leave out the index, or give index 0 to each of several whole calls: a piece
 //! begins a new call if it names one that is not the one before, and that one is whole.
 
@@ -36,7 +36,7 @@ struct Call {
     form: Form,
 }
 
-/// What tells a call from others.
+/// What makes a call differ from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Index(u64),

@@ -92,7 +92,7 @@ fn read_audio(fields: &mut Fields<'_>) -> Option<Chunk> {
     Some(chunk)
 }
 
-/// A file that stands for its id is kept as it is, too: no other field has a place for the id.
+/// A file of which there is only the id is kept as it is, too: no other field has a place for the id.
 fn read_file(fields: &mut Fields<'_>) -> Option<Chunk> {
     let raw = fields.peek("file")?;
     let mut file = Fields::of(raw)?;

@@ -6,7 +6,7 @@ use crate::model::{Json, Native};
 use crate::provider::openai_chat::manner::NAME;
 use crate::provider::read::fields::Fields;
 
-/// Where thinking stands.
+/// Where thinking is.
 pub(crate) const THINKING: &[&str] = &["reasoning_content", "reasoning"];
 
 /// Takes the thinking out of a message, or out of a piece of one, and the fields that it stood in. Some servers say it
@@ -15,7 +15,7 @@ pub(crate) fn thinking(fields: &mut Fields<'_>) -> Option<(String, Option<Native
     let found = THINKING.iter().filter_map(|name| Some((*name, fields.string(name)?)));
     let found: Vec<(&str, String)> = found.filter(|(_, text)| !text.is_empty()).collect();
     let names: Vec<String> = found.iter().map(|(name, _)| format!("\"{name}\":\"\"")).collect();
+    let (_, text) = found.into_iter().next()?;
     let json = Json::new(format!("{{{}}}", names.join(","))).ok();
-    let native = json.map(|json| Native { wire: NAME.to_owned(), json });
-    Some((found.into_iter().next()?.1, native))
+    Some((text, json.map(|json| Native { wire: NAME.to_owned(), json })))
 }

@@ -12,7 +12,7 @@ use crate::provider::openai_chat::manner::Texts;
 use crate::provider::prompt::media::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
 use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Reply};
 
-/// Told where a tool gave nothing, and the target wants a word.
+/// The output of a tool that gave nothing, where the target wants a word.
 const NO_OUTPUT: &str = "The tool gave no output.";
 
 impl<'a> Renderer<'a> {
@@ -58,7 +58,7 @@ impl<'a> Renderer<'a> {
         texts
     }
 
-    /// The texts of a tool's output; its media are put behind the batch.
+    /// The texts of a tool's output; its media are put after the batch.
     fn output(
         &mut self,
         stored: &'a StoredMessage,

@@ -23,6 +23,7 @@ use crate::history::StoredMessage;
 use crate::model::Role;
 use crate::provider::openai_chat::manner::Manner;
 use crate::provider::prompt::options::PromptOptions;
+use crate::provider::prompt::origin::Whose;
 use crate::provider::prompt::tool_id::NameRule;
 use crate::provider::prompt::tools::declared;
 use crate::provider::prompt::turns::{Call, Turn, turns};
@@ -44,7 +45,8 @@ pub(crate) fn render(
 ) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
     let manner = Manner::of(target);
     let mut report = Vec::new();
-    let turns = turns(messages, manner.ids, NAMES, &mut report);
+    let ids = |stored: &StoredMessage| if goes_back(stored, manner, options) { manner.ids.long() } else { manner.ids };
+    let turns = turns(messages, ids, NAMES, &mut report);
     let echoes = target.dialect().is_none();
     let (messages, text_fields) = (Vec::new(), RefCell::default());
     let mut renderer = Renderer { target, manner, echoes, options, report, messages, text_fields };
@@ -59,6 +61,12 @@ pub(crate) fn render(
     let tools = declared(&options.tools, NAMES, called, &mut report)?;
     let tools = tools.into_iter().map(|function| Tool::Function { function: function.into() }).collect();
     Ok((written(&Request { messages, tools })?, report))
+}
+
+/// Whether the ids of a message's calls go back to the model that made them, as far as anybody can tell.
+fn goes_back(stored: &StoredMessage, manner: &Manner, options: &PromptOptions) -> bool {
+    let whose = || Whose::of(&stored.message.metadata, manner.providers, options.model.as_deref());
+    manner.own_ids && options.model.is_some() && stored.message.metadata.model.is_some() && whose() == Whose::Own
 }
 
 /// The tools that were called.

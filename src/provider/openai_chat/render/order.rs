@@ -1,6 +1,6 @@
 //! Who speaks when: messages as the server's order of roles wants them.
 //!
-//! Where a message stands, and whether it is one with the message before it, is decided by what precedes it alone. What is
+//! Where a message is, and whether it is one with the message before it, is decided by what precedes it alone. What is
 //! there only because the list ends is the bridge.
 
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use crate::history::ReportLine;
 use crate::history::StoredMessage;
 use crate::history::report::{Fact, Taken};
 use crate::model::Role;
-use crate::provider::openai_chat::manner::{System, Texts, UserContent};
+use crate::provider::openai_chat::manner::{Ends, System, Texts, UserContent};
 use crate::provider::prompt::options::NoContent;
 use crate::provider::prompt::turns::{BEGINNING, BRIDGE, Turn};
 
@@ -94,7 +94,7 @@ impl<'a> Renderer<'a> {
         reasoning_content: Option<String>,
         refusal: Option<String>,
         tool_calls: Vec<AnyCall<'a>>,
-        own: Own,
+        own: Own<'a>,
     ) {
         // From the end: what is said here stops the next look.
         let is_first = || self.messages.iter().rev().all(|message| matches!(message, Message::System { .. }));
@@ -135,10 +135,15 @@ impl<'a> Renderer<'a> {
     pub(crate) fn end(&mut self) -> bool {
         let order = self.manner.order;
         let is_system = |message: &Message<'_>| matches!(message, Message::System { .. });
-        if (order.begins || order.ends) && self.messages.iter().all(is_system) {
+        if (order.begins || order.ends != Ends::Anyone) && self.messages.iter().all(is_system) {
             return false;
         }
-        if order.ends && !matches!(self.messages.last(), Some(Message::User { .. } | Message::Tool { .. })) {
+        let ends = match (order.ends, self.messages.last()) {
+            (Ends::Anyone, _) | (_, Some(Message::User { .. } | Message::Tool { .. })) => true,
+            (Ends::AskingOrPrefix, Some(Message::Assistant { own, .. })) => own.is_prefix(),
+            _ => false,
+        };
+        if !ends {
             let place = self.next_place();
             self.report.push(ReportLine::new(Fact::BridgeAdded { text: BRIDGE }).at(place));
             let content = self.user_content(vec![Part::Text { text: Cow::Borrowed(BRIDGE) }]);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::renderer::Renderer;
-use super::request::{AnyCall, Function, GivenCall, Part, ToolCall};
+use super::request::{AnyCall, Field, Function, GivenCall, Part, ToolCall};
 use super::said::Said;
 use crate::history::StoredMessage;
 use crate::history::report::{Fact, Refusal, Unsent};
@@ -14,7 +14,7 @@ use crate::model::{Body, Chunk, Json, Native, Role, json_text};
 use crate::provider::check::judge::check;
 use crate::provider::openai_chat::manner::NAME;
 use crate::provider::prompt::arguments::embedded_object;
-use crate::provider::prompt::own::told;
+use crate::provider::prompt::own::words;
 use crate::provider::prompt::turns::{Call, Turn};
 use crate::provider::text::is_blank;
 
@@ -26,11 +26,11 @@ const RESERVED: &[&str] =
     &["role", "content", "name", "refusal", "tool_calls", "function_call", "tool_call_id", "reasoning_content"];
 
 impl<'a> Renderer<'a> {
-    /// An opaque chunk: a field of the message, or a part of its content, of this server; or what another's item tells.
+    /// An opaque chunk: a field of the message, or a part of its content, of this server; or what another's item says.
     pub(crate) fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk, said: &mut Said<'a>) {
         let Body::Opaque { provider, kind, json } = &chunk.body else { return };
         if !self.manner.providers.contains(&provider.as_str()) || !turn.is_by(self.manner.providers, None) {
-            match told(kind, json).filter(|_| turn.role == Role::Assistant) {
+            match words(kind, json).filter(|_| turn.role == Role::Assistant) {
                 Some(text) => {
                     self.note(Fact::ToldAsText { kind, provider }, turn.stored, at);
                     said.parts.push(Part::Text { text: Cow::Owned(text) });
@@ -67,7 +67,7 @@ impl<'a> Renderer<'a> {
         match (refused, part) {
             (Some(why), _) => self.note(Fact::Removed { kind, why }, turn.stored, at),
             (None, Some(_)) => said.parts.push(Part::Own(raw(json))),
-            (None, None) => said.own.push((kind.clone(), raw(json))),
+            (None, None) => said.own.push((Cow::Borrowed(kind), Field::Json(raw(json)))),
         }
     }
 

@@ -58,7 +58,7 @@ pub(crate) enum Message<'a> {
         tool_calls: Vec<AnyCall<'a>>,
         /// The server's own, as they came.
         #[serde(flatten)]
-        own: Own,
+        own: Own<'a>,
     },
     Tool {
         tool_call_id: String,
@@ -68,9 +68,25 @@ pub(crate) enum Message<'a> {
 
 /// Fields of the server's own.
 #[derive(Debug, Default)]
-pub(crate) struct Own(pub(crate) Vec<(String, Box<RawValue>)>);
+pub(crate) struct Own<'a>(pub(crate) Vec<(Cow<'a, str>, Field<'a>)>);
 
-impl Serialize for Own {
+impl Own<'_> {
+    /// Whether the message is to be gone on with.
+    pub(crate) fn is_prefix(&self) -> bool {
+        let is_true = |value: &Field<'_>| matches!(value, Field::Json(json) if json.get() == "true");
+        self.0.iter().any(|(name, value)| name == "prefix" && is_true(value))
+    }
+}
+
+/// The value of such a field.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Field<'a> {
+    Text(Cow<'a, str>),
+    Json(Box<RawValue>),
+}
+
+impl Serialize for Own<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
@@ -190,7 +206,7 @@ impl<'a> Content<'a> {
         texts.reduce(join).map(Self::Text)
     }
 
-    /// Adds to what is said: text to a string, anything else behind it as a part.
+    /// Adds to what is said: text to a string, anything else after it as a part.
     pub(crate) fn extend(&mut self, parts: Vec<Part<'a>>) {
         for part in parts {
             match (&mut *self, part) {
@@ -211,7 +227,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Costs nothing for what stands there already: many texts may be joined to one.
+/// Costs nothing for what is there already: many texts may be joined to one.
 fn join<'a>(before: Cow<'a, str>, text: Cow<'a, str>) -> Cow<'a, str> {
     let mut joined = before.into_owned();
     joined.push_str(SEPARATOR);
@@ -219,5 +235,5 @@ fn join<'a>(before: Cow<'a, str>, text: Cow<'a, str>) -> Cow<'a, str> {
     Cow::Owned(joined)
 }
 
-/// What stands between texts that were apart.
+/// What comes between texts that were apart.
 pub(crate) const SEPARATOR: &str = "\n\n";

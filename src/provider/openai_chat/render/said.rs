@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::attach::Parts;
 use super::renderer::Renderer;
-use super::request::Part;
+use super::request::{Field, Part};
 use super::thinking::{Thought, Thoughts};
 use crate::history::report::{Cited, Fact, Moved, Unsent};
 use crate::model::{Body, Role};
@@ -25,7 +25,7 @@ pub(crate) struct Said<'a> {
     pub(crate) refusals: Vec<&'a str>,
     pub(crate) thinking: Thoughts<'a>,
     /// Fields of the server's own.
-    pub(crate) own: Vec<(String, Box<RawValue>)>,
+    pub(crate) own: Vec<(Cow<'a, str>, Field<'a>)>,
 }
 
 impl<'a> Renderer<'a> {
@@ -47,7 +47,7 @@ impl<'a> Renderer<'a> {
                         .filter(|own| own.as_str().contains('{') && is_free && self.takes_annotations(turn));
                     if let Some(own) = own {
                         let raw = RawValue::from_string(own.as_str().to_owned()).unwrap_or_default();
-                        said.own.push(("annotations".to_owned(), raw));
+                        said.own.push((Cow::Borrowed("annotations"), Field::Json(raw)));
                     } else if annotations.is_some() {
                         self.note(Fact::AnnotationsRemoved(Cited::NoPlace), stored, at);
                     }

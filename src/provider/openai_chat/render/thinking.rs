@@ -3,15 +3,16 @@
 use std::borrow::Cow;
 
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::renderer::Renderer;
-use super::request::{Part, SEPARATOR};
+use super::request::{Field, Own, Part, SEPARATOR};
 use crate::history::report::{Fact, Thought as Why};
 use crate::model::Native;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::options::Thinking;
 use crate::provider::prompt::turns::Turn;
+use crate::provider::read::fields::Fields;
 use crate::provider::text::is_blank;
 
 /// A thinking chunk of an assistant message.
@@ -29,11 +30,11 @@ pub(crate) struct Thought<'a> {
 }
 
 /// Where thinking goes back to.
-enum Place {
+enum Place<'a> {
     /// Fields of the message.
-    Fields(Vec<String>),
-    /// A part of its content, made of these fields.
-    Part(Map<String, Value>),
+    Fields(Vec<Cow<'a, str>>),
+    /// A part of its content.
+    Part(Box<RawValue>),
 }
 
 pub(crate) type Thoughts<'a> = Vec<Thought<'a>>;
@@ -48,7 +49,7 @@ impl<'a> Renderer<'a> {
         turn: &Turn<'a>,
         thoughts: Thoughts<'a>,
         parts: &mut Vec<Part<'a>>,
-        own_fields: &mut Vec<(String, Box<RawValue>)>,
+        own_fields: &mut Vec<(Cow<'a, str>, Field<'a>)>,
         says_more: bool,
     ) -> Option<String> {
         let otherwise = self.manner.reasoning_content.filter(|_| !turn.calls.is_empty());
@@ -59,22 +60,21 @@ impl<'a> Renderer<'a> {
         let is_all = parts.is_empty() && turn.calls.is_empty() && !says_more;
         let tags = self.options.thinking.tags(is_all);
         let (mut native, mut tagged) = (Vec::new(), 0);
-        let mut fields: Vec<(String, String)> = Vec::new();
+        let mut fields: Vec<(Cow<'a, str>, Cow<'a, str>)> = Vec::new();
         for thought in thoughts {
             let place = if comes_back && !is_all && otherwise.is_none() { self.place(&thought) } else { None };
             match place {
                 Some(Place::Fields(names)) => {
                     for name in names {
                         match fields.iter_mut().find(|(known, _)| *known == name) {
-                            Some((_, text)) => *text = [text, thought.text].join(SEPARATOR),
-                            None => fields.push((name, thought.text.to_owned())),
+                            Some((_, text)) => *text = Cow::Owned([text, thought.text].join(SEPARATOR)),
+                            None => fields.push((name, Cow::Borrowed(thought.text))),
                         }
                     }
                     continue;
                 }
                 Some(Place::Part(part)) => {
-                    let json = to_raw_value(&part).unwrap_or_default();
-                    parts.insert((thought.before + tagged).min(parts.len()), Part::Own(json));
+                    parts.insert((thought.before + tagged).min(parts.len()), Part::Own(part));
                     tagged += 1;
                     continue;
                 }
@@ -95,26 +95,25 @@ impl<'a> Renderer<'a> {
                 );
             }
         }
-        let text = |(name, text): (String, String)| (name, to_raw_value(&text).unwrap_or_default());
-        own_fields.splice(0..0, fields.into_iter().map(text));
+        own_fields.splice(0..0, fields.into_iter().map(|(name, text)| (name, Field::Text(text))));
         otherwise.map(|otherwise| if native.is_empty() { otherwise.to_owned() } else { native.join(SEPARATOR) })
     }
 
     /// Where the server had the thought, if it takes it there.
-    fn place(&self, thought: &Thought<'_>) -> Option<Place> {
-        let mut given = embedded_object(&thought.native?.json)?;
-        let text = Value::from(thought.text);
-        if given.get("type").is_some_and(|kind| kind == "thinking") {
-            let texts = given.get("thinking").is_some_and(Value::is_array);
-            let told = if texts { json!([{"type": "text", "text": text}]) } else { text };
-            given.insert("thinking".to_owned(), told);
-            let part = Value::Object(given.clone());
-            let taken =
-                self.manner.arrays && self.refused("assistant", "content", &json!([part]).to_string()).is_none();
-            return taken.then_some(Place::Part(given));
+    fn place(&self, thought: &Thought<'a>) -> Option<Place<'a>> {
+        let json = &thought.native?.json;
+        let fields = Fields::read(json.as_str()).ok()?;
+        if fields.says("type", "thinking") {
+            // Parsers take what else is in it.
+            embedded_object(json)?;
+            let part = part(fields, thought.text);
+            let taken = self.manner.arrays && self.refused("assistant", "content", &format!("[{part}]")).is_none();
+            return taken.then_some(Place::Part(part));
         }
-        let taken = |name: &String| self.takes_text(name, thought.text);
-        let names: Vec<String> = given.keys().filter(|name| taken(name)).cloned().collect();
+        let names = fields.pairs().into_iter().map(|(name, _)| name);
+        let mut names: Vec<Cow<'a, str>> = names.filter(|name| self.takes_text(name, thought.text)).collect();
+        names.sort_unstable();
+        names.dedup();
         (!names.is_empty() && !thought.text.is_empty()).then_some(Place::Fields(names))
     }
 
@@ -127,4 +126,20 @@ impl<'a> Renderer<'a> {
             _ => Why::NoPlace,
         }
     }
+}
+
+/// The part of these fields, in their order, with the text in its place.
+fn part(fields: Fields<'_>, text: &str) -> Box<RawValue> {
+    let in_list = fields.peek("thinking").is_some_and(|thinking| thinking.get().starts_with('['));
+    let thinking = if in_list { json!([{"type": "text", "text": text}]) } else { Value::from(text) };
+    let mut fields = fields.pairs();
+    let mut part = Own::default();
+    if fields.iter().all(|(name, _)| name != "thinking") {
+        fields.push((Cow::Borrowed("thinking"), RawValue::NULL));
+    }
+    for (name, raw) in fields {
+        let value = if name == "thinking" { to_raw_value(&thinking).unwrap_or_default() } else { raw.to_owned() };
+        part.0.push((name, Field::Json(value)));
+    }
+    to_raw_value(&part).unwrap_or_default()
 }

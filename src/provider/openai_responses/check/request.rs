@@ -7,7 +7,7 @@ use super::sequence::check_sequence;
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::rule::{ProtocolRule, set_level};
 use crate::provider::check::shape::{is_filled, kind};
-use crate::provider::openai_responses::rules::{OR_01, OR_02, OR_03, OR_08, OR_10, OR_12, OR_16, OR_20, OR_21};
+use crate::provider::openai_responses::rules::{OR_01, OR_02, OR_03, OR_08, OR_10, OR_12, OR_16, OR_20, OR_21, OR_32};
 use crate::provider::text::is_word;
 
 /// Characters of a function's name that older models take too.
@@ -47,6 +47,8 @@ const PARAMETERS: &[&str] = &[
     "truncation",
     "user",
 ];
+/// The most that a parameter may be; the least is 0.
+const RANGES: &[(&str, f64)] = &[("temperature", 2.0), ("top_p", 1.0)];
 /// In the names of models that other servers serve: a route, or another maker.
 const OTHER_MAKERS: &[&str] = &["/", "deepseek", "grok", "claude", "gemini", "mistral", "qwen", "llama", "kimi", "glm"];
 /// What OpenAI asks of the items that its own server made, and no other server. Other servers of this wire make theirs otherwise (recorded:
@@ -62,6 +64,12 @@ pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
     for name in object.keys().filter(|name| !PARAMETERS.contains(&name.as_str())) {
         out.push(OR_02.unknown(name, "unknown parameter"));
     }
+    for (name, most) in RANGES {
+        let out_of_range = |value: &f64| !(0.0..=*most).contains(value);
+        if let Some(value) = object.get(*name).and_then(Value::as_f64).filter(out_of_range) {
+            out.push(OR_32.at(*name, format!("it is {value}")));
+        }
+    }
     let continues = CONTINUES.iter().any(|name| object.get(*name).is_some_and(is_filled));
     check_input(object, continues, out);
     check_tools(object, out);
@@ -73,7 +81,7 @@ pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
     }
 }
 
-/// Whether a model's name tells that another server than OpenAI's serves it.
+/// Whether, by its name, a model is served by another server than OpenAI's.
 pub(crate) fn is_others(model: &str) -> bool {
     OTHER_MAKERS.iter().any(|maker| model.contains(maker))
 }

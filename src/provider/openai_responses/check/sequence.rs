@@ -68,7 +68,7 @@ fn check_pairs(items: &[&Object], continues: bool, out: &mut Vec<Finding>) {
 
 fn check_reasoning(items: &[&Object], stored: bool, out: &mut Vec<Finding>) {
     let any = items.iter().any(|item| is_reasoning(item));
-    // Reasoning stands before this item, in the same turn of the model.
+    // Reasoning comes before this item, in the same turn of the model.
     let mut reasoned = false;
     for (i, item) in items.iter().enumerate() {
         let place = format!("input[{i}]");

@@ -1,6 +1,6 @@
 //! Responses, whole (`response`) or streamed (`response.*` events).
 //!
-//! An item grows by deltas and is told whole at its end: what the deltas left open (its id, signature, annotations) comes
+//! An item grows by deltas and comes whole at its end: what the deltas left open (its id, signature, annotations) comes
 //! from there. Fields that repeat the request are left out; others that are not known here become fields of the message's
 //! metadata. Sources: API reference, "The response object" and "Streaming events"; types of the official Python SDK
 //! (openai 2.54.0).
@@ -62,7 +62,7 @@ const ECHOES: &[&str] = &[
     "response.reasoning_text.done",
     "keepalive",
 ];
-/// How events of hosted tools begin: their items are told whole.
+/// How events of hosted tools begin: their items come whole.
 const OF_HOSTED_TOOLS: &[&str] = &[
     "response.web_search_call.",
     "response.file_search_call.",
@@ -129,6 +129,7 @@ impl Response {
     fn response(&mut self, mut fields: Fields<'_>, answer: &mut Answer) {
         let status = fields.string("status").unwrap_or_default();
         let items = fields.array("output").unwrap_or_default();
+        let has_items = !items.is_empty();
         let usage = fields.take("usage");
         let error = fields.object("error");
         let incomplete = fields.object("incomplete_details").and_then(|mut details| details.string("reason"));
@@ -151,6 +152,13 @@ impl Response {
             }
             "incomplete" => answer.stop(incomplete.as_deref().unwrap_or("length")),
             "failed" => answer.stop("error"),
+            "queued" | "in_progress" => {}
+            // Other servers have other words for an answer that is whole (recorded: pydantic-ai
+            // test_openai_responses_verbosity).
+            other if has_items && !other.is_empty() => {
+                answer.stop(other);
+                answer.complete();
+            }
             _ => {}
         }
     }

@@ -12,7 +12,7 @@ use crate::provider::read::fields::Fields;
 pub(crate) struct Growing {
     /// Chunks by item, part and kind. A call, and reasoning, are one part each.
     parts: BTreeMap<(u64, u64, Kind), Part>,
-    /// Items that were told whole.
+    /// Items that came whole.
     whole: HashSet<u64>,
 }
 
@@ -40,7 +40,7 @@ struct Part {
 }
 
 impl Growing {
-    /// Whether an item was told whole.
+    /// Whether an item came whole.
     pub(crate) fn is_known(&self, item: u64) -> bool {
         self.whole.contains(&item)
     }
@@ -95,7 +95,7 @@ impl Growing {
         true
     }
 
-    /// An item's end: it is told whole.
+    /// An item's end: it comes whole.
     pub(crate) fn done(&mut self, fields: &mut Fields<'_>, answer: &mut Answer) {
         let index = fields.integer("output_index").unwrap_or_default();
         if let Some(raw) = fields.take("item") {

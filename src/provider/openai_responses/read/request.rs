@@ -59,7 +59,7 @@ enum Last {
     Plain,
     /// Any other item of the model.
     Item,
-    /// Any item of the model, behind calls that are not answered yet.
+    /// Any item of the model, after calls that are not answered yet.
     Called,
 }
 
@@ -95,7 +95,7 @@ impl Items {
         }
     }
 
-    /// What stands where an item should: a string is what the user said.
+    /// What is in the place of an item: a string is what the user said.
     fn stranger(&mut self, raw: &RawValue) {
         let mut notes = Notes::new(self.messages.len(), &mut self.notes);
         let message = stranger(raw, "item", opaque("item", raw), &mut notes);

@@ -6,7 +6,7 @@ use crate::model::{Body, Chunk, Native};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
 use crate::provider::read::fields::{Fields, Owner, compact, is_empty, string, text};
 
-/// What stands between the paragraphs of a summary.
+/// What comes between the paragraphs of a summary.
 pub(crate) const PARAGRAPH: &str = "\n\n";
 
 /// Where an item comes from.

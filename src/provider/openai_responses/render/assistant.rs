@@ -12,7 +12,7 @@ use crate::provider::openai_responses::manner::{NAME, PROVIDER};
 use crate::provider::openai_responses::read::said::is_part;
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;
-use crate::provider::prompt::own::told;
+use crate::provider::prompt::own::words;
 use crate::provider::prompt::turns::{Call, Turn};
 
 /// A chunk, made ready.
@@ -72,7 +72,7 @@ enum Said<'a> {
     Media(Attachment<'a>, Content<'a>),
 }
 
-/// A call, whose answer follows behind the message.
+/// A call, whose answer follows the message.
 enum Asked<'a> {
     Function { call: Call<'a>, custom: bool },
     Other { chunk: usize, given: Given<'a> },
@@ -249,7 +249,7 @@ impl<'a> Renderer<'a> {
         Some(Said::Place(place))
     }
 
-    /// The provider's own item or part goes back as it came; another's tells what it tells in words.
+    /// The provider's own item or part goes back as it came; another's is written as text, if it has any.
     fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Place<'a>> {
         let Body::Opaque { provider, kind, json } = &chunk.body else { return None };
         if provider == PROVIDER && turn.is_by(self.manner.providers, None) {
@@ -259,7 +259,7 @@ impl<'a> Renderer<'a> {
                 None => self.own_item(turn, at, chunk).map(Place::Own),
             };
         }
-        let Some(text) = told(kind, json) else {
+        let Some(text) = words(kind, json) else {
             self.note_foreign(turn, at, kind, provider);
             return None;
         };

@@ -25,7 +25,7 @@ impl Item<'_> {
 }
 
 impl<'a> Renderer<'a> {
-    /// An item, if it goes back; else the report tells why not.
+    /// An item, if it goes back; else the report has the reason.
     pub(crate) fn own_item(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Item<'a>> {
         let Body::Opaque { kind, json, .. } = &chunk.body else { return None };
         let found = match Given::read(json).filter(Given::is_item) {
@@ -63,7 +63,7 @@ impl<'a> Renderer<'a> {
         (with_id || given.may_lose_id()).then_some(Item { given, with_id })
     }
 
-    /// What a call that is no function's is answered. An answer in the same message stands where it stood.
+    /// What a call that is no function's is answered. An answer in the same message stays in its place.
     pub(crate) fn answer(&mut self, turn: &Turn<'a>, chunk: usize, given: &Given<'_>) {
         match self.pairs.answers.get(&(self.at, chunk)).copied() {
             Some((turn, _)) if turn == self.at => {}
@@ -109,7 +109,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// An item that the caller gave. An answer stands behind its call already.
+    /// An item that the caller gave. An answer is after its call already.
     pub(super) fn given_item(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) {
         if self.pairs.calls.contains_key(&(self.at, at)) {
             return;

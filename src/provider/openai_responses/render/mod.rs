@@ -44,7 +44,7 @@ pub(crate) fn render(
 ) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
     let manner = Manner::of(target);
     let mut report = Vec::new();
-    let turns = turns(messages, IDS, NAMES, &mut report);
+    let turns = turns(messages, |_| IDS, NAMES, &mut report);
     let instructions = turns.first().and_then(instructions);
     let (pairs, stored) = (Pairs::find(&turns, manner.providers), turns.iter().map(|turn| turn.stored).collect());
     let mut renderer = Renderer {

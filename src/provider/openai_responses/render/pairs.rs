@@ -1,5 +1,5 @@
 //! Calls of tools that are no functions (a shell, a computer, a patch, a search of the client's), and the items that the
-//! caller answered them with: they belong together, and the answer stands behind its call (OR-04, OR-05).
+//! caller answered them with: they belong together, and the answer comes after its call (OR-04, OR-05).
 
 use std::collections::{HashMap, VecDeque};
 

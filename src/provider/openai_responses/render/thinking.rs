@@ -72,7 +72,7 @@ impl<'a> Renderer<'a> {
         });
     }
 
-    /// Takes the server's ids of a message's items, if its reasoning has one, what is said behind that has one too (OR-08),
+    /// Takes the server's ids of a message's items, if its reasoning has one, what is said after it has one too (OR-08),
     /// and none of them was used before (OR-06).
     pub(crate) fn take_ids(&mut self, slots: &[Slot<'a>]) -> bool {
         let (mut reasoned, mut ids) = (false, Vec::new());
@@ -82,7 +82,7 @@ impl<'a> Renderer<'a> {
             _ => true,
         };
         let parted = |pair: &[Slot<'_>]| match pair {
-            [before, behind] => matches!(before.place, Place::Thought(_)) && !has_id(behind),
+            [before, after] => matches!(before.place, Place::Thought(_)) && !has_id(after),
             _ => false,
         };
         if self.manner.openais_items && slots.windows(2).any(parted) {

@@ -10,7 +10,7 @@ use crate::history::report::{Fact, Mended, Unfit};
 use crate::model::{Audio, Body, Extra, File, Image, Output, PartBody};
 use crate::provider::text::is_blank;
 
-/// Told where a tool gave back nothing but what has to follow.
+/// The text of a tool's output that is nothing but what has to follow.
 pub(crate) const OUTPUT_FOLLOWS: &str = "The output follows in the next user message.";
 
 /// A part, and what had to be mended for it; or why there is none.
@@ -63,9 +63,9 @@ impl<'a> Attachment<'a> {
     /// Said by the assistant where it stood, on wires on which only the user may have it.
     pub(crate) const fn moved(self) -> &'static str {
         match self {
-            Self::Image(_) => "[image: it stands in the next user message]",
-            Self::Audio(_) => "[audio: it stands in the next user message]",
-            Self::File(_) => "[file: it stands in the next user message]",
+            Self::Image(_) => "[image: it is in the next user message]",
+            Self::Audio(_) => "[audio: it is in the next user message]",
+            Self::File(_) => "[file: it is in the next user message]",
         }
     }
 
@@ -78,7 +78,7 @@ impl<'a> Attachment<'a> {
         }
     }
 
-    /// The part, or the text that stands in its place: what was said in a sound, or why there is none. With a line in the
+    /// The part, or the text in its place: what was said in a sound, or why there is none. With a line in the
     /// report unless it is as it was.
     pub(crate) fn place<A: Attach<'a>>(
         self,

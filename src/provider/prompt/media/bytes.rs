@@ -9,7 +9,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 /// The image types that every wire takes.
 pub(crate) const IMAGE_TYPES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// Takes what providers take: bits behind the last byte may be set, padding is as the caller says.
+/// Takes what providers take: bits after the last byte may be set, padding is as the caller says.
 const fn decoder(padding: DecodePaddingMode) -> GeneralPurpose {
     let config = GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true);
     GeneralPurpose::new(&STANDARD, config.with_decode_padding_mode(padding))

@@ -20,7 +20,7 @@ pub(crate) enum Picture<'a> {
     },
 }
 
-/// Base64 characters from which an image's type can be told.
+/// Base64 characters from which an image's type can be read.
 const SNIFF_CHARS: usize = 64;
 
 impl<'a> Picture<'a> {

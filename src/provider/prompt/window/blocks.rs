@@ -1,10 +1,10 @@
 //! Which part of a long history is rendered.
 //!
-//! A history is cut before messages of the user only, so never inside a call and its results. What stands between two
+//! A history is cut before messages of the user only, so never inside a call and its results. What is between two
 //! such places is a *turn*. Turns make up *blocks* of at most half of what the window may hold, as many turns in each as
 //! fit (a turn that is larger is a block of its own), and whole blocks are left out, the oldest first, until the rest fits.
 //! So the window moves in steps, two of which leave out more than half of what it may hold, and where it begins depends
-//! on what precedes and on the steps that were passed: what is appended within a step goes behind what was there.
+//! on what precedes and on the steps that were passed: what is appended within a step goes after what was there.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use std::ops::Range;
 use crate::history::{MessageState, StoredMessage};
 use crate::model::{Body, Chunk, Role};
 
-/// The turns of a reconciled conversation, by the positions of their messages. The first one holds what stands before
+/// The turns of a reconciled conversation, by the positions of their messages. The first one holds what is before
 /// the user first spoke, too.
 #[derive(Debug)]
 pub(crate) struct UserTurns<'a> {
@@ -87,7 +87,7 @@ fn is_users(stored: &StoredMessage) -> bool {
 
 /// Where a window of at most `limit` begins, over turns of these weights.
 pub(crate) fn start(weights: &[u64], limit: u64) -> Start {
-    // What is behind a block's first turn, it included.
+    // What is after a block's first turn, it included.
     let mut rest: u64 = weights.iter().sum();
     let mut block = 0;
     let last = weights.len().saturating_sub(1);
@@ -205,7 +205,7 @@ mod tests {
                 }
                 before = at;
             }
-            // What two steps leave out, but for the first turn of the block behind, is more than half.
+            // What two steps leave out, but for the first turn of the next block, is more than half.
             for step in moves.windows(3) {
                 let passed: u64 = weights[step[0]..=step[2]].iter().sum();
                 proptest::prop_assert!(passed > limit / 2);

@@ -11,12 +11,12 @@ use crate::history::report::Fact;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::target::Target;
 
-/// Where the window begins: the position of its first message. `told` are the messages as the options want them, place
+/// Where the window begins: the position of its first message. `sent` are the messages as the options want them, place
 /// by place: they are what is measured.
 pub(crate) fn begin(
     target: Target,
     messages: &[StoredMessage],
-    told: &[StoredMessage],
+    sent: &[StoredMessage],
     options: &PromptOptions,
     report: &mut Vec<ReportLine>,
 ) -> usize {
@@ -34,9 +34,9 @@ pub(crate) fn begin(
     }
     if let Some(limit) = max_tokens {
         let measure = Measure::new(target, options);
-        let tokens = |turn: &Range<usize>| measure.turn(told.get(turn.clone()).unwrap_or_default());
+        let tokens = |turn: &Range<usize>| measure.turn(sent.get(turn.clone()).unwrap_or_default());
         let weights: Vec<u64> = turns.ranges().iter().map(tokens).collect();
-        window.limit(&weights, *limit, Measure::always(told, options), "tokens");
+        window.limit(&weights, *limit, Measure::always(sent, options), "tokens");
     }
     window.begin()
 }
@@ -77,7 +77,7 @@ impl Window<'_> {
         let begin = self.turns.get(self.first).map_or(0, |turn| turn.start);
         let Some(first) = self.messages.get(begin) else { return begin };
         let before = self.messages.get(..begin).unwrap_or_default().iter().filter(|stored| !is_kept(stored));
-        // What stands before the window and is of a later index are results, beside their calls.
+        // What is before the window and is of a later index are results, beside their calls.
         let indexes = || before.clone().map(|stored| stored.index).filter(|index| *index < first.index);
         for stored in before.clone().filter(|stored| stored.index >= first.index) {
             let lines = (0..stored.message.chunks.len())

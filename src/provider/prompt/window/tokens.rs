@@ -14,9 +14,9 @@ pub(crate) fn tokens(text: &str) -> u64 {
     let (mut rest, mut tokens) = (text, 0);
     while !rest.is_empty() {
         let end = (0..=PIECE.min(rest.len())).rev().find(|end| rest.is_char_boundary(*end));
-        let (piece, behind) = end.and_then(|end| rest.split_at_checked(end)).unwrap_or((rest, ""));
+        let (piece, after) = end.and_then(|end| rest.split_at_checked(end)).unwrap_or((rest, ""));
         tokens += vocabulary.encode_ordinary(piece).len() as u64;
-        rest = behind;
+        rest = after;
     }
     tokens
 }

@@ -1,0 +1,121 @@
+//! An index: where it is, and whether it is of this version.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use tantivy::{Index, IndexReader, ReloadPolicy};
+
+use super::document::{self, Fields};
+use super::guard::{damaged, guarded};
+use super::words;
+use crate::error::{Error, Result};
+
+/// The file that marks a directory as an index, and its content.
+const MARKER: &str = "CONVERSATION-SEARCH";
+const VERSION: &str = "conversation-store search\nversion 1\n";
+
+/// A full-text index of conversations.
+///
+/// All of it is derived from a store. It may be deleted: the next search makes it again. One index belongs to one store.
+///
+/// ```
+/// use conversation_store::Store;
+/// use conversation_store::model::Message;
+/// use conversation_store::search::{SearchIndex, SearchQuery};
+///
+/// let store = Store::open("memory:")?;
+/// let index = SearchIndex::in_memory()?; // on disk: SearchIndex::open("convo.db.search")
+/// store.append("chat-42", &[Message::user("Why does the build fail?")])?;
+///
+/// let hits = store.search(&index, &SearchQuery::new("build"))?;
+/// assert_eq!(hits[0].key.as_deref(), Some("chat-42"));
+/// assert_eq!(hits[0].message_index, Some(0));
+/// # Ok::<(), conversation_store::Error>(())
+/// ```
+pub struct SearchIndex {
+    /// Absent: it is in memory.
+    directory: Option<PathBuf>,
+    pub(super) index: Index,
+    pub(super) reader: IndexReader,
+    pub(super) fields: Fields,
+    /// Held while the index is brought up to date.
+    pub(super) refreshing: Mutex<()>,
+}
+
+impl fmt::Debug for SearchIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SearchIndex").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+impl SearchIndex {
+    /// Opens the index in a directory, and creates it if it does not exist. An index that cannot be read, or that another
+    /// version wrote, is removed and begun again.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the directory holds something else; `Io`.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
+        let directory = directory.as_ref();
+        let failed = |error| Error::io(format!("open the search index {}", directory.display()))(error);
+        match fs::read_to_string(directory.join(MARKER)) {
+            Ok(version) if version == VERSION => {
+                let opened =
+                    guarded(|| Index::open_in_dir(directory)).and_then(|index| Self::new(Some(directory), index));
+                match opened {
+                    Ok(index) => return Ok(index),
+                    Err(error @ Error::Busy(_)) => return Err(error),
+                    Err(_) => fs::remove_dir_all(directory).map_err(failed)?,
+                }
+            }
+            Ok(_) => fs::remove_dir_all(directory).map_err(failed)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => check_vacant(directory).map_err(failed)??,
+            Err(error) => return Err(failed(error)),
+        }
+        create_private(directory).map_err(failed)?;
+        fs::write(directory.join(MARKER), VERSION).map_err(failed)?;
+        Self::new(Some(directory), guarded(|| Index::create_in_dir(directory, document::schema()))?)
+    }
+
+    /// An empty index in memory. It is lost when it is dropped.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn in_memory() -> Result<Self> {
+        Self::new(None, Index::create_in_ram(document::schema()))
+    }
+
+    fn new(directory: Option<&Path>, index: Index) -> Result<Self> {
+        let fields = Fields::of(&index.schema()).ok_or_else(|| damaged("it has other fields"))?;
+        index.tokenizers().register(words::NAME, words::Words);
+        let reader = guarded(|| index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into())?;
+        Ok(Self { directory: directory.map(Path::to_owned), index, reader, fields, refreshing: Mutex::new(()) })
+    }
+}
+
+/// Fails if the directory holds anything.
+fn check_vacant(directory: &Path) -> io::Result<Result<()>> {
+    let first = match fs::read_dir(directory) {
+        Ok(mut entries) => entries.next(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    Ok(match first {
+        None => Ok(()),
+        Some(_) => Err(Error::InvalidInput(format!(
+            "{} is not a search index: it holds other files; name a new or empty directory",
+            directory.display()
+        ))),
+    })
+}
+
+/// Creates a directory that only its user can read: it holds the words of conversations.
+fn create_private(directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
