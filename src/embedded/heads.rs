@@ -137,6 +137,10 @@ impl Core {
         if is_proved {
             return Ok(is_stale);
         }
+        // What records the deletion of this name cannot be read: of whom, nobody knows, and nothing here proves the head.
+        if matches!(tombstone, Some(Err(_))) {
+            return Ok(true);
+        }
         // A fork without entries of its own is known to its parent.
         let Some(parent) = head.parent.filter(|parent| parent.at_seq > 0) else { return Ok(true) };
         let key = key::fork(parent.id(), id);
