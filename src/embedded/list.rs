@@ -26,11 +26,10 @@ impl Core {
         }
         for _ in 0..TRIES {
             let mark = self.lock().moves.mark();
-            self.list_all(query, &mut pager)?;
+            let seen = self.list_all(query, &mut pager)?;
             let moved = self.lock().moves.since(mark).map(Iterator::collect::<HashSet<_>>);
             if let Some(moved) = moved {
-                let listed: HashSet<_> = pager.ids().collect();
-                moved.difference(&listed).try_for_each(|id| self.add_to_list(*id, &mut pager).map(|_| ()))?;
+                moved.difference(&seen).try_for_each(|id| self.add_to_list(*id, &mut pager).map(|_| ()))?;
                 break;
             }
             pager = Pager::new(query)?;
@@ -40,14 +39,19 @@ impl Core {
 
     /// Reads the owner's index, the newest first. What a commit under way moves is there already, and readers do not see it
     /// yet: such a conversation has another place in the page, and may have none.
-    fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<()> {
+    ///
+    /// Returns the conversations that it met. A scan may meet one twice, where it moved to and where it was.
+    fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<HashSet<ConversationId>> {
         let owner = record::digest(query.owner.as_bytes());
         let all = key::index_of(&owner);
         let start =
             query.after.map_or_else(|| all.clone(), |cursor| key::index_from(&owner, listed_micros(cursor.0.micros)));
-        let (mut result, mut in_place) = (Ok(()), 0);
+        let (mut result, mut in_place, mut seen) = (Ok(()), 0, HashSet::new());
         self.engine.keys(&start..&key::after(&all), Order::Ascending, &mut |key, _| {
             let Some((_, micros, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
+            if !seen.insert(id) {
+                return ControlFlow::Continue(());
+            }
             match self.add_to_list(id, pager) {
                 // Times before 1970 have one place, whatever their order.
                 Ok(added) => in_place += usize::from(added.is_some_and(|added| u64::try_from(added) == Ok(micros))),
@@ -55,7 +59,7 @@ impl Core {
             }
             if result.is_ok() && in_place <= query.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        result
+        result.map(|()| seen)
     }
 
     fn list_tagged(&self, query: &ListQuery, tag: &str, pager: &mut Pager<'_>) -> Result<()> {
