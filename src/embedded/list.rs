@@ -14,9 +14,6 @@ use crate::log::list::{ListPage, ListQuery, Listed, Pager};
 use crate::model::ConversationId;
 use crate::record::{self, Head, key};
 
-/// How often a page is read whose conversations have moved too often meanwhile.
-const TRIES: usize = 3;
-
 impl Core {
     pub(crate) fn list(&self, query: &ListQuery) -> Result<ListPage> {
         let mut pager = Pager::new(query)?;
@@ -24,15 +21,12 @@ impl Core {
             self.list_tagged(query, tag, &mut pager)?;
             return Ok(pager.page());
         }
-        for _ in 0..TRIES {
-            let mark = self.lock().moves.mark();
-            let seen = self.list_all(query, &mut pager)?;
-            let moved = self.lock().moves.since(mark).map(Iterator::collect::<HashSet<_>>);
-            if let Some(moved) = moved {
-                moved.difference(&seen).try_for_each(|id| self.add_to_list(*id, &mut pager).map(|_| ()))?;
-                break;
-            }
-            pager = Pager::new(query)?;
+        let mark = self.lock().moves.begin_reading();
+        let read = self.list_all(query, &mut pager);
+        let moved = self.lock().moves.end_reading(mark);
+        let seen = read?;
+        for id in moved.into_iter().filter(|id| !seen.contains(id)) {
+            self.add_to_list(id, &mut pager)?;
         }
         Ok(pager.page())
     }
