@@ -137,7 +137,8 @@ impl Core {
         if is_proved {
             return Ok(is_stale);
         }
-        // What records the deletion of this name cannot be read: of whom, nobody knows, and nothing here proves the head.
+        // A conversation of this name was deleted, and its tombstone cannot be read. No record proves that the head is of a
+        // later one.
         if matches!(tombstone, Some(Err(_))) {
             return Ok(true);
         }

@@ -31,10 +31,10 @@ impl Core {
         Ok(pager.page())
     }
 
-    /// Reads the owner's index, the newest first. What a commit under way moves is there already, and readers do not see it
-    /// yet: such a conversation has another place in the page, and may have none.
+    /// Reads the owner's index, the newest first. A commit under way has moved its conversations there already, but readers do
+    /// not see it yet: the page has such a conversation at its old place, or not at all.
     ///
-    /// Returns the conversations that it met. A scan may meet one twice, where it moved to and where it was.
+    /// Returns the conversations that it met. A scan may meet one twice: at its new place and at its old one.
     fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<HashSet<ConversationId>> {
         let owner = record::digest(query.owner.as_bytes());
         let all = key::index_of(&owner);

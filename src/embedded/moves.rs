@@ -1,14 +1,16 @@
-//! Which conversations the last commits moved in the list. A reader of the list passes the place to which one moves, and then
-//! no longer finds it where it was: it looks here for those.
+//! Which conversations moved in the list while somebody read it.
+//!
+//! A conversation moves to the top. A reader that has passed the top does not find it there, and later does not find it at
+//! its old place either. So the reader looks here when it has finished.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::model::ConversationId;
 
-/// Conversations that are remembered before those are forgotten that no reader asks for.
+/// From this number of conversations on, those that no reader needs are forgotten.
 const REMEMBERED: usize = 4096;
 
-/// The conversations that commits moved while somebody read the list, and those of the last commit.
+/// The conversations that moved while somebody read the list, and those of the last commit.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
     /// The number of each conversation's last move.
@@ -17,7 +19,7 @@ pub(super) struct Moves {
     last: u64,
     /// The last move before the commit under way.
     settled: u64,
-    /// How many readers have begun after which move.
+    /// How many readers began after each move.
     readers: BTreeMap<u64, usize>,
 }
 
@@ -39,13 +41,13 @@ impl Moves {
         self.settled = self.last;
     }
 
-    /// A reader begins. What moves from now on, or moves just now, is after the mark that it gets.
+    /// A reader begins. Returns its mark: all that moves from now on, or in the commit under way, is after it.
     pub(super) fn begin_reading(&mut self) -> u64 {
         *self.readers.entry(self.settled).or_default() += 1;
         self.settled
     }
 
-    /// The reader with this mark has ended: the conversations that have moved since it began.
+    /// The reader with this mark has finished. Returns the conversations that moved since it began.
     pub(super) fn end_reading(&mut self, mark: u64) -> Vec<ConversationId> {
         let moved = self.moved.iter().filter(|(_, number)| **number > mark).map(|(id, _)| *id).collect();
         if let Some(count) = self.readers.get_mut(&mark) {
