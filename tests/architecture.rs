@@ -58,34 +58,6 @@ fn the_rows_stand_in_the_direction() {
 }
 
 #[test]
-fn the_files_of_the_log_import_one_another_without_a_circle() {
-    let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (_, file, source) in sources() {
-        let path = path_of(&file);
-        if let [folder, part, ..] = path.as_slice()
-            && folder == "log"
-            && part != "tests"
-        {
-            imports.entry(part.clone()).or_default().extend(named_from(1, &path, &source));
-        }
-    }
-    let parts: BTreeSet<String> = imports.keys().cloned().collect();
-    for (part, imported) in &imports {
-        let others: Vec<_> = imported.difference(&parts).collect();
-        assert!(others.is_empty(), "{part} imports {others:?} from log/mod.rs: name the file that it stands in");
-    }
-    // Who imports nothing of those that are left is in no circle.
-    loop {
-        let left: BTreeSet<String> = imports.keys().cloned().collect();
-        imports.retain(|_, imported| !imported.is_disjoint(&left));
-        if imports.len() == left.len() {
-            break;
-        }
-    }
-    assert!(imports.is_empty(), "a circle, and who imports it: {imports:?}");
-}
-
-#[test]
 fn no_files_of_a_folder_import_one_another_in_a_circle() {
     let files = Files::read();
     let circles = LAYERS.iter().map(|(folder, _)| (folder, files.circles(folder)));
@@ -183,17 +155,11 @@ fn exports() -> BTreeMap<String, String> {
     exports
 }
 
-/// The first name of every path that starts at the crate's root, by `crate::` or by enough `super::`.
+/// The first name of every path that starts at the crate's root, by `crate::` or by enough `super::`, but the module's own.
 fn named_from_root(path: &[String], source: &str) -> Vec<String> {
-    named_from(0, path, source)
-}
-
-/// The first name of every path that starts at the module that the first `depth` names of this module's path lead to, but
-/// its own.
-fn named_from(depth: usize, path: &[String], source: &str) -> Vec<String> {
     let paths = paths(path, &source.parse::<TokenStream>().unwrap(), &|_| false);
-    let there = paths.into_iter().filter(|found| found.len() > depth && found[..depth] == path[..depth]);
-    there.map(|mut found| found.swap_remove(depth)).filter(|name| path.get(depth) != Some(name)).collect()
+    let there = paths.into_iter().filter(|found| !found.is_empty());
+    there.map(|mut found| found.swap_remove(0)).filter(|name| path.first() != Some(name)).collect()
 }
 
 /// The files below src/, by their modules.

@@ -79,7 +79,7 @@ fn pictures_by_the_assistant_are_told_as_its_own() {
             assert!(request.contains("[image left out: "), "{target} {request}");
             continue;
         }
-        let places = ["draw", "assistant", "[image: it stands", "Image by the assistant:", "iVBORw0KGgo", "and?"];
+        let places = ["draw", "assistant", "[image: it is in", "Image by the assistant:", "iVBORw0KGgo", "and?"];
         let places = places.map(|text| {
             text.replace(
                 "assistant",

@@ -17,7 +17,7 @@ Examples:
 The log itself, in order of SEQ, including what was rewound or removed. As JSON, one entry per line, without a limit \
 unless --limit is given.";
 
-/// Entries of one read, and of a page on a terminal.
+/// Entries that a terminal gets if no limit is given.
 const PAGE: usize = 200;
 
 /// Print the entries of a conversation's log

@@ -136,6 +136,11 @@ impl Core {
         if is_proved {
             return Ok(is_stale);
         }
+        // A conversation of this name was deleted, and its tombstone cannot be read. No record proves that the head is of a
+        // later one.
+        if matches!(tombstone, Some(Err(_))) {
+            return Ok(true);
+        }
         // A fork without entries of its own is known to its parent.
         let Some(parent) = head.parent.filter(|parent| parent.at_seq > 0) else { return Ok(true) };
         let key = key::fork(parent.id(), id);

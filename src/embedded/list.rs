@@ -13,9 +13,6 @@ use crate::log::list::{ListPage, ListQuery, Listed, Pager};
 use crate::model::ConversationId;
 use crate::record::{self, Head, key, listed_micros};
 
-/// How often a page is read whose conversations have moved too often meanwhile.
-const TRIES: usize = 3;
-
 impl Core {
     pub(crate) fn list(&self, query: &ListQuery) -> Result<ListPage> {
         let mut pager = Pager::new(query)?;
@@ -23,30 +20,31 @@ impl Core {
             self.list_tagged(query, tag, &mut pager)?;
             return Ok(pager.page());
         }
-        for _ in 0..TRIES {
-            let mark = self.lock().moves.mark();
-            self.list_all(query, &mut pager)?;
-            let moved = self.lock().moves.since(mark).map(Iterator::collect::<HashSet<_>>);
-            if let Some(moved) = moved {
-                let listed: HashSet<_> = pager.ids().collect();
-                moved.difference(&listed).try_for_each(|id| self.add_to_list(*id, &mut pager).map(|_| ()))?;
-                break;
-            }
-            pager = Pager::new(query)?;
+        let mark = self.lock().moves.begin_reading();
+        let read = self.list_all(query, &mut pager);
+        let moved = self.lock().moves.end_reading(mark);
+        let seen = read?;
+        for id in moved.into_iter().filter(|id| !seen.contains(id)) {
+            self.add_to_list(id, &mut pager)?;
         }
         Ok(pager.page())
     }
 
-    /// Reads the owner's index, the newest first. What a commit under way moves is there already, and readers do not see it
-    /// yet: such a conversation has another place in the page, and may have none.
-    fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<()> {
+    /// Reads the owner's index, the newest first. A commit under way has moved its conversations there already, but readers do
+    /// not see it yet: the page has such a conversation at its old place, or not at all.
+    ///
+    /// Returns the conversations that it met. A scan may meet one twice: at its new place and at its old one.
+    fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<HashSet<ConversationId>> {
         let owner = record::digest(query.owner.as_bytes());
         let all = key::index_of(&owner);
         let start =
             query.after.map_or_else(|| all.clone(), |cursor| key::index_from(&owner, listed_micros(cursor.0.micros)));
-        let (mut result, mut in_place) = (Ok(()), 0);
+        let (mut result, mut in_place, mut seen) = (Ok(()), 0, HashSet::new());
         self.engine.keys(&start..&key::after(&all), Order::Ascending, &mut |key, _| {
             let Some((_, micros, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
+            if !seen.insert(id) {
+                return ControlFlow::Continue(());
+            }
             match self.add_to_list(id, pager) {
                 // Times before 1970 have one place, whatever their order.
                 Ok(added) => in_place += usize::from(added.is_some_and(|added| u64::try_from(added) == Ok(micros))),
@@ -54,7 +52,7 @@ impl Core {
             }
             if result.is_ok() && in_place <= query.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        result
+        result.map(|()| seen)
     }
 
     fn list_tagged(&self, query: &ListQuery, tag: &str, pager: &mut Pager<'_>) -> Result<()> {

@@ -1,51 +1,66 @@
-//! Which conversations the last commits moved in the list. A reader of the list passes the place to which one moves, and then
-//! no longer finds it where it was: it looks here for those.
+//! Which conversations moved in the list while somebody read it.
+//!
+//! A conversation moves to the top. A reader that has passed the top does not find it there, and later does not find it at
+//! its old place either. So the reader looks here when it has finished.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::model::ConversationId;
 
-/// Conversations that are remembered, beside those of the commit under way.
+/// From this number of conversations on, those that no reader needs are forgotten.
 const REMEMBERED: usize = 4096;
 
-/// The conversations that the last commits wrote, in order, each once for every write.
+/// The conversations that moved while somebody read the list, and those of the last commit.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
-    moved: VecDeque<ConversationId>,
-    /// How many were forgotten.
-    forgotten: u64,
-    /// How many had moved before the commit under way.
+    /// The number of each conversation's last move.
+    moved: HashMap<ConversationId, u64>,
+    /// The number of the last move.
+    last: u64,
+    /// The last move before the commit under way.
     settled: u64,
+    /// How many readers began after each move.
+    readers: BTreeMap<u64, usize>,
 }
 
 impl Moves {
-    /// A commit begins, which writes these.
+    /// A commit begins, which moves these.
     pub(super) fn begin(&mut self, conversations: impl Iterator<Item = ConversationId>) {
-        let excess = self.moved.len().saturating_sub(REMEMBERED);
-        self.moved.drain(..excess);
-        self.forgotten += excess as u64;
-        self.settled = self.total();
-        self.moved.extend(conversations);
+        self.settled = self.last;
+        if self.readers.is_empty() {
+            self.moved.clear();
+        }
+        for conversation in conversations {
+            self.last += 1;
+            self.moved.insert(conversation, self.last);
+        }
     }
 
-    /// What the commit wrote is published.
+    /// What the commit moved is published.
     pub(super) fn end(&mut self) {
-        self.settled = self.total();
+        self.settled = self.last;
     }
 
-    /// What moves from now on, or moves just now, is after this mark.
-    pub(super) const fn mark(&self) -> u64 {
+    /// A reader begins. Returns its mark: all that moves from now on, or in the commit under way, is after it.
+    pub(super) fn begin_reading(&mut self) -> u64 {
+        *self.readers.entry(self.settled).or_default() += 1;
         self.settled
     }
 
-    /// What has moved since a mark; nothing is known if that is too long ago.
-    pub(super) fn since(&self, mark: u64) -> Option<impl Iterator<Item = ConversationId>> {
-        let skipped = usize::try_from(mark.checked_sub(self.forgotten)?).ok()?;
-        Some(self.moved.iter().skip(skipped).copied())
-    }
-
-    fn total(&self) -> u64 {
-        self.forgotten + self.moved.len() as u64
+    /// The reader with this mark has finished. Returns the conversations that moved since it began.
+    pub(super) fn end_reading(&mut self, mark: u64) -> Vec<ConversationId> {
+        let moved = self.moved.iter().filter(|(_, number)| **number > mark).map(|(id, _)| *id).collect();
+        if let Some(count) = self.readers.get_mut(&mark) {
+            *count -= 1;
+            if *count == 0 {
+                self.readers.remove(&mark);
+            }
+        }
+        if self.moved.len() > REMEMBERED {
+            let oldest = self.readers.keys().next().map_or(self.settled, |oldest| *oldest.min(&self.settled));
+            self.moved.retain(|_, number| *number > oldest);
+        }
+        moved
     }
 }
 
@@ -57,33 +72,41 @@ mod tests {
         ConversationId::from_bytes((number as u128).to_be_bytes())
     }
 
-    fn since(moves: &Moves, mark: u64) -> Option<Vec<ConversationId>> {
-        moves.since(mark).map(Iterator::collect)
+    fn end(moves: &mut Moves, mark: u64) -> Vec<ConversationId> {
+        let mut moved = moves.end_reading(mark);
+        moved.sort_unstable();
+        moved
     }
 
     #[test]
     fn what_a_commit_under_way_moves_is_after_each_mark() {
         let mut moves = Moves::default();
-        let before = moves.mark();
+        let before = moves.begin_reading();
         moves.begin([id(1), id(2)].into_iter());
-        let during = moves.mark();
+        let during = moves.begin_reading();
         moves.end();
-        let after = moves.mark();
-        moves.begin([id(3)].into_iter());
-        assert_eq!([before, during].map(|mark| since(&moves, mark)), [(); 2].map(|()| Some(vec![id(1), id(2), id(3)])));
-        assert_eq!(since(&moves, after), Some(vec![id(3)]));
+        let after = moves.begin_reading();
+        moves.begin([id(3), id(1)].into_iter());
+        assert_eq!([before, during].map(|mark| end(&mut moves, mark)), [(); 2].map(|()| vec![id(1), id(2), id(3)]));
+        assert_eq!(end(&mut moves, after), [id(1), id(3)]);
     }
 
     #[test]
-    fn memory_is_bounded_and_what_is_forgotten_is_known_to_be() {
+    fn nothing_is_missed_however_much_moves_and_what_nobody_asks_for_is_forgotten() {
         let mut moves = Moves::default();
-        let mark = moves.mark();
+        let first = moves.begin_reading();
+        let mut second = moves.begin_reading();
         for number in 0..10 {
             moves.begin((0..REMEMBERED).map(|at| id(number * REMEMBERED + at)));
             moves.end();
-            assert!(moves.moved.len() <= 2 * REMEMBERED);
+            moves.end_reading(second);
+            second = moves.begin_reading();
         }
-        assert_eq!(since(&moves, mark), None);
-        assert_eq!(since(&moves, moves.mark()), Some(Vec::new()));
+        assert_eq!(end(&mut moves, first).len(), 10 * REMEMBERED);
+        assert!(moves.moved.is_empty());
+        assert_eq!(end(&mut moves, second), []);
+        // Without readers only the last commit is remembered.
+        (0..10).for_each(|number| moves.begin((0..100).map(|at| id(number * 100 + at))));
+        assert_eq!((moves.moved.len(), moves.readers.len()), (100, 0));
     }
 }

@@ -269,11 +269,6 @@ impl<'a> Pager<'a> {
         is_wanted
     }
 
-    /// The conversations that it took.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = ConversationId> {
-        self.items.iter().map(|listed| listed.id)
-    }
-
     fn is_wanted(&self, listed: &Listed) -> bool {
         let head = &listed.head;
         let title = head.title.as_deref().unwrap_or_default();

@@ -9,11 +9,11 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{Score, TantivyError, Term};
 
 use super::document::{self, HIGH, LOW, MESSAGE, TITLE};
-use super::guard::guarded;
+use super::guard::{found, guarded};
 use super::index::SearchIndex;
 use super::query::{Hit, SearchQuery};
 use super::words::{boundary, words};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::log::ListItem;
 use crate::model::ConversationId;
 use crate::store::Store;
@@ -129,15 +129,6 @@ fn hit(store: &Store, item: &ListItem, candidate: &Candidate, phrases: &[Vec<Str
         excerpt,
         score: candidate.score,
     }))
-}
-
-/// What was read, if it is there and can be read.
-fn found<T>(read: Result<T>) -> Result<Option<T>> {
-    match read {
-        Ok(read) => Ok(Some(read)),
-        Err(Error::NotFound { .. } | Error::Corrupt { .. } | Error::UnsupportedVersion { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// The text around the first word of the query, on one line; none if a phrase is not there.

@@ -1,4 +1,4 @@
-//! Calls of the index: its errors become ours, and its panics end here.
+//! Calls of the index and of the store: which errors end a search, and which only mean that something is not there.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,4 +27,19 @@ pub(super) fn guarded<T>(call: impl FnOnce() -> tantivy::Result<T>) -> Result<T>
 pub(super) fn damaged(problem: &str) -> Error {
     let detail = format!("the search index: {problem}; remove its directory: the next search makes it again");
     Error::Corrupt { conversation: None, seq: None, detail }
+}
+
+/// What the store has, or nothing if that is gone, was replaced, or is damaged.
+pub(super) fn found<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(
+            Error::NotFound { .. }
+            | Error::StaleCursor { .. }
+            | Error::CursorOutOfRange { .. }
+            | Error::Corrupt { .. }
+            | Error::UnsupportedVersion { .. },
+        ) => Ok(None),
+        Err(error) => Err(error),
+    }
 }

@@ -13,7 +13,7 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{IndexWriter, Term};
 
 use super::document::{self, HIGH, INCARNATION, LOW, SEQ, State};
-use super::guard::guarded;
+use super::guard::{found, guarded};
 use super::index::SearchIndex;
 use super::query::Refreshed;
 use crate::error::{Error, Result};
@@ -57,10 +57,9 @@ impl SearchIndex {
         let mut refresh =
             Refresh { index: self, store, owner, writer: None, added: 0, purges: true, done: Refreshed::default() };
         for id in ids {
-            match store.describe(*id) {
-                Ok(item) => refresh.whole(&item)?,
-                Err(Error::Io { action, source }) => return Err(Error::Io { action, source }),
-                Err(_) => refresh.remove(*id)?,
+            match found(store.describe(*id))? {
+                Some(item) => refresh.whole(&item)?,
+                None => refresh.remove(*id)?,
             }
         }
         refresh.commit()?;
@@ -173,14 +172,9 @@ impl Refresh<'_> {
         let mut is_lost = false;
         loop {
             let cursor = Cursor { seq, incarnation: Some(known.incarnation) };
-            let entries = match self.store.entries_since(item.id, cursor, PAGE) {
-                Ok(entries) => entries,
-                Err(Error::Io { action, source }) => return Err(Error::Io { action, source }),
-                // It was replaced meanwhile, went back, or is damaged.
-                Err(_) => {
-                    is_lost = true;
-                    break;
-                }
+            let Some(entries) = found(self.store.entries_since(item.id, cursor, PAGE))? else {
+                is_lost = true;
+                break;
             };
             let Some(last) = entries.last() else { break };
             seq = last.seq;
@@ -208,11 +202,7 @@ impl Refresh<'_> {
         let (Some(first), Some(last)) = (touched.first().copied(), touched.last().copied()) else { return Ok(true) };
         let mut from = first;
         while from <= last {
-            let messages = match self.store.messages(item.id, from, PAGE) {
-                Ok(messages) => messages,
-                Err(Error::Io { action, source }) => return Err(Error::Io { action, source }),
-                Err(_) => return Ok(false),
-            };
+            let Some(messages) = found(self.store.messages(item.id, from, PAGE))? else { return Ok(false) };
             let Some(newest) = messages.last() else { break };
             from = newest.index + 1;
             for stored in messages.iter().filter(|stored| touched.contains(&stored.index)) {
@@ -226,13 +216,9 @@ impl Refresh<'_> {
     /// Indexes a conversation from its beginning.
     fn whole(&mut self, item: &ListItem) -> Result<()> {
         self.delete(self.index.fields.all_of(item.id))?;
-        let conversation = match self.store.load(item.id) {
-            Ok(conversation) => conversation,
-            Err(Error::Io { action, source }) => return Err(Error::Io { action, source }),
-            Err(_) => {
-                self.done.unreadable += 1;
-                return Ok(());
-            }
+        let Some(conversation) = found(self.store.load(item.id))? else {
+            self.done.unreadable += 1;
+            return Ok(());
         };
         for stored in conversation.messages().iter().filter(|stored| stored.state != MessageState::Synthetic) {
             self.message(item, stored)?;

@@ -1,9 +1,9 @@
 //! Which conversations there are, and whose.
 
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::thread::ScopedJoinHandle;
 
 use conversation_store::model::{Message, Name, Timestamp};
 use conversation_store::{ListCursor, ListQuery, StoreOptions};
@@ -80,35 +80,30 @@ fn a_title_is_the_first_user_text_or_the_callers(place: &Place) {
 
 fn a_list_has_each_conversation_once_while_all_of_them_move(place: &Place) {
     const CONVERSATIONS: usize = 40;
+    const APPENDS: usize = 400;
     let store = place.store();
     let names: Vec<String> = (0..CONVERSATIONS).map(|number| format!("chat {number}")).collect();
     names.iter().for_each(|name| _ = store.append(name.as_str(), &[user("hello")]).unwrap());
-    let stopped = AtomicBool::new(false);
     std::thread::scope(|threads| {
-        for thread in 0..4 {
-            let (store, names, stopped) = (&store, &names, &stopped);
-            threads.spawn(move || {
-                for name in names.iter().cycle().skip(thread * 10).step_by(3) {
-                    if stopped.load(Ordering::Relaxed) {
-                        break;
+        let writers: Vec<_> = (0..4)
+            .map(|thread| {
+                let (store, names) = (&store, &names);
+                threads.spawn(move || {
+                    for name in names.iter().cycle().skip(thread * 10).step_by(3).take(APPENDS) {
+                        store.append(name.as_str(), &[user("again")]).unwrap();
                     }
-                    store.append(name.as_str(), &[user("again")]).unwrap();
-                }
-            });
-        }
-        let listed = catch_unwind(AssertUnwindSafe(|| {
-            for _ in 0..2_000 {
-                let (mut keys, mut times) = (BTreeSet::new(), Vec::new());
-                for item in store.list(&ListQuery::new()).unwrap().items {
-                    times.push((item.last_activity, item.id));
-                    assert!(keys.insert(item.key), "one is there twice");
-                }
-                assert_eq!(keys.len(), CONVERSATIONS);
-                assert!(times.is_sorted_by(|newer, older| newer > older));
+                })
+            })
+            .collect();
+        while !writers.iter().all(ScopedJoinHandle::is_finished) {
+            let (mut keys, mut times) = (BTreeSet::new(), Vec::new());
+            for item in store.list(&ListQuery::new()).unwrap().items {
+                times.push((item.last_activity, item.id));
+                assert!(keys.insert(item.key), "one is there twice");
             }
-        }));
-        stopped.store(true, Ordering::Relaxed);
-        listed.unwrap();
+            assert_eq!(keys.len(), CONVERSATIONS);
+            assert!(times.is_sorted_by(|newer, older| newer > older));
+        }
     });
 }
 

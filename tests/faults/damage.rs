@@ -40,7 +40,7 @@ impl Kind {
         Self::Store,
     ];
 
-    const fn byte(self) -> u8 {
+    pub(crate) const fn byte(self) -> u8 {
         match self {
             Self::Record => b'c',
             Self::Part => 0xff,

@@ -171,6 +171,31 @@ fn a_tombstone_of_an_earlier_conversation_of_the_name_erases_nothing() {
     assert!(is_noticed, "verify says nothing");
 }
 
+#[test]
+fn a_deleted_fork_without_entries_does_not_come_back_where_its_tombstone_is_damaged() {
+    let place = Place::with(|store| {
+        say(store, "parent", 1..=3);
+        store.fork_to("parent", None, "fork").unwrap();
+    });
+    let earlier = [Kind::Head, Kind::Index].map(|kind| pair(&place, kind, "fork"));
+    let point = pair(&place, Kind::Fork, "parent");
+    let store = place.open();
+    store.delete("fork").unwrap();
+    drop(store);
+    place.damage(|raw| {
+        for (key, value) in earlier.iter().chain([&point]) {
+            raw.put(key, value);
+        }
+        raw.put(&[&[Kind::Tombstone.byte()], id("fork").as_bytes().as_slice()].concat(), b"damaged");
+    });
+    for opening in [Place::read_only, Place::open] {
+        let store = opening(&place);
+        let read = store.load("fork");
+        assert!(read.is_err(), "{read:?}");
+        assert_eq!(texts(&store, "parent"), said("parent", 1..=3));
+    }
+}
+
 fn shared_by_a_fork(deleted: bool) -> Place {
     let place = Place::with(|store| {
         say(store, "bystander", 1..=3);

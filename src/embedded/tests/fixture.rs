@@ -148,7 +148,7 @@ fn a_store_of_version_1_is_read() {
     let mut shown = String::new();
     for item in core.list(&ListQuery::new()).unwrap().items {
         let name = item.key.clone().unwrap();
-        writeln!(shown, "{name}: {item:?}").unwrap();
+        writeln!(shown, "{name}: {}", serde_json::to_string(&item).unwrap()).unwrap();
         let grouped = super::load(&log, item.id).unwrap();
         assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
         writeln!(shown, "  {:?}", grouped.summary).unwrap();

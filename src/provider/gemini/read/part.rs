@@ -7,7 +7,7 @@ use super::response::response;
 use crate::model::{Audio, Body, Chunk, File, Image, Native};
 use crate::provider::gemini::manner::{NAME, NO_SIGNATURE};
 use crate::provider::prompt::media::bytes::IMAGE_TYPES;
-use crate::provider::read::fields::{Fields, compact, string, text};
+use crate::provider::read::fields::{Fields, compact, json, string, text};
 use crate::provider::text::is_spelling_of;
 
 /// Where a part comes from.
@@ -39,7 +39,12 @@ pub(crate) fn part(raw: &RawValue, origin: Origin, provider: &str, names: &mut N
         _ => signature.is_some(),
     };
     if says_more || is_signed {
-        chunk.native = compact(raw).map(|json| Native { wire: NAME.to_owned(), json });
+        // Answers are indented, which nobody needs. The spaces in a request stay, as those in a call's arguments do.
+        let kept = match origin {
+            Origin::Answer => compact(raw),
+            Origin::Request => json(raw),
+        };
+        chunk.native = kept.map(|json| Native { wire: NAME.to_owned(), json });
     }
     if let Body::ToolCall { arguments, .. } = &mut chunk.body
         && origin == Origin::Answer

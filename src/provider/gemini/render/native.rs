@@ -47,7 +47,7 @@ impl<'a> Given<'a> {
 
     /// As it came.
     pub(crate) fn whole(&self) -> Box<RawValue> {
-        RawValue::from_string(json_text::compact(self.json.as_str())).unwrap_or_default()
+        RawValue::from_string(json_text::one_line(self.json.as_str()).into_owned()).unwrap_or_default()
     }
 
     fn text(&self) -> Option<&str> {
