@@ -207,6 +207,13 @@ impl Session<'_> {
             rows.map_err(|error| Failure::of(&error).into_error(&shown))
         })?
     }
+
+    /// Commits, and gives the connection back.
+    pub(super) fn end(mut self) -> Result<()> {
+        self.script("COMMIT")?;
+        self.connection = None;
+        Ok(())
+    }
 }
 
 impl Drop for Session<'_> {

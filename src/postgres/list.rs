@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio_postgres::Row;
+
 use super::rows::{self, conversation_columns};
 use super::shared::Shared;
 use super::value::Statement;
@@ -10,52 +12,29 @@ use crate::log::Problem;
 use crate::log::list::{ListPage, ListQuery, Listed, Pager};
 use crate::model::ConversationId;
 
-/// Conversations that are read at once.
-const ROWS: u64 = 200;
+/// Conversations that are read at once, at least, where a title is looked for.
+const ROWS: usize = 200;
+/// Conversations that are read at once, at most.
+const MOST_ROWS: usize = 10_000;
 const MICROS_A_MINUTE: i64 = 60_000_000;
+/// Before all conversations of a list: no time is as late.
+const TOP: (i64, [u8; 16]) = (i64::MAX, [u8::MAX; 16]);
 
 impl Shared {
-    /// Reads the owner's list minute by minute: within one, the heads have the order.
+    /// Reads the owner's list, the newest first. One statement sees one moment. A page that needs several has them in one
+    /// transaction: otherwise a conversation that moves between two of them would be missed.
     pub(super) fn list(&self, query: &ListQuery) -> Result<ListPage> {
-        const SQL: &str = concat!(
-            "SELECT ",
-            conversation_columns!(),
-            " FROM cs_conversation t WHERE t.owner = $1 AND NOT t.deleted \
-             AND (t.minute < $2 OR (t.minute = $2 AND t.conv_id > $3)) AND ($4::bytea IS NULL OR t.tags @> ARRAY[$4]) \
-             ORDER BY t.minute DESC, t.conv_id LIMIT $5"
-        );
-        let mut pager = Pager::new(query)?;
-        let tag = query.tags.first().map(|tag| tag.as_bytes().to_vec());
-        let mut minute = query.after.map_or(i64::MAX, |cursor| cursor.0.micros.max(0) / MICROS_A_MINUTE);
-        let mut after = Vec::new();
-        // How many were found, and in which minute the last of them was.
-        let (mut found, mut current) = (0, minute);
-        loop {
-            let rows = self.database.query(
-                Statement::repeatable(SQL)
-                    .with(query.owner.as_bytes())
-                    .with(minute)
-                    .with(after)
-                    .with(tag.clone())
-                    .with(ROWS),
-            )?;
-            for row in &rows {
-                minute = rows::get(row, "minute")?;
-                // Within a minute, any of them may be the newest.
-                if found > query.limit && minute != current {
-                    return Ok(pager.page());
-                }
-                current = minute;
-                let id = rows::id(row, "conv_id")?;
-                match rows::conversation(row) {
-                    Ok(stored) => found += usize::from(pager.add(Listed { id, head: Arc::new(stored.head) })),
-                    Err(error @ Error::Corrupt { .. }) => pager.unreadable.push(Problem::from_error(id, &error)),
-                    Err(error) => return Err(error),
-                }
-            }
-            let Some(last) = rows.last().filter(|_| rows.len() as u64 == ROWS) else { return Ok(pager.page()) };
-            after = rows::id(last, "conv_id")?.as_bytes().to_vec();
+        let mut scan = Scan::new(query)?;
+        let rows = self.database.query(scan.statement())?;
+        if scan.take(&rows)? {
+            return Ok(scan.pager.page());
         }
+        let mut scan = Scan::new(query)?;
+        let session = self.database.session()?;
+        session.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+        while !scan.take(&session.query(scan.statement())?)? {}
+        session.end()?;
+        Ok(scan.pager.page())
     }
 
     /// All conversations.
@@ -74,5 +53,66 @@ impl Shared {
     fn ids(&self, sql: &'static str) -> Result<Vec<ConversationId>> {
         let rows = self.database.query(Statement::repeatable(sql))?;
         rows.iter().map(|row| rows::id(row, "conv_id")).collect()
+    }
+}
+
+/// A page of the list that is being read.
+struct Scan<'a> {
+    query: &'a ListQuery,
+    pager: Pager<'a>,
+    /// The place of the last conversation that was read.
+    after: (i64, [u8; 16]),
+    /// How many of those that were read belong to the page.
+    found: usize,
+}
+
+impl<'a> Scan<'a> {
+    fn new(query: &'a ListQuery) -> Result<Self> {
+        let after = query.after.map_or(TOP, |cursor| (cursor.0.micros, *cursor.0.conversation.as_bytes()));
+        Ok(Self { query, pager: Pager::new(query)?, after, found: 0 })
+    }
+
+    /// How many are read at once: as many as the page needs, and one more.
+    fn rows(&self) -> usize {
+        let least = if self.query.title.is_some() { ROWS } else { 1 };
+        self.query.limit.saturating_add(1).clamp(least, MOST_ROWS)
+    }
+
+    /// The next conversations. Their index has minutes: those of one minute are sorted when they are read.
+    fn statement(&self) -> Statement {
+        const SQL: &str = concat!(
+            "SELECT ",
+            conversation_columns!(),
+            " FROM cs_conversation t WHERE t.owner = $1 AND NOT t.deleted AND t.minute <= $2 \
+             AND (t.last_activity, t.conv_id) < ($3, $4) AND t.tags @> $5 \
+             ORDER BY t.minute DESC, t.last_activity DESC, t.conv_id DESC LIMIT $6"
+        );
+        let (micros, id) = &self.after;
+        Statement::repeatable(SQL)
+            .with(self.query.owner.as_bytes())
+            .with((*micros).max(0) / MICROS_A_MINUTE)
+            .with(*micros)
+            .with(id)
+            .with(rows::tags(&self.query.tags))
+            .with(self.rows() as u64)
+    }
+
+    /// Takes what a statement gave. Whether the page has all that it needs.
+    fn take(&mut self, rows: &[Row]) -> Result<bool> {
+        for row in rows {
+            let id = rows::id(row, "conv_id")?;
+            self.after = (rows::get(row, "last_activity")?, *id.as_bytes());
+            match rows::conversation(row) {
+                Ok(stored) => {
+                    self.found += usize::from(self.pager.add(Listed { id, head: Arc::new(stored.head) }));
+                    if self.found > self.query.limit {
+                        return Ok(true);
+                    }
+                }
+                Err(error @ Error::Corrupt { .. }) => self.pager.unreadable.push(Problem::from_error(id, &error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(rows.len() < self.rows())
     }
 }

@@ -44,7 +44,7 @@ CREATE TABLE cs_conversation (
   deleted            boolean  NOT NULL
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 
-CREATE INDEX cs_conversation_list ON cs_conversation (owner, minute DESC, conv_id) WHERE NOT deleted;
+CREATE INDEX cs_conversation_list ON cs_conversation (owner, minute DESC) WHERE NOT deleted;
 CREATE INDEX cs_conversation_tags ON cs_conversation USING gin (tags);
 CREATE INDEX cs_conversation_forks ON cs_conversation (parent_id, parent_seq) WHERE parent_seq > 0;
 CREATE INDEX cs_conversation_unfinished ON cs_conversation (conv_id)
