@@ -66,6 +66,7 @@
 //! - [`model`]: messages and chunks, and their JSON.
 //! - [`provider`]: targets, their rules, windows, options of prompts.
 //! - [`documentation::durability`]: what is promised, how it is tested, what is not covered.
+//! - [`documentation::postgres`]: one store for many processes, in PostgreSQL.
 //! - [`documentation::format`]: what is on disk, byte by byte.
 
 mod embedded;

@@ -139,7 +139,12 @@ impl Location {
 pub(super) fn directory(url: &str) -> Option<&Path> {
     let (_, rest) = url.split_once(':')?;
     let (path, _) = rest.split_once('?').unwrap_or((rest, ""));
-    (!path.is_empty()).then(|| Path::new(path))
+    (!path.is_empty() && !is_database(url)).then(|| Path::new(path))
+}
+
+/// Whether a store's URL names a database, not a directory.
+fn is_database(url: &str) -> bool {
+    ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme))
 }
 
 fn not_opened(url: &str, error: Error) -> Failure {
@@ -148,7 +153,7 @@ fn not_opened(url: &str, error: Error) -> Failure {
             Failure::new(error.code(), format!("there is no backup at {url}"))
         }
         // Such a URL may hold a password: the error names the place without it.
-        Error::NotFound { .. } if url.starts_with("postgres") => Failure::from(error)
+        Error::NotFound { .. } if is_database(url) => Failure::from(error)
             .with_hint("`convo append` and `convo replay` make one; --store URL or CONVO_STORE names another"),
         Error::NotFound { .. } => Failure::new(error.code(), format!("there is no store at {url}"))
             .with_hint("`convo append` creates one; --store URL or CONVO_STORE names another"),
@@ -185,5 +190,6 @@ mod tests {
     fn a_store_has_a_directory_where_its_url_names_one() {
         assert_eq!(directory("sled:a/b.db?cache_mb=1"), Some(Path::new("a/b.db")));
         assert_eq!(directory("memory:"), None);
+        assert_eq!(directory("postgres://ada:secret@db.example.org/chats"), None);
     }
 }

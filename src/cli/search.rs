@@ -22,7 +22,7 @@ Finds the messages and titles that have all of the words, the best first. Case d
 conversations of --owner, or those without an owner.
 
 The index is the directory STORE.search beside the store. Each search first adds what is new. It may be deleted: the \
-next search makes it again. Redacted, removed and deleted messages are never found.
+next search makes it again. A store without a directory has no index: each search reads the whole store. Redacted, removed and deleted messages are never found.
 
 Exit code 1 if nothing is found.";
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime as Tokio, Timeouts};
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{Error as Refusal, Row};
 
@@ -99,11 +99,27 @@ impl Database {
     /// A connection of one's own, for what takes several statements.
     pub(super) fn session(&self) -> Result<Session<'_>> {
         let calls = self.calls.clone();
-        let connected = self.wait(async move {
-            let connected = calls.connection(Instant::now() + calls.timeout).await;
-            connected.map_err(|failure| failure.into_error(&calls.shown))
-        })??;
-        Ok(Session { database: self, connection: Some(Arc::new(connected)) })
+        let connected = self.wait(async move { calls.repeat(false, |until| calls.connection(until)).await })??;
+        Ok(Session { database: self, connection: Some(Arc::new(connected)), limit: None })
+    }
+
+    /// Reads something with several statements that all see one moment. It is read again if its connection is lost.
+    pub(super) fn at_one_moment<T>(&self, mut read: impl FnMut(&Session<'_>) -> Result<T>) -> Result<T> {
+        let until = Instant::now() + self.calls.timeout;
+        loop {
+            let mut session = self.session()?;
+            session.limit = Some(self.calls.timeout);
+            let begun = session.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+            match begun.and_then(|()| read(&session)) {
+                Err(Error::OutcomeUnknown { .. }) if Instant::now() < until => {}
+                Ok(done) => {
+                    // What was read, was read: nothing depends on how its transaction ends.
+                    let _ = session.end();
+                    return Ok(done);
+                }
+                failed => return failed,
+            }
+        }
     }
 }
 
@@ -120,14 +136,22 @@ impl Calls {
     /// The rows that a statement gives. What passes by itself is waited for, and the statement sent again, unless it may have
     /// taken effect.
     pub(super) async fn query(&self, statement: &Statement) -> Result<Vec<Row>> {
+        self.repeat(statement.is_repeatable, |until| self.attempt(statement, until)).await
+    }
+
+    /// Attempts something until it succeeds, it fails for a reason that stays, or the time is over.
+    async fn repeat<T, Attempt>(&self, is_repeatable: bool, attempt: impl Fn(Instant) -> Attempt) -> Result<T>
+    where
+        Attempt: Future<Output = Result<T, Failure>>,
+    {
         let until = Instant::now() + self.timeout;
         let mut pause = FIRST_PAUSE;
         loop {
-            let failure = match self.attempt(statement, until).await {
-                Ok(rows) => return Ok(rows),
+            let failure = match attempt(until).await {
+                Ok(done) => return Ok(done),
                 Err(failure) => failure,
             };
-            if !failure.passes(statement.is_repeatable) || Instant::now() + pause >= until {
+            if !failure.passes(is_repeatable) || Instant::now() + pause >= until {
                 return Err(failure.into_error(&self.shown));
             }
             tracing::debug!(failure = ?failure, "a call to the database is repeated");
@@ -147,7 +171,7 @@ impl Calls {
         let failure = match answer {
             Ok(Ok(rows)) => return Ok(rows),
             Ok(Err(error)) => Failure::of(&error),
-            Err(_) => Failure::Lost(format!("no answer within {} s", self.timeout.as_secs())),
+            Err(_) => Failure::unanswered(self.timeout),
         };
         if failure.spoils_connection() {
             // It is closed. A statement is never cancelled: where it waits for a standby, that would end the wait, and it
@@ -185,26 +209,34 @@ pub(super) struct Session<'a> {
     database: &'a Database,
     /// Taken when it is dropped.
     connection: Option<Arc<Object>>,
+    /// How long each statement may take.
+    limit: Option<Duration>,
 }
 
 impl Session<'_> {
     /// Runs statements that give nothing.
     pub(super) fn script(&self, sql: &'static str) -> Result<()> {
-        let Some(connection) = self.connection.clone() else { return Err(Error::Closed) };
-        let shown = Arc::clone(&self.database.calls.shown);
-        self.database.wait(async move {
-            let done = connection.batch_execute(sql).await;
-            done.map_err(|error| Failure::of(&error).into_error(&shown))
-        })?
+        self.ask(|connection| async move { connection.batch_execute(sql).await })
     }
 
     /// The rows that a statement gives.
     pub(super) fn query(&self, statement: Statement) -> Result<Vec<Row>> {
+        self.ask(|connection| async move { connection.query_typed(statement.sql, &statement.typed()).await })
+    }
+
+    fn ask<T, Answer>(&self, ask: impl FnOnce(Arc<Object>) -> Answer) -> Result<T>
+    where
+        T: Send + 'static,
+        Answer: Future<Output = Result<T, Refusal>> + Send + 'static,
+    {
         let Some(connection) = self.connection.clone() else { return Err(Error::Closed) };
-        let shown = Arc::clone(&self.database.calls.shown);
+        let (answer, limit, shown) = (ask(connection), self.limit, Arc::clone(&self.database.calls.shown));
         self.database.wait(async move {
-            let rows = connection.query_typed(statement.sql, &statement.typed()).await;
-            rows.map_err(|error| Failure::of(&error).into_error(&shown))
+            let answer = match limit {
+                Some(limit) => timeout(limit, answer).await.map_err(|_| Failure::unanswered(limit)),
+                None => Ok(answer.await),
+            };
+            answer.and_then(|answer| answer.map_err(|error| Failure::of(&error))).map_err(|it| it.into_error(&shown))
         })?
     }
 

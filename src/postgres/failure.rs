@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::io;
+use std::time::Duration;
 
 use tokio_postgres::error::{DbError, SqlState};
 
@@ -40,6 +41,11 @@ impl Failure {
             Some(error) => Self::NotLetIn(said(error)),
             None => Self::Unreached(chain(error)),
         }
+    }
+
+    /// Of a statement that has no answer after so long.
+    pub(super) fn unanswered(limit: Duration) -> Self {
+        Self::Lost(format!("no answer within {} s", limit.as_secs()))
     }
 
     /// Whether the call may be made again, and may succeed then. `is_repeatable`: it may be made twice.

@@ -29,12 +29,11 @@ impl Shared {
         if scan.take(&rows)? {
             return Ok(scan.pager.page());
         }
-        let mut scan = Scan::new(query)?;
-        let session = self.database.session()?;
-        session.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
-        while !scan.take(&session.query(scan.statement())?)? {}
-        session.end()?;
-        Ok(scan.pager.page())
+        self.database.at_one_moment(|session| {
+            let mut scan = Scan::new(query)?;
+            while !scan.take(&session.query(scan.statement())?)? {}
+            Ok(scan.pager.page())
+        })
     }
 
     /// All conversations.

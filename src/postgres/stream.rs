@@ -106,8 +106,9 @@ impl Shared {
         for flushed in flushing.collect::<Vec<_>>() {
             match flushed.await {
                 // It lost its message, and with it what was collected.
-                Ok(Ok(()) | Err(Error::MessageClosed { .. })) | Err(_) => {}
+                Ok(Ok(()) | Err(Error::MessageClosed { .. })) => {}
                 Ok(failed) => result = failed,
+                Err(_) => result = Err(Error::Closed),
             }
         }
         result

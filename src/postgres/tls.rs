@@ -67,15 +67,15 @@ impl MakeTlsConnect<Socket> for Tls {
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, host: &str) -> io::Result<Handshake> {
-        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-        Ok(Handshake { config: Arc::clone(&self.0), name })
+        Ok(Handshake { config: Arc::clone(&self.0), host: host.to_owned() })
     }
 }
 
 /// A connection that is to be encrypted.
 pub(super) struct Handshake {
     config: Arc<ClientConfig>,
-    name: ServerName<'static>,
+    /// Empty for a socket of this machine, which has no name that a certificate could have.
+    host: String,
 }
 
 impl TlsConnect<Socket> for Handshake {
@@ -84,8 +84,11 @@ impl TlsConnect<Socket> for Handshake {
     type Future = Pin<Box<dyn Future<Output = io::Result<Stream>> + Send>>;
 
     fn connect(self, socket: Socket) -> Self::Future {
-        let connecting = TlsConnector::from(self.config).connect(self.name, socket);
-        Box::pin(async move { connecting.await.map(|stream| Stream(Box::new(stream))) })
+        Box::pin(async move {
+            let name = ServerName::try_from(self.host).map_err(io::Error::other)?;
+            let stream = TlsConnector::from(self.config).connect(name, socket).await?;
+            Ok(Stream(Box::new(stream)))
+        })
     }
 }
 

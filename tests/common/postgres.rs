@@ -6,7 +6,7 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -91,14 +91,21 @@ impl Server {
         let mut command = Command::new("sh");
         command.args(["-c", RUN, "sh"]).args(options).env("BIN", bin).env("DIR", &dir).env("PORT", port.to_string());
         command.current_dir(&dir).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self::own(&dir);
         if let Some((uid, gid)) = user() {
-            chown(&dir, Some(uid), Some(gid)).map_err(|error| error.to_string())?;
             command.uid(uid).gid(gid);
         }
         let running = command.spawn().map_err(|error| error.to_string())?;
         let mut server = Self { port, dir, running };
         server.wait()?;
         Ok(server)
+    }
+
+    /// Gives a file to the user who runs servers.
+    pub(crate) fn own(path: &Path) {
+        if let Some((uid, gid)) = user() {
+            chown(path, Some(uid), Some(gid)).unwrap();
+        }
     }
 
     fn wait(&mut self) -> Result<(), String> {
@@ -128,6 +135,13 @@ impl Server {
         let name = format!("s{}", MADE.fetch_add(1, Ordering::Relaxed));
         self.run(&format!("CREATE SCHEMA {name}")).unwrap();
         self.url_of(&name)
+    }
+
+    /// As [`Server::url`], by the server's socket on this machine.
+    pub(crate) fn url_by_socket(&self) -> String {
+        let (url, dir) = (self.url(), self.dir.display());
+        let (_, options) = url.split_once('?').unwrap();
+        format!("postgres:///postgres?user=postgres&host={dir}&port={}&{options}", self.port)
     }
 
     /// The URL of the store in a schema.

@@ -8,11 +8,13 @@ mod backups;
 mod common;
 mod followers;
 mod leases;
+mod lists;
 mod opening;
 mod outcomes;
 mod process;
 mod processes;
 mod proxy;
+mod reaching;
 
 use common::postgres::{Server, server};
 

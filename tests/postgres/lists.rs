@@ -1,0 +1,88 @@
+//! Pages of the list that take several statements: they see one moment.
+
+use std::thread::{self, ScopedJoinHandle};
+
+use conversation_store::model::Message;
+use conversation_store::{ListQuery, Store};
+
+use crate::proxy::{Cut, Proxy};
+
+/// More than one statement reads.
+const CONVERSATIONS: usize = 450;
+/// Each so many-th has the title that is looked for.
+const EVERY: usize = 45;
+
+/// Makes the conversations: gives their names.
+fn fill(store: &Store) -> Vec<String> {
+    let names: Vec<String> = (0..CONVERSATIONS).map(|number| format!("chat {number}")).collect();
+    for (number, name) in names.iter().enumerate() {
+        let title = if number % EVERY == 0 { "wanted" } else { "other" };
+        store.append(name.as_str(), &[Message::user(title)]).unwrap();
+    }
+    names
+}
+
+fn wanted(store: &Store) -> usize {
+    store.list(&ListQuery::new().with_title("wanted")).unwrap().items.len()
+}
+
+#[test]
+fn what_moves_while_a_title_is_looked_for_is_found_once() {
+    const APPENDS: usize = 700;
+    let Some(server) = crate::running() else { return };
+    let store = Store::open(&server.url()).unwrap();
+    let names = fill(&store);
+    thread::scope(|threads| {
+        let writers: Vec<_> = (0..4)
+            .map(|thread| {
+                let (store, names) = (&store, &names);
+                threads.spawn(move || {
+                    for name in names.iter().cycle().skip(thread * 110).take(APPENDS) {
+                        store.append(name.as_str(), &[Message::user("again")]).unwrap();
+                    }
+                })
+            })
+            .collect();
+        while !writers.iter().all(ScopedJoinHandle::is_finished) {
+            assert_eq!(wanted(&store), CONVERSATIONS / EVERY);
+        }
+    });
+}
+
+#[test]
+fn pages_hold_the_list_in_its_order_whatever_their_length() {
+    let Some(server) = crate::running() else { return };
+    let store = Store::open(&server.url()).unwrap();
+    fill(&store);
+    let all = store.list(&ListQuery::new().with_limit(usize::MAX)).unwrap();
+    let places: Vec<_> = all.items.iter().map(|item| (item.last_activity, item.id)).collect();
+    assert!(places.len() == CONVERSATIONS && places.is_sorted_by(|newer, older| newer > older) && all.next.is_none());
+    for limit in [7, 100, CONVERSATIONS - 1, CONVERSATIONS] {
+        let (mut query, mut paged) = (ListQuery::new().with_limit(limit), Vec::new());
+        loop {
+            let page = store.list(&query).unwrap();
+            paged.extend(page.items.iter().map(|item| (item.last_activity, item.id)));
+            let Some(next) = page.next else { break };
+            assert_eq!(page.items.len(), limit);
+            query = query.with_after(next);
+        }
+        assert_eq!(paged, places, "pages of {limit}");
+    }
+}
+
+#[test]
+fn a_long_list_is_read_again_where_its_connection_is_lost() {
+    let Some(server) = crate::running() else { return };
+    let proxy = Proxy::start(server.port);
+    let url = server.url().replace(&format!(":{}/", server.port), &format!(":{}/", proxy.port));
+    let store = Store::open(&url).unwrap();
+    fill(&store);
+    for cut in [Cut::Before, Cut::After] {
+        for call in ["ISOLATION LEVEL", "t.last_activity, t.conv_id", "COMMIT"] {
+            let cuts = proxy.cuts();
+            proxy.cut(cut, call);
+            assert_eq!(wanted(&store), CONVERSATIONS / EVERY, "{cut:?} {call}");
+            assert_eq!(proxy.cuts(), cuts + 1, "{cut:?} {call}");
+        }
+    }
+}
