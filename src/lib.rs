@@ -95,7 +95,7 @@ pub use log::{
     AppendOptions, BackupSummary, Durability, ExpectedHead, Fork, Health, Item, Limits, ListCursor, ListItem, ListPage,
     ListQuery, NewConversation, Problem, Receipt, Redaction, Unfinished, Verification,
 };
-pub use store::{Begun, MessageWriter, StopHandle, Store, StoreOptions, Tail};
+pub use store::{Begun, MessageWriter, Pruned, Retention, StopHandle, Store, StoreOptions, Tail};
 
 /// The programs in README are compiled and run with the tests.
 #[cfg(doctest)]

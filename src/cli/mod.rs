@@ -28,6 +28,7 @@ mod output;
 mod pager;
 mod progress;
 mod prompt;
+mod prune;
 mod receipt;
 mod redact;
 mod remove;
@@ -165,6 +166,7 @@ enum Command {
     Remove(remove::Args),
     Redact(redact::Args),
     Delete(delete::Args),
+    Prune(prune::Args),
     Verify(verify::Args),
     Backup(backup::Args),
     Restore(restore::Args),
@@ -315,6 +317,7 @@ impl Command {
             Self::Remove(args) => remove::run(&args, location, output),
             Self::Redact(args) => redact::run(&args, location, output),
             Self::Delete(args) => delete::run(&args, location, output),
+            Self::Prune(args) => prune::run(&args, location, output),
             Self::Verify(args) => verify::run(&args, location, output),
             Self::Backup(args) => backup::run(&args, location, output),
             Self::Restore(args) => restore::run(&args, location, output),

@@ -12,6 +12,8 @@ use super::state::Pending;
 use super::writer::Closed;
 use crate::embedded::engine::{Batch, Order};
 use crate::error::Result;
+use crate::history::Cursor;
+use crate::log::terms::check_end;
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Head, Record, Replacement, Tombstone, key};
 
@@ -24,8 +26,8 @@ type Write<'a> = &'a mut dyn FnMut(Batch) -> Result<()>;
 
 impl Core {
     /// Erases a conversation. If it has forks, erases what comes after the highest fork point now, and the rest with
-    /// the last fork.
-    pub(crate) fn delete(&self, name: &Name) -> Result<()> {
+    /// the last fork. With a cursor, only if the conversation ends there.
+    pub(crate) fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {
         let _structure = self.lock_structure();
         let id = name.id();
         let write = &mut |batch: Batch| {
@@ -39,9 +41,11 @@ impl Core {
         let frozen = match damage_of(self.freeze(id))? {
             Ok(frozen) => frozen,
             // Nothing states what it was, so nothing of it is in use.
-            Err(_) => return self.delete_unknown(id, write),
+            Err(_) if at.is_none() => return self.delete_unknown(id, write),
+            Err(error) => return Err(error),
         };
         let head = frozen.head(name)?;
+        check_end(name, &head, at)?;
         let tombstone = key::tombstone(id);
         let value = record::seal(&tombstone, &Tombstone { parent: head.parent, incarnation: head.incarnation })?;
         let mut pending = Pending { head: Some((id, None)), rewrites: true, ..Pending::default() };

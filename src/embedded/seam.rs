@@ -10,6 +10,7 @@ use super::core::Core;
 use super::frozen::Rewritten;
 use super::writer::{Closed, Writer};
 use crate::error::Result;
+use crate::history::Cursor;
 use crate::log::decision::{self, Decision};
 use crate::log::reading;
 use crate::log::{
@@ -60,8 +61,8 @@ impl Log for Embedded {
         self.core().fork(parent, at_seq, child)
     }
 
-    fn delete(&self, name: &Name) -> Result<()> {
-        self.core().delete(name)
+    fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {
+        self.core().delete(name, at)
     }
 
     fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {

@@ -98,7 +98,6 @@ pub struct ListItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Fork>,
     /// Which of the conversations that have had this id.
-    #[cfg(feature = "search")]
     #[serde(skip)]
     pub(crate) incarnation: u64,
 }
@@ -208,7 +207,6 @@ impl ListItem {
             hidden: 0,
             is_uncounted: head.last_hide > 0,
             parent: head.parent.map(|parent| Fork { conversation: parent.id(), at_seq: parent.at_seq }),
-            #[cfg(feature = "search")]
             incarnation: head.incarnation,
         }
     }

@@ -13,6 +13,7 @@ use super::results::{BackupSummary, Receipt, Redaction};
 use super::verification::Verification;
 use super::view::{Order, View, Visit, Wait};
 use crate::error::Result;
+use crate::history::Cursor;
 use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata, Name, Role};
 
 /// A log of conversations. All calls block, and may be made from any thread.
@@ -42,8 +43,8 @@ pub(crate) trait Log: Send + Sync + fmt::Debug {
     /// Makes a conversation that shares the entries up to `at_seq` (all, if it is `None`). Durable.
     fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()>;
 
-    /// Erases a conversation as far as no fork reads it. Durable.
-    fn delete(&self, name: &Name) -> Result<()>;
+    /// Erases a conversation as far as no fork reads it, if it ends at this cursor. Durable.
+    fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()>;
 
     /// Erases the content of a message, or of one chunk of it. Durable.
     fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction>;

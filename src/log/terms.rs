@@ -3,6 +3,7 @@
 use super::limits::{check_append, check_key, check_known, check_messages, check_name};
 use super::options::{AppendOptions, Durability, ExpectedHead};
 use crate::error::{Error, Result};
+use crate::history::Cursor;
 use crate::model::{Message, Metadata, Name, Role};
 use crate::record::{self, Body, Head};
 
@@ -86,4 +87,17 @@ impl Key<'_> {
         }
         Err(Error::KeyReused { conversation: name.clone(), key: self.key.to_owned() })
     }
+}
+
+/// Fails unless a conversation ends at this cursor.
+pub(crate) fn check_end(name: &Name, head: &Head, at: Option<Cursor>) -> Result<()> {
+    let Some(at) = at else { return Ok(()) };
+    let actual = head.next_seq.saturating_sub(1);
+    if at.incarnation.is_some_and(|incarnation| incarnation != head.incarnation) {
+        return Err(Error::StaleCursor { conversation: name.clone() });
+    }
+    if at.seq != actual {
+        return Err(Error::StaleHead { conversation: name.clone(), expected: at.seq, actual });
+    }
+    Ok(())
 }

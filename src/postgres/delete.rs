@@ -7,18 +7,30 @@ use super::shared::{Outcome, Shared};
 use super::value::Statement;
 use super::writer::Closed;
 use crate::error::{Error, Result};
+use crate::history::Cursor;
 use crate::log::past;
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Record};
 
 impl Shared {
-    pub(super) fn delete(&self, name: &Name) -> Result<()> {
-        const SQL: &str = "SELECT * FROM cs_delete_v1($1, $2)";
+    pub(super) fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {
+        const SQL: &str = "SELECT * FROM cs_delete_v1($1, $2, $3, $4)";
         self.check_writable()?;
-        let row = self.database.row(Statement::once(SQL).with(name.id().as_bytes()).with(name.owner()))?;
+        let statement = Statement::once(SQL)
+            .with(name.id().as_bytes())
+            .with(name.owner())
+            .with(at.map(|at| at.seq))
+            .with(at.and_then(|at| at.incarnation));
+        let row = self.database.row(statement)?;
+        let conversation = || name.clone();
         match Outcome::of(&row)? {
             Outcome::Done => {}
             Outcome::Gone => return Err(Error::no_conversation(name)),
+            Outcome::Moved => return Err(Error::StaleCursor { conversation: conversation() }),
+            Outcome::NotAsExpected => {
+                let (expected, actual) = (at.unwrap_or_default().seq, rows::number(&row, "o_last")?);
+                return Err(Error::StaleHead { conversation: conversation(), expected, actual });
+            }
             other => return Err(other.unexpected()),
         }
         self.writers.close(name.id(), 0, Closed::Deleted);

@@ -217,15 +217,18 @@ BEGIN
 END $$;
 
 -- Deletes a conversation; of one that forks read, what comes after the last fork point. Then, of the one that it was forked
--- from, if that was deleted too. o_kept: of what was kept, a record may go on after o_keep_to.
-CREATE OR REPLACE FUNCTION cs_delete_v1(p_conv bytea, p_owner bytea,
-  OUT o_outcome integer, OUT o_kept bytea, OUT o_keep_to bigint
+-- from, if that was deleted too. p_seq, p_incarnation: where it has to end, and which it has to be. o_kept: of what was kept,
+-- a record may go on after o_keep_to. o_last: its last seq, if it does not end at p_seq.
+CREATE OR REPLACE FUNCTION cs_delete_v1(p_conv bytea, p_owner bytea, p_seq bigint, p_incarnation bigint,
+  OUT o_outcome integer, OUT o_kept bytea, OUT o_keep_to bigint, OUT o_last bigint
 ) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   h cs_conversation%ROWTYPE;
 BEGIN
   SELECT * INTO h FROM cs_conversation t WHERE t.conv_id = p_conv FOR UPDATE;
   IF NOT FOUND OR h.deleted OR (p_owner IS NOT NULL AND h.owner <> p_owner) THEN o_outcome := 10; RETURN; END IF;
+  IF h.incarnation <> p_incarnation THEN o_outcome := 8; RETURN; END IF;
+  IF h.next_seq - 1 <> p_seq THEN o_outcome := 2; o_last := h.next_seq - 1; RETURN; END IF;
   o_outcome := 0;
   UPDATE cs_conversation t SET deleted = true, commit_no = cs_commit_v1(h.commit_no), title = NULL, title_kind = 0,
     title_message = 0, tags = '{}', open_messages = '{}', interrupted = '{}'

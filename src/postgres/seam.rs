@@ -9,6 +9,7 @@ use super::Postgres;
 use super::change::{Attempts, Decided};
 use super::stream::Open;
 use crate::error::Result;
+use crate::history::Cursor;
 use crate::log::{
     AppendOptions, BackupSummary, Control, Controlled, Health, ListPage, ListQuery, Log, NewConversation, OpenMessage,
     Order, Receipt, Redaction, Verification, View, Visit, Wait, decision, reading,
@@ -56,8 +57,8 @@ impl Log for Postgres {
         self.shared.fork(parent, at_seq, child)
     }
 
-    fn delete(&self, name: &Name) -> Result<()> {
-        self.shared.delete(name)
+    fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {
+        self.shared.delete(name, at)
     }
 
     fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {

@@ -2,6 +2,7 @@
 
 use super::Store;
 use crate::error::Result;
+use crate::history::Cursor;
 use crate::log::{Control, Receipt, Redaction};
 use crate::model::{ConversationId, Json, Name};
 
@@ -150,7 +151,16 @@ impl Store {
     /// # Errors
     /// `NotFound`; `Poisoned`.
     pub fn delete(&self, name: impl Into<Name>) -> Result<()> {
-        self.log.delete(&name.into())
+        self.log.delete(&name.into(), None)
+    }
+
+    /// As [`Store::delete`], if the conversation ends at this cursor: nothing is erased that the caller has not seen.
+    ///
+    /// # Errors
+    /// As [`Store::delete`]; `StaleHead` if something was appended since; `StaleCursor` if the cursor is of an earlier
+    /// conversation of this name.
+    pub fn delete_at(&self, name: impl Into<Name>, cursor: impl Into<Cursor>) -> Result<()> {
+        self.log.delete(&name.into(), Some(cursor.into()))
     }
 
     /// Erases the content of a message, or of one chunk of it, for good: texts, arguments, results, images, native data,

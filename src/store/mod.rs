@@ -5,6 +5,7 @@ mod change;
 mod find;
 mod open;
 mod options;
+mod prune;
 mod read;
 mod tail;
 mod whole;
@@ -18,6 +19,7 @@ use crate::log::{AppendOptions, Log, NewConversation, Receipt};
 use crate::model::{Message, Metadata, Name, Role};
 
 pub use options::StoreOptions;
+pub use prune::{Pruned, Retention};
 pub use tail::{StopHandle, Tail};
 pub use writer::{Begun, MessageWriter};
 

@@ -15,6 +15,7 @@ mod model;
 mod owners;
 mod place;
 mod reading;
+mod retention;
 mod said;
 mod streams;
 mod summaries;
@@ -64,6 +65,7 @@ const THEMES: &[Theme] = &[
     ("incident", incident::TESTS),
     ("items", items::TESTS),
     ("lists", lists::TESTS),
+    ("retention", retention::TESTS),
     ("model", model::TESTS),
     ("owners", owners::TESTS),
     ("reading", reading::TESTS),

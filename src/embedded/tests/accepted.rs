@@ -212,12 +212,12 @@ fn a_name_that_is_freed_while_its_slot_is_loaded_is_free() {
     append(&log, "parent", "a", Durability::Durable).unwrap();
     let (parent, fork) = (Name::from("parent"), Name::from("fork"));
     log.core().fork(&parent, None, &fork).unwrap();
-    log.core().delete(&parent).unwrap();
+    log.core().delete(&parent, None).unwrap();
     assert!(matches!(append(&log, "parent", "b", Durability::Durable), Err(Error::SharedByForks { .. })));
     log.core().lock().evict(0);
     let event: Event = Box::new({
         let log = Arc::clone(&log);
-        move || log.core().delete(&fork).unwrap()
+        move || log.core().delete(&fork, None).unwrap()
     });
     // A missing head is also looked for among the tombstones, so the second look decides.
     *engine.after_gets.lock().unwrap() = Some((key::TOMBSTONE, 2, event));
@@ -306,7 +306,7 @@ fn who_follows_a_conversation_gets_nothing_of_another_one_of_its_name() {
     let incarnation = || log.core().published_head(chat.id()).unwrap().unwrap().incarnation;
     append(&log, "chat", "a", Durability::Durable).unwrap();
     let first = incarnation();
-    log.core().delete(&chat).unwrap();
+    log.core().delete(&chat, None).unwrap();
     for _ in 0..3 {
         append(&log, "chat", "b", Durability::Durable).unwrap();
     }

@@ -65,7 +65,7 @@ fn a_failed_sync_is_the_end_of_writing_and_not_of_reading() {
     assert!(matches!(append(&log, "c", Durability::Buffered), Err(Error::Poisoned { .. })));
     assert!(matches!(log.core().finish(&writer, None, None, Metadata::default()), Err(Error::Poisoned { .. })));
     assert!(matches!(super::rewind(&log, chat(), 0), Err(Error::Poisoned { .. })));
-    assert!(matches!(log.core().delete(&chat()), Err(Error::Poisoned { .. })));
+    assert!(matches!(log.core().delete(&chat(), None), Err(Error::Poisoned { .. })));
     assert!(matches!(log.flush(), Err(Error::Poisoned { .. })));
     assert_eq!(seen(&log), 2);
     assert!(matches!(log.close(), Err(Error::Poisoned { .. })));

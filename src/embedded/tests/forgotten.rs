@@ -121,7 +121,7 @@ fn a_deleted_conversation_leaves_what_its_forks_read_and_no_more() {
     log.core().fork(&"a".into(), Some(2), &"b".into()).unwrap();
     log.core().fork(&"b".into(), Some(1), &"c".into()).unwrap();
     append(&log, "b", &[Message::user("b's own")]);
-    log.core().delete(&"a".into()).unwrap();
+    log.core().delete(&"a".into(), None).unwrap();
     assert!(super::load(&log, "a").is_err());
     assert_eq!((holds(&engine, "three"), holds(&engine, "four")), (0, 0));
     assert_eq!(texts(&log, "b"), ["one", "two", "b's own"]);
@@ -132,10 +132,10 @@ fn a_deleted_conversation_leaves_what_its_forks_read_and_no_more() {
     drop(log);
 
     let log = open(&engine);
-    log.core().delete(&"b".into()).unwrap();
+    log.core().delete(&"b".into(), None).unwrap();
     assert_eq!(texts(&log, "c"), ["one"]);
     assert_eq!((holds(&engine, "two"), holds(&engine, "b's own")), (0, 0));
-    log.core().delete(&"c".into()).unwrap();
+    log.core().delete(&"c".into(), None).unwrap();
     for kind in [key::RECORD, key::HEAD, key::INDEX, key::FORK, key::TOMBSTONE] {
         assert_eq!(keys(&engine, kind), 0, "{}", char::from(kind));
     }

@@ -158,7 +158,7 @@ fn a_fork_whose_head_is_lost_has_title_and_tags_of_its_parent_still() {
         (|_| (), |log| _ = super::set_title(log, "a", "late").unwrap(), "one", &["work"]),
         (|_| (), |log| _ = super::change_tags(log, "a", &["work"], &["late"]).unwrap(), "one", &["work"]),
         (|_| (), |log| _ = super::rewind(log, "a", 0).unwrap(), "one", &["work"]),
-        (|_| (), |log| log.core().delete(&"a".into()).unwrap(), "one", &["work"]),
+        (|_| (), |log| log.core().delete(&"a".into(), None).unwrap(), "one", &["work"]),
     ];
     for (at, (before, after, title, tags)) in table.iter().enumerate() {
         let engine = Arc::new(Memory::default());

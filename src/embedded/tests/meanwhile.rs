@@ -92,7 +92,7 @@ fn said(log: &Embedded) -> Vec<Vec<Chunk>> {
 #[test]
 fn a_conversation_that_is_deleted_and_made_anew_is_no_damage() {
     let again = |core: &Core| {
-        core.delete(&chat()).unwrap();
+        core.delete(&chat(), None).unwrap();
         append(core, &["new"]);
     };
     let (engine, log) = eventful(key::RECORD, again);

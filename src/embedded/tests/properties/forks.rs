@@ -62,7 +62,7 @@ impl World {
     }
 
     pub(super) fn delete(&mut self, at: usize) -> Result<(), TestCaseError> {
-        let result = self.log().core().delete(&name(at));
+        let result = self.log().core().delete(&name(at), None);
         self.settle(at);
         if self.conversations[at].is_none() {
             prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");

@@ -1,0 +1,159 @@
+//! Retention: conversations that nobody has used for a long time are erased.
+
+use super::Store;
+use crate::error::{Error, Result};
+use crate::history::Cursor;
+use crate::log::list::Place;
+use crate::log::{ListCursor, ListItem, ListQuery};
+use crate::model::{ConversationId, Timestamp};
+
+/// Conversations of one read.
+const PAGE: usize = 256;
+
+/// Which conversations [`Store::prune`] erases: those of one owner whose last activity was before a moment.
+///
+/// ```
+/// use conversation_store::{Retention, Store};
+/// use conversation_store::model::{Message, Timestamp};
+///
+/// let store = Store::open("memory:")?;
+/// for name in ["one", "two", "three"] {
+///     store.append(name, &[Message::user("hello")])?;
+/// }
+/// let all = Retention::new(Timestamp::from_micros(i64::MAX));
+/// let pruned = store.prune(&all.with_keep_last(1), |item| println!("{}", item.id))?;
+/// assert_eq!(pruned.erased, 2);
+/// assert!(store.load("three").is_ok());
+/// # Ok::<(), conversation_store::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Retention {
+    /// Those whose last activity was before this moment.
+    pub idle_since: Timestamp,
+    /// Those of this owner; empty, the default: those without one.
+    pub owner: String,
+    /// Only those that have all of these tags.
+    pub tags: Vec<String>,
+    /// Of the owner's conversations with these tags, so many of the newest stay, however old they are: 0.
+    pub keep_last: usize,
+}
+
+impl Retention {
+    /// The conversations without an owner whose last activity was before this moment.
+    #[must_use]
+    pub const fn new(idle_since: Timestamp) -> Self {
+        Self { idle_since, owner: String::new(), tags: Vec::new(), keep_last: 0 }
+    }
+
+    /// Those of this owner.
+    #[must_use]
+    pub fn with_owner(mut self, owner: impl Into<String>) -> Self {
+        self.owner = owner.into();
+        self
+    }
+
+    /// Only those that have this tag too.
+    #[must_use]
+    pub fn with_tag(mut self, tag: impl Into<String>) -> Self {
+        self.tags.push(tag.into());
+        self
+    }
+
+    /// So many of the newest stay, however old they are.
+    #[must_use]
+    pub const fn with_keep_last(mut self, conversations: usize) -> Self {
+        self.keep_last = conversations;
+        self
+    }
+}
+
+/// What [`Store::prune`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pruned {
+    /// Conversations that were erased.
+    pub erased: u64,
+    /// Conversations that were used, or deleted, after they were found: they were left alone.
+    pub used: u64,
+    /// Conversations of the list that cannot be read: they were left alone.
+    pub unreadable: u64,
+}
+
+impl Store {
+    /// Erases the conversations that a policy names, one after the other, the newest first. Each deletion is durable, and a
+    /// conversation in which something happens meanwhile stays. `erased` gets each after it was erased.
+    ///
+    /// What forks share stays until the last of them is deleted, as in [`Store::delete`].
+    ///
+    /// Cost: one read and one deletion per conversation that is erased, and one read per conversation of `keep_last`; with
+    /// tags, one read per conversation with the first tag for every 256 that are erased.
+    ///
+    /// # Errors
+    /// As [`Store::list`] and [`Store::delete`]. What was erased before the error stays erased.
+    pub fn prune(&self, retention: &Retention, mut erased: impl FnMut(&ListItem)) -> Result<Pruned> {
+        let mut pruned = Pruned::default();
+        pruned.unreadable = self.each_idle(retention, &mut |item| {
+            let end = Cursor { seq: item.last_seq, incarnation: Some(item.incarnation) };
+            match self.delete_at(item.id, end) {
+                Ok(()) => {
+                    pruned.erased += 1;
+                    erased(item);
+                    Ok(())
+                }
+                Err(Error::StaleHead { .. } | Error::StaleCursor { .. } | Error::NotFound { .. }) => {
+                    pruned.used += 1;
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            }
+        })?;
+        Ok(pruned)
+    }
+
+    /// Gives `found` each conversation that [`Store::prune`] would erase, the newest first, and returns how many of the list
+    /// cannot be read. Nothing is erased.
+    ///
+    /// # Errors
+    /// As [`Store::list`].
+    pub fn idle(&self, retention: &Retention, mut found: impl FnMut(&ListItem)) -> Result<u64> {
+        self.each_idle(retention, &mut |item| {
+            found(item);
+            Ok(())
+        })
+    }
+
+    fn each_idle(&self, retention: &Retention, visit: &mut dyn FnMut(&ListItem) -> Result<()>) -> Result<u64> {
+        let mut query = ListQuery::new().with_owner(&retention.owner);
+        query.tags.clone_from(&retention.tags);
+        let Some(newest) = self.after_the_newest(&query, retention.keep_last)? else { return Ok(0) };
+        let idle =
+            Place { micros: retention.idle_since.as_micros(), conversation: ConversationId::from_bytes([0; 16]) };
+        query.after = Some(ListCursor(newest.map_or(idle, |newest| newest.0.min(idle))));
+        query.limit = PAGE;
+        let mut unreadable = 0;
+        loop {
+            let page = self.list(&query)?;
+            unreadable += page.unreadable.len() as u64;
+            page.items.iter().try_for_each(&mut *visit)?;
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return Ok(unreadable),
+            }
+        }
+    }
+
+    /// Where the list goes on after so many conversations: from its beginning, or nowhere.
+    #[expect(clippy::option_option, reason = "no end, and no beginning")]
+    fn after_the_newest(&self, query: &ListQuery, mut count: usize) -> Result<Option<Option<ListCursor>>> {
+        let mut query = query.clone();
+        while count > 0 {
+            query.limit = count.min(PAGE);
+            let page = self.list(&query)?;
+            let Some(next) = page.next else { return Ok(None) };
+            count = count.saturating_sub(page.items.len());
+            query.after = Some(next);
+        }
+        Ok(Some(query.after))
+    }
+}
