@@ -11,7 +11,7 @@ use super::stream::Open;
 use crate::error::Result;
 use crate::log::{
     AppendOptions, BackupSummary, Control, Controlled, Health, ListPage, ListQuery, Log, NewConversation, OpenMessage,
-    Order, Receipt, Redaction, Verification, View, Visit, Wait, decision, reading,
+    Order, Receipt, Redaction, Size, Verification, View, Visit, Wait, decision, reading,
 };
 use crate::model::{ConversationId, Message, Metadata, Name, Role};
 
@@ -119,6 +119,10 @@ impl Log for Postgres {
 
     fn health(&self) -> Health {
         Health { closed: self.shared.is_closed(), warnings: self.shared.warnings.clone(), ..Health::default() }
+    }
+
+    fn size(&self) -> Result<Size> {
+        self.shared.size()
     }
 
     fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {

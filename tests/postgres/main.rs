@@ -1,5 +1,5 @@
 //! The log on PostgreSQL where one process is not enough to show what it does: many processes, connections that break,
-//! servers that end. What it has in common with other logs, `tests/conformance` shows.
+//! servers that end, roles and versions. What it has in common with other logs, `tests/conformance` shows.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
@@ -9,6 +9,7 @@ mod common;
 mod followers;
 mod leases;
 mod lists;
+mod migrating;
 mod opening;
 mod outcomes;
 mod process;

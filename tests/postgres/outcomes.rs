@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use conversation_store::model::{Chunk, Message, Metadata, Role};
 use conversation_store::{AppendOptions, Error, ExpectedHead, Store, StoreOptions};
 
-use crate::common::postgres::Server;
+use crate::common::postgres::{Server, schema};
 use crate::proxy::{Cut, Proxy};
 
 fn with_key(key: &str) -> AppendOptions {
@@ -18,10 +18,6 @@ fn with_key(key: &str) -> AppendOptions {
 /// The URL of a store of its own, through a proxy.
 fn through(proxy: &Proxy, server: &Server) -> String {
     server.url().replace(&format!(":{}/", server.port), &format!(":{}/", proxy.port))
-}
-
-fn schema(url: &str) -> &str {
-    url.split_once("search_path%3D").unwrap().1.split('&').next().unwrap()
 }
 
 #[test]
