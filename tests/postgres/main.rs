@@ -6,6 +6,7 @@
 mod backups;
 #[path = "../common/mod.rs"]
 mod common;
+mod damage;
 mod followers;
 mod leases;
 mod lists;
