@@ -91,9 +91,11 @@ pub use history::{
     Conversation, Cursor, Entry, EntryHeader, EntryKind, Interruption, MessageState, NextStep, PendingCall, ReportLine,
     Rule, Severity, StoredMessage, Summary, ToolKind, next_step,
 };
+#[cfg(feature = "postgres")]
+pub use log::Migration;
 pub use log::{
     AppendOptions, BackupSummary, Durability, ExpectedHead, Fork, Health, Item, Limits, ListCursor, ListItem, ListPage,
-    ListQuery, NewConversation, Problem, Receipt, Redaction, Unfinished, Verification,
+    ListQuery, NewConversation, Problem, Receipt, Redaction, Size, TableSize, Unfinished, Verification,
 };
 pub use store::{Begun, MessageWriter, Pruned, Retention, StopHandle, Store, StoreOptions, Tail};
 

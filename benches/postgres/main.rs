@@ -144,13 +144,12 @@ fn main() {
         store.append("large", &[Message::user(&text)]).unwrap();
     }
     let load = median(|| assert_eq!(store.load("large").unwrap().messages().len(), CHUNKS));
-    let schema = url.split_once("search_path%3D").unwrap().1.split('&').next().unwrap();
-    let schema = &format!("SELECT r.body FROM {schema}.cs_record r ORDER BY r.first_seq");
+    let rows = &format!("SELECT r.body FROM {}.cs_record r ORDER BY r.first_seq", postgres::schema(&url));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let config = format!("host=127.0.0.1 port={} user=postgres dbname=postgres", server.port);
     let (client, connection) = runtime.block_on(tokio_postgres::connect(&config, NoTls)).unwrap();
     runtime.spawn(connection);
-    let select = median(|| assert_eq!(runtime.block_on(client.query(schema, &[])).unwrap().len(), CHUNKS));
+    let select = median(|| assert_eq!(runtime.block_on(client.query(rows, &[])).unwrap().len(), CHUNKS));
     println!(
         "load of {CHUNKS} messages   {:.2} ms   SELECT of their rows   {:.2} ms   {:.2} times as long",
         load.as_secs_f64() * 1e3,

@@ -115,9 +115,9 @@ impl Location {
         files.filter_map(|file| file.ok()?.metadata().ok()?.modified().ok()).max()
     }
 
-    /// The store that was named, if one was.
-    pub(super) fn named(&self) -> Option<&str> {
-        self.url.as_deref()
+    /// Whether a store was named.
+    pub(super) const fn is_named(&self) -> bool {
+        self.url.is_some()
     }
 
     /// The owner whose conversations are meant.

@@ -14,6 +14,7 @@ mod export;
 mod failure;
 mod find_id;
 mod fork;
+mod health;
 mod import;
 mod ingest;
 #[cfg(feature = "server")]
@@ -23,6 +24,8 @@ mod list;
 mod location;
 mod man;
 mod metadata;
+#[cfg(feature = "postgres")]
+mod migrate;
 mod next;
 mod output;
 mod pager;
@@ -168,8 +171,11 @@ enum Command {
     Delete(delete::Args),
     Prune(prune::Args),
     Verify(verify::Args),
+    Health(health::Args),
     Backup(backup::Args),
     Restore(restore::Args),
+    #[cfg(feature = "postgres")]
+    Migrate(migrate::Args),
     Bench(bench::Args),
     Check(check::Args),
     Repair(repair::Args),
@@ -319,8 +325,11 @@ impl Command {
             Self::Delete(args) => delete::run(&args, location, output),
             Self::Prune(args) => prune::run(&args, location, output),
             Self::Verify(args) => verify::run(&args, location, output),
+            Self::Health(args) => health::run(&args, location, output),
             Self::Backup(args) => backup::run(&args, location, output),
             Self::Restore(args) => restore::run(&args, location, output),
+            #[cfg(feature = "postgres")]
+            Self::Migrate(args) => migrate::run(&args, location, output),
             Self::Bench(args) => bench::run(&args, location, output),
             Self::Check(args) => check::run(&args, output),
             Self::Repair(args) => repair::run(&args, output),

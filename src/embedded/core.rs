@@ -7,9 +7,9 @@ use std::sync::{Arc, PoisonError};
 use super::state::{Phase, Slot, State};
 use super::sync::{Condvar, Mutex, MutexGuard};
 use super::ticker::Ticker;
-use crate::embedded::engine::Engine;
+use crate::embedded::engine::{Directory, Engine};
 use crate::error::Result;
-use crate::log::{Clock, Health};
+use crate::log::{Clock, Health, Size};
 use crate::model::ConversationId;
 use crate::record::Head;
 
@@ -80,6 +80,13 @@ impl Core {
     pub(crate) fn health(&self) -> Health {
         let state = self.lock();
         Health { poisoned: state.poisoned.clone(), closed: state.phase != Phase::Open, ..self.health.clone() }
+    }
+
+    /// How much the log holds.
+    pub(crate) fn size(&self) -> Result<Size> {
+        let conversations = self.lock().commit.conversations;
+        let bytes = self.engine.directory().map(Directory::bytes).transpose()?;
+        Ok(Size { conversations, bytes, tables: Vec::new() })
     }
 
     /// Enters the next phase of the store's life, and wakes everyone who waits.

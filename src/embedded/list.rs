@@ -13,6 +13,9 @@ use crate::log::list::{ListPage, ListQuery, Listed, Pager};
 use crate::model::ConversationId;
 use crate::record::{self, Head, key, listed_micros};
 
+/// The most heads that are read at once.
+const BATCH: usize = 1_000;
+
 impl Core {
     pub(crate) fn list(&self, query: &ListQuery) -> Result<ListPage> {
         let mut pager = Pager::new(query)?;
@@ -24,9 +27,8 @@ impl Core {
         let read = self.list_all(query, &mut pager);
         let moved = self.lock().moves.end_reading(mark);
         let seen = read?;
-        for id in moved.into_iter().filter(|id| !seen.contains(id)) {
-            self.add_to_list(id, &mut pager)?;
-        }
+        let missed: Vec<_> = moved.into_iter().filter(|id| !seen.contains(id)).collect();
+        self.add_to_list(&missed, &mut pager)?;
         Ok(pager.page())
     }
 
@@ -37,22 +39,37 @@ impl Core {
     fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<HashSet<ConversationId>> {
         let owner = record::digest(query.owner.as_bytes());
         let all = key::index_of(&owner);
-        let start =
-            query.after.map_or_else(|| all.clone(), |cursor| key::index_from(&owner, listed_micros(cursor.0.micros)));
-        let (mut result, mut in_place, mut seen) = (Ok(()), 0, HashSet::new());
-        self.engine.keys(&start..&key::after(&all), Order::Ascending, &mut |key, _| {
-            let Some((_, micros, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
-            if !seen.insert(id) {
-                return ControlFlow::Continue(());
+        let end = key::after(&all);
+        let mut start = query.after.map_or(all, |cursor| key::index_from(&owner, listed_micros(cursor.0.micros)));
+        // One more than the page holds shows whether there is a next page.
+        let mut batch = query.limit.saturating_add(1).min(BATCH);
+        let (mut in_place, mut seen) = (0, HashSet::with_capacity(batch));
+        while in_place <= query.limit {
+            let (mut ids, mut places) = (Vec::with_capacity(batch), Vec::with_capacity(batch));
+            let from = std::mem::take(&mut start);
+            self.engine.keys(&from..&end, Order::Ascending, &mut |key, _| {
+                let Some((_, micros, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
+                if seen.insert(id) {
+                    ids.push(id);
+                    places.push(micros);
+                }
+                if ids.len() < batch {
+                    return ControlFlow::Continue(());
+                }
+                start = key::after(key);
+                ControlFlow::Break(())
+            })?;
+            let added = self.add_to_list(&ids, pager)?;
+            // Times before 1970 have one place, whatever their order.
+            let is_there =
+                |(added, place): &(Option<i64>, u64)| added.is_some_and(|at| u64::try_from(at) == Ok(*place));
+            in_place += added.into_iter().zip(places).filter(is_there).count();
+            if ids.len() < batch {
+                break;
             }
-            match self.add_to_list(id, pager) {
-                // Times before 1970 have one place, whatever their order.
-                Ok(added) => in_place += usize::from(added.is_some_and(|added| u64::try_from(added) == Ok(micros))),
-                Err(error) => result = Err(error),
-            }
-            if result.is_ok() && in_place <= query.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        result.map(|()| seen)
+            batch = BATCH.min(batch * 2);
+        }
+        Ok(seen)
     }
 
     fn list_tagged(&self, query: &ListQuery, tag: &str, pager: &mut Pager<'_>) -> Result<()> {
@@ -62,43 +79,64 @@ impl Core {
             ids.extend(key::parse_tag(key));
             ControlFlow::Continue(())
         })?;
-        ids.into_iter().try_for_each(|id| self.add_to_list(id, pager).map(|_| ()))
+        ids.chunks(BATCH).try_for_each(|ids| self.add_to_list(ids, pager).map(|_| ()))
     }
 
-    /// Adds a conversation to a page, if it belongs there. Returns the time of its last activity if it was added.
-    fn add_to_list(&self, id: ConversationId, pager: &mut Pager<'_>) -> Result<Option<i64>> {
-        match damage_of(self.head_for_list(id))? {
-            Ok(Some(head)) => {
+    /// Adds the conversations to a page that belong there. Returns the time of the last activity of each that was added.
+    fn add_to_list(&self, ids: &[ConversationId], pager: &mut Pager<'_>) -> Result<Vec<Option<i64>>> {
+        let mut add = |(id, head): (&ConversationId, _)| match head {
+            Ok(head) => {
+                // No head: the conversation is new and not durable yet, or it is being deleted.
+                let head: Arc<Head> = head?;
                 let micros = head.last_activity;
-                Ok(pager.add(Listed { id, head }).then_some(micros))
+                pager.add(Listed { id: *id, head }).then_some(micros)
             }
-            // No head: the conversation is new and not durable yet, or it is being deleted.
-            Ok(None) => Ok(None),
             Err(error) => {
-                pager.unreadable.push(Problem::from_error(id, &error));
-                Ok(None)
+                pager.unreadable.push(Problem::from_error(*id, &error));
+                None
             }
-        }
+        };
+        Ok(ids.iter().zip(self.heads_for_list(ids)?).map(&mut add).collect())
     }
 
     /// The head that readers see; the conversation does not become one of those in use.
     pub(super) fn head_for_list(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
+        self.heads_for_list(&[id])?.pop().unwrap_or(Ok(None))
+    }
+
+    /// The heads that readers see, or the damage of each; the conversations do not become ones in use.
+    fn heads_for_list(&self, ids: &[ConversationId]) -> Result<Vec<Result<Option<Arc<Head>>>>> {
+        let mut heads: Vec<_> = ids.iter().map(|_| None).collect();
+        let mut generation = None;
         loop {
             let state = self.lock();
-            if let Some(slot) = state.slots.get(&id) {
-                return Ok(slot.published.clone());
+            if generation.replace(state.generation) != Some(state.generation) {
+                heads.fill_with(|| None);
             }
-            let generation = state.generation;
+            for (id, head) in ids.iter().zip(&mut heads) {
+                if let Some(slot) = state.slots.get(id) {
+                    *head = Some(Ok(slot.published.clone()));
+                }
+            }
             drop(state);
-            // What is in the list exists; damage to its head is another matter.
-            let head = match damage_of(self.stored_head(id))? {
-                Ok(Some(head)) => Some(head),
-                Ok(None) | Err(_) => self.sound_head(id)?,
-            };
-            let state = self.lock();
-            if state.generation == generation && !state.slots.contains_key(&id) {
-                return Ok(head.map(Arc::new));
+            let mut are_known = true;
+            for (id, head) in ids.iter().zip(&mut heads).filter(|(_, head)| head.is_none()) {
+                *head = Some(damage_of(self.listed_head(*id))?);
+                are_known = false;
+            }
+            // What was read holds if it is not in use by now.
+            if are_known {
+                return Ok(heads.into_iter().flatten().collect());
             }
         }
+    }
+
+    /// The head in the engine of a conversation that the list has: it exists, and damage to its head is another matter.
+    fn listed_head(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
+        let head = match damage_of(self.stored_head(id))? {
+            Ok(Some(head)) => Some(head),
+            Ok(None) | Err(_) => self.sound_head(id)?,
+        };
+        Ok(head.map(Arc::new))
     }
 }

@@ -15,7 +15,7 @@ use crate::log::decision::{self, Decision};
 use crate::log::reading;
 use crate::log::{
     AppendOptions, BackupSummary, Control, Controlled, Health, ListPage, ListQuery, Log, NewConversation, OpenMessage,
-    Order, Receipt, Redaction, Verification, View, Visit, Wait,
+    Order, Receipt, Redaction, Size, Verification, View, Visit, Wait,
 };
 use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata, Name, Role};
 use crate::record::key;
@@ -128,6 +128,10 @@ impl Log for Embedded {
 
     fn health(&self) -> Health {
         self.core().health()
+    }
+
+    fn size(&self) -> Result<Size> {
+        self.core().size()
     }
 
     fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {

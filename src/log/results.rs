@@ -45,6 +45,43 @@ pub struct BackupSummary {
     pub bytes: u64,
 }
 
+/// What a migration of a database did.
+#[cfg(feature = "postgres")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Migration {
+    /// The version that the schema had; 0 if there was none.
+    pub from: u32,
+    /// The version that it has now. One that was newer than the program's stays.
+    pub to: u32,
+}
+
+/// How much a store holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Size {
+    /// Conversations; in PostgreSQL, as many as its statistics have, which follow some way after.
+    pub conversations: u64,
+    /// Bytes on disk; absent for a store in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// The tables of a store in PostgreSQL, by their names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<TableSize>,
+}
+
+/// How much a table of a database holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TableSize {
+    /// Its name.
+    pub name: String,
+    /// Its rows, as the database's statistics have them.
+    pub rows: u64,
+    /// Its bytes on disk, with those of its indexes.
+    pub bytes: u64,
+}
+
 /// The place of a provider's item id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]

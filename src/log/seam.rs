@@ -9,7 +9,7 @@ use super::control::{Control, Controlled};
 use super::health::Health;
 use super::list::{ListPage, ListQuery};
 use super::options::{AppendOptions, NewConversation};
-use super::results::{BackupSummary, Receipt, Redaction};
+use super::results::{BackupSummary, Receipt, Redaction, Size};
 use super::verification::Verification;
 use super::view::{Order, View, Visit, Wait};
 use crate::error::Result;
@@ -91,6 +91,9 @@ pub(crate) trait Log: Send + Sync + fmt::Debug {
 
     /// What keeps the log from being written, and what was lost.
     fn health(&self) -> Health;
+
+    /// How much the log holds.
+    fn size(&self) -> Result<Size>;
 
     /// Derives again what can be derived, and compares; `progress` is called with conversations done, and of all.
     fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification>;

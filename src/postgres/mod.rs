@@ -28,6 +28,7 @@ mod schema;
 mod seam;
 mod segment;
 mod shared;
+mod size;
 mod stream;
 mod tls;
 mod url;
@@ -42,13 +43,18 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 
 use crate::error::Result;
-use crate::log::{Clock, Opening};
+use crate::log::{Clock, Migration, Opening};
 
 use self::database::Database;
 pub(crate) use self::restore::restore;
 use self::shared::Shared;
 use self::url::Url;
 pub(crate) use self::url::is_postgres;
+
+/// Makes the schema in the database of a URL, or makes an older one that of this version.
+pub(crate) fn migrate(url: &str) -> Result<Migration> {
+    schema::migrate(&Database::connect(&Url::parse(url)?)?)
+}
 
 /// Between two looks at leases: a part of a lease.
 const LOOKS_A_LEASE: u32 = 3;

@@ -1,56 +1,111 @@
-//! The tables and functions, and whether they are of this version.
+//! The tables and functions, and whether this program can work with them.
+
+use std::io::ErrorKind;
 
 use tokio_postgres::Row;
 
 use super::database::Database;
-use super::rows::get;
+use super::rows::{corrupt, get};
 use super::value::Statement;
 use crate::error::{Error, Result};
+use crate::log::Migration;
 use crate::model::ConversationId;
 
 /// The version of the schema that this program works with.
 const VERSION: u32 = 1;
-const IS_THERE: &str = "SELECT to_regclass('cs_schema') IS NOT NULL AS is_there";
-const TABLES: &str = include_str!("tables.sql");
+/// The oldest version whose programs can work with this one.
+const OLDEST: u32 = 1;
+/// What makes each version of the one before it. A step adds, and takes nothing away that programs of the version before it
+/// use: they go on while this program begins.
+const STEPS: &[&str] = &[include_str!("tables.sql")];
+/// The functions, under names that have a version too.
 const FUNCTIONS: &str = include_str!("functions.sql");
+const IS_THERE: &str = "SELECT to_regclass('cs_schema') IS NOT NULL AS is_there";
+const VERSIONS: &str = "SELECT version, oldest FROM cs_schema";
 
-/// Fails unless the schema is there and of this version. `creates`: one that is not there is made.
+/// Fails unless the schema is there, and this program can work with it. `creates`: one that is not there is made.
 pub(super) fn check(database: &Database, creates: bool) -> Result<()> {
-    if !is_there(database.row(Statement::repeatable(IS_THERE))?)? {
+    let shown = &database.calls().shown;
+    if !is_there(&database.query(Statement::repeatable(IS_THERE))?)? {
         if !creates {
-            return Err(Error::NotFound { what: format!("a store in PostgreSQL at {}", database.calls().shown) });
+            return Err(Error::NotFound { what: format!("a store in PostgreSQL at {shown}") });
         }
-        create(database)?;
+        migrate(database).map_err(|error| match error {
+            Error::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied => Error::InvalidInput(format!(
+                "there is no store in PostgreSQL at {shown}, and this role may not make one: `convo migrate` does, with a \
+                 role that may"
+            )),
+            other => other,
+        })?;
     }
-    let row = database.row(Statement::repeatable("SELECT version FROM cs_schema"))?;
-    let found = u32::try_from(get::<i32>(&row, "version")?).unwrap_or_default();
-    let what = format!("the schema in PostgreSQL at {}", database.calls().shown);
-    match found {
-        VERSION => Ok(()),
-        newer if newer > VERSION => Err(Error::UnsupportedVersion { what, found, supported: VERSION }),
-        older => {
-            Err(Error::InvalidInput(format!("{what} has version {older}, this program needs {VERSION}: migrate it")))
-        }
+    let found = Versions::of(&database.row(Statement::repeatable(VERSIONS))?)?;
+    found.check_oldest(shown)?;
+    if found.version < VERSION {
+        return Err(Error::InvalidInput(format!(
+            "the schema in PostgreSQL at {shown} has version {}, this program needs {VERSION}: `convo migrate` updates it",
+            found.version
+        )));
     }
+    Ok(())
 }
 
-fn is_there(row: Row) -> Result<bool> {
-    get(&row, "is_there")
-}
-
-/// Makes tables and functions. Two programs may try at once: one of them waits, and finds them made.
-fn create(database: &Database) -> Result<()> {
-    const INSERT: &str = "INSERT INTO cs_schema (version, store_id) VALUES ($1::bigint::integer, $2)";
+/// Makes the tables and functions, or makes older ones those of this version. All of it, or nothing. Of several programs that
+/// do it at once, one does, and the others wait and find it done.
+pub(super) fn migrate(database: &Database) -> Result<Migration> {
+    const NEW: &str = "INSERT INTO cs_schema (version, oldest, store_id) VALUES (0, 0, $1)";
+    const NOTE: &str = "UPDATE cs_schema SET version = $1::bigint::integer, oldest = $2::bigint::integer";
     let session = database.session()?;
     session.script("BEGIN; SELECT pg_advisory_xact_lock(7163384950271)")?;
-    if session.query(Statement::repeatable(IS_THERE))?.pop().map_or(Ok(false), is_there)? {
-        return Ok(());
+    let from = match is_there(&session.query(Statement::repeatable(IS_THERE))?)? {
+        true => {
+            let rows = session.query(Statement::repeatable(VERSIONS))?;
+            let found = Versions::of(rows.first().ok_or_else(|| corrupt("it has no marker".to_owned()))?)?;
+            found.check_oldest(&database.calls().shown)?;
+            found.version
+        }
+        false => 0,
+    };
+    let migration = Migration { from, to: from.max(VERSION) };
+    // Those of a later version have what this program needs.
+    if from <= VERSION {
+        for step in STEPS.iter().skip(usize::try_from(from).unwrap_or(usize::MAX)) {
+            session.script(step)?;
+        }
+        if from == 0 {
+            session.query(Statement::once(NEW).with(ConversationId::new().as_bytes()))?;
+        }
+        session.script(FUNCTIONS)?;
+        session.query(Statement::once(NOTE).with(u64::from(VERSION)).with(u64::from(OLDEST)))?;
     }
-    session.script(TABLES)?;
-    session.script(FUNCTIONS)?;
-    let store_id = ConversationId::new();
-    session.query(Statement::once(INSERT).with(u64::from(VERSION)).with(store_id.as_bytes()))?;
-    session.script("COMMIT")
+    session.end()?;
+    Ok(migration)
+}
+
+/// What a schema says of itself.
+struct Versions {
+    version: u32,
+    /// The oldest version whose programs may use it.
+    oldest: u32,
+}
+
+impl Versions {
+    fn of(row: &Row) -> Result<Self> {
+        let number = |column| Ok(u32::try_from(get::<i32>(row, column)?).unwrap_or_default());
+        Ok(Self { version: number("version")?, oldest: number("oldest")? })
+    }
+
+    /// Fails if this program is too old for it.
+    fn check_oldest(&self, shown: &str) -> Result<()> {
+        if self.oldest <= VERSION {
+            return Ok(());
+        }
+        let what = format!("the schema in PostgreSQL at {shown}");
+        Err(Error::UnsupportedVersion { what, found: self.version, supported: VERSION })
+    }
+}
+
+fn is_there(rows: &[Row]) -> Result<bool> {
+    rows.first().map_or(Ok(false), |row| get(row, "is_there"))
 }
 
 /// What of the server's settings does not go with the promise that nothing acknowledged is lost.
@@ -81,4 +136,15 @@ pub(super) fn warnings(database: &Database) -> Result<Vec<String>> {
         }
     }
     Ok(warnings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_has_a_step() {
+        assert_eq!(STEPS.len(), VERSION as usize);
+        assert!((1..=VERSION).contains(&OLDEST));
+    }
 }

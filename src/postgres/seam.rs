@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::history::Cursor;
 use crate::log::{
     AppendOptions, BackupSummary, Control, Controlled, Health, ListPage, ListQuery, Log, NewConversation, OpenMessage,
-    Order, Receipt, Redaction, Verification, View, Visit, Wait, decision, reading,
+    Order, Receipt, Redaction, Size, Verification, View, Visit, Wait, decision, reading,
 };
 use crate::model::{ConversationId, Message, Metadata, Name, Role};
 
@@ -120,6 +120,10 @@ impl Log for Postgres {
 
     fn health(&self) -> Health {
         Health { closed: self.shared.is_closed(), warnings: self.shared.warnings.clone(), ..Health::default() }
+    }
+
+    fn size(&self) -> Result<Size> {
+        self.shared.size()
     }
 
     fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {

@@ -4,6 +4,8 @@
 CREATE TABLE cs_schema (
   one      boolean PRIMARY KEY DEFAULT true CHECK (one),
   version  integer NOT NULL,
+  -- The oldest version whose programs may still use it.
+  oldest   integer NOT NULL,
   store_id bytea   NOT NULL
 );
 

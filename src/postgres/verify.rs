@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use super::rows::{self, number};
+use super::rows::{self, Beginning, Stored, number};
 use super::segment::Segment;
 use super::shared::Shared;
 use super::value::Statement;
@@ -60,7 +60,8 @@ impl Shared {
                 found.problems.extend(read.err().map(|error| Problem::from_error(id, &error)));
             }
         }
-        let derived = self.verify_records(*own, head, found)?;
+        let Some(stored) = self.stored(&[id])?.remove(&id) else { return Ok(()) };
+        let derived = self.verify_records(*own, &stored, found)?;
         if let Some(derived) = derived
             && ends(&derived) != ends(head)
         {
@@ -77,10 +78,12 @@ impl Shared {
     }
 
     /// Reads a conversation's own records: gives the head that they make, if there are some.
-    fn verify_records(&self, own: Segment, head: &Head, found: &mut Verification) -> Result<Option<Head>> {
+    fn verify_records(&self, own: Segment, stored: &Stored, found: &mut Verification) -> Result<Option<Head>> {
         const ITEMS: &str = "SELECT i.digest, i.seq FROM cs_item i WHERE i.conv_id = $1";
         let id = own.conversation;
-        let (mut derived, mut items, mut expected) = (None::<Head>, BTreeSet::new(), None);
+        let Beginning { last_hide, last_meta, next_message, .. } = stored.origin;
+        let first = Head { last_hide, last_meta, ..stored.head.clone() };
+        let (mut derived, mut items, mut expected) = (None::<Head>, BTreeSet::new(), Some(next_message));
         let mut is_damaged = false;
         // What comes after the last seq is more than the head says.
         let all = Segment { last: own.last + 1, ..own };
@@ -97,7 +100,7 @@ impl Shared {
                 Reading::Record { record, .. } => {
                     verify_record(id, record, expected, found);
                     expected = Some(record.header.next_message_index);
-                    replay(derived.get_or_insert_with(|| first_head(record, Some(head))), record);
+                    replay(derived.get_or_insert_with(|| first_head(record, Some(&first))), record);
                     record.item_keys(id, u64::MAX, &mut items);
                 }
             }

@@ -3,7 +3,7 @@
 use super::encode::Body;
 use super::envelope::{VERSION, check_version, checksum, corrupt, short};
 use super::key;
-use super::split::{Header, Record};
+use super::split::{Header, Record, at, check_first_seq};
 use crate::error::Result;
 use crate::model::ConversationId;
 
@@ -36,9 +36,9 @@ impl<'a> Record<'a> {
             if u32::from_be_bytes(*stored) != checksum(&key::prefix(key::RECORD, conversation), &[entries]) {
                 return Err(corrupt(format!("{WHAT}: the checksum does not match")));
             }
-            Ok(entries)
+            check_first_seq(first_seq, 0).map(|()| entries)
         };
-        let entries = checked().map_err(|error| super::split::at(error, conversation, first_seq))?;
+        let entries = checked().map_err(|error| at(error, conversation, first_seq))?;
         Ok(Self::new(first_seq, header, entries))
     }
 }

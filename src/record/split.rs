@@ -118,6 +118,14 @@ pub(crate) enum Line<'a> {
     Unknown(u8),
 }
 
+/// Fails on a record that is not after the seq before its conversation's first.
+pub(super) fn check_first_seq(first_seq: u64, before: u64) -> Result<()> {
+    if first_seq > before {
+        return Ok(());
+    }
+    Err(corrupt(format!("a record: its first seq {first_seq} is before its conversation's")))
+}
+
 impl<'a> Record<'a> {
     /// A record whose parts were checked.
     #[cfg(feature = "postgres")]
@@ -155,9 +163,7 @@ impl<'a> Record<'a> {
             rest = after;
         }
         let parent = origin.as_ref().and_then(|origin| origin.parent);
-        if first_seq == 0 || parent.is_some_and(|parent| parent.at_seq >= first_seq) {
-            return Err(corrupt(format!("{WHAT}: its first seq {first_seq} is before its conversation's")));
-        }
+        check_first_seq(first_seq, parent.map_or(0, |parent| parent.at_seq))?;
         Ok(Self {
             first_seq,
             header: Header {

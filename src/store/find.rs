@@ -12,7 +12,7 @@ impl Store {
     /// `NotFound`; `Corrupt`; `Io`.
     pub fn describe(&self, name: impl Into<Name>) -> Result<ListItem> {
         let view = reading::view(&*self.log, &name.into())?;
-        let mut item = ListItem::new(view.id, &view.head);
+        let mut item = ListItem::new(view.id, view.head);
         self.count(&mut item)?;
         Ok(item)
     }

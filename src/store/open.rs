@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use crate::embedded::{self, Embedded, engine};
 use crate::error::{Error, Result};
+#[cfg(feature = "postgres")]
+use crate::log::Migration;
 use crate::log::{BackupSummary, Clock, Log, Opening};
 #[cfg(feature = "postgres")]
 use crate::postgres::{self, Postgres};
@@ -22,6 +24,15 @@ pub(super) fn open(url: &str, clock: Clock, window: Duration, opening: Opening, 
         return Err(Error::NotFound { what: format!("a store at {url}") });
     }
     Ok(Arc::new(Embedded::open(engine::open(url)?, clock, window, opening)?))
+}
+
+/// Makes the tables of a log in a database, or makes older ones those of this version.
+#[cfg(feature = "postgres")]
+pub(super) fn migrate(url: &str) -> Result<Migration> {
+    if postgres::is_postgres(url) {
+        return postgres::migrate(url);
+    }
+    Err(Error::InvalidInput("only a store in PostgreSQL has tables to migrate: name one".to_owned()))
 }
 
 /// Fills a new log with a backup. `progress` is called with bytes read, and of the file.

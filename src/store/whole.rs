@@ -4,7 +4,9 @@ use std::path::Path;
 
 use super::{Store, open};
 use crate::error::{Error, Result};
-use crate::log::{BackupSummary, Health, Verification};
+#[cfg(feature = "postgres")]
+use crate::log::Migration;
+use crate::log::{BackupSummary, Health, Size, Verification};
 
 impl Store {
     /// Reads everything and compares what can be derived again. `progress` is called with conversations done and in all.
@@ -25,6 +27,34 @@ impl Store {
     #[must_use]
     pub fn health(&self) -> Health {
         self.log.health()
+    }
+
+    /// How much the store holds. Reads no conversation.
+    ///
+    /// ```
+    /// # use conversation_store::{Store, model::Message};
+    /// let store = Store::open("memory:")?;
+    /// store.append("chat", &[Message::user("hello")])?;
+    /// assert_eq!(store.size()?.conversations, 1);
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Io`; `OutcomeUnknown` if the database does not answer.
+    pub fn size(&self) -> Result<Size> {
+        self.log.size()
+    }
+
+    /// Makes the tables and functions of a store in PostgreSQL, or makes older ones those of this version. All of it is done,
+    /// or nothing. Programs of the version before go on meanwhile. The URL names a role that may create tables: the role that
+    /// opens the store needs less ([`crate::documentation::postgres`]).
+    ///
+    /// # Errors
+    /// `InvalidInput` if the URL names another kind of store; `UnsupportedVersion` if a later program made the tables, and
+    /// this one cannot use them; `Io`, also if the role may not create tables; `OutcomeUnknown`: migrate again.
+    #[cfg(feature = "postgres")]
+    pub fn migrate(url: &str) -> Result<Migration> {
+        open::migrate(url)
     }
 
     /// Writes everything that is durable to a new file: framed, checksummed, compressed. The store goes on being used. The file

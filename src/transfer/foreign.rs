@@ -83,7 +83,31 @@ impl Foreign {
         for (kind, count) in mended {
             *self.skipped.entry(kind.to_owned()).or_default() += count;
         }
+        self.tell_nodes_apart();
         branches
+    }
+
+    /// Gives each node an id of its own, by which its messages and its branch are found again in the store. Parents are
+    /// named by the ids of the export: this comes after the tree is known.
+    fn tell_nodes_apart(&mut self) {
+        let ids: HashSet<String> = self.nodes.iter().map(|node| node.id.clone()).collect();
+        if ids.len() == self.nodes.len() {
+            return;
+        }
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        for node in &mut self.nodes {
+            let number = numbers.entry(node.id.clone()).or_default();
+            *number += 1;
+            let mut id = node.id.clone();
+            while *number > 1 {
+                id = format!("{}~{number}", node.id);
+                if !ids.contains(&id) {
+                    break;
+                }
+                *number += 1;
+            }
+            node.id = id;
+        }
     }
 }
 

@@ -102,6 +102,11 @@ fn run(place: &Place, example: &str) -> (i32, String) {
         let address = if script.contains("--listen") { "" } else { " --listen 127.0.0.1:0" };
         script = format!("timeout 2 {}{address}; test $? = 124", script.replace(":8080", ":0"));
     }
+    #[cfg(feature = "postgres")]
+    if script.contains("postgres://") {
+        let Ok(server) = super::postgres::server() else { return (0, String::new()) };
+        script = script.replace("postgres://convo_owner@localhost/chats", &format!("'{}'", server.url()));
+    }
     let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap());
     let output = Command::new("sh")
         .args(["-c", &script])

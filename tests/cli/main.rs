@@ -11,6 +11,10 @@ mod check;
 #[cfg(unix)]
 mod help;
 mod ingest;
+#[cfg(all(feature = "postgres", unix))]
+#[path = "../common/postgres.rs"]
+#[allow(dead_code, reason = "other tests use more of it")]
+mod postgres;
 mod read;
 mod repair;
 mod replay;

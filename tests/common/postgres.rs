@@ -60,6 +60,11 @@ pub(crate) fn missing() -> Option<String> {
     server().err()
 }
 
+/// The schema that a URL of a server names.
+pub(crate) fn schema(url: &str) -> &str {
+    url.split_once("search_path%3D").unwrap().1.split('&').next().unwrap()
+}
+
 /// The folder of the server's programs.
 fn programs() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -151,17 +156,23 @@ impl Server {
 
     /// Runs statements.
     pub(crate) fn run(&self, sql: &str) -> Result<(), tokio_postgres::Error> {
-        self.with(async |client| client.batch_execute(sql).await)
+        self.run_in("postgres", sql)
     }
 
-    /// Does something with a connection.
+    /// Runs statements in a database.
+    pub(crate) fn run_in(&self, database: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
+        self.with(database, async |client| client.batch_execute(sql).await)
+    }
+
+    /// Does something with a connection to a database.
     pub(crate) fn with<T>(
         &self,
+        database: &str,
         work: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, tokio_postgres::Error> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let config = format!("host=127.0.0.1 port={} user=postgres dbname=postgres", self.port);
+            let config = format!("host=127.0.0.1 port={} user=postgres dbname={database}", self.port);
             let (client, connection) = tokio_postgres::connect(&config, NoTls).await?;
             let driving = tokio::spawn(connection);
             let result = work(&client).await;

@@ -1,14 +1,16 @@
 //! The log on PostgreSQL where one process is not enough to show what it does: many processes, connections that break,
-//! servers that end. What it has in common with other logs, `tests/conformance` shows.
+//! servers that end, roles and versions. What it has in common with other logs, `tests/conformance` shows.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod backups;
 #[path = "../common/mod.rs"]
 mod common;
+mod damage;
 mod followers;
 mod leases;
 mod lists;
+mod migrating;
 mod opening;
 mod outcomes;
 mod process;

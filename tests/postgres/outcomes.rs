@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use conversation_store::model::{Chunk, Message, Metadata, Role};
 use conversation_store::{AppendOptions, Error, ExpectedHead, Store, StoreOptions};
 
-use crate::common::postgres::Server;
+use crate::common::postgres::{Server, schema};
 use crate::proxy::{Cut, Proxy};
 
 fn with_key(key: &str) -> AppendOptions {
@@ -18,10 +18,6 @@ fn with_key(key: &str) -> AppendOptions {
 /// The URL of a store of its own, through a proxy.
 fn through(proxy: &Proxy, server: &Server) -> String {
     server.url().replace(&format!(":{}/", server.port), &format!(":{}/", proxy.port))
-}
-
-fn schema(url: &str) -> &str {
-    url.split_once("search_path%3D").unwrap().1.split('&').next().unwrap()
 }
 
 #[test]
@@ -139,6 +135,26 @@ fn nothing_is_lost_or_doubled_when_the_server_is_started_again() {
     assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
 }
 
+/// Makes appends to the store of a URL fail with a code, for as long as a condition on how often it was tried holds.
+fn fail_appends(server: &Server, url: &str, code: &str, condition: &str) {
+    let schema = schema(url);
+    let types = "bytea, bytea, bytea, bigint, bigint, bytea, bigint, bigint, bytea, smallint, bigint, bytea[], boolean, \
+                 bigint, bytea, bytea, bytea[], bigint[], bytea";
+    server
+        .run(&format!(
+            "SET search_path TO {schema}; CREATE SEQUENCE tries; \
+             ALTER FUNCTION cs_append_v1 RENAME TO append_really; \
+             CREATE FUNCTION cs_append_v1({types}, OUT o_outcome integer, OUT o_first bigint, OUT o_last bigint, \
+             OUT o_message bigint, OUT o_messages bigint, OUT o_content bytea, OUT o_incarnation bigint) \
+             LANGUAGE plpgsql AS $$ BEGIN \
+             IF nextval('tries') {condition} THEN RAISE EXCEPTION 'in the way' USING ERRCODE = '{code}'; END IF; \
+             SELECT * INTO o_outcome, o_first, o_last, o_message, o_messages, o_content, o_incarnation FROM \
+             append_really($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19); \
+             END $$"
+        ))
+        .unwrap();
+}
+
 /// Refusals that pass are waited for: the function fails in their way twice, and then does what it does.
 #[test]
 fn what_others_are_in_the_way_of_is_tried_again() {
@@ -147,27 +163,26 @@ fn what_others_are_in_the_way_of_is_tried_again() {
         let url = server.url();
         let store = Store::open(&url).unwrap();
         store.append("chat", &[Message::user("first")]).unwrap();
-        let schema = schema(&url);
-        let types = "bytea, bytea, bytea, bigint, bigint, bytea, bigint, bigint, bytea, smallint, bigint, bytea[], boolean, \
-                     bigint, bytea, bytea, bytea[], bigint[], bytea";
-        server
-            .run(&format!(
-                "SET search_path TO {schema}; CREATE SEQUENCE tries; \
-                 ALTER FUNCTION cs_append_v1 RENAME TO append_really; \
-                 CREATE FUNCTION cs_append_v1({types}, OUT o_outcome integer, OUT o_first bigint, OUT o_last bigint, \
-                 OUT o_message bigint, OUT o_messages bigint, OUT o_content bytea, OUT o_incarnation bigint) \
-                 LANGUAGE plpgsql AS $$ BEGIN \
-                 IF nextval('tries') % 3 <> 0 THEN RAISE EXCEPTION 'in the way' USING ERRCODE = '{code}'; END IF; \
-                 SELECT * INTO o_outcome, o_first, o_last, o_message, o_messages, o_content, o_incarnation FROM \
-                 append_really($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19); \
-                 END $$"
-            ))
-            .unwrap();
+        fail_appends(server, &url, code, "% 3 <> 0");
         for at in 0..5 {
             store.append("chat", &[Message::user(format!("{at}"))]).unwrap();
         }
         assert_eq!(store.load_raw("chat").unwrap().len(), 6, "{code}");
     }
+}
+
+#[test]
+fn a_full_disk_is_reported_at_once_and_reads_go_on() {
+    let Some(server) = crate::running() else { return };
+    let url = server.url();
+    let store = Store::open(&url).unwrap();
+    store.append("chat", &[Message::user("first")]).unwrap();
+    fail_appends(server, &url, "53100", "= 1");
+    let full = store.append("chat", &[Message::user("second")]).unwrap_err();
+    assert!(matches!(&full, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::StorageFull), "{full:?}");
+    assert_eq!(store.load_raw("chat").unwrap().len(), 1);
+    store.append("chat", &[Message::user("second")]).unwrap();
+    assert_eq!(store.load_raw("chat").unwrap().len(), 2);
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn a_connection_is_encrypted_to_the_host_that_the_certificate_names() {
     store.append("chat", &[Message::user("a")]).unwrap();
     let encrypted = "SELECT bool_and(s.ssl) FROM pg_stat_ssl s JOIN pg_stat_activity a ON a.pid = s.pid \
                      WHERE a.application_name = 'conversation-store'";
-    let is_encrypted = server.with(async |client| client.query_one(encrypted, &[]).await).unwrap();
+    let is_encrypted = server.with("postgres", async |client| client.query_one(encrypted, &[]).await).unwrap();
     assert_eq!(is_encrypted.get::<_, Option<bool>>(0), Some(true));
     let unknown = format!("&sslmode=require&sslrootcert={other}&timeout_seconds=1");
     for refused in [url("localhost", &unknown), url("127.0.0.1", &trusted)] {

@@ -4,8 +4,7 @@ mod acks;
 mod latency;
 mod load;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
@@ -13,7 +12,7 @@ use conversation_store::{Durability, Limits};
 use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
-use super::location::{Location, directory};
+use super::location::Location;
 use super::output::Output;
 use super::progress::Progress;
 use super::text;
@@ -78,7 +77,7 @@ struct Shown {
     max_us: u64,
     streamed: u64,
     text_bytes: u64,
-    /// How much longer the store's files became.
+    /// How much more the store takes on disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     disk_bytes: Option<u64>,
 }
@@ -90,13 +89,12 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     if args.seconds.is_zero() {
         return Err(Failure::usage("--seconds 0 measures nothing"));
     }
-    let Some(url) = location.named() else {
+    if !location.is_named() {
         return Err(Failure::usage("name the store to measure in: bench writes a lot")
             .with_hint("--store sled:bench.db creates one"));
-    };
-    let path = directory(url);
-    let before = path.map_or(0, bytes);
+    }
     let store = location.create()?;
+    let before = store.size()?.bytes;
     let durability = match args.durability {
         When::Durable => Durability::Durable,
         When::Buffered => Durability::Buffered,
@@ -116,7 +114,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     store.close()?;
     let took = begun.elapsed().as_secs_f64();
     drop(progress);
-    drop(store);
+    let after = store.size()?.bytes;
     let rounded = |number: f64| (number * 100.0).round() / 100.0;
     let shown = Shown {
         seconds: rounded(took),
@@ -127,7 +125,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         max_us: done.latency.max(),
         streamed: done.streamed,
         text_bytes: done.text_bytes,
-        disk_bytes: path.map(|path| bytes(path).saturating_sub(before)),
+        disk_bytes: after.zip(before).map(|(after, before)| after.saturating_sub(before)),
     };
     output.result(&shown, || text(&shown))?;
     Ok(Exit::Done)
@@ -159,16 +157,6 @@ fn chunk_bytes(text: &str) -> Result<usize, String> {
 }
 
 /// The bytes of all files below a path.
-fn bytes(path: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(path) else { return 0 };
-    let size = |entry: fs::DirEntry| match entry.metadata() {
-        Ok(metadata) if metadata.is_dir() => bytes(&entry.path()),
-        Ok(metadata) => metadata.len(),
-        Err(_) => 0,
-    };
-    entries.flatten().map(size).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -90,6 +90,11 @@ impl Directory {
         }
     }
 
+    /// The bytes of its files.
+    pub(crate) fn bytes(&self) -> Result<u64> {
+        bytes(&self.path).map_err(Error::io(format!("measure {}", self.path.display())))
+    }
+
     /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -294,4 +299,18 @@ fn check_marker(path: &Path, engine: &str, marker: &str) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+/// The bytes of a folder's files. One that goes meanwhile has none.
+fn bytes(folder: &Path) -> io::Result<u64> {
+    let mut all = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        all += match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => bytes(&entry.path())?,
+            Ok(metadata) => metadata.len(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+        };
+    }
+    Ok(all)
 }

@@ -34,7 +34,7 @@ fn load(log: &Embedded, name: impl Into<Name>) -> Result<Grouped> {
 /// What the list has of a conversation.
 fn describe(log: &Embedded, name: impl Into<Name>) -> ListItem {
     let view = reading::view(log, &name.into()).unwrap();
-    ListItem::new(view.id, &view.head)
+    ListItem::new(view.id, view.head)
 }
 
 fn entries(log: &Embedded, name: impl Into<Name>, seqs: RangeInclusive<u64>, order: Order) -> Result<Vec<Entry>> {
