@@ -365,7 +365,9 @@ fn failures_are_json_where_json_is_asked_for() {
 fn nothing_is_erased_unasked() {
     let place = Place::new();
     place.append("c", &[HELLO]);
-    for (args, what) in [(&["delete", "c"][..], "deleted"), (&["redact", "c", "0"], "erased")] {
+    for (args, what) in
+        [(&["delete", "c"][..], "deleted"), (&["prune", "--idle", "0s"], "deleted"), (&["redact", "c", "0"], "erased")]
+    {
         let wanted = format!(
             "there is no terminal to ask on: nothing was {what}\n  hint: --yes confirms it on the command line"
         );

@@ -251,3 +251,34 @@ fn a_fork_through_a_message_has_what_is_seen_up_to_it() {
     assert_eq!(indexes("at"), [0, 1, 2]);
     assert_eq!(place.run(&["fork", "c", "--at", "3", "--through", "1"]).exit, 2);
 }
+
+#[test]
+fn what_nobody_has_used_is_pruned() {
+    let place = Place::new();
+    for name in ["a", "b", "c"] {
+        place.append(name, &[HELLO, ANSWER]);
+    }
+    assert_eq!(place.run_with(&["append", "hers", "--owner", "ada"], HELLO).exit, 0);
+    let named = |run: &[serde_json::Value]| -> Vec<(String, bool)> {
+        let shown = run.iter().filter(|line| line["key"].is_string());
+        shown.map(|line| (line["key"].as_str().unwrap().to_owned(), line["deleted"].as_bool().unwrap())).collect()
+    };
+    let run = place.ok(&["prune", "--idle", "0s", "--keep-last", "1", "--dry-run"]).json();
+    assert_eq!(named(&run), [("b".to_owned(), false), ("a".to_owned(), false)]);
+    assert_eq!(run.last().unwrap(), &json!({"would_erase": 2, "erased": 0, "used_meanwhile": 0, "unreadable": 0}));
+    assert_eq!(place.ok(&["prune", "--idle", "1h", "--yes"]).json()[0]["erased"], 0);
+    let run = place.ok(&["prune", "--idle", "0s", "--keep-last", "1", "--yes"]).json();
+    assert_eq!(named(&run), [("b".to_owned(), true), ("a".to_owned(), true)]);
+    assert_eq!(run.last().unwrap(), &json!({"erased": 2, "used_meanwhile": 0, "unreadable": 0}));
+    assert!(!place.ok(&["prune", "--idle", "0s", "--dry-run"]).stdout.contains("hello"));
+    assert_eq!(place.ok(&["list"]).json().len(), 1);
+    assert_eq!(place.ok(&["list", "--owner", "ada"]).json().len(), 1);
+    let text = place.ok(&["prune", "--idle", "0s", "--owner", "ada", "--yes", "--text"]).stdout;
+    assert!(
+        text.starts_with("deleted hers, 1 message, last used ") && text.ends_with("1 conversation deleted\n"),
+        "{text}"
+    );
+    let run = place.run(&["prune", "--idle", "2 months", "--yes"]);
+    assert_eq!(run.exit, 2);
+    assert!(run.stderr.contains("expected a time of weeks, days, hours or less"), "{}", run.stderr);
+}

@@ -84,7 +84,7 @@ fn furnished() -> Place {
 /// Runs an example as a person does, but for what asks and what never ends.
 fn run(place: &Place, example: &str) -> (i32, String) {
     let mut script = example.replace("--seconds 10", "--seconds 0.2");
-    for asking in ["convo delete", "convo redact"] {
+    for asking in ["convo delete", "convo redact", "convo prune"] {
         if script.starts_with(asking) && !script.contains("--yes") {
             script.push_str(" --yes");
         }
