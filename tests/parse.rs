@@ -63,6 +63,32 @@ fn thinking_in_a_message_behind_the_providers_tools_parses_to_itself() {
     assert_parses_to_itself(&stored::log(log));
 }
 
+/// The second reasoning has the id of the first, so what was said after it lost its id. Read again, both steps are one message,
+/// and the first lost its ids too.
+#[test]
+fn each_step_of_a_message_keeps_its_ids_or_loses_them() {
+    let native = |json: &str| Some(Native { wire: "openai-responses".to_owned(), json: Json::new(json).unwrap() });
+    let reasoning = r#"{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"c2ln","status":null}"#;
+    let code = r#"{"type":"code_interpreter_call","id":"ci_1","code":"1","container_id":"c","outputs":null,"status":"completed"}"#;
+    let said = r#"{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"So it is.","annotations":[],"logprobs":[]}]}"#;
+    let thinking = || {
+        let body = Body::Thinking { text: "hm".to_owned(), signature: Some("c2ln".to_owned()), redacted: None };
+        Chunk { native: native(reasoning), ..Chunk::from(body) }
+    };
+    let (provider, kind) = ("openai".to_owned(), "block".to_owned());
+    let own = Chunk::from(Body::Opaque { provider, kind, json: Json::new(code).unwrap() });
+    let text = Chunk { native: native(said), ..Chunk::text("So it is.") };
+    let apart = [Message::assistant([thinking(), own.clone()]), Message::assistant([thinking(), text.clone()])];
+    let together = [Message::assistant([thinking(), own, thinking(), text])];
+    let prompts = [apart.to_vec(), together.to_vec()].map(|log| {
+        let log = stored::log(log);
+        assert_parses_to_itself(&log);
+        prompts::prompt(Target::OPENAI_RESPONSES, &log, &PromptOptions::new()).unwrap().request.get().to_owned()
+    });
+    assert_eq!(prompts[0], prompts[1]);
+    assert_eq!((prompts[0].matches("rs_1").count(), prompts[0].matches("msg_1").count()), (1, 0), "{}", prompts[0]);
+}
+
 /// Behind the caller's result stood a call that the provider runs: that it has no result was forgotten where the caller's
 /// was told, and no result was made for it.
 #[test]

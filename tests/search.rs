@@ -120,6 +120,24 @@ fn what_is_hidden_or_erased_is_not_found_and_leaves_the_index() {
     }
 }
 
+/// No search looks at the hits here.
+#[test]
+fn a_refresh_alone_removes_what_was_erased_from_the_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open("memory:").unwrap();
+    let index = SearchIndex::open(dir.path()).unwrap();
+    store.append("a", &[Message::user("keep"), Message::user("redact xylophone")]).unwrap();
+    store.fork_to("a", None, "fork").unwrap();
+    store.append("gone", &[Message::user("quetzal")]).unwrap();
+    assert_eq!(index.refresh(&store, "").unwrap().conversations, 3);
+    assert!(holds(dir.path(), "xylophone") && holds(dir.path(), "quetzal"));
+    store.redact("a", 1, None).unwrap();
+    store.delete("gone").unwrap();
+    assert_eq!(index.refresh(&store, "").unwrap().removed, 1);
+    assert!(!holds(dir.path(), "xylophone") && !holds(dir.path(), "quetzal"), "the words are in the index's files");
+    assert_eq!(index.refresh(&store, "").unwrap().conversations, 0);
+}
+
 #[test]
 fn each_owner_finds_what_is_theirs_and_no_redacted_text_through_a_fork() {
     let dir = tempfile::tempdir().unwrap();
@@ -155,6 +173,7 @@ fn an_index_that_is_gone_old_or_broken_is_made_again() {
     for damage in damages {
         damage();
         let index = SearchIndex::open(&directory).unwrap();
+        assert_eq!(index.refresh(&store, "").unwrap().conversations, 1, "it is not made again");
         assert_eq!(places(&store, &index, "hello"), [title("a"), at("a", 0)]);
     }
     // A directory of somebody else's is left alone.

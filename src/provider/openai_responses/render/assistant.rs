@@ -85,10 +85,10 @@ impl<'a> Renderer<'a> {
         if self.manner.calls_last {
             self.put_calls_last(&turn, &mut slots);
         }
-        let keeps_ids = whole && self.take_ids(&slots);
-        let item = |given: &Given<'_>| if keeps_ids { given.whole() } else { given.without_id() };
+        let keeps_ids = if whole { self.take_ids(&slots) } else { vec![false; slots.len()] };
         let (mut content, mut asked) = (Vec::new(), Vec::new());
-        for slot in slots {
+        for (slot, keeps_id) in slots.into_iter().zip(keeps_ids) {
+            let item = |given: &Given<'_>| if keeps_id { given.whole() } else { given.without_id() };
             let entry = match slot.place {
                 Place::Part(part) => {
                     content.push(part);

@@ -72,9 +72,21 @@ impl<'a> Renderer<'a> {
         });
     }
 
-    /// Takes the server's ids of a message's items, if its reasoning has one, what is said after it has one too (OR-08),
-    /// and none of them was used before (OR-06).
-    pub(crate) fn take_ids(&mut self, slots: &[Slot<'a>]) -> bool {
+    /// Which items of a message keep the server's ids. Each step decides for itself: its reasoning, and what follows that
+    /// before the next reasoning. What comes before the first reasoning belongs to the first step.
+    pub(crate) fn take_ids(&mut self, slots: &[Slot<'a>]) -> Vec<bool> {
+        let is_thought = |slot: &Slot<'_>| matches!(slot.place, Place::Thought(_));
+        let mut has_thought = false;
+        let steps = slots.chunk_by(|before, after| {
+            has_thought |= is_thought(before);
+            !has_thought || is_thought(before) || !is_thought(after)
+        });
+        steps.flat_map(|step| vec![self.take_ids_of(step); step.len()]).collect()
+    }
+
+    /// Takes the server's ids of a step's items, if its reasoning has one, what is said after it has one too (OR-08), and
+    /// none of them was used before (OR-06).
+    fn take_ids_of(&mut self, slots: &[Slot<'a>]) -> bool {
         let (mut reasoned, mut ids) = (false, Vec::new());
         let has_id = |slot: &Slot<'_>| match &slot.place {
             Place::Message(given) => given.id().is_some(),
