@@ -146,7 +146,10 @@ impl Shared {
                 // A record that ends before: the one that holds the seq is missing.
                 if kept.first_seq + kept.entries <= from {
                     match order {
-                        Order::Ascending => run.pass(from),
+                        Order::Ascending => {
+                            run.pass(from);
+                            low = low.max(kept.first_seq + 1);
+                        }
                         Order::Descending => high = kept.first_seq.saturating_sub(1),
                     }
                     continue;

@@ -52,6 +52,9 @@ fn call_everything(store: &Store) {
     drop(store.load("chat"));
     drop(store.load_raw("chat"));
     drop(store.entries("chat", .., usize::MAX));
+    drop(store.newest_entries("chat", usize::MAX));
+    drop(store.newest_messages("chat", usize::MAX));
+    drop(store.load_newest("chat", 2));
     drop(store.entries_since("chat", Cursor::from(2), 3));
     drop(store.list(&ListQuery::new()));
     drop(store.describe("chat"));
