@@ -1,6 +1,6 @@
 //! What is read of a log: entries, messages, metadata. The same for every log.
 
-use std::ops::{ControlFlow, RangeInclusive};
+use std::ops::{ControlFlow, Range, RangeInclusive};
 
 use super::chain::{Hide, Records};
 use super::names::Names;
@@ -175,18 +175,25 @@ fn messages_of(log: &dyn Log, view: &View, from: u64, limit: usize) -> Result<Gr
 
 /// The index of the first of the newest visible messages.
 fn newest(log: &dyn Log, view: &View, count: usize) -> Result<u64> {
-    let hides = hides(log, view)?;
-    let (mut from, mut left) = (view.head.next_message_index, count);
+    let hidden: Vec<Range<u64>> = hides(log, view)?.into_iter().filter_map(Hide::messages).collect();
+    Ok(first_of_newest(view.head.next_message_index, count, &hidden))
+}
+
+/// Goes back from `next` over so many messages, without those that are hidden. Cost: by the number of ranges, however many
+/// messages they are.
+fn first_of_newest(next: u64, count: usize, hidden: &[Range<u64>]) -> u64 {
+    let (mut from, mut left) = (next, u64::try_from(count).unwrap_or(u64::MAX));
     while left > 0 && from > 0 {
-        from -= 1;
-        match hides.iter().find(|hide| hide.hides(from)) {
-            // A rewind may hide many: they are not counted one by one.
-            Some(Hide::Rewind(rewind)) => from = rewind.to,
-            Some(Hide::Remove(_)) => {}
-            None => left -= 1,
+        let ends_here = |range: &&Range<u64>| range.contains(&(from - 1));
+        if let Some(range) = hidden.iter().filter(ends_here).min_by_key(|range| range.start) {
+            from = range.start;
+        } else {
+            let end = hidden.iter().map(|range| range.end).filter(|end| *end < from).max().unwrap_or(0);
+            let shown = left.min(from - end);
+            (from, left) = (from - shown, left - shown);
         }
     }
-    Ok(from)
+    from
 }
 
 /// The seq at which to begin reading for a message: found by halving, as indexes never go back.
@@ -435,4 +442,30 @@ fn bears_itself(entry: &Entry, item: &str) -> bool {
         _ => None,
     };
     header.is_some_and(|header| header.metadata.id.as_deref() == Some(item))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_are_counted_without_the_hidden_ones() {
+        let hidden = [3..5, 4..8, 9..10, 20..30, 6..6];
+        let one_by_one = |next: u64, mut left: usize| {
+            let mut from = next;
+            while left > 0 && from > 0 {
+                from -= 1;
+                left -= usize::from(!hidden.iter().any(|range| range.contains(&from)));
+            }
+            from
+        };
+        for next in 0..40 {
+            for count in 0..40 {
+                let (from, wanted) = (first_of_newest(next, count, &hidden), one_by_one(next, count));
+                // Where the last that is counted is before hidden ones, both begin with it.
+                assert_eq!(from, wanted, "{count} before {next}");
+            }
+        }
+        assert_eq!(first_of_newest(u64::MAX, usize::MAX, &hidden), 0);
+    }
 }
