@@ -111,7 +111,7 @@ fn summaries_of_hostile_logs_are_accepted_and_conserved_and_keep_the_prefix() {
                 }
                 let first = prompts::prompt_of(*target, &compacted(before, through), &options).unwrap();
                 let second = prompts::prompt_of(*target, &compacted(&messages[..=end], through), &options).unwrap();
-                if prompts::window(&first) == prompts::window(&second) {
+                if prompts::is_within_a_step(&first, &second) {
                     let (prefix, list) = (prompts::prefix(&first), prompts::list(&second));
                     assert!(list.starts_with(&prefix), "{target} at {end}:\n{prefix}\n{list}");
                 }

@@ -128,6 +128,12 @@ fn over_limit(prompt: &Prompt) -> usize {
     prompt.report.iter().filter(is_over).count()
 }
 
+/// Whether no limit moved on between two prompts: then the first is the beginning of the second.
+pub(crate) fn is_within_a_step(first: &Prompt, second: &Prompt) -> bool {
+    let steps = |prompt: &Prompt| (window(prompt), over_limit(prompt), forgotten(prompt));
+    steps(first) == steps(second)
+}
+
 /// The last thinking that was left out because its turn is older than those whose thinking is sent.
 fn forgotten(prompt: &Prompt) -> Option<(Option<u64>, Option<u32>)> {
     let is_older = |line: &&ReportLine| {
@@ -219,8 +225,7 @@ pub(crate) fn assert_prefixes(id: &str, target: Target, messages: &[StoredMessag
             assert!(limits.iter().any(Option::is_some), "{id} {target} at {at}: nothing to send");
             continue;
         };
-        let steps = |prompt: &Prompt| (window(prompt), over_limit(prompt), forgotten(prompt));
-        if steps(&first) == steps(&second) {
+        if is_within_a_step(&first, &second) {
             let (prefix, list) = (prefix(&first), list(&second));
             assert!(list.starts_with(&prefix), "{id} {target} at {at} {options:?}:\n{prefix}\n{list}");
         }
