@@ -45,7 +45,11 @@ fn write(path: &Path, bytes: u64) -> io::Result<()> {
 /// Releases the room. False: there was none.
 pub(super) fn release(directory: &Path) -> io::Result<bool> {
     match fs::remove_file(path(directory)) {
-        Ok(()) => Ok(true),
+        Ok(()) => {
+            // A file system with a journal gives the room to others once the journal has the removal.
+            File::open(directory)?.sync_all()?;
+            Ok(true)
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
