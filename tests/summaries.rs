@@ -5,7 +5,7 @@
 mod common;
 
 use common::chat::shape;
-use common::{cases, config, hostile, prompts};
+use common::{cases, config, hostile, prompts, stored};
 use conversation_store::model::{Body, Chunk, Message, Role};
 use conversation_store::provider::{FinishedTools, PromptOptions, Target, render};
 use conversation_store::{Conversation, Rule, Store, StoredMessage, Summary};
@@ -122,5 +122,18 @@ fn summaries_of_hostile_logs_are_accepted_and_conserved_and_keep_the_prefix() {
     if let Err(TestError::Fail(reason, (messages, at, options))) = result {
         let messages: String = messages.iter().map(|stored| format!("{stored:?}\n")).collect();
         panic!("{reason}\nat {at}, {options:?}\n{messages}");
+    }
+}
+
+/// System messages stay, but a result that one of them brought is a message of its own.
+#[test]
+fn a_result_in_a_system_message_goes_with_its_summarized_call() {
+    let call = Message::assistant([Chunk::tool_call("call_1", "read_file", "{}")]);
+    let system = Message::new(Role::System, [Chunk::tool_result("call_1", "found"), Chunk::text("Be kind.")]);
+    let messages = stored::log(vec![call, system, Message::user("And?")]);
+    for target in prompts::targets() {
+        let prompt = prompts::prompt_of(target, &compacted(&messages, 1), &PromptOptions::new()).unwrap();
+        prompts::assert_accepted(target, &prompt);
+        prompts::assert_conserved(target, &messages, &prompt);
     }
 }

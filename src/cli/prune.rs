@@ -26,7 +26,7 @@ What forks share stays until the last of them is deleted.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// How long nothing has happened: 90d, 2w, 36h
+    /// How long nothing has happened: 90d, 2w, 36h, 5min
     #[arg(long, value_name = "TIME", value_parser = micros)]
     idle: i64,
     /// Only conversations with this tag; given twice, with both
@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         .with_keep_last(args.keep_last);
     retention.tags.clone_from(&args.tag);
     let store = if args.dry_run { location.read()? } else { location.open()? };
-    // What was erased is erased, whoever reads of it.
+    // What was erased is reported to the end, also where nobody reads it.
     output.outlive_reader();
     let mut printed = Ok(());
     let mut print = |item: &ListItem, output: &mut Output| {
@@ -141,8 +141,11 @@ fn question(count: u64, retention: &Retention) -> String {
     format!("Delete {}, last used before {}?", text::count(count, "conversation"), text::time(retention.idle_since))
 }
 
-/// A time of days, hours or less, in microseconds.
+/// A time of weeks, days, hours or less, in microseconds. A single `m` is refused: it may be meant as a month.
 fn micros(text: &str) -> Result<i64, &'static str> {
+    if text.split(|character: char| !character.is_alphabetic()).any(|unit| unit.eq_ignore_ascii_case("m")) {
+        return Err("`m` may be minutes or months: write 5min, or 30d");
+    }
     let span = text.parse::<Span>().ok();
     let duration = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
     let micros = duration.map(|duration| duration.as_micros()).filter(|micros| *micros >= 0);
@@ -160,7 +163,8 @@ mod tests {
         assert_eq!(micros("90d"), Ok(90 * 86_400_000_000));
         assert_eq!(micros("1w 2h"), Ok((7 * 24 + 2) * 3_600_000_000));
         assert_eq!(micros("0s"), Ok(0));
-        for bad in ["", "90", "-1d", "2 months", "1y", "x", "999999999999999w"] {
+        assert_eq!(micros("5min"), Ok(300_000_000));
+        for bad in ["", "90", "-1d", "1m", "2 M", "1h3m", "2 months", "1y", "x", "999999999999999w"] {
             assert!(micros(bad).is_err(), "{bad}");
         }
     }

@@ -18,11 +18,13 @@ Examples:
   convo search '\"hit rate\"' --limit 5
   convo search cache --json | jq -r .conversation
 
-Finds the messages and titles that have all of the words, the best first. Case does not matter. Searches the \
-conversations of --owner, or those without an owner.
+Finds the messages and titles that have all of the words, the best first. Case does not matter; \
+`cache` does not find `caches`. Searches the conversations of --owner, or those without an owner. What is said is \
+searched: thinking, tool calls and their results are not.
 
 The index is the directory STORE.search beside the store. Each search first adds what is new. It may be deleted: the \
-next search makes it again. A store without a directory has no index: each search reads the whole store. Redacted, removed and deleted messages are never found.
+next search makes it again. A store without a directory has no index: each search reads the whole \
+store. Redacted, removed and deleted messages are never found.
 
 Exit code 1 if nothing is found.";
 

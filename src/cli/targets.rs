@@ -11,7 +11,8 @@ Examples:
   convo targets --json | jq -r .target
 
 A target is a wire (a format of requests), or a wire and a dialect of it (what one server does differently). Without a \
-dialect you get the vendor's own API. --for and --from take any of them. README describes what each dialect changes.";
+dialect you get the vendor's own API. --for and --from take any of them. src/docs/targets.md describes what each dialect \
+changes.";
 
 /// List the targets that --for and --from take
 #[derive(Debug, clap::Args)]
