@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::core::Core;
 use super::damage::damage_of;
 use super::frozen::{Frozen, Rewritten};
-use super::read::Item;
 use super::segments::{Segment, owner, segment_of};
 use super::state::Pending;
 use crate::embedded::engine::Order;
@@ -83,25 +82,10 @@ impl Core {
     ) -> Result<()> {
         let mut failed = Ok(());
         self.read(id, segments, seqs, Order::Ascending, &mut |item| {
-            let taken = match item {
-                Item::Record { record, last, .. } => {
-                    rewriting.take(owner(segments, record.first_seq).unwrap_or(id), record, last)
-                }
-                Item::Damaged(error) => {
-                    rewriting.damaged(error);
-                    Ok(())
-                }
-                Item::Stray(_) => Ok(()),
-            };
-            match taken {
-                // Nothing more of it comes in the log in which it began.
-                Ok(()) if rewriting.after > 0 && rewriting.is_whole() => ControlFlow::Break(()),
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Err(error);
-                    ControlFlow::Break(())
-                }
-            }
+            rewriting.visit(item, |seq| owner(segments, seq).unwrap_or(id)).unwrap_or_else(|error| {
+                failed = Err(error);
+                ControlFlow::Break(())
+            })
         })?;
         failed
     }

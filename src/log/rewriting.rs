@@ -1,7 +1,9 @@
 //! What a redaction finds of a message, record by record, and what it makes of it.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
+use super::view::Reading;
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 use crate::record::{self, Body, Head, Header, Line, Record, TitleSource};
@@ -107,13 +109,31 @@ impl Rewriting {
         Self { message, chunk, ..Self::default() }
     }
 
+    /// Takes what was read of a log. `owner_of` has the conversation in whose log a seq is. Breaks when nothing more of the
+    /// message comes in the log in which it began.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub(crate) fn visit(
+        &mut self,
+        reading: Reading<'_>,
+        owner_of: impl Fn(u64) -> ConversationId,
+    ) -> Result<ControlFlow<()>> {
+        match reading {
+            Reading::Record { record, last, .. } => self.take(owner_of(record.first_seq), record, last)?,
+            Reading::Damaged(error) => self.damaged(error),
+            Reading::Stray(_) => {}
+        }
+        Ok(if self.after > 0 && self.is_whole() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
     /// Whether all of it was read.
     pub(crate) fn is_whole(&self) -> bool {
         self.progress == Progress::Whole
     }
 
     /// Takes a record of a conversation's log; entries above `last` are not read through.
-    pub(crate) fn take(&mut self, owner: ConversationId, record: &Record<'_>, last: u64) -> Result<()> {
+    fn take(&mut self, owner: ConversationId, record: &Record<'_>, last: u64) -> Result<()> {
         if record.first_seq <= self.after {
             return Ok(());
         }

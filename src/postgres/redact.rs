@@ -9,7 +9,7 @@ use super::shared::{Outcome, Shared};
 use super::value::{Statement, signed};
 use crate::error::{Error, Result};
 use crate::log::rewriting::{Rewriting, unreached};
-use crate::log::{Order, Reading, Redaction, View};
+use crate::log::{Order, Redaction, View};
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Redact};
 
@@ -97,28 +97,15 @@ impl Shared {
         rewriting: &mut Rewriting,
     ) -> Result<()> {
         let mut failed = Ok(());
+        let owner_of = |seq: u64| {
+            let owner = segments.iter().find(|segment| (segment.first..=segment.last).contains(&seq));
+            owner.map_or(id, |segment| segment.conversation)
+        };
         self.read(id, segments, seqs, Order::Ascending, &mut |reading| {
-            let taken = match reading {
-                Reading::Record { record, last, .. } => {
-                    let seq = record.first_seq;
-                    let owner = segments.iter().find(|segment| (segment.first..=segment.last).contains(&seq));
-                    rewriting.take(owner.map_or(id, |segment| segment.conversation), record, last)
-                }
-                Reading::Damaged(error) => {
-                    rewriting.damaged(error);
-                    Ok(())
-                }
-                Reading::Stray(_) => Ok(()),
-            };
-            match taken {
-                // Nothing more of it comes in the log that it began in.
-                Ok(()) if rewriting.after > 0 && rewriting.is_whole() => ControlFlow::Break(()),
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Err(error);
-                    ControlFlow::Break(())
-                }
-            }
+            rewriting.visit(reading, owner_of).unwrap_or_else(|error| {
+                failed = Err(error);
+                ControlFlow::Break(())
+            })
         })?;
         failed
     }

@@ -30,7 +30,7 @@ pub(crate) fn summarized<'a>(conversation: &'a Conversation, report: &mut Vec<Re
         if left.message.chunks.len() < stored.message.chunks.len() || stored.index > through {
             out.extend(standing.take());
         }
-        if !is_covered(stored) {
+        if stored.index > through {
             for chunk in (0..stored.message.chunks.len()).filter(|chunk| goes(*chunk)) {
                 report.push(ReportLine::chunk(Fact::CallSummarized, stored, chunk));
             }
