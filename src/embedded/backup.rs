@@ -18,7 +18,7 @@ use crate::embedded::engine::{Batch, Engine, Order};
 use crate::error::{Error, Result};
 use crate::log::{BackupSummary, archive, backup_file};
 use crate::model::ConversationId;
-use crate::record::{self, Body, Commit, Head, Header, Lost, Origin, Parent, Record, index_keys, key};
+use crate::record::{self, Body, Commit, Head, Header, Lag, Lost, Origin, Parent, Record, index_keys, key};
 
 /// Bytes of pairs that a restore writes in one batch.
 const RESTORE_BYTES: usize = 128 * 1024;
@@ -184,6 +184,7 @@ impl Snapshot<'_> {
     }
 
     fn alive(&mut self, id: ConversationId, head: &Head) -> Result<()> {
+        let head = &Head { lag: Lag::default(), ..head.clone() };
         let head_key = key::head(id);
         // A damaged value is copied as it is, so that the damage stays visible.
         let stored = self.core.engine.get(&head_key)?;

@@ -127,6 +127,7 @@ impl Core {
                 let slot = read?;
                 state.evict(IDLE_SLOTS);
                 state.slots.insert(id, slot);
+                state.loaded += 1;
             }
         }
     }

@@ -68,7 +68,7 @@ impl Core {
     /// Erases what is left of a conversation when neither its head nor its first record states what it was.
     fn delete_unknown(&self, id: ConversationId, write: Write<'_>) -> Result<()> {
         let mut batch = Batch::default();
-        for kind in [key::INDEX, key::TAG, key::UNFINISHED] {
+        for kind in key::INDEXES {
             self.engine.scan(&[kind]..&key::after(&[kind]), Order::Ascending, &mut |key, _| {
                 if key::conversation(key) == Some(id) {
                     batch.remove(key.to_vec());

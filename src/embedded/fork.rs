@@ -12,7 +12,7 @@ use crate::log::limits::check_key;
 use crate::log::past;
 use crate::log::{Durability, Order};
 use crate::model::{ConversationId, Name};
-use crate::record::{self, Body, Head, Header, Origin, Parent, key};
+use crate::record::{self, Body, Head, Header, Lag, Origin, Parent, key};
 
 impl Core {
     /// Creates a conversation that shares the entries up to `at_seq`.
@@ -50,6 +50,7 @@ impl Core {
             parent: Some(shared),
             open: Vec::new(),
             interrupted: Vec::new(),
+            lag: Lag::default(),
             ..past
         };
         let id = child.id();

@@ -6,6 +6,7 @@
 
 mod append;
 mod backup;
+mod catch_up;
 mod commit;
 mod core;
 mod create;
@@ -20,6 +21,7 @@ mod incarnation;
 mod indexes;
 mod interrupt;
 mod items;
+mod lagging;
 mod lineage;
 mod list;
 mod moves;

@@ -71,7 +71,10 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
         if let Some(directory) = core.engine.directory().filter(|_| marked != Some(commit.number)) {
             directory.watermark().reset(commit.number)?;
         }
+        core.catch_up()?;
         core.interrupt_left_open()?;
+    } else {
+        core.find_lagging()?;
     }
     Ok(core)
 }

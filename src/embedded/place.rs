@@ -8,7 +8,7 @@ use super::state::{Pending, State, Unsealed};
 use crate::log::Receipt;
 use crate::log::title::title;
 use crate::model::{ConversationId, Message, Name};
-use crate::record::{Body, Head, Header, Origin, TitleSource};
+use crate::record::{Body, Head, Header, Lag, Origin, TitleSource};
 
 /// A write of one record, before it has a place.
 pub(super) struct Draft<'a> {
@@ -56,6 +56,7 @@ impl Core {
             head.interrupted.clear();
         }
         head.last_activity = head.last_activity.max(now);
+        head.lag = current.as_deref().map_or_else(Lag::default, |before| state.lag(id, before, head.last_activity));
         if head.title_source == TitleSource::Pending
             && let Some((relative, title)) = title(draft.said)
         {

@@ -196,7 +196,7 @@ impl Core {
     }
 
     fn remove_stray_index_entries(&self, batch: &mut Batch) -> Result<()> {
-        for kind in [key::INDEX, key::TAG, key::UNFINISHED] {
+        for kind in key::INDEXES {
             let mut keys = Vec::new();
             self.engine.scan(&[kind]..&key::after(&[kind]), Order::Ascending, &mut |key, _| {
                 keys.push(key.to_vec());

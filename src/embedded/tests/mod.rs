@@ -7,6 +7,7 @@ mod fixture;
 mod forgetful;
 mod forgotten;
 mod items;
+mod lagging;
 mod lost;
 mod meanwhile;
 mod model;

@@ -66,7 +66,7 @@ impl Core {
     }
 
     pub(super) fn verify_indexes(&self, found: &mut Verification) -> Result<()> {
-        for kind in [key::INDEX, key::TAG, key::UNFINISHED] {
+        for kind in key::INDEXES {
             self.verify_index(kind, found)?;
         }
         Ok(())
