@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::core::Core;
 use super::damage::damage_of;
 use super::frozen::{Frozen, Rewritten};
+use super::receipts;
 use super::segments::{Segment, owner, segment_of};
 use super::state::Pending;
 use crate::embedded::engine::Order;
@@ -173,7 +174,7 @@ impl Core {
         let prefix = key::prefix(key::RECEIPT, id);
         let mut failed = Ok(());
         self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, value| {
-            let receipt = record::open::<record::Receipt>("an idempotency record", key, value);
+            let receipt = receipts::open(id, key, value);
             let concerned = |receipt: &record::Receipt| {
                 seqs.iter().any(|(first, last)| receipt.first_seq <= *last && receipt.last_seq >= *first)
             };
