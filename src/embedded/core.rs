@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, PoisonError};
 
+use super::families::Families;
 use super::state::{Phase, Slot, State};
 use super::sync::{Condvar, Mutex, MutexGuard};
 use super::ticker::Ticker;
@@ -31,12 +32,14 @@ pub(crate) struct Core {
     pub(super) room: Condvar,
     /// Something was published.
     pub(super) published: Condvar,
-    /// One fork or deletion at a time.
-    pub(super) structure: Mutex<()>,
+    /// The conversations that are being forked, deleted or redacted.
+    pub(super) families: Families,
     /// Whether every fork is known to its parent: checked since the store was opened.
     pub(super) proved: AtomicBool,
-    /// How many conversations were deleted since the store was opened.
+    /// How many deletions were begun since the store was opened.
     pub(super) erased: AtomicU64,
+    /// How many of them have not ended.
+    pub(super) erasing: AtomicU64,
 }
 
 impl fmt::Debug for Core {
@@ -71,9 +74,10 @@ impl Core {
             gathered: Condvar::new(),
             room: Condvar::new(),
             published: Condvar::new(),
-            structure: Mutex::new(()),
+            families: Families::default(),
             proved: AtomicBool::new(false),
             erased: AtomicU64::new(0),
+            erasing: AtomicU64::new(0),
         }
     }
 
@@ -100,11 +104,6 @@ impl Core {
         // A thread that panicked while it held the lock left the state as it was between two complete steps, or the
         // panic came from a defect; failing every reader for it would help nobody.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for a fork, deletion or redaction in progress, and keeps others from beginning.
-    pub(super) fn lock_structure(&self) -> MutexGuard<'_, ()> {
-        self.structure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn now(&self) -> i64 {

@@ -22,13 +22,29 @@ const ERASE_KEYS: usize = 256;
 /// Bytes of values from which a batch is written: an engine may keep large values in many pieces.
 const ERASE_BYTES: usize = 4 * 1024 * 1024;
 
+/// A deletion in progress, for those who count what is there.
+struct Erasing<'a>(&'a Core);
+
+impl<'a> Erasing<'a> {
+    fn begin(core: &'a Core) -> Self {
+        core.erasing.fetch_add(1, Ordering::AcqRel);
+        core.erased.fetch_add(1, Ordering::AcqRel);
+        Self(core)
+    }
+}
+
+impl Drop for Erasing<'_> {
+    fn drop(&mut self) {
+        self.0.erasing.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 type Write<'a> = &'a mut dyn FnMut(Batch) -> Result<()>;
 
 impl Core {
     /// Erases a conversation. If it has forks, erases what comes after the highest fork point now, and the rest with
     /// the last fork. With a cursor, only if the conversation ends there.
     pub(crate) fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {
-        let _structure = self.lock_structure();
         let id = name.id();
         let write = &mut |batch: Batch| {
             let state = self.lock();
@@ -36,8 +52,9 @@ impl Core {
             self.queue_durable(state, Pending { ops: batch.ops, rewrites: true, ..Pending::default() })
         };
         self.lock().check_writable()?;
-        self.erased.fetch_add(1, Ordering::AcqRel);
         self.prove_fork_points(write)?;
+        let _held = self.hold(&[id])?;
+        let _erasing = Erasing::begin(self);
         let frozen = match damage_of(self.freeze(id))? {
             Ok(frozen) => frozen,
             // Nothing states what it was, so nothing of it is in use.

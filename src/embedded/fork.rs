@@ -18,15 +18,20 @@ impl Core {
     /// Creates a conversation that shares the entries up to `at_seq`.
     pub(crate) fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
         check_key(child)?;
-        let _structure = self.lock_structure();
         let parent_id = parent.id();
-        let frozen = self.freeze(parent_id)?;
-        let parent_head = frozen.head(parent)?;
+        let owner = self.published_head(parent_id)?.map(|head| head.owner.clone()).unwrap_or_default();
         // A fork has the owner of its parent, unless its name states another.
         let child = &match child.owner() {
             Some(_) => child.clone(),
-            None => child.clone().with_owner(parent_head.owner.as_str()),
+            None => child.clone().with_owner(owner.as_str()),
         };
+        let _held = self.hold(&[parent_id, child.id()])?;
+        let frozen = self.freeze(parent_id)?;
+        let parent_head = frozen.head(parent)?;
+        if parent_head.owner != owner {
+            // It was deleted meanwhile; another owner's has its id now.
+            return Err(Error::no_conversation(parent));
+        }
         let last = parent_head.next_seq - 1;
         let at_seq = at_seq.unwrap_or(last);
         if at_seq > last {

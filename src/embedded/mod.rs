@@ -12,6 +12,7 @@ mod create;
 mod damage;
 mod delete;
 pub(crate) mod engine;
+mod families;
 mod follow;
 mod fork;
 mod frozen;

@@ -23,7 +23,6 @@ const TITLES: usize = 250;
 impl Core {
     /// Erases the content of a message, or of one chunk of it, in every conversation that reads it.
     pub(crate) fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {
-        let _structure = self.lock_structure();
         let id = name.id();
         self.lock().check_writable()?;
         // A fork that is not known may have the message's text as its title.
@@ -32,6 +31,7 @@ impl Core {
             state.check_writable()?;
             self.queue_durable(state, Pending { ops: batch.ops, rewrites: true, ..Pending::default() })
         })?;
+        let _held = self.hold(&[id])?;
         let frozen = self.freeze(id)?;
         let head = frozen.head(name)?;
         frozen.check_written(name, message..=message)?;

@@ -3,6 +3,7 @@
 mod accepted;
 mod disk;
 mod durable;
+mod families;
 mod fixture;
 mod forgetful;
 mod forgotten;
