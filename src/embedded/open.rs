@@ -65,11 +65,14 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
     let state = State { commit, blocked, redactions, ..State::default() };
     let core = Core::new(engine, clock, epoch, health, state);
     if is_writable {
-        note_opening(&*core.engine, &info, epoch, opening.accept_loss)?;
+        note_opening(&*core.engine, &info, epoch)?;
         core.finish_deletions()?;
         core.repair(opening.accept_loss)?;
         if let Some(directory) = core.engine.directory().filter(|_| marked != Some(commit.number)) {
             directory.watermark().reset(commit.number)?;
+        }
+        if opening.accept_loss {
+            forget_loss(&*core.engine, &info)?;
         }
         core.interrupt_left_open()?;
     }
@@ -148,15 +151,12 @@ fn next_number(engine: &dyn Engine, known: u64, is_unknown: bool) -> Result<u64>
 }
 
 /// Writes that the store exists, and that it was opened once more.
-fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64, accept_loss: bool) -> Result<()> {
+fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64) -> Result<()> {
     let mut batch = Batch::default();
     let (store_key, epoch_key) = (key::meta(key::STORE), key::meta(key::EPOCH));
     let (store, epoch) = (record::seal(&store_key, info)?, record::seal(&epoch_key, &epoch)?);
     batch.put(store_key, store);
     batch.put(epoch_key, epoch);
-    if accept_loss {
-        batch.remove(key::meta(key::LOST));
-    }
     engine.write(batch)?;
     engine.sync()?;
     let Some(directory) = engine.directory() else { return Ok(()) };
@@ -166,10 +166,20 @@ fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64, accept_loss: 
         let commit: Option<Commit> = meta(engine, key::COMMIT)?;
         directory.watermark().reset(commit.unwrap_or_default().number)?;
         directory.establish(info.format_version, &id)?;
-    } else if accept_loss && directory.store() != Some(&id) {
-        directory.establish(info.format_version, &id)?;
     }
     Ok(())
+}
+
+/// Removes what states that something was lost: that is accepted, and what is left is repaired. An opening that is cut
+/// off before that has accepted nothing.
+fn forget_loss(engine: &dyn Engine, info: &StoreInfo) -> Result<()> {
+    let mut batch = Batch::default();
+    batch.remove(key::meta(key::LOST));
+    engine.write(batch)?;
+    engine.sync()?;
+    let Some(directory) = engine.directory() else { return Ok(()) };
+    let id = ConversationId::from_bytes(info.store_id).to_string();
+    if directory.store() == Some(&id) { Ok(()) } else { directory.establish(info.format_version, &id) }
 }
 
 /// A value of the store as a whole, if it exists.

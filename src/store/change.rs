@@ -149,8 +149,11 @@ impl Store {
     /// Of a conversation that has forks, what comes after the highest fork point is erased at once, and the rest with the
     /// last fork: until then its id is not free.
     ///
+    /// A conversation of which neither the head nor the first record can be read is erased whole. The list still states
+    /// its owner. If that is lost too, it is erased by its key, or by its id without an owner.
+    ///
     /// # Errors
-    /// `NotFound`; `Poisoned`.
+    /// `NotFound`; `Corrupt` if nothing states whether it belongs to the name's owner; `Poisoned`.
     pub fn delete(&self, name: impl Into<Name>) -> Result<()> {
         self.ask(name, |log, name| log.delete(name, None))
     }

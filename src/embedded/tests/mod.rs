@@ -11,6 +11,8 @@ mod items;
 mod lost;
 mod meanwhile;
 mod model;
+mod opening;
+mod owners;
 mod problems;
 mod properties;
 mod schedules;
