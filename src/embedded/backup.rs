@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::beside::Beside;
 use super::core::Core;
 use super::damage::damage_of;
 use super::heads::Standing;
@@ -292,7 +293,7 @@ pub(crate) fn restore(
         is_empty = false;
         ControlFlow::Break(())
     })?;
-    if !is_empty || engine.directory().is_some_and(crate::embedded::engine::Directory::established) {
+    if !is_empty || Beside::of(&**engine).established() {
         return Err(Error::InvalidInput(
             "a backup can only be restored into a new store: name one that does not exist yet".to_owned(),
         ));

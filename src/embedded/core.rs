@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, PoisonError};
 
+use super::beside::Beside;
 use super::families::Families;
 use super::state::{Phase, Slot, State};
 use super::sync::{Condvar, Mutex, MutexGuard};
 use super::ticker::Ticker;
-use crate::embedded::engine::{Directory, Engine};
+use crate::embedded::engine::Engine;
 use crate::error::Result;
 use crate::log::{Clock, Health, Size};
 use crate::model::ConversationId;
@@ -89,8 +90,12 @@ impl Core {
     /// How much the log holds.
     pub(crate) fn size(&self) -> Result<Size> {
         let conversations = self.lock().commit.conversations;
-        let bytes = self.engine.directory().map(Directory::bytes).transpose()?;
-        Ok(Size { conversations, bytes, tables: Vec::new() })
+        Ok(Size { conversations, bytes: self.beside().bytes()?, tables: Vec::new() })
+    }
+
+    /// What is kept beside the engine's files.
+    pub(super) fn beside(&self) -> Beside<'_> {
+        Beside::of(&*self.engine)
     }
 
     /// Enters the next phase of the store's life, and wakes everyone who waits.

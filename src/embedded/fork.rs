@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::core::Core;
 use super::lineage::point_of;
+use super::place::header;
 use super::segments::{Segment, segment_of};
 use super::state::{Pending, Unsealed};
 use crate::error::{Error, Result};
@@ -12,7 +13,7 @@ use crate::log::limits::check_key;
 use crate::log::past;
 use crate::log::{Durability, Order};
 use crate::model::{ConversationId, Name};
-use crate::record::{self, Body, Head, Header, Origin, Parent, key};
+use crate::record::{self, Body, Head, Parent, key};
 
 impl Core {
     /// Creates a conversation that shares the entries up to `at_seq`.
@@ -65,20 +66,8 @@ impl Core {
         }
         state.slot(id).check_free(child)?;
         head.incarnation = self.incarnation(&mut state, id, now);
-        let origin = Origin {
-            owner: head.owner.clone(),
-            key: head.key.clone(),
-            incarnation: head.incarnation,
-            created: now,
-            parent: head.parent,
-            last_hide: head.last_hide,
-            last_meta: head.last_meta,
-            first_message_index: head.next_message_index,
-        };
-        let (base, next_message_index) = (head.next_message_index, head.next_message_index);
-        let header =
-            Header { time: now, base, next_message_index, commit: 0, cut: false, deleted: false, origin: Some(origin) };
-        let record = Unsealed { conversation: id, first_seq: at_seq + 1, header, body: Body::new() };
+        let header = header(&head, now, head.next_seq, head.next_message_index, 0);
+        let record = Unsealed { conversation: id, first_seq: head.next_seq, header, body: Body::new() };
         let mut pending = Pending { record: Some(record), ..Pending::default() };
         if at_seq > 0 {
             let fork = key::fork(shared.id(), id);
