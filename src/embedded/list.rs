@@ -1,6 +1,6 @@
 //! The list of conversations, read from the indexes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Core {
         let mark = self.lock().moves.begin_reading();
         let read = self.list_all(query, &mut pager);
         let mut state = self.lock();
-        let mut moved = state.moves.end_reading(mark);
+        let mut moved: BTreeSet<_> = state.moves.end_reading(mark).into_iter().collect();
         moved.extend(state.lagging.ids());
         drop(state);
         let seen = read?;

@@ -6,6 +6,7 @@
 
 mod append;
 mod backup;
+mod beside;
 mod catch_up;
 mod commit;
 mod core;
@@ -13,6 +14,7 @@ mod create;
 mod damage;
 mod delete;
 pub(crate) mod engine;
+mod families;
 mod follow;
 mod fork;
 mod frozen;
@@ -104,10 +106,7 @@ impl Embedded {
         self.core.ticker.stop();
         // The thread's function does not panic; if it did, there is nothing left to do for it.
         let _ = thread.join();
-        let result = self.core.drain().and_then(|()| match self.core.engine.directory() {
-            Some(directory) => directory.watermark().sync(),
-            None => Ok(()),
-        });
+        let result = self.core.drain().and_then(|()| self.core.beside().sync());
         self.core.enter(Phase::Closed);
         result
     }

@@ -190,7 +190,7 @@ impl<'a> Kept<'a> {
     pub(super) fn open(&self, conversation: ConversationId) -> Result<Record<'a>> {
         let record = Record::beside(conversation, self.first_seq, self.header.clone(), self.body)?;
         if record.len() != self.entries {
-            let (conversation, seq) = (Some(conversation), Some(self.first_seq));
+            let (conversation, seq) = (Some(conversation.into()), Some(self.first_seq));
             let detail = format!("it has {} entries, and should have {}", record.len(), self.entries);
             return Err(Error::Corrupt { conversation, seq, detail });
         }

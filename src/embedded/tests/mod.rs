@@ -3,6 +3,7 @@
 mod accepted;
 mod disk;
 mod durable;
+mod families;
 mod fixture;
 mod forgetful;
 mod forgotten;
@@ -11,6 +12,8 @@ mod lagging;
 mod lost;
 mod meanwhile;
 mod model;
+mod opening;
+mod owners;
 mod problems;
 mod properties;
 mod schedules;
