@@ -33,32 +33,35 @@ impl Core {
         moved.extend(state.lagging.ids());
         drop(state);
         let seen = read?;
-        let missed: Vec<_> = moved.into_iter().filter(|id| !seen.contains(id)).collect();
-        self.add_to_list(&missed, &mut pager)?;
+        if !moved.is_empty() {
+            let seen: HashSet<_> = seen.into_iter().collect();
+            let missed: Vec<_> = moved.into_iter().filter(|id| !seen.contains(id)).collect();
+            self.add_to_list(&missed, &mut pager)?;
+            pager.keep_newest_of_each();
+        }
         Ok(pager.page())
     }
 
     /// Reads the owner's index, the newest first. A commit under way has moved its conversations there already, but readers do
     /// not see it yet: the page has such a conversation at its old place, or not at all.
     ///
-    /// Returns the conversations that it met. A scan may meet one twice: at its new place and at its old one.
-    fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<HashSet<ConversationId>> {
-        let owner = record::digest(query.owner.as_bytes());
+    /// Returns the conversations that it met. A scan may meet one twice that moves meanwhile: at its new place and at its old
+    /// one.
+    fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<Vec<ConversationId>> {
+        let owner = record::owner_digest(&query.owner);
         let all = key::index_of(&owner);
         let end = key::after(&all);
         let mut start = query.after.map_or(all, |cursor| key::index_from(&owner, listed_micros(cursor.0.micros)));
         // One more than the page holds shows whether there is a next page.
         let mut batch = query.limit.saturating_add(1).min(BATCH);
-        let (mut in_place, mut seen) = (0, HashSet::with_capacity(batch));
+        let (mut in_place, mut seen) = (0, Vec::new());
         while in_place <= query.limit {
             let (mut ids, mut places) = (Vec::with_capacity(batch), Vec::with_capacity(batch));
             let from = std::mem::take(&mut start);
             self.engine.keys(&from..&end, Order::Ascending, &mut |key, _| {
                 let Some((_, micros, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
-                if seen.insert(id) {
-                    ids.push(id);
-                    places.push(micros);
-                }
+                ids.push(id);
+                places.push(micros);
                 if ids.len() < batch {
                     return ControlFlow::Continue(());
                 }
@@ -70,7 +73,9 @@ impl Core {
             let is_there =
                 |(added, place): &(Option<i64>, u64)| added.is_some_and(|at| u64::try_from(at) == Ok(*place));
             in_place += added.into_iter().zip(places).filter(is_there).count();
-            if ids.len() < batch {
+            let is_last = ids.len() < batch;
+            seen.extend(ids);
+            if is_last {
                 break;
             }
             batch = BATCH.min(batch * 2);
@@ -79,7 +84,7 @@ impl Core {
     }
 
     fn list_tagged(&self, query: &ListQuery, tag: &str, pager: &mut Pager<'_>) -> Result<()> {
-        let prefix = key::tagged(&record::digest(query.owner.as_bytes()), &record::digest(tag.as_bytes()));
+        let prefix = key::tagged(&record::owner_digest(&query.owner), &record::digest(tag.as_bytes()));
         let mut ids = Vec::new();
         self.engine.keys(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
             ids.extend(key::parse_tag(key));

@@ -1,6 +1,7 @@
 //! Which conversations there are, newest activity first.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -279,6 +280,13 @@ impl<'a> Pager<'a> {
             && self.query.tags.iter().all(|tag| head.tags.contains(tag))
             && self.title.as_ref().is_none_or(|wanted| title.to_lowercase().contains(wanted))
             && is_same(&head.owner, &self.query.owner)
+    }
+
+    /// Keeps each conversation once: as it was seen last.
+    pub(crate) fn keep_newest_of_each(&mut self) {
+        self.items.sort_unstable_by_key(|listed| Reverse(listed.place()));
+        let mut seen = HashSet::with_capacity(self.items.len());
+        self.items.retain(|listed| seen.insert(listed.id));
     }
 
     pub(crate) fn page(mut self) -> ListPage {

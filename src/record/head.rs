@@ -186,7 +186,7 @@ impl Head {
 
     /// The digest of its owner, as keys have it.
     pub(crate) fn owner_digest(&self) -> [u8; 16] {
-        if self.owner.is_empty() { *NO_OWNER } else { digest(self.owner.as_bytes()) }
+        owner_digest(&self.owner)
     }
 
     /// Entries of its own: without those that it reads through its parent.
@@ -198,6 +198,11 @@ impl Head {
     pub(crate) fn first_seq(&self) -> u64 {
         first_seq(self.parent)
     }
+}
+
+/// The digest of an owner, as keys have it.
+pub(crate) fn owner_digest(owner: &str) -> [u8; 16] {
+    if owner.is_empty() { *NO_OWNER } else { digest(owner.as_bytes()) }
 }
 
 /// The last commit, and what all of them left: where damage takes something and leaves no trace, the sums tell.
