@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::value::RawValue;
 
+use super::database::Database;
 use super::foreign::Taken;
 use super::source::Assets;
 use crate::provider::fields::Fields;
@@ -14,8 +15,10 @@ pub struct Format {
     pub name: &'static str,
     /// The program that writes it.
     pub about: &'static str,
-    /// How to read it, if it can be read.
+    /// How to read its files of JSON, if it has any.
     pub(crate) read: Option<Reader>,
+    /// How to read a database of it, if the program has one.
+    pub(crate) tables: Option<Tables>,
     /// How to write it, if it can be written.
     pub(crate) write: Option<Writer>,
 }
@@ -37,16 +40,17 @@ pub(crate) enum Reader {
         /// All values of one conversation.
         read: fn(&str, Vec<String>, &Context<'_>) -> Vec<Taken>,
     },
-    /// A database.
-    Database {
-        /// Whether these are the format's tables.
-        tables: &'static [&'static str],
-        read: ReadDatabase,
-    },
+}
+
+/// How to read a format that is a database.
+pub(crate) struct Tables {
+    /// The tables that only such a database has.
+    pub(crate) needed: &'static [&'static str],
+    pub(crate) read: ReadTables,
 }
 
 /// Reads a database; `take` returns whether to continue.
-pub(crate) type ReadDatabase = fn(&rusqlite::Connection, &mut dyn FnMut(Taken) -> bool) -> Result<(), rusqlite::Error>;
+pub(crate) type ReadTables = fn(&Database, &Context<'_>, &mut dyn FnMut(Taken) -> bool) -> rusqlite::Result<()>;
 
 /// The beginning of a file of JSON values.
 pub(crate) struct Head<'a> {
@@ -115,7 +119,7 @@ impl Format {
     /// Whether conversations can be read from it.
     #[must_use]
     pub const fn is_read(&self) -> bool {
-        self.read.is_some()
+        self.read.is_some() || self.tables.is_some()
     }
 
     /// Whether conversations can be written to it.

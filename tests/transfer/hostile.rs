@@ -108,7 +108,7 @@ fn one_broken_conversation_does_not_stop_the_rest() {
     assert_eq!(run.summary.unwrap().failed, 1);
 }
 
-fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
+pub(super) fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, content) in files {
         let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated);

@@ -15,6 +15,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "openai-items",
     about: "items of OpenAI's Responses and Conversations",
     read: Some(Reader::Parts { recognise, group: |_| None, read }),
+    tables: None,
     write: Some(Writer { frame: ["", "\n", "\n"], extension: "json", write }),
 };
 

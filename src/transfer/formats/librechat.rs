@@ -16,6 +16,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "librechat",
     about: "LibreChat's exports",
     read: Some(Reader::Each { recognise, read }),
+    tables: None,
     write: None,
 };
 
