@@ -144,3 +144,25 @@ pub(crate) fn json(value: Value) -> Option<crate::model::Json> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transfer::foreign::Foreign;
+
+    #[test]
+    fn a_conversation_that_is_too_large_fails_and_the_next_one_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.db");
+        let sql = "CREATE TABLE t (x TEXT); INSERT INTO t VALUES ('0123456789'), ('0123456789'), ('0123456789');";
+        Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        let database = Database::open(&path).unwrap();
+        database.room.set(60);
+        assert_eq!(database.all(&["t"], "SELECT * FROM t", "").unwrap().len(), 2);
+        let why = database.whole(Foreign::new("c")).unwrap_err().why;
+        assert!(why.contains("256 MiB"), "{why}");
+        database.next_conversation();
+        assert_eq!(database.all(&["t"], "SELECT * FROM t", "").unwrap().len(), 3);
+        assert!(database.whole(Foreign::new("c")).is_ok());
+    }
+}

@@ -43,6 +43,9 @@ enum Place {
     Zip {
         archive: Box<RefCell<ZipArchive<BufReader<File>>>>,
         path: PathBuf,
+        /// A second handle, so that attachments can be looked up while a document is read. To open one, all names of the
+        /// archive are read: it is kept for the next document.
+        spare: RefCell<Option<ZipArchive<BufReader<File>>>>,
         left: RefCell<u64>,
     },
 }
@@ -186,8 +189,12 @@ impl Source {
         }
         documents.sort_by(|a, b| a.name.cmp(&b.name));
         let most = packed.saturating_mul(RATIO).clamp(UNPACKED_ALWAYS, UNPACKED);
-        let place =
-            Place::Zip { archive: Box::new(RefCell::new(archive)), path: path.to_owned(), left: RefCell::new(most) };
+        let place = Place::Zip {
+            archive: Box::new(RefCell::new(archive)),
+            path: path.to_owned(),
+            spare: RefCell::new(None),
+            left: RefCell::new(most),
+        };
         Ok(Self { place, documents, passed_over, bytes })
     }
 
@@ -196,12 +203,19 @@ impl Source {
         let cannot =
             |error: &dyn std::fmt::Display| Error::InvalidInput(format!("cannot read {}: {error}", document.name));
         match (&document.at, &self.place) {
-            (At::Entry(index), Place::Zip { path, left, .. }) => {
-                // A second handle, so that attachments can be looked up meanwhile.
-                let file = File::open(path).map_err(|error| cannot(&error))?;
-                let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|error| cannot(&error))?;
+            (At::Entry(index), Place::Zip { path, spare, left, .. }) => {
+                let known = spare.borrow_mut().take();
+                let mut archive = match known {
+                    Some(archive) => archive,
+                    None => {
+                        let file = File::open(path).map_err(|error| cannot(&error))?;
+                        ZipArchive::new(BufReader::new(file)).map_err(|error| cannot(&error))?
+                    }
+                };
                 let entry = archive.by_index(*index).map_err(|error| cannot(&error))?;
-                Ok(read(&mut BufReader::with_capacity(1 << 16, Limited { input: entry, left })))
+                let found = read(&mut BufReader::with_capacity(1 << 16, Limited { input: entry, left }));
+                spare.replace(Some(archive));
+                Ok(found)
             }
             (At::Path(path), _) => {
                 let file = File::open(path).map_err(|error| cannot(&error))?;

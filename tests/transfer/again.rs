@@ -77,6 +77,24 @@ fn one_that_changed_in_its_middle_goes_on_as_a_fork() {
 }
 
 #[test]
+fn each_change_of_one_message_is_a_fork_of_its_own() {
+    let (store, _) = imported("a.json", chatgpt(&["a", "b", "c"]).to_string());
+    for (words, key) in
+        [("b2", "chatgpt:c:changed:b"), ("b3", "chatgpt:c:changed:b~2"), ("b4", "chatgpt:c:changed:b~3")]
+    {
+        let run = into(&store, "a.json", chatgpt(&["a", words, "c"]).to_string());
+        assert_eq!((run.summary.unwrap().failed, run.notes.len()), (0, 1), "{words}");
+        assert_eq!((run.conversations[0].key.as_deref(), run.conversations[0].branches), (Some(key), 1));
+        assert_eq!(said(&store, key), format!("a {words} c"));
+    }
+    // Each is known, in any order.
+    for words in ["b3", "b", "b4", "b2"] {
+        let again = into(&store, "a.json", chatgpt(&["a", words, "c"]).to_string());
+        assert_eq!((again.summary.unwrap().added, again.notes), (0, vec![]), "{words}");
+    }
+}
+
+#[test]
 fn what_was_said_here_since_is_not_lost() {
     let (store, _) = imported("a.json", chatgpt(&["a", "b"]).to_string());
     store.append("chatgpt:c", &[Message::user("mine")]).unwrap();

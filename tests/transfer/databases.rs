@@ -8,7 +8,7 @@ use conversation_store::transfer::ImportOptions;
 use rusqlite::Connection;
 
 use super::hostile::zipped;
-use super::{assert_works, conversations, imported, messages, run, unanswered};
+use super::{assert_works, conversations, count, imported, messages, run, unanswered};
 
 /// What versions of llm up to 0.31 write.
 const RESPONSES: &str = "
@@ -102,6 +102,15 @@ fn the_responses_of_llm_are_read() {
 fn the_threads_of_llm_are_read() {
     let (store, run) = taken(&[RESPONSES, THREADS, ABOUT_A_NOVEL]);
     let summary = run.summary.unwrap();
+    println!(
+        "logs.db | {} | {} | {} | {} | {} | {:?}",
+        summary.conversations,
+        summary.messages,
+        summary.branches,
+        count(&store, "tool_call"),
+        count(&store, "thinking"),
+        summary.skipped
+    );
     assert_eq!((summary.conversations, summary.messages, summary.branches, summary.failed), (1, 5, 1, 0));
     assert_eq!(run.conversations[0].title.as_deref(), Some("Novel"));
     let said = messages(&store, "llm:t1");

@@ -22,16 +22,24 @@ fn chatgpt(nodes: impl IntoIterator<Item = (String, Value)>) -> String {
 fn nothing_that_is_recognised_says_what_it_looks_like() {
     for (text, wanted) in [
         ("", "it is empty"),
-        ("hello there", "values such as hello"),
+        ("hello there", "it is not JSON"),
         ("[1, 2]", "a list of values such as 1"),
         ("{\"apples\": 1, \"pears\": 2}", "objects with the fields apples, pears"),
         ("[{\"apples\": 1}]", "a list of objects with the fields apples"),
         ("\u{0}\u{1}\u{2}", "it is not JSON"),
+        ("[{\"id\":\"c\",\"mapping\":{\"a\":", "it is cut off within its first value"),
     ] {
         let (store, run) = imported("x.json", text);
         let error = run.summary.unwrap_err().to_string();
-        assert!(error.contains(wanted) || error.contains("it is not JSON"), "{text:?}: {error}");
+        assert!(error.contains(wanted), "{text:?}: {error}");
         assert!(conversations(&store).is_empty());
+    }
+    for (bytes, wanted) in
+        [(&b"\xff\xfe[\0]\0"[..], "UTF-16"), (b"\x1f\x8b\x08", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd")]
+    {
+        let (_, run) = imported("x.json", bytes);
+        let error = run.summary.unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
     }
 }
 

@@ -30,6 +30,7 @@ const SAMPLES: &[Row] = &[
 
 #[test]
 fn samples_are_taken_and_render_for_every_target() {
+    println!("sample | conversations | messages | branches | calls | reasoning | skipped");
     for (file, key, [conversations, failed, said, branches], [calls, thinking]) in SAMPLES {
         let store = Store::open("memory:").unwrap();
         let run = run(Some(&store), &sample(file), &ImportOptions::default());
