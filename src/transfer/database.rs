@@ -75,7 +75,7 @@ impl Database {
     /// Calls `each` with the rows of a query until it returns false, or the conversation is too large.
     pub(crate) fn rows(&self, sql: &str, parameter: &str, each: &mut dyn FnMut(Row) -> bool) -> rusqlite::Result<()> {
         let mut statement = self.connection.prepare_cached(sql)?;
-        let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let parameters: &[&dyn rusqlite::ToSql] = if statement.parameter_count() > 0 { &[&parameter] } else { &[] };
         let mut rows = statement.query(parameters)?;
         while let Some(row) = rows.next()? {

@@ -16,7 +16,7 @@ use crate::store::Store;
 /// The most forks of one conversation: its head lists each of them.
 const BRANCHES: usize = 1000;
 /// The most forks for changes of one node.
-const CHANGES: u32 = 100;
+const CHANGES: u32 = 20;
 /// The most entries between two imported messages that are no messages: titles, tags, metadata.
 const BETWEEN: u64 = 1000;
 

@@ -49,6 +49,27 @@ fn said(store: &Store, name: &str) -> String {
     messages(store, name).into_iter().map(text).collect::<Vec<_>>().join(" ")
 }
 
+/// Messages with one id are still two messages.
+#[test]
+fn an_id_that_repeats_is_not_in_the_way() {
+    let message = |text: &str| json!({"id": "1", "role": "user", "parts": [{"type": "text", "text": text}]});
+    let text = json!([message("a"), message("b"), message("a")]).to_string();
+    let (store, run) = imported("x.json", &text);
+    assert_eq!(run.summary.unwrap().added, 3);
+    assert_eq!(said(&store, "ai-sdk:x"), "a b a");
+    let again = into(&store, "x.json", &text);
+    assert_eq!((again.summary.unwrap().added, again.notes), (0, vec![]));
+    // In a tree they are siblings.
+    let message = |id: &str, parent: &str, text: &str| json!({"messageId": id, "parentMessageId": parent, "text": text, "isCreatedByUser": true});
+    let messages = json!([message("1", "", "a"), message("2", "1", "b"), message("2", "1", "c")]);
+    let text = json!({"conversationId": "c", "messages": messages}).to_string();
+    let (store, run) = imported("x.json", &text);
+    assert_eq!((run.conversations[0].messages, run.conversations[0].branches), (2, 1));
+    assert_eq!(said(&store, "librechat:c"), "a c");
+    let again = into(&store, "x.json", &text);
+    assert_eq!((again.summary.unwrap().added, again.notes), (0, vec![]));
+}
+
 #[test]
 fn a_conversation_that_grew_grows() {
     let (store, _) = imported("a.json", chatgpt(&["a", "b"]).to_string());

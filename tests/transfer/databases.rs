@@ -55,9 +55,9 @@ const ABOUT_A_NOVEL: &str = r#"
         (9, 'm5', 0, 'text', NULL, 'Who knows.', NULL);
     INSERT INTO threads VALUES ('t1', 'Novel', 'm4', NULL, '2026-08-05 01:02:03+00:00');
     INSERT INTO turns VALUES
-        ('u0', 't1', 'm1', 'm5', 'gpt-5', NULL, NULL, NULL, 1, 1, NULL, 5, '2026-08-05T01:02:00+00:00', NULL),
         ('u1', 't1', 'm1', 'm2', 'gpt-5', 'gpt-5-2026', '{"temperature":1}', NULL, 5, 2, NULL, 10, '2026-08-05T01:02:03+00:00', '{"id":"resp_1"}'),
-        ('u2', 't1', 'm3', 'm4', 'gpt-5', NULL, NULL, NULL, 9, 3, NULL, 10, '2026-08-05T01:02:04+00:00', NULL);"#;
+        ('u2', 't1', 'm3', 'm4', 'gpt-5', NULL, NULL, NULL, 9, 3, NULL, 10, '2026-08-05T01:02:04+00:00', NULL),
+        ('u3', 't1', 'm1', 'm5', 'gpt-5', NULL, NULL, NULL, 1, 1, NULL, 5, '2026-08-05T01:02:05+00:00', NULL);"#;
 
 fn database(dir: &Path, name: &str, sql: &[&str]) -> PathBuf {
     let path = dir.join(name);

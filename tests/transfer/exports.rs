@@ -1,6 +1,6 @@
 //! What real exports hold beside texts, format by format: each is imported as what it is, or kept and named.
 
-use conversation_store::model::{Body, Chunk, Message, Output};
+use conversation_store::model::{Body, Chunk, FinishReason, Message, Output};
 use serde_json::{Value, json};
 
 use super::hostile::zipped;
@@ -340,13 +340,17 @@ fn librechat_with_parts_of_agents() {
                 {"type": "error", "error": "Overloaded"},
                 {"type": "text", "text": "So."},
             ], "children": []},
-        {"messageId": "m3", "parentMessageId": "m1", "text": "Broke", "error": true, "isCreatedByUser": false, "createdAt": "2026-01-02T03:04:07.000Z", "children": []},
+        {"messageId": "m3", "parentMessageId": "m1", "text": "Broke", "error": true, "finish_reason": "length", "isCreatedByUser": false, "createdAt": "2026-01-02T03:04:07.000Z", "children": []},
     ]}]});
     let (store, run) = imported("x.json", export.to_string());
     assert_works(&store);
     assert_eq!(run.conversations[0].branches, 1);
     let all: Vec<_> = super::conversations(&store).into_iter().flat_map(|id| store.load_raw(id).unwrap()).collect();
     let all: Vec<Message> = all.into_iter().map(|stored| stored.message).collect();
+    let reasons: Vec<_> = all.iter().filter_map(|message| message.finish_reason.clone()).collect();
+    for wanted in [FinishReason::Length, FinishReason::Interrupted] {
+        assert!(reasons.contains(&wanted), "{reasons:?}");
+    }
     let kinds = kinds(&all);
     for wanted in [
         "user:text image",

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::model::{Body, Chunk, File, Message, Output, PartBody, Role};
 use crate::provider::fields::{Fields, Owner, array, string};
-use crate::transfer::foreign::{Foreign, Node, Skipped, Taken};
+use crate::transfer::foreign::{Foreign, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
 use crate::transfer::take;
 
@@ -76,10 +76,9 @@ fn read(key: &str, values: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
         let id = fields.string("id").filter(|id| !id.is_empty());
         let id = id.unwrap_or_else(|| foreign.nodes.len().to_string());
         let messages = messages(&id, fields, &mut foreign);
-        let parent = foreign.nodes.last().map(|node: &Node| node.id.clone());
-        foreign.nodes.push(Node { id, parent, messages });
+        foreign.push(Some(id), messages);
     }
-    vec![Ok(foreign)]
+    vec![Ok(foreign.in_a_row())]
 }
 
 fn messages(id: &str, mut fields: Fields<'_>, foreign: &mut Foreign) -> Vec<Message> {

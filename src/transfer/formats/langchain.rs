@@ -100,10 +100,9 @@ fn read(key: &str, values: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
         };
         let messages = message(&kind, data, &mut foreign);
         let id = messages.first().and_then(|message| message.metadata.id.clone());
-        let id = id.filter(|id| foreign.nodes.iter().rev().take(64).all(|node| node.id != *id));
         foreign.push(id, messages);
     }
-    vec![Ok(foreign)]
+    vec![Ok(foreign.in_a_row())]
 }
 
 fn message(kind: &str, mut fields: Fields<'_>, foreign: &mut Foreign) -> Vec<Message> {
