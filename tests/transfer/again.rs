@@ -61,11 +61,12 @@ fn an_id_that_repeats_is_not_in_the_way() {
     assert_eq!((again.summary.unwrap().added, again.notes), (0, vec![]));
     // In a tree they are siblings.
     let message = |id: &str, parent: &str, text: &str| json!({"messageId": id, "parentMessageId": parent, "text": text, "isCreatedByUser": true});
-    let messages = json!([message("1", "", "a"), message("2", "1", "b"), message("2", "1", "c")]);
+    let messages =
+        json!([message("1", "", "a"), message("2", "1", "b"), message("2", "1", "c"), message("2", "1", "d")]);
     let text = json!({"conversationId": "c", "messages": messages}).to_string();
     let (store, run) = imported("x.json", &text);
-    assert_eq!((run.conversations[0].messages, run.conversations[0].branches), (2, 1));
-    assert_eq!(said(&store, "librechat:c"), "a c");
+    assert_eq!((run.conversations[0].messages, run.conversations[0].branches, run.notes.len()), (2, 2, 0));
+    assert_eq!(said(&store, "librechat:c"), "a d");
     let again = into(&store, "x.json", &text);
     assert_eq!((again.summary.unwrap().added, again.notes), (0, vec![]));
 }
