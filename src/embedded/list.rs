@@ -1,13 +1,13 @@
 //! The list of conversations, read from the indexes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::core::Core;
 use super::damage::damage_of;
 use crate::embedded::engine::Order;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::Problem;
 use crate::log::list::{ListPage, ListQuery, Listed, Pager};
 use crate::model::ConversationId;
@@ -15,6 +15,9 @@ use crate::record::{self, Head, key, listed_micros};
 
 /// The most heads that are read at once.
 const BATCH: usize = 1_000;
+
+/// A head, if there is one, or its damage.
+type Found = std::result::Result<Option<Arc<Head>>, Box<Error>>;
 
 impl Core {
     pub(crate) fn list(&self, query: &ListQuery) -> Result<ListPage> {
@@ -25,7 +28,10 @@ impl Core {
         }
         let mark = self.lock().moves.begin_reading();
         let read = self.list_all(query, &mut pager);
-        let moved = self.lock().moves.end_reading(mark);
+        let mut state = self.lock();
+        let mut moved: BTreeSet<_> = state.moves.end_reading(mark).into_iter().collect();
+        moved.extend(state.lagging.ids());
+        drop(state);
         let seen = read?;
         let missed: Vec<_> = moved.into_iter().filter(|id| !seen.contains(id)).collect();
         self.add_to_list(&missed, &mut pager)?;
@@ -84,10 +90,10 @@ impl Core {
 
     /// Adds the conversations to a page that belong there. Returns the time of the last activity of each that was added.
     fn add_to_list(&self, ids: &[ConversationId], pager: &mut Pager<'_>) -> Result<Vec<Option<i64>>> {
-        let mut add = |(id, head): (&ConversationId, _)| match head {
+        let mut add = |(id, head): (&ConversationId, Found)| match head {
             Ok(head) => {
                 // No head: the conversation is new and not durable yet, or it is being deleted.
-                let head: Arc<Head> = head?;
+                let head = head?;
                 let micros = head.last_activity;
                 pager.add(Listed { id: *id, head }).then_some(micros)
             }
@@ -96,47 +102,48 @@ impl Core {
                 None
             }
         };
-        Ok(ids.iter().zip(self.heads_for_list(ids)?).map(&mut add).collect())
+        Ok(ids.iter().zip(self.heads_for_list(ids)?.into_iter().flatten()).map(&mut add).collect())
     }
 
     /// The head that readers see; the conversation does not become one of those in use.
     pub(super) fn head_for_list(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
-        self.heads_for_list(&[id])?.pop().unwrap_or(Ok(None))
+        self.heads_for_list(&[id])?.pop().flatten().unwrap_or(Ok(None)).map_err(|error| *error)
     }
 
-    /// The heads that readers see, or the damage of each; the conversations do not become ones in use.
-    fn heads_for_list(&self, ids: &[ConversationId]) -> Result<Vec<Result<Option<Arc<Head>>>>> {
-        let mut heads: Vec<_> = ids.iter().map(|_| None).collect();
-        let mut generation = None;
+    /// The heads that readers see, or the damage of each; the conversations do not become ones in use. Each is there.
+    fn heads_for_list(&self, ids: &[ConversationId]) -> Result<Vec<Option<Found>>> {
+        let mut heads: Vec<Option<Found>> = ids.iter().map(|_| None).collect();
+        let (mut generation, mut loaded) = (None, None);
         loop {
             let state = self.lock();
-            if generation.replace(state.generation) != Some(state.generation) {
+            let is_current = generation.replace(state.generation) == Some(state.generation);
+            if !is_current {
                 heads.fill_with(|| None);
             }
-            for (id, head) in ids.iter().zip(&mut heads) {
-                if let Some(slot) = state.slots.get(id) {
-                    *head = Some(Ok(slot.published.clone()));
+            if loaded.replace(state.loaded) != Some(state.loaded) || !is_current {
+                for (id, head) in ids.iter().zip(&mut heads) {
+                    if let Some(slot) = state.slots.get(id) {
+                        *head = Some(Ok(slot.published.clone()));
+                    }
                 }
             }
             drop(state);
-            let mut are_known = true;
-            for (id, head) in ids.iter().zip(&mut heads).filter(|(_, head)| head.is_none()) {
-                *head = Some(damage_of(self.listed_head(*id))?);
-                are_known = false;
+            // What was read holds: it was not in use, and is not now.
+            if heads.iter().all(Option::is_some) {
+                return Ok(heads);
             }
-            // What was read holds if it is not in use by now.
-            if are_known {
-                return Ok(heads.into_iter().flatten().collect());
+            for (id, head) in ids.iter().zip(&mut heads).filter(|(_, head)| head.is_none()) {
+                *head = Some(damage_of(self.listed_head(*id))?.map_err(Box::new));
             }
         }
     }
 
     /// The head in the engine of a conversation that the list has: it exists, and damage to its head is another matter.
     fn listed_head(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
-        let head = match damage_of(self.stored_head(id))? {
-            Ok(Some(head)) => Some(head),
-            Ok(None) | Err(_) => self.sound_head(id)?,
-        };
-        Ok(head.map(Arc::new))
+        // A head is large: it is not moved once it is read.
+        match damage_of(self.stored_head(id).map(|head| head.map(Arc::new)))? {
+            Ok(Some(head)) => Ok(Some(head)),
+            Ok(None) | Err(_) => Ok(self.sound_head(id)?.map(Arc::new)),
+        }
     }
 }

@@ -240,6 +240,9 @@ impl Listed {
     }
 }
 
+/// At most this many items get their memory before they are read: a limit may be of any size.
+const AHEAD: usize = 1_000;
+
 /// Collects a page, and one item more: if there is one, there is a next page.
 pub(crate) struct Pager<'a> {
     query: &'a ListQuery,
@@ -256,7 +259,8 @@ impl<'a> Pager<'a> {
         }
         check_name("an owner", &query.owner)?;
         let title = query.title.as_ref().map(|title| title.to_lowercase());
-        Ok(Self { query, title, items: Vec::new(), unreadable: Vec::new() })
+        let items = Vec::with_capacity(query.limit.saturating_add(1).min(AHEAD));
+        Ok(Self { query, title, items, unreadable: Vec::new() })
     }
 
     /// Takes a conversation, if the query wants it.
