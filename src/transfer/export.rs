@@ -1,6 +1,5 @@
 //! Conversations out of a store, in any format.
 
-use std::collections::HashMap;
 use std::io::Write;
 
 use serde::Serialize;
@@ -9,7 +8,7 @@ use super::FORMATS;
 use super::foreign::Skipped;
 use super::format::{Format, Outgoing, Writer};
 use crate::error::{Error, Result};
-use crate::model::{Body, Name};
+use crate::model::Name;
 use crate::store::Store;
 
 /// The result of an export.
@@ -80,30 +79,6 @@ fn writer(format: &str) -> Result<&'static Writer> {
         let names: Vec<&str> = FORMATS.iter().filter(|format| format.is_written()).map(|format| format.name).collect();
         Error::InvalidInput(format!("there is no export format {format}; the formats are {}", names.join(", ")))
     })
-}
-
-impl Outgoing {
-    /// What people call the conversation: its title, otherwise its key, otherwise its id.
-    pub(crate) fn heading(&self) -> String {
-        let item = &self.item;
-        let named = item.title.clone().filter(|title| !title.trim().is_empty()).or_else(|| item.key.clone());
-        named.unwrap_or_else(|| item.id.to_string())
-    }
-
-    /// The tool of each call, by the call's id: results do not always name their tool.
-    pub(crate) fn tools(&self) -> HashMap<&str, &str> {
-        let chunks = self.messages.iter().flat_map(|stored| &stored.message.chunks);
-        let calls = chunks.filter_map(|chunk| match &chunk.body {
-            Body::ToolCall { id, name, .. } => Some((id.as_str(), name.as_str())),
-            _ => None,
-        });
-        calls.collect()
-    }
-}
-
-/// The heading of a tool's result.
-pub(crate) fn returned(name: Option<&str>, call: &str, tools: &HashMap<&str, &str>) -> Option<String> {
-    name.or_else(|| tools.get(call).copied()).filter(|name| !name.trim().is_empty()).map(str::to_owned)
 }
 
 impl Format {

@@ -1,5 +1,6 @@
 //! What a row of the table of formats holds, and what a reader receives.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde_json::value::RawValue;
@@ -7,6 +8,7 @@ use serde_json::value::RawValue;
 use super::database::Database;
 use super::foreign::Taken;
 use super::source::Assets;
+use crate::model::Body;
 use crate::provider::fields::Fields;
 
 /// A format of conversations that another program writes or reads: its row in [`super::FORMATS`].
@@ -85,6 +87,30 @@ pub(crate) struct Writer {
 pub(crate) struct Outgoing {
     pub(crate) item: crate::log::ListItem,
     pub(crate) messages: Vec<crate::history::StoredMessage>,
+}
+
+impl Outgoing {
+    /// What people call the conversation: its title, otherwise its key, otherwise its id.
+    pub(crate) fn heading(&self) -> String {
+        let item = &self.item;
+        let named = item.title.clone().filter(|title| !title.trim().is_empty()).or_else(|| item.key.clone());
+        named.unwrap_or_else(|| item.id.to_string())
+    }
+
+    /// The tool of each call, by the call's id: results do not always name their tool.
+    pub(crate) fn tools(&self) -> HashMap<&str, &str> {
+        let chunks = self.messages.iter().flat_map(|stored| &stored.message.chunks);
+        let calls = chunks.filter_map(|chunk| match &chunk.body {
+            Body::ToolCall { id, name, .. } => Some((id.as_str(), name.as_str())),
+            _ => None,
+        });
+        calls.collect()
+    }
+}
+
+/// The heading of a tool's result.
+pub(crate) fn returned(name: Option<&str>, call: &str, tools: &HashMap<&str, &str>) -> Option<String> {
+    name.or_else(|| tools.get(call).copied()).filter(|name| !name.trim().is_empty()).map(str::to_owned)
 }
 
 impl Head<'_> {

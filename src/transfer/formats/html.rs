@@ -6,9 +6,8 @@ use std::io::{self, Write};
 
 use super::markdown::words;
 use crate::model::Body;
-use crate::transfer::export::returned;
 use crate::transfer::foreign::Skipped;
-use crate::transfer::format::{Format, Outgoing, Writer};
+use crate::transfer::format::{Format, Outgoing, Writer, returned};
 
 pub(crate) const FORMAT: Format = Format {
     name: "html",

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::model::{Body, Output, PartBody};
-use crate::transfer::export::returned;
 use crate::transfer::foreign::Skipped;
-use crate::transfer::format::{Format, Outgoing, Writer};
+use crate::transfer::format::{Format, Outgoing, Writer, returned};
 
 pub(crate) const FORMAT: Format = Format {
     name: "markdown",

@@ -1,6 +1,6 @@
 //! What versions up to 0.31 wrote: a row of `responses` for each answer, with its prompt.
 
-use super::{attached, keep_rest, time, usage};
+use super::row::{attached, keep_rest, time, usage};
 use crate::model::{Chunk, Message, Output, Role};
 use crate::transfer::database::{Database, Row, text};
 use crate::transfer::foreign::{Foreign, Node};

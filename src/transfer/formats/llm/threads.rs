@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
-use super::{attached, keep_rest, time, usage};
+use super::row::{NAME, attached, keep_rest, time, usage};
 use crate::model::{Body, Chunk, Message, Output, Part, PartBody, Role, Timestamp};
 use crate::provider::fields::{Fields, Owner};
 use crate::transfer::database::{Database, Row, text};
@@ -219,12 +219,12 @@ fn part(database: &Database, mut row: Row) -> rusqlite::Result<Option<Chunk>> {
         "attachment" => {
             let Some(mut chunk) = fields.take("attachment").map(|raw| attachment(database, raw)).transpose()?.flatten()
             else {
-                return Ok(take::opaque(&raw, kind, super::FORMAT.name));
+                return Ok(take::opaque(&raw, kind, NAME));
             };
             fields.extend(Owner::Chunk, &mut chunk.extra);
             return Ok(Some(chunk));
         }
-        _ if said.is_empty() => return Ok(take::opaque(&raw, kind, super::FORMAT.name)),
+        _ if said.is_empty() => return Ok(take::opaque(&raw, kind, NAME)),
         _ => Body::Text { text: said, annotations: None },
     };
     Ok(Some(take::with_rest(fields, body)))
