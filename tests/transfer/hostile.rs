@@ -162,10 +162,12 @@ fn a_zip_bomb_is_an_error() {
 fn an_archive_that_is_none_is_an_error() {
     for bytes in [&b"PK\x03\x04"[..], b"PK\x05\x06 nothing", &zipped(&[("conversations.json", b"[]")])[..40]] {
         let (_, run) = imported("x.zip", bytes);
-        assert!(run.summary.is_err());
+        let error = run.summary.unwrap_err().to_string();
+        assert!(error.contains("not a readable archive"), "{error}");
     }
     let (_, run) = imported("x.db", b"SQLite format 3\0 and nothing else");
-    assert!(run.summary.is_err());
+    let error = run.summary.unwrap_err().to_string();
+    assert!(error.contains("cannot read") && error.contains("not a database"), "{error}");
     let store = Store::open("memory:").unwrap();
     assert!(run_missing(&store));
 }
