@@ -1,4 +1,4 @@
-//! Conversations that an earlier opening of the store left at old places in the list.
+//! Conversations that are at old places in the list when a store is opened.
 
 use super::core::Core;
 use super::damage::damage_of;

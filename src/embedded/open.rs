@@ -76,8 +76,8 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
         if opening.accept_loss {
             forget_loss(&*core.engine, &info)?;
         }
-        core.catch_up()?;
         core.interrupt_left_open()?;
+        core.catch_up()?;
     } else {
         core.find_lagging()?;
     }
