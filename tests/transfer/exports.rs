@@ -382,6 +382,16 @@ fn open_webui_with_folded_blocks_sources_and_files() {
 }
 
 #[test]
+fn open_webui_of_the_first_versions() {
+    let export = json!([{"id": "w", "title": "T", "chat": {"messages": [
+        {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello", "model": "m"}, {"role": "user", "content": "Bye"},
+    ]}}]);
+    let (said, run) = said("x.json", export.to_string(), "open-webui:w");
+    assert_eq!(kinds(&said), ["user:text", "assistant:text", "user:text"], "{said:?}");
+    assert_eq!((run.conversations[0].branches, run.conversations[0].skipped.len()), (0, 0));
+}
+
+#[test]
 fn ai_sdk_of_version_4_and_5() {
     let of_4 = json!([
         {"id": "1", "createdAt": "2026-01-02T03:04:05.000Z", "role": "user", "content": "Hi", "experimental_attachments": [{"name": "x.png", "contentType": "image/png", "url": "data:image/png;base64,AQI="}]},

@@ -1,6 +1,6 @@
 //! Open WebUI's chats, as it exports and imports them.
 //!
-//! Source: LibreChat's fixture of an Open WebUI export, and converters; see `docs/transfer.md`.
+//! Source: Open WebUI's `models/chats.py`, LibreChat's fixture of an export, and converters; see `docs/transfer.md`.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::items::{parsed, segments};
 use crate::model::{Body, Chunk, Message, Output, Role};
-use crate::provider::fields::{Fields, is_empty, json as kept, string};
+use crate::provider::fields::{Fields, array, is_empty, json as kept, string};
 use crate::transfer::database::{self, Database, text};
 use crate::transfer::foreign::{Broken, Foreign, Node, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Tables, Writer};
@@ -28,7 +28,10 @@ fn recognise(head: &Head<'_>) -> bool {
         let history = fields.peek("history").and_then(Fields::of);
         history.is_some_and(|history| history.peek("messages").is_some())
     };
-    head.any(|fields| is_chat(fields) || fields.peek("chat").and_then(Fields::of).is_some_and(|chat| is_chat(&chat)))
+    // The oldest chats are only a list of messages.
+    let is_list = |chat: &Fields<'_>| chat.peek("messages").and_then(array).is_some();
+    let is_either = |chat: Fields<'_>| is_chat(&chat) || is_list(&chat);
+    head.any(|fields| is_chat(fields) || fields.peek("chat").and_then(Fields::of).is_some_and(is_either))
 }
 
 fn read(text: &str, context: &Context<'_>) -> Vec<Taken> {
@@ -73,21 +76,32 @@ fn conversation(text: &str, context: &Context<'_>) -> Taken {
     let mut outer = outer.unwrap_or_default();
     let title = take::title(&mut outer, "title").or_else(|| take::title(&mut chat, "title"));
     let broken = |why: &str| Broken { id: id.clone(), title: title.clone(), why: why.to_owned() };
-    let mut history = chat.object("history").ok_or_else(|| broken("it has no history"))?;
-    let messages = history.object("messages").ok_or_else(|| broken("its history has no messages"))?;
+    let mut history = chat.object("history");
+    let messages = history.as_mut().and_then(|history| history.object("messages"));
+    // A flat copy of the shown branch; the oldest chats have nothing else.
+    let list = chat.array("messages");
+    if messages.is_none() && list.is_none() {
+        return Err(broken("it has no messages"));
+    }
     let mut foreign = Foreign::new(id.clone().unwrap_or_else(|| context.unnamed()));
     foreign.title.clone_from(&title);
-    foreign.shown = history.string("currentId");
+    let shown = history.as_mut().and_then(|history| history.string("currentId"));
+    foreign.shown = shown.or_else(|| chat.string("currentId")).or_else(|| chat.string("branchPointMessageId"));
     take::tag_if(&outer, "archived", "archived", &mut foreign);
     take::tag_if(&outer, "pinned", "pinned", &mut foreign);
     let meta = outer.peek("meta").and_then(Fields::of);
     take::tags_of(meta.and_then(|meta| meta.peek("tags")), &mut foreign);
     take::tags_of(chat.peek("tags"), &mut foreign);
-    for (id, raw) in messages.rest() {
-        message(&id, raw, &mut foreign);
+    for (id, raw) in messages.into_iter().flat_map(Fields::rest) {
+        message(&id, raw, None, &mut foreign);
     }
-    // A flat copy of the shown branch.
-    chat.take("messages");
+    if foreign.nodes.is_empty() {
+        for (at, raw) in list.unwrap_or_default().into_iter().enumerate() {
+            let id = Fields::of(raw).and_then(|mut fields| fields.string("id")).unwrap_or_else(|| at.to_string());
+            let before = foreign.nodes.last().map(|node| node.id.clone());
+            message(&id, raw, before, &mut foreign);
+        }
+    }
     for fields in [chat, outer] {
         for (name, json) in take::rest(fields).iter() {
             foreign.rest.push(name, json.clone());
@@ -96,9 +110,10 @@ fn conversation(text: &str, context: &Context<'_>) -> Taken {
     Ok(foreign)
 }
 
-fn message(id: &str, raw: &RawValue, foreign: &mut Foreign) {
+/// `before`: the message before it in a list, where its fields name none.
+fn message(id: &str, raw: &RawValue, before: Option<String>, foreign: &mut Foreign) {
     let Some(mut fields) = Fields::of(raw) else { return foreign.skip("message_that_is_no_object") };
-    let parent = fields.string("parentId").filter(|parent| !parent.is_empty());
+    let parent = fields.string("parentId").filter(|parent| !parent.is_empty()).or(before);
     fields.take("childrenIds");
     fields.take("id");
     let name = fields.string("role").unwrap_or_default();
