@@ -81,7 +81,8 @@ impl Writer {
             DELETED => "the conversation was deleted",
             _ => "its writer was dropped",
         };
-        Error::MessageClosed { conversation: self.name.clone(), message_index: self.message_index, reason }
+        let (conversation, message_index) = (self.name.clone(), self.message_index);
+        Error::MessageClosed { conversation, message_index, reason: reason.into() }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Buffer> {

@@ -78,6 +78,12 @@ impl Running {
         self.client.key = key;
     }
 
+    /// As [`Running::restart`], at the address that it had.
+    pub(crate) fn restart_at(&mut self, address: &str) {
+        self.args.extend(["--listen".to_owned(), address.to_owned()]);
+        self.restart();
+    }
+
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -120,7 +126,10 @@ impl Drop for Running {
 
 fn spawn(dir: &TempDir, url: &str, args: &[String]) -> (Child, Client, Option<Client>) {
     let log = File::options().create(true).append(true).open(dir.path().join("log")).unwrap();
-    let mut command = convo(&["--store", url, "--json", "serve", "--listen", "127.0.0.1:0"]);
+    let mut command = convo(&["--store", url, "--json", "serve"]);
+    if !args.iter().any(|arg| arg == "--listen") {
+        command.args(["--listen", "127.0.0.1:0"]);
+    }
     let mut child = command.args(args).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
