@@ -70,7 +70,7 @@ fn the_commands_work_as_on_any_store() {
     on(&server, &["ingest", "chat", &path("answer.sse"), "--from", "openai-chat"]);
     assert!(on(&server, &["show", "chat"]).contains("src."));
     assert!(on(&server, &["list"]).contains("\"chat\""));
-    let prompt: Value = serde_json::from_str(&on(&server, &["prompt", "chat", "--for", "anthropic"])).unwrap();
+    let prompt: Value = serde_json::from_str(&on(&server, &["prompt", "chat", "--for", "openai-chat"])).unwrap();
     assert_eq!(prompt["request"]["messages"].as_array().unwrap().len(), 4);
     on(&server, &["tag", "chat", "work"]);
     on(&server, &["title", "chat", "Folders"]);
