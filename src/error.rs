@@ -1,5 +1,3 @@
-use std::borrow::Cow;
-
 use crate::model::{ConversationId, Name};
 
 /// What went wrong, by what to do about it. The texts are for people and may change; the kinds are the interface.
@@ -69,7 +67,7 @@ pub enum Error {
         /// The message.
         message_index: u64,
         /// What closed it.
-        reason: Cow<'static, str>,
+        reason: &'static str,
     },
     /// The message is still being written. Finish it, or drop its writer, first.
     #[error("message {message_index} of conversation {conversation} is still being written: finish it first")]
@@ -86,7 +84,7 @@ pub enum Error {
     #[error("{what} has {actual}, at most {limit} are accepted")]
     LimitExceeded {
         /// What is limited.
-        what: Cow<'static, str>,
+        what: &'static str,
         /// Its size, with the unit.
         actual: String,
         /// The limit, with the unit.

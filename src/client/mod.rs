@@ -1,4 +1,4 @@
-//! The log behind a server: `http://...` and `https://...`.
+//! The log of a server: `http://...` and `https://...`.
 //!
 //! Each call of the log is one request (`docs/server.md`); what a conversation means is read here, from the same records as in
 //! every other log. `http` makes requests, `seam` is the log, `stream` a message that is written, `follow` who waits for news.
@@ -15,7 +15,7 @@ mod watched;
 use std::sync::Arc;
 use std::thread;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::Opening;
 
 use self::http::Server;
@@ -32,11 +32,15 @@ pub(crate) struct Client {
 impl Client {
     /// Opens the log of the server at a URL. Fails if there is none, or if it refuses the key.
     pub(crate) fn open(url: &str, opening: Opening) -> Result<Self> {
+        if opening.accept_loss {
+            let message = "a loss is accepted where the store is, not through a server: name the store itself";
+            return Err(Error::InvalidInput(message.to_owned()));
+        }
         let shared = Arc::new(Shared::new(Server::new(&Url::parse(url)?)?, opening.read_only)?);
         if !opening.read_only {
             let kept = Arc::downgrade(&shared);
             let spawned = thread::Builder::new().name("convo-keep".to_owned()).spawn(move || stream::keep(&kept));
-            spawned.map_err(crate::Error::io("start a thread"))?;
+            spawned.map_err(Error::io("start a thread"))?;
         }
         Ok(Self { shared })
     }

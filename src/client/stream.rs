@@ -52,7 +52,7 @@ impl Open {
             Error::NotFound { .. } => Error::MessageClosed {
                 conversation: self.name.clone(),
                 message_index: self.index,
-                reason: "the server was started again, or had not heard of its writer in time".into(),
+                reason: "the server was started again, or had not heard of its writer in time",
             },
             error => error,
         }

@@ -81,8 +81,7 @@ impl Writer {
             DELETED => "the conversation was deleted",
             _ => "its writer was dropped",
         };
-        let (conversation, message_index) = (self.name.clone(), self.message_index);
-        Error::MessageClosed { conversation, message_index, reason: reason.into() }
+        Error::MessageClosed { conversation: self.name.clone(), message_index: self.message_index, reason }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Buffer> {

@@ -41,7 +41,7 @@ impl Collected {
                 let bytes = shape.bytes + size;
                 if bytes > Limits::CHUNK_BYTES {
                     return Err(Error::LimitExceeded {
-                        what: "a chunk".into(),
+                        what: "a chunk",
                         actual: format!("{bytes} bytes"),
                         limit: format!("{} bytes", Limits::CHUNK_BYTES),
                     });

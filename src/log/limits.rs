@@ -25,7 +25,7 @@ impl Limits {
 }
 
 fn over(what: &'static str, actual: usize, limit: usize, unit: &str) -> Error {
-    Error::LimitExceeded { what: what.into(), actual: format!("{actual} {unit}"), limit: format!("{limit} {unit}") }
+    Error::LimitExceeded { what, actual: format!("{actual} {unit}"), limit: format!("{limit} {unit}") }
 }
 
 pub(crate) fn check_name(what: &'static str, name: &str) -> Result<()> {

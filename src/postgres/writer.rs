@@ -106,8 +106,7 @@ impl Writer {
         match closed.checked_sub(1).and_then(|at| REASONS.get(at)) {
             None => Ok(()),
             Some(reason) => {
-                let (conversation, message_index) = (self.name.clone(), self.index);
-                Err(Error::MessageClosed { conversation, message_index, reason: (*reason).into() })
+                Err(Error::MessageClosed { conversation: self.name.clone(), message_index: self.index, reason })
             }
         }
     }

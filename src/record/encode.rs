@@ -188,7 +188,7 @@ impl Body {
     fn end(&mut self, at: usize) -> Result<()> {
         let length = self.bytes.len() - at - 4;
         let length = u32::try_from(length).map_err(|_| Error::LimitExceeded {
-            what: "an entry".into(),
+            what: "an entry",
             actual: format!("{length} bytes"),
             limit: format!("{} bytes", u32::MAX),
         })?;

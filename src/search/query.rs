@@ -57,7 +57,7 @@ impl SearchQuery {
     pub(super) fn phrases(&self) -> Result<Vec<Vec<String>>> {
         let exceeded = |actual: usize, limit: usize, unit: &str| {
             let (actual, limit) = (format!("{actual} {unit}"), format!("{limit} {unit}"));
-            Err(Error::LimitExceeded { what: "a search".into(), actual, limit })
+            Err(Error::LimitExceeded { what: "a search", actual, limit })
         };
         if self.words.len() > QUERY_BYTES {
             return exceeded(self.words.len(), QUERY_BYTES, "bytes");

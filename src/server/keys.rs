@@ -114,7 +114,7 @@ impl KeyFile {
         }
         if owner.len() > Limits::NAME_BYTES {
             let (actual, limit) = (format!("{} bytes", owner.len()), format!("{} bytes", Limits::NAME_BYTES));
-            return Err(Error::LimitExceeded { what: "an owner".into(), actual, limit });
+            return Err(Error::LimitExceeded { what: "an owner", actual, limit });
         }
         if scopes.is_empty() {
             return Err(Error::InvalidInput("a key needs a scope".to_owned()));

@@ -82,7 +82,6 @@ impl Writers {
 mod tests {
     use super::super::streams::Streams;
     use super::*;
-    use crate::log::Log as _;
     use crate::model::{Metadata, Name, Role};
     use crate::store::Store;
 

@@ -4,6 +4,7 @@
 
 mod commands;
 mod cut;
+mod hostile;
 #[allow(dead_code, reason = "the tests of the server use all of it")]
 #[path = "../server/http.rs"]
 mod http;

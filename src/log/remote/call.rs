@@ -23,6 +23,7 @@ impl From<&Name> for Named {
 
 impl Named {
     /// The name without its owner.
+    #[cfg(feature = "server")]
     pub(crate) fn bare(&self) -> Name {
         Name::from(&self.name)
     }
@@ -67,6 +68,7 @@ enum Expected {
 }
 
 impl Append {
+    #[cfg(feature = "client")]
     pub(crate) fn new(name: &Name, options: &AppendOptions) -> Self {
         let expected = match options.expected {
             ExpectedHead::Any => Expected::Any,
@@ -77,6 +79,7 @@ impl Append {
         Self { name: name.into(), expected, key: options.idempotency_key.clone(), buffered }
     }
 
+    #[cfg(feature = "server")]
     pub(crate) fn options(&self) -> AppendOptions {
         let expected = match self.expected {
             Expected::Any => ExpectedHead::Any,

@@ -1,11 +1,15 @@
 //! An error on the way: its kind, its text, and its fields.
 
-use std::borrow::Cow;
+#[cfg(any(feature = "client", test))]
+use std::collections::BTreeSet;
+#[cfg(any(feature = "client", test))]
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::Error;
+#[cfg(any(feature = "client", test))]
 use crate::model::{ConversationId, Name};
 
 /// An error on the way.
@@ -71,13 +75,32 @@ pub(crate) fn details(error: &Error) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// A text of an error's that does not change: of all errors there are few, and each is kept once, for good. A server that
+/// sends ever new ones gets a common one for them.
+#[cfg(any(feature = "client", test))]
+fn kept(text: &str) -> &'static str {
+    const MOST: usize = 256;
+    const MOST_BYTES: usize = 256;
+    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    match kept.get(text) {
+        Some(known) => known,
+        None if kept.len() >= MOST || text.len() > MOST_BYTES => "what the server names",
+        None => {
+            let new: &'static str = Box::leak(text.into());
+            kept.insert(new);
+            new
+        }
+    }
+}
+
 #[cfg(any(feature = "client", test))]
 impl Failure {
     /// The error that it was. One of a kind that this program does not know is a failure of the server's.
     pub(crate) fn into_error(self) -> Error {
         let Self { code, message, details } = self;
         let text = |name: &str| details.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let shown = |name: &str| Cow::Owned(text(name));
+        let shown = |name: &str| kept(&text(name));
         let number = |name: &str| details.get(name).and_then(Value::as_u64).unwrap_or_default();
         let small = |name: &str| u32::try_from(number(name)).unwrap_or(u32::MAX);
         let conversation = || Name::from(text("conversation"));
@@ -156,10 +179,10 @@ mod tests {
             Error::CursorOutOfRange { conversation: conversation(), cursor: 3, last_seq: 2 },
             Error::StaleCursor { conversation: conversation() },
             Error::KeyReused { conversation: conversation(), key: said() },
-            Error::MessageClosed { conversation: conversation(), message_index: 1, reason: "it is finished".into() },
+            Error::MessageClosed { conversation: conversation(), message_index: 1, reason: "it is finished" },
             Error::BeingWritten { conversation: conversation(), message_index: 1 },
             Error::InvalidInput(said()),
-            Error::LimitExceeded { what: "a chunk".into(), actual: said(), limit: said() },
+            Error::LimitExceeded { what: "a chunk", actual: said(), limit: said() },
             Error::Busy(said()),
             Error::Corrupt { conversation: Some(id), seq: Some(7), detail: said() },
             Error::Corrupt { conversation: None, seq: None, detail: said() },

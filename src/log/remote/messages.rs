@@ -1,14 +1,25 @@
 //! Messages on the way: a record, as the log has it. Nothing of a message is lost that the log would keep.
 
-use crate::error::{Error, Result};
+#[cfg(any(feature = "server", test))]
+use crate::error::Error;
+use crate::error::Result;
+#[cfg(any(feature = "client", test))]
 use crate::log::limits::check_messages;
-use crate::model::{Chunk, ConversationId, Message, Metadata, Role};
-use crate::record::{Body, Header, Line, MessageHeader, Record, role, seal_record};
+#[cfg(any(feature = "server", test))]
+use crate::model::Chunk;
+use crate::model::{ConversationId, Message};
+#[cfg(feature = "client")]
+use crate::model::{Metadata, Role};
+#[cfg(any(feature = "client", test))]
+use crate::record::{Body, Header, seal_record};
+#[cfg(any(feature = "server", test))]
+use crate::record::{Line, MessageHeader, Record, role};
 
 /// The conversation and the place that the checksum of a record on the way is made with.
 const NOWHERE: (ConversationId, u64) = (ConversationId::from_bytes([0; 16]), 1);
 
 /// Messages as the bytes of a record. Fails on what is over a limit.
+#[cfg(any(feature = "client", test))]
 pub(crate) fn seal(messages: &[Message]) -> Result<Vec<u8>> {
     let body = Body::messages(messages, check_messages(messages)?)?;
     let header =
@@ -18,19 +29,22 @@ pub(crate) fn seal(messages: &[Message]) -> Result<Vec<u8>> {
 }
 
 /// The messages of a record.
+#[cfg(any(feature = "server", test))]
 pub(crate) fn open(bytes: &[u8]) -> Result<Vec<Message>> {
+    opened(bytes).map_err(|error| invalid(&error))
+}
+
+#[cfg(any(feature = "server", test))]
+fn opened(bytes: &[u8]) -> Result<Vec<Message>> {
     let (id, first_seq) = NOWHERE;
-    let record = Record::open(id, first_seq, bytes).map_err(|error| invalid(&error))?;
     let mut messages: Vec<Message> = Vec::new();
-    for line in record.lines() {
-        match line.map_err(|error| invalid(&error))?.1 {
+    for line in Record::open(id, first_seq, bytes)?.lines() {
+        match line?.1 {
             Line::Begin(begin) => messages.push(message(begin.role, &begin.header, [])?),
-            Line::Chunk(line) => match &line.header {
-                Some(header) => messages.push(message(line.role, header, [line.chunk()?])?),
-                None => {
-                    let of = messages.last_mut().ok_or_else(|| invalid(&"it begins within a message"))?;
-                    of.chunks.push(line.chunk()?);
-                }
+            Line::Chunk(line) => match (&line.header, messages.last_mut()) {
+                (Some(header), _) => messages.push(message(line.role, header, [line.chunk()?])?),
+                (None, Some(of)) => of.chunks.push(line.chunk()?),
+                (None, None) => return Err(invalid(&"it begins within a message")),
             },
             _ => return Err(invalid(&"it holds more than messages")),
         }
@@ -38,12 +52,14 @@ pub(crate) fn open(bytes: &[u8]) -> Result<Vec<Message>> {
     Ok(messages)
 }
 
+#[cfg(any(feature = "server", test))]
 fn message(of: u8, header: &MessageHeader<'_>, chunks: impl IntoIterator<Item = Chunk>) -> Result<Message> {
     let (finish_reason, usage, metadata) = (header.finish_reason(), header.usage()?, header.metadata()?);
     Ok(Message { finish_reason, usage, metadata, ..Message::new(role(of)?, chunks) })
 }
 
 /// One message, which is all that there is.
+#[cfg(feature = "server")]
 pub(crate) fn open_one(bytes: &[u8]) -> Result<Message> {
     let mut messages = open(bytes)?;
     match (messages.pop(), messages.is_empty()) {
@@ -53,10 +69,12 @@ pub(crate) fn open_one(bytes: &[u8]) -> Result<Message> {
 }
 
 /// What is known of a message, without its chunks.
+#[cfg(feature = "client")]
 pub(crate) fn known(role: Role, metadata: Metadata) -> Message {
     Message { metadata, ..Message::new(role, []) }
 }
 
+#[cfg(any(feature = "server", test))]
 fn invalid(detail: &dyn std::fmt::Display) -> Error {
     Error::InvalidInput(format!("the messages of the body cannot be read: {detail}"))
 }
@@ -78,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_was_changed_on_the_way_is_refused() {
-        let sealed = seal(&[Message::user("hello"), Message::new(Role::User, [])]).unwrap();
+        let sealed = seal(&[Message::user("hello"), Message::new(crate::model::Role::User, [])]).unwrap();
         for at in 0..sealed.len() {
             let mut flipped = sealed.clone();
             flipped[at] ^= 1;

@@ -106,11 +106,7 @@ impl Framing {
 
 /// More waits than is kept.
 pub(crate) fn too_large(what: &'static str) -> Error {
-    Error::LimitExceeded {
-        what: what.into(),
-        actual: format!("more than {PENDING} bytes"),
-        limit: format!("{PENDING} bytes"),
-    }
+    Error::LimitExceeded { what, actual: format!("more than {PENDING} bytes"), limit: format!("{PENDING} bytes") }
 }
 
 /// An event's data may be several objects: some servers forget the empty line between events. Data that end within an

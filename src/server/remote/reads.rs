@@ -57,7 +57,7 @@ pub(super) fn read(call: &Call, body: &[u8]) -> Outcome {
     answer(&Readings { readings, has_more }, &bytes)
 }
 
-/// A record, for the conversation that is read: an ancestor's is not told from its own by its checksum.
+/// A record, for the conversation that is read: its checksum is made for that one, also if it is an ancestor's.
 fn sealed(id: ConversationId, record: &Record<'_>) -> Result<Vec<u8>> {
     Ok(record::seal_record(id, record.first_seq, &record.header, Body::of(record)?)?.1)
 }

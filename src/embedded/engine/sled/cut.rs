@@ -72,7 +72,7 @@ impl Cutter {
 
     fn cut(&mut self, key: Vec<u8>, value: &[u8]) -> Result<()> {
         let too_large = |_| Error::LimitExceeded {
-            what: "a value of the engine".into(),
+            what: "a value of the engine",
             actual: format!("{} bytes", value.len()),
             limit: format!("{} bytes", u32::MAX),
         };
