@@ -51,7 +51,8 @@ fn a_writer_of_a_server_that_was_killed_is_closed() {
     server.kill();
     let gone = writer.push(0, Chunk::text("!"));
     assert!(matches!(gone, Err(Error::Io { .. })), "{gone:?}");
-    server.restart_at(&address);
+    server.args.extend(["--listen".to_owned(), address]);
+    server.restart();
     let closed = writer.push(0, Chunk::text("!"));
     assert!(matches!(closed, Err(Error::MessageClosed { message_index: 0, .. })), "{closed:?}");
     // The same client goes on.

@@ -24,7 +24,7 @@ fn stores<const N: usize>(keys: [(&str, &str); N]) -> (Running, [Store; N]) {
 #[test]
 fn what_is_another_owners_is_not_there() {
     let all = "read,append,delete";
-    let (_server, [ada, grace]) = stores([("ada", all), ("grace", all)]);
+    let (server, [ada, grace]) = stores([("ada", all), ("grace", all)]);
     let id = ada.append("chat", &[Message::user("secret")]).unwrap().conversation;
     assert_eq!(ada.describe("chat").unwrap().owner, "ada");
     assert_eq!(id, Name::from("chat").with_owner("ada").id());
@@ -62,6 +62,18 @@ fn what_is_another_owners_is_not_there() {
         assert!(grace.list(&ListQuery::new().with_owner(owner)).unwrap().items.is_empty(), "{owner}");
     }
     assert!(grace.find_item_everywhere("msg_1").unwrap().is_empty() && grace.unfinished().unwrap().is_empty());
+    // Nor is anything learned by waiting for it, whatever is known of it.
+    let cursor = ada.load("chat").unwrap().cursor().unwrap().to_string();
+    let incarnation = u64::from_str_radix(cursor.split_once('-').unwrap().1, 16).unwrap();
+    let wait = |at: usize| {
+        let key = std::fs::read_to_string(server.dir.path().join(format!("key-{at}"))).unwrap();
+        let head =
+            serde_json::json!({ "name": { "name": id }, "incarnation": incarnation, "seq": 0, "milliseconds": 0 });
+        let head = head.to_string();
+        let body = [&u32::try_from(head.len()).unwrap().to_be_bytes(), head.as_bytes()].concat();
+        server.client.with_key(&key).send("POST", "/api/v1/log/wait", &[], &body).status
+    };
+    assert_eq!((wait(0), wait(1)), (200, 404));
     assert_eq!(ada.load("chat").unwrap().messages().len(), 1);
     assert_eq!(ada.list(&ListQuery::new()).unwrap().items.len(), 1);
     // The key of another names a conversation of one's own, and no id of another's key can be taken.

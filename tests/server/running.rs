@@ -15,7 +15,7 @@ use crate::http::Client;
 pub(crate) struct Running {
     pub(crate) dir: TempDir,
     url: String,
-    args: Vec<String>,
+    pub(crate) args: Vec<String>,
     child: Child,
     pub(crate) client: Client,
     pub(crate) admin: Option<Client>,
@@ -76,12 +76,6 @@ impl Running {
         let key = self.client.key.clone();
         (self.child, self.client, self.admin) = spawn(&self.dir, &self.url, &self.args);
         self.client.key = key;
-    }
-
-    /// As [`Running::restart`], at the address that it had.
-    pub(crate) fn restart_at(&mut self, address: &str) {
-        self.args.extend(["--listen".to_owned(), address.to_owned()]);
-        self.restart();
     }
 
     pub(crate) fn kill(&mut self) {

@@ -9,12 +9,14 @@ use axum::body::Body;
 
 use super::framed::{answer, asked};
 use super::naming::name;
+use crate::error::Error;
 use crate::log;
 use crate::log::reading;
-use crate::log::remote::call::{Wait, Waited};
+use crate::log::remote::call::{Named, Wait, Waited};
 use crate::model::Name;
 use crate::server::app::{App, Call, Streaming};
 use crate::server::body;
+use crate::server::refusal::Refusal;
 use crate::store::number_follower;
 
 /// The longest wait. A client asks again.
@@ -33,12 +35,22 @@ impl Drop for Follower {
     }
 }
 
+/// The conversation that is followed, if it is the caller's.
+fn followed(call: &Call, of: &Named, incarnation: u64) -> Result<Name, Refusal> {
+    let name = name(call, of)?;
+    let view = reading::view(call.store().log(), &name)?;
+    if view.head.incarnation == incarnation { Ok(name) } else { Err(Error::no_conversation(name).into()) }
+}
+
 pub(super) fn wait(call: Call, body: Body) -> Streaming {
     Box::pin(async move {
         let held = body::read(&call.app, body, None).await?;
         let (Wait { name: of, incarnation, seq, milliseconds }, _) = asked(&held.bytes)?;
-        let (app, name) = (Arc::clone(&call.app), name(&call, &of)?);
+        drop(held);
+        let app = Arc::clone(&call.app);
         let _room = app.streams.begin(&call.caller.key)?;
+        // Who waits is not asked for an owner: it is this that finds out whose conversation it is.
+        let name = app.pool.run(move || followed(&call, &of, incarnation)).await?;
         let follower = Follower { app: Arc::clone(&app), name: name.clone(), number: number_follower() };
         let stopped = AtomicBool::new(false);
         let wait = log::Wait { name: &name, incarnation, seq, timeout: Duration::ZERO, stopped: &stopped };
