@@ -14,10 +14,11 @@ Examples:
   # what came after seq 2, for sync
   convo entries chat-42 --since 2 --json
   # what others write, as they write it
-  convo --store http://127.0.0.1:8080 entries chat-42 --follow
+  convo entries chat-42 --follow
 
 The log itself, in order of SEQ, including what was rewound or removed. As JSON, one entry per line, without a limit \
-unless --limit is given.";
+unless --limit is given. Others can write while this program reads where programs share a store: through `convo serve` \
+(--store http://...), or in PostgreSQL.";
 
 /// Entries that a terminal gets if no limit is given.
 const PAGE: usize = 200;

@@ -20,6 +20,8 @@ use crate::log::remote::{MEDIA_TYPE, PATH, frame};
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long an answer may take to begin, unless its call may take long.
 const ANSWER: Duration = Duration::from_secs(120);
+/// How long a whole body may take, sent or received, unless its call may take long.
+const BODY: Duration = Duration::from_secs(600);
 /// Connections that are kept for the next requests.
 const IDLE: usize = 256;
 /// Pauses before a call that may be repeated is made again.
@@ -75,7 +77,7 @@ impl Server {
             .http_status_as_error(false)
             .max_redirects(0)
             .timeout_connect(Some(CONNECT))
-            .timeout_recv_response(Some(ANSWER))
+            .timeout_send_body(Some(BODY))
             .max_idle_connections(IDLE)
             .max_idle_connections_per_host(IDLE)
             .user_agent(concat!("convo/", env!("CARGO_PKG_VERSION")));
@@ -165,12 +167,22 @@ impl Server {
         }
         let asked = if method == "GET" {
             request.body(()).map_err(ureq::Error::from).and_then(|request| {
-                let request = self.agent.configure_request(request).timeout_recv_response(patience).build();
+                let request = self
+                    .agent
+                    .configure_request(request)
+                    .timeout_recv_response(patience)
+                    .timeout_recv_body(patience.and(Some(BODY)))
+                    .build();
                 self.agent.run(request)
             })
         } else {
             request.header("content-type", MEDIA_TYPE).body(body).map_err(ureq::Error::from).and_then(|request| {
-                let request = self.agent.configure_request(request).timeout_recv_response(patience).build();
+                let request = self
+                    .agent
+                    .configure_request(request)
+                    .timeout_recv_response(patience)
+                    .timeout_recv_body(patience.and(Some(BODY)))
+                    .build();
                 self.agent.run(request)
             })
         };

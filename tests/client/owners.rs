@@ -8,6 +8,9 @@ use conversation_store::{Error, ListQuery, NewConversation, Store};
 use crate::running::Running;
 use crate::url;
 
+/// A call of a store, on a conversation: its error.
+type Call<'a> = &'a dyn Fn(&Name) -> Option<Error>;
+
 /// A server, and a store for each of the keys.
 fn stores<const N: usize>(keys: [(&str, &str); N]) -> (Running, [Store; N]) {
     let (server, clients) = Running::with_keys(&keys);
@@ -32,7 +35,7 @@ fn what_is_another_owners_is_not_there() {
     for name in [Name::from(id), Name::from("chat").with_owner("ada"), Name::from(id).with_owner("ada")] {
         let (ghost, hello) = (Name::from(nobody).with_owner("nobody"), [Message::user("hello")]);
         // Each call, on what is there for another, and on what is not there at all: the same error.
-        let calls: [(&str, &dyn Fn(&Name) -> Option<Error>); 16] = [
+        let calls: [(&str, Call<'_>); 16] = [
             ("load", &|name| grace.load(name).err()),
             ("describe", &|name| grace.describe(name).err()),
             ("entries", &|name| grace.entries(name, .., 10).err()),
@@ -117,7 +120,7 @@ fn a_scope_that_lacks_is_named() {
     lacks(appends.delete("chat"), "delete");
     lacks(appends.verify(|_, _| ()).map(|_| ()), "admin");
     lacks(appends.size().map(|_| ()), "admin");
-    lacks(appends.backup(&server.dir.path().join("b"), |_, _| ()).map(|_| ()), "admin");
+    lacks(appends.backup(server.dir.path().join("b"), |_, _| ()).map(|_| ()), "admin");
     appends.set_title("chat", Some("mine")).unwrap();
     assert_eq!(reads.load("chat").unwrap().messages().len(), 2);
 }
