@@ -1,4 +1,4 @@
-use crate::model::{ConversationId, Name};
+use crate::model::Name;
 
 /// What went wrong, by what to do about it. The texts are for people and may change; the kinds are the interface.
 #[derive(Debug, thiserror::Error)]
@@ -96,8 +96,9 @@ pub enum Error {
     /// Stored bytes are damaged. What else is stored can be read; `verify` shows the extent.
     #[error("damaged data in {}{}: {detail}", place(.conversation), seq_place(.seq))]
     Corrupt {
-        /// The conversation, where the damage is known to belong to one.
-        conversation: Option<ConversationId>,
+        /// The conversation, where the damage is known to belong to one. It has the name that the caller used, or its id, if
+        /// the caller asked for another one: a fork reads entries of the conversation that it was forked from.
+        conversation: Option<Name>,
         /// The seq at which reading failed.
         seq: Option<u64>,
         /// What does not fit.
@@ -198,13 +199,27 @@ impl Error {
         Self::NotFound { what: format!("conversation {name}") }
     }
 
+    /// The same, under the caller's name for a conversation, if it is damage to that one.
+    #[must_use]
+    pub(crate) fn named(self, name: &Name) -> Self {
+        match self {
+            // Only entries have a seq: without a conversation, they are those that were asked for.
+            Self::Corrupt { conversation, seq, detail }
+                if conversation.as_ref().map_or(seq.is_some(), |known| known.id() == name.id()) =>
+            {
+                Self::Corrupt { conversation: Some(name.clone()), seq, detail }
+            }
+            other => other,
+        }
+    }
+
     pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { action: action.into(), source }
     }
 }
 
-fn place(conversation: &Option<ConversationId>) -> String {
-    conversation.map_or_else(|| "the store".to_owned(), |id| format!("conversation {id}"))
+fn place(conversation: &Option<Name>) -> String {
+    conversation.as_ref().map_or_else(|| "the store".to_owned(), |name| format!("conversation {name}"))
 }
 
 fn seq_place(seq: &Option<u64>) -> String {

@@ -1,12 +1,13 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use conversation_store::model::Name;
 use conversation_store::transfer;
 use conversation_store::{ListQuery, Store};
 
 use super::failure::{Exit, Failure, Outcome};
+use super::formats::{self, Way};
 use super::location::Location;
 use super::output::{self, Output};
 use super::progress::Progress;
@@ -31,7 +32,7 @@ pub(super) struct Args {
     /// All conversations of the owner
     #[arg(long)]
     all: bool,
-    /// The format
+    /// The format; a wrong name prints the list
     #[arg(long, value_name = "NAME")]
     format: String,
     /// The file to write, which must not exist; stdout by default
@@ -40,12 +41,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    if !transfer::FORMATS.iter().any(|format| format.name == args.format && format.is_written()) {
-        let names = transfer::FORMATS.iter().filter(|format| format.is_written()).map(|format| format.name);
-        let names = names.collect::<Vec<_>>().join(", ");
-        return Err(Failure::usage(format!("there is no export format {}", args.format))
-            .with_hint(format!("the formats are {names}")));
-    }
+    let format = formats::named(&args.format, Way::Export)?;
     let store = location.read()?;
     let mut names: Vec<Name> = args.conversation.iter().map(|name| location.name(name)).collect();
     if args.all {
@@ -59,11 +55,8 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     };
     let summary = match &args.out {
         Some(path) => {
-            let shown = path.display();
-            let file =
-                File::create_new(path).map_err(|error| Failure::usage(format!("cannot create {shown}: {error}")))?;
-            let mut file = BufWriter::new(file);
-            let summary = transfer::export(&store, names, &args.format, &mut file, &mut advance)?;
+            let mut file = BufWriter::new(create(path)?);
+            let summary = transfer::export(&store, names, format, &mut file, &mut advance)?;
             file.into_inner()
                 .map_err(|error| Failure::failed(error.to_string()))?
                 .sync_all()
@@ -74,7 +67,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
             let mut gone = false;
             let stdout = Stdout { inner: io::stdout().lock(), gone: &mut gone };
             let mut stdout = BufWriter::new(stdout);
-            let summary = transfer::export(&store, names, &args.format, &mut stdout, &mut advance)?;
+            let summary = transfer::export(&store, names, format, &mut stdout, &mut advance)?;
             drop(stdout);
             summary
         }
@@ -93,6 +86,16 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         })?;
     }
     Ok(Exit::Done)
+}
+
+/// The file to write. One that exists is left alone.
+fn create(path: &Path) -> Result<File, Failure> {
+    let shown = path.display();
+    File::create_new(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Failure::usage(format!("{shown} exists already; an export replaces no file"))
+            .with_hint("give another name with --out, or remove that file first"),
+        _ => Failure::usage(format!("cannot create {shown}: {error}")),
+    })
 }
 
 /// All conversations of an owner.

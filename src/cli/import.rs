@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use conversation_store::transfer::{self, Branches, ImportOptions, ImportSummary, Imported, Input};
 
 use super::failure::{Exit, Outcome};
+use super::formats::{self, Way};
 use super::location::Location;
 use super::output::{self, Output};
 use super::progress::Progress;
@@ -56,10 +57,11 @@ enum Which {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+    let format = args.format.as_deref().map(|name| formats::named(name, Way::Import)).transpose()?;
     let store = if args.dry_run { None } else { Some(location.create()?) };
     let input = if args.file.as_os_str() == "-" { Input::Stdin } else { Input::Path(&args.file) };
     let mut options = ImportOptions::default();
-    options.format.clone_from(&args.format);
+    options.format = format.map(str::to_owned);
     options.owner = location.owner().map(str::to_owned);
     options.limit = args.limit;
     options.branches = match args.branches {

@@ -14,6 +14,7 @@ mod export;
 mod failure;
 mod find_id;
 mod fork;
+mod formats;
 mod health;
 mod import;
 mod ingest;

@@ -104,8 +104,11 @@ impl Log for Client {
             if readings.is_empty() {
                 // It was deleted meanwhile, or nothing of it is where it should be.
                 let detail = "the record that should be here is missing".to_owned();
-                let _ =
-                    visit(Reading::Damaged(Error::Corrupt { conversation: Some(view.id), seq: Some(first), detail }));
+                let _ = visit(Reading::Damaged(Error::Corrupt {
+                    conversation: Some(view.id.into()),
+                    seq: Some(first),
+                    detail,
+                }));
                 return Ok(());
             }
             let mut records = records.as_slice();

@@ -2,6 +2,7 @@
 
 use super::core::Core;
 use super::place::{Draft, Placed};
+use super::receipts;
 use super::state::{Pending, State};
 use super::sync::MutexGuard;
 use crate::error::Result;
@@ -99,7 +100,7 @@ impl Core {
             drop(state);
             let key = key::receipt(id, digest);
             let stored = match self.engine.get(&key)? {
-                Some(bytes) => Some(record::open("an idempotency record", &key, &bytes)?),
+                Some(bytes) => Some(receipts::open(id, &key, &bytes)?),
                 None => None,
             };
             if let Some(receipt) = &stored {

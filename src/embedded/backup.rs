@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::beside::Beside;
 use super::core::Core;
 use super::damage::damage_of;
 use super::heads::Standing;
@@ -18,7 +19,7 @@ use crate::embedded::engine::{Batch, Engine, Order};
 use crate::error::{Error, Result};
 use crate::log::{BackupSummary, archive, backup_file};
 use crate::model::ConversationId;
-use crate::record::{self, Body, Commit, Head, Header, Lost, Origin, Parent, Record, index_keys, key};
+use crate::record::{self, Body, Commit, Head, Header, Lag, Lost, Origin, Parent, Record, index_keys, key};
 
 /// Bytes of pairs that a restore writes in one batch.
 const RESTORE_BYTES: usize = 128 * 1024;
@@ -40,30 +41,32 @@ impl Core {
                 out.pair(&key, &value)?;
             }
         }
-        let structure = self.lock_structure();
-        let (last, through) = {
+        let erased = self.erased.load(Ordering::Acquire);
+        let is_erasing = self.erasing.load(Ordering::Acquire) > 0;
+        let (last, through, begun) = {
             let state = self.lock();
             // In a read-only store, the number of the last commit may be damaged.
-            (state.commit, if state.blocked.is_some() { u64::MAX } else { state.commit.number })
+            let through = if state.blocked.is_some() { u64::MAX } else { state.commit.number };
+            // Those that are being created are of a later commit. Of a fork, its records do not always show that.
+            let begun = state.slots.iter().filter(|(_, slot)| slot.published.is_none() && slot.queued.is_some());
+            (state.commit, through, begun.map(|(id, _)| *id).collect())
         };
-        let erased = self.erased.load(Ordering::Acquire);
         let mut ids = self.ids(key::HEAD)?;
         ids.extend(self.ids(key::RECORD)?);
         ids.extend(self.ids(key::TOMBSTONE)?);
-        drop(structure);
         let all = ids.len() as u64;
         let mut snapshot =
-            Snapshot { core: self, out, through, written: Commit::default(), unreadable: 0, done: BTreeSet::new() };
+            Snapshot { core: self, out, through, written: Commit::default(), unreadable: 0, done: begun };
         for (done, id) in (1..).zip(ids) {
             // Everything that a fork reads is written with it. Nothing of that is erased meanwhile.
-            let structure = self.lock_structure();
+            let held = self.hold(&[id])?;
             snapshot.with_ancestors(id)?;
-            drop(structure);
+            drop(held);
             progress(done, all);
         }
         let Snapshot { out, written, unreadable, .. } = snapshot;
         // What disappeared here without a trace is reported as missing in the backup too.
-        let is_whole = self.erased.load(Ordering::Acquire) == erased;
+        let is_whole = !is_erasing && self.erased.load(Ordering::Acquire) == erased;
         let commit = if is_whole { last } else { Commit { number: last.number, ..written } };
         let mut values = vec![(key::meta(key::COMMIT), record::seal(&key::meta(key::COMMIT), &commit)?)];
         values.extend(
@@ -115,7 +118,8 @@ impl Snapshot<'_> {
                 Ok(Standing::Deleted(tombstone)) => tombstone.parent,
                 Ok(Standing::Vacant) | Err(_) => None,
             };
-            match parent.map(|parent| parent.id()) {
+            // One that reads nothing of its parent may be written before it.
+            match parent.filter(|parent| parent.at_seq > 0).map(|parent| parent.id()) {
                 // Damage may create a cycle.
                 Some(parent) if !self.done.contains(&parent) && !chain.contains(&parent) => chain.push(parent),
                 _ => break,
@@ -184,6 +188,7 @@ impl Snapshot<'_> {
     }
 
     fn alive(&mut self, id: ConversationId, head: &Head) -> Result<()> {
+        let head = &Head { lag: Lag::default(), ..head.clone() };
         let head_key = key::head(id);
         // A damaged value is copied as it is, so that the damage stays visible.
         let stored = self.core.engine.get(&head_key)?;
@@ -289,7 +294,7 @@ pub(crate) fn restore(
         is_empty = false;
         ControlFlow::Break(())
     })?;
-    if !is_empty || engine.directory().is_some_and(crate::embedded::engine::Directory::established) {
+    if !is_empty || Beside::of(&**engine).established() {
         return Err(Error::InvalidInput(
             "a backup can only be restored into a new store: name one that does not exist yet".to_owned(),
         ));

@@ -10,7 +10,7 @@ use super::core::Core;
 use super::indexes::move_in_indexes;
 use super::state::{Pending, Room, Signal, State, Unsealed, Waiter};
 use super::sync::{self, MutexGuard};
-use crate::embedded::engine::{Batch, Directory, LARGE_BYTES};
+use crate::embedded::engine::{Batch, LARGE_BYTES};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 use crate::record::{self, Commit, Head, key};
@@ -168,7 +168,6 @@ impl Core {
         batch.put(key, value);
         if rewrites { self.engine.rewrite(batch) } else { self.engine.write(batch) }?;
         self.engine.sync()?;
-        let watermark = self.engine.directory().map(Directory::watermark);
-        watermark.map_or(Ok(()), |watermark| watermark.set(commit.number)).map(|()| commit)
+        self.beside().note(commit.number).map(|()| commit)
     }
 }

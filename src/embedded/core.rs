@@ -4,10 +4,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, PoisonError};
 
+use super::beside::Beside;
+use super::families::Families;
 use super::state::{Phase, Slot, State};
 use super::sync::{Condvar, Mutex, MutexGuard};
 use super::ticker::Ticker;
-use crate::embedded::engine::{Directory, Engine};
+use crate::embedded::engine::Engine;
 use crate::error::Result;
 use crate::log::{Clock, Health, Size};
 use crate::model::ConversationId;
@@ -31,12 +33,14 @@ pub(crate) struct Core {
     pub(super) room: Condvar,
     /// Something was published.
     pub(super) published: Condvar,
-    /// One fork or deletion at a time.
-    pub(super) structure: Mutex<()>,
+    /// The conversations that are being forked, deleted or redacted.
+    pub(super) families: Families,
     /// Whether every fork is known to its parent: checked since the store was opened.
     pub(super) proved: AtomicBool,
-    /// How many conversations were deleted since the store was opened.
+    /// How many deletions were begun since the store was opened.
     pub(super) erased: AtomicU64,
+    /// How many of them have not ended.
+    pub(super) erasing: AtomicU64,
 }
 
 impl fmt::Debug for Core {
@@ -71,9 +75,10 @@ impl Core {
             gathered: Condvar::new(),
             room: Condvar::new(),
             published: Condvar::new(),
-            structure: Mutex::new(()),
+            families: Families::default(),
             proved: AtomicBool::new(false),
             erased: AtomicU64::new(0),
+            erasing: AtomicU64::new(0),
         }
     }
 
@@ -85,8 +90,12 @@ impl Core {
     /// How much the log holds.
     pub(crate) fn size(&self) -> Result<Size> {
         let conversations = self.lock().commit.conversations;
-        let bytes = self.engine.directory().map(Directory::bytes).transpose()?;
-        Ok(Size { conversations, bytes, tables: Vec::new() })
+        Ok(Size { conversations, bytes: self.beside().bytes()?, tables: Vec::new() })
+    }
+
+    /// What is kept beside the engine's files.
+    pub(super) fn beside(&self) -> Beside<'_> {
+        Beside::of(&*self.engine)
     }
 
     /// Enters the next phase of the store's life, and wakes everyone who waits.
@@ -100,11 +109,6 @@ impl Core {
         // A thread that panicked while it held the lock left the state as it was between two complete steps, or the
         // panic came from a defect; failing every reader for it would help nobody.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for a fork, deletion or redaction in progress, and keeps others from beginning.
-    pub(super) fn lock_structure(&self) -> MutexGuard<'_, ()> {
-        self.structure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn now(&self) -> i64 {
@@ -127,6 +131,7 @@ impl Core {
                 let slot = read?;
                 state.evict(IDLE_SLOTS);
                 state.slots.insert(id, slot);
+                state.loaded += 1;
             }
         }
     }

@@ -19,5 +19,6 @@ pub(super) fn damage_of<T>(read: Result<T>) -> Result<std::result::Result<T, Err
 
 /// What damage left of a conversation does not identify it.
 pub(super) fn set_aside(id: ConversationId, seq: Option<u64>, why: &str) -> Error {
-    Error::Corrupt { conversation: Some(id), seq, detail: format!("{why}: it is left as it is; `delete` removes it") }
+    let detail = format!("{why}: it is left as it is; `delete` removes it");
+    Error::Corrupt { conversation: Some(id.into()), seq, detail }
 }

@@ -11,7 +11,7 @@ use super::segments::Segment;
 use super::state::Pending;
 use super::writer::Closed;
 use crate::embedded::engine::{Batch, Order};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::history::Cursor;
 use crate::log::terms::check_end;
 use crate::model::{ConversationId, Name};
@@ -22,13 +22,29 @@ const ERASE_KEYS: usize = 256;
 /// Bytes of values from which a batch is written: an engine may keep large values in many pieces.
 const ERASE_BYTES: usize = 4 * 1024 * 1024;
 
+/// A deletion in progress, for those who count what is there.
+struct Erasing<'a>(&'a Core);
+
+impl<'a> Erasing<'a> {
+    fn begin(core: &'a Core) -> Self {
+        core.erasing.fetch_add(1, Ordering::AcqRel);
+        core.erased.fetch_add(1, Ordering::AcqRel);
+        Self(core)
+    }
+}
+
+impl Drop for Erasing<'_> {
+    fn drop(&mut self) {
+        self.0.erasing.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 type Write<'a> = &'a mut dyn FnMut(Batch) -> Result<()>;
 
 impl Core {
     /// Erases a conversation. If it has forks, erases what comes after the highest fork point now, and the rest with
     /// the last fork. With a cursor, only if the conversation ends there.
     pub(crate) fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {
-        let _structure = self.lock_structure();
         let id = name.id();
         let write = &mut |batch: Batch| {
             let state = self.lock();
@@ -36,12 +52,13 @@ impl Core {
             self.queue_durable(state, Pending { ops: batch.ops, rewrites: true, ..Pending::default() })
         };
         self.lock().check_writable()?;
-        self.erased.fetch_add(1, Ordering::AcqRel);
         self.prove_fork_points(write)?;
+        let _held = self.hold(&[id])?;
+        let _erasing = Erasing::begin(self);
         let frozen = match damage_of(self.freeze(id))? {
             Ok(frozen) => frozen,
             // Nothing states what it was, so nothing of it is in use.
-            Err(_) if at.is_none() => return self.delete_unknown(id, write),
+            Err(damage) if at.is_none() => return self.delete_unknown(name, damage, write),
             Err(error) => return Err(error),
         };
         let head = frozen.head(name)?;
@@ -65,16 +82,30 @@ impl Core {
         Ok(())
     }
 
-    /// Erases what is left of a conversation when neither its head nor its first record states what it was.
-    fn delete_unknown(&self, id: ConversationId, write: Write<'_>) -> Result<()> {
-        let mut batch = Batch::default();
-        for kind in [key::INDEX, key::TAG, key::UNFINISHED] {
+    /// Erases what is left of a conversation when neither its head nor its first record states what it was, unless it
+    /// may belong to another owner. The list still states the owner. Where that is lost too, a key proves it: the id is
+    /// the digest of both.
+    fn delete_unknown(&self, name: &Name, damage: Error, write: Write<'_>) -> Result<()> {
+        let id = name.id();
+        let (mut batch, mut owners) = (Batch::default(), Vec::new());
+        for kind in key::INDEXES {
             self.engine.scan(&[kind]..&key::after(&[kind]), Order::Ascending, &mut |key, _| {
                 if key::conversation(key) == Some(id) {
+                    owners.extend(key::parse_index(key).map(|(owner, ..)| owner));
                     batch.remove(key.to_vec());
                 }
                 ControlFlow::Continue(())
             })?;
+        }
+        // An id without an owner means a conversation of any owner.
+        if name.owner().is_some() || name.key().is_some() {
+            let owner = record::digest(name.owner().unwrap_or_default().as_bytes());
+            if owners.iter().any(|of| *of != owner) {
+                return Err(Error::no_conversation(name));
+            }
+            if owners.is_empty() && name.key().is_none() {
+                return Err(damage);
+            }
         }
         let tombstone = key::tombstone(id);
         let value = record::seal(&tombstone, &Tombstone { parent: None, incarnation: u64::MAX })?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::core::Core;
 use super::lineage::point_of;
+use super::place::header;
 use super::segments::{Segment, segment_of};
 use super::state::{Pending, Unsealed};
 use crate::error::{Error, Result};
@@ -12,21 +13,26 @@ use crate::log::limits::check_key;
 use crate::log::past;
 use crate::log::{Durability, Order};
 use crate::model::{ConversationId, Name};
-use crate::record::{self, Body, Head, Header, Origin, Parent, key};
+use crate::record::{self, Body, Head, Lag, Parent, key};
 
 impl Core {
     /// Creates a conversation that shares the entries up to `at_seq`.
     pub(crate) fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
         check_key(child)?;
-        let _structure = self.lock_structure();
         let parent_id = parent.id();
-        let frozen = self.freeze(parent_id)?;
-        let parent_head = frozen.head(parent)?;
+        let owner = self.published_head(parent_id)?.map(|head| head.owner.clone()).unwrap_or_default();
         // A fork has the owner of its parent, unless its name states another.
         let child = &match child.owner() {
             Some(_) => child.clone(),
-            None => child.clone().with_owner(parent_head.owner.as_str()),
+            None => child.clone().with_owner(owner.as_str()),
         };
+        let _held = self.hold(&[parent_id, child.id()])?;
+        let frozen = self.freeze(parent_id)?;
+        let parent_head = frozen.head(parent)?;
+        if parent_head.owner != owner {
+            // It was deleted meanwhile; another owner's has its id now.
+            return Err(Error::no_conversation(parent));
+        }
         let last = parent_head.next_seq - 1;
         let at_seq = at_seq.unwrap_or(last);
         if at_seq > last {
@@ -50,6 +56,7 @@ impl Core {
             parent: Some(shared),
             open: Vec::new(),
             interrupted: Vec::new(),
+            lag: Lag::default(),
             ..past
         };
         let id = child.id();
@@ -60,20 +67,8 @@ impl Core {
         }
         state.slot(id).check_free(child)?;
         head.incarnation = self.incarnation(&mut state, id, now);
-        let origin = Origin {
-            owner: head.owner.clone(),
-            key: head.key.clone(),
-            incarnation: head.incarnation,
-            created: now,
-            parent: head.parent,
-            last_hide: head.last_hide,
-            last_meta: head.last_meta,
-            first_message_index: head.next_message_index,
-        };
-        let (base, next_message_index) = (head.next_message_index, head.next_message_index);
-        let header =
-            Header { time: now, base, next_message_index, commit: 0, cut: false, deleted: false, origin: Some(origin) };
-        let record = Unsealed { conversation: id, first_seq: at_seq + 1, header, body: Body::new() };
+        let header = header(&head, now, head.next_seq, head.next_message_index, 0);
+        let record = Unsealed { conversation: id, first_seq: head.next_seq, header, body: Body::new() };
         let mut pending = Pending { record: Some(record), ..Pending::default() };
         if at_seq > 0 {
             let fork = key::fork(shared.id(), id);

@@ -2,7 +2,7 @@
 
 use crate::embedded::engine::Batch;
 use crate::model::ConversationId;
-use crate::record::{self, Body, Head, Replacement, index_keys, is_unfinished, key, listed_micros};
+use crate::record::{self, Body, Head, Lag, Replacement, index_keys, is_unfinished, key, listed_micros};
 
 /// What a record of these entries adds to the index of item ids.
 pub(super) fn item_ops(id: ConversationId, first_seq: u64, body: &Body) -> Replacement {
@@ -15,13 +15,14 @@ pub(super) fn item_ops(id: ConversationId, first_seq: u64, body: &Body) -> Repla
 /// Moves a conversation in the indexes of conversations.
 pub(super) fn move_in_indexes(id: ConversationId, before: Option<&Head>, after: Option<&Head>, batch: &mut Batch) {
     if let (Some(before), Some(after)) = (before, after)
-        && (&before.owner, &before.tags, is_unfinished(before)) == (&after.owner, &after.tags, is_unfinished(after))
+        && (&before.owner, &before.tags, is_unfinished(before), before.lag == Lag::default())
+            == (&after.owner, &after.tags, is_unfinished(after), after.lag == Lag::default())
     {
-        // Most writes only make it the newest.
-        if listed_micros(before.last_activity) != listed_micros(after.last_activity) {
+        // Most writes only make it the newest, or not even that.
+        if listed_micros(before.listed()) != listed_micros(after.listed()) {
             let owner = after.owner_digest();
-            batch.remove(key::index(&owner, listed_micros(before.last_activity), id));
-            batch.put(key::index(&owner, listed_micros(after.last_activity), id), Vec::new());
+            batch.remove(key::index(&owner, listed_micros(before.listed()), id));
+            batch.put(key::index(&owner, listed_micros(after.listed()), id), Vec::new());
         }
         return;
     }

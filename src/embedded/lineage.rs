@@ -1,11 +1,12 @@
 //! Which conversations read another one's entries. Fork points record it; the forks themselves prove it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use super::core::Core;
 use super::damage::damage_of;
+use super::families::Held;
 use super::heads::Standing;
 use crate::embedded::engine::{Batch, Order};
 use crate::error::Result;
@@ -20,16 +21,54 @@ pub(super) struct Reader {
     pub(super) at_seq: u64,
 }
 
-/// What is wrong with the fork points.
-#[derive(Debug, Default)]
-pub(super) struct ForkPoints {
-    /// Fork points that are missing or damaged, with their right values.
-    pub(super) missing: Vec<(ConversationId, ConversationId, ForkPoint)>,
-    /// Fork points of forks that do not exist.
-    pub(super) stray: Vec<(ConversationId, ConversationId)>,
+/// What is wrong with a fork point.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// It is missing or damaged; its right value.
+    Missing(ForkPoint),
+    /// There is no such fork.
+    Stray,
 }
 
 impl Core {
+    /// Waits for the forks, deletions and redactions of these conversations, and of all that share entries with them;
+    /// lets no other begin until the value is dropped. The caller holds none yet.
+    pub(super) fn hold(&self, ids: &[ConversationId]) -> Result<Held<'_>> {
+        let look = || ids.iter().map(|id| self.beginning(*id)).collect::<Result<Vec<_>>>();
+        loop {
+            let beginnings = look()?;
+            let mut members: HashSet<ConversationId> = ids.iter().copied().collect();
+            for (_, parent) in beginnings.iter().flatten() {
+                let mut parent = *parent;
+                while let Some(shared) = parent.filter(|parent| parent.at_seq > 0) {
+                    members.insert(shared.id());
+                    parent = self.grandparent(shared)?;
+                }
+            }
+            let held = self.families.hold(members);
+            // Meanwhile one may have been deleted, and another one created under its name.
+            if look()? == beginnings {
+                return Ok(held);
+            }
+        }
+    }
+
+    /// The incarnation and the parent of a conversation, as far as anything states them.
+    fn beginning(&self, id: ConversationId) -> Result<Option<(u64, Option<Parent>)>> {
+        if let Ok(Some(head)) = damage_of(self.published_head(id))? {
+            return Ok(Some((head.incarnation, head.parent)));
+        }
+        Ok(match damage_of(self.standing(id))? {
+            Ok(Standing::Alive(head)) => Some((head.incarnation, head.parent)),
+            Ok(Standing::Deleted(tombstone)) => Some((tombstone.incarnation, tombstone.parent)),
+            Ok(Standing::Vacant) => None,
+            Err(_) => {
+                let origin = self.origin(id)?.and_then(|header| header.origin);
+                origin.map(|origin| (origin.incarnation, origin.parent))
+            }
+        })
+    }
+
     /// The forks of this conversation, and the seq of each. A damaged fork point keeps everything.
     pub(super) fn forks(&self, id: ConversationId) -> Result<Vec<Reader>> {
         let prefix = key::prefix(key::FORK, id);
@@ -42,8 +81,9 @@ impl Core {
         Ok(forks)
     }
 
-    /// Compares all fork points with the forks. Cost: reading all heads.
-    pub(super) fn check_fork_points(&self) -> Result<ForkPoints> {
+    /// The fork points that are not as they have to be, by parent and child. What is forked or deleted meanwhile may be
+    /// among them. Cost: reading all heads.
+    pub(super) fn doubtful_fork_points(&self) -> Result<Vec<(ConversationId, ConversationId)>> {
         let mut noted: BTreeMap<(ConversationId, ConversationId), Option<ForkPoint>> = BTreeMap::new();
         self.engine.scan(&[key::FORK]..&key::after(&[key::FORK]), Order::Ascending, &mut |key, value| {
             if let (Some(parent), Some(child)) = (key::parse_id(key), key::parse_fork(key)) {
@@ -51,7 +91,7 @@ impl Core {
             }
             ControlFlow::Continue(())
         })?;
-        let mut found = ForkPoints::default();
+        let mut doubtful = Vec::new();
         let mut ids = self.ids(key::RECORD)?;
         ids.extend(self.ids(key::TOMBSTONE)?);
         self.engine.scan(&[key::HEAD]..&key::after(&[key::HEAD]), Order::Ascending, &mut |key, value| {
@@ -64,42 +104,66 @@ impl Core {
             ControlFlow::Continue(())
         })?;
         for id in ids {
-            let fork = match damage_of(self.standing(id))? {
-                Ok(Standing::Alive(head)) => head.parent.map(|parent| (parent, head.incarnation)),
-                Ok(Standing::Deleted(tombstone)) => tombstone.parent.map(|parent| (parent, tombstone.incarnation)),
-                Ok(Standing::Vacant) => None,
-                Err(_) => {
-                    // It may read everything that is noted for it.
-                    noted.retain(|(_, child), _| *child != id);
-                    continue;
+            match damage_of(self.fork_point_of(id))? {
+                Ok(Some((parent, point))) => {
+                    if noted.remove(&(parent, id)) != Some(Some(point)) {
+                        doubtful.push((parent, id));
+                    }
                 }
-            };
-            let Some((parent, child)) = fork.filter(|(parent, _)| parent.at_seq > 0) else { continue };
-            let point = point_of(parent, child);
-            if noted.remove(&(parent.id(), id)) != Some(Some(point)) {
-                found.missing.push((parent.id(), id, point));
+                Ok(None) => {}
+                // It may read everything that is noted for it.
+                Err(_) => noted.retain(|(_, child), _| *child != id),
             }
         }
-        found.stray = noted.into_keys().collect();
-        Ok(found)
+        doubtful.extend(noted.into_keys());
+        Ok(doubtful)
     }
 
-    /// Repairs the fork points, once per opening: before anything is erased that a fork may read. `write`: how.
+    /// What is wrong with a fork point, if anything is. Both conversations are held.
+    pub(super) fn fork_point_fault(&self, parent: ConversationId, child: ConversationId) -> Result<Option<Fault>> {
+        // It may read everything that is noted for it.
+        let Ok(due) = damage_of(self.fork_point_of(child))? else { return Ok(None) };
+        let key = key::fork(parent, child);
+        let noted = self.engine.get(&key)?;
+        Ok(match due.filter(|(of, _)| *of == parent) {
+            Some((_, point)) => {
+                let is_noted =
+                    noted.is_some_and(|value| ForkPoint::open(&key, &value).is_ok_and(|noted| noted == point));
+                (!is_noted).then_some(Fault::Missing(point))
+            }
+            None => noted.map(|_| Fault::Stray),
+        })
+    }
+
+    /// The conversation that another one reads entries of, and what has to be noted of that.
+    fn fork_point_of(&self, child: ConversationId) -> Result<Option<(ConversationId, ForkPoint)>> {
+        let fork = match self.standing(child)? {
+            Standing::Alive(head) => head.parent.map(|parent| (parent, head.incarnation)),
+            Standing::Deleted(tombstone) => tombstone.parent.map(|parent| (parent, tombstone.incarnation)),
+            Standing::Vacant => None,
+        };
+        let fork = fork.filter(|(parent, _)| parent.at_seq > 0);
+        Ok(fork.map(|(parent, child)| (parent.id(), point_of(parent, child))))
+    }
+
+    /// Repairs the fork points, once per opening: before anything is erased that a fork may read. `write`: how. The caller
+    /// holds no conversation.
     pub(super) fn prove_fork_points(&self, write: &mut dyn FnMut(Batch) -> Result<()>) -> Result<()> {
         if self.proved.load(Ordering::Acquire) {
             return Ok(());
         }
-        let ForkPoints { missing, stray } = self.check_fork_points()?;
-        let mut batch = Batch::default();
-        for (parent, child, point) in missing {
+        for (parent, child) in self.doubtful_fork_points()? {
+            let _held = self.hold(&[parent, child])?;
             let key = key::fork(parent, child);
-            let value = record::seal(&key, &point)?;
-            batch.put(key, value);
-        }
-        for (parent, child) in stray {
-            batch.remove(key::fork(parent, child));
-        }
-        if !batch.ops.is_empty() {
+            let mut batch = Batch::default();
+            match self.fork_point_fault(parent, child)? {
+                Some(Fault::Missing(point)) => {
+                    let value = record::seal(&key, &point)?;
+                    batch.put(key, value);
+                }
+                Some(Fault::Stray) => batch.remove(key),
+                None => continue,
+            }
             write(batch)?;
         }
         self.proved.store(true, Ordering::Release);

@@ -1,13 +1,13 @@
 //! The list of conversations, read from the indexes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::core::Core;
 use super::damage::damage_of;
 use crate::embedded::engine::Order;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::Problem;
 use crate::log::list::{ListPage, ListQuery, Listed, Pager};
 use crate::model::ConversationId;
@@ -15,6 +15,9 @@ use crate::record::{self, Head, key, listed_micros};
 
 /// The most heads that are read at once.
 const BATCH: usize = 1_000;
+
+/// A head, if there is one, or its damage.
+type Found = std::result::Result<Option<Arc<Head>>, Box<Error>>;
 
 impl Core {
     pub(crate) fn list(&self, query: &ListQuery) -> Result<ListPage> {
@@ -25,34 +28,40 @@ impl Core {
         }
         let mark = self.lock().moves.begin_reading();
         let read = self.list_all(query, &mut pager);
-        let moved = self.lock().moves.end_reading(mark);
+        let mut state = self.lock();
+        let mut moved: BTreeSet<_> = state.moves.end_reading(mark).into_iter().collect();
+        moved.extend(state.lagging.ids());
+        drop(state);
         let seen = read?;
-        let missed: Vec<_> = moved.into_iter().filter(|id| !seen.contains(id)).collect();
-        self.add_to_list(&missed, &mut pager)?;
+        if !moved.is_empty() {
+            let seen: HashSet<_> = seen.into_iter().collect();
+            let missed: Vec<_> = moved.into_iter().filter(|id| !seen.contains(id)).collect();
+            self.add_to_list(&missed, &mut pager)?;
+            pager.keep_newest_of_each();
+        }
         Ok(pager.page())
     }
 
     /// Reads the owner's index, the newest first. A commit under way has moved its conversations there already, but readers do
     /// not see it yet: the page has such a conversation at its old place, or not at all.
     ///
-    /// Returns the conversations that it met. A scan may meet one twice: at its new place and at its old one.
-    fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<HashSet<ConversationId>> {
-        let owner = record::digest(query.owner.as_bytes());
+    /// Returns the conversations that it met. A scan may meet one twice that moves meanwhile: at its new place and at its old
+    /// one.
+    fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<Vec<ConversationId>> {
+        let owner = record::owner_digest(&query.owner);
         let all = key::index_of(&owner);
         let end = key::after(&all);
         let mut start = query.after.map_or(all, |cursor| key::index_from(&owner, listed_micros(cursor.0.micros)));
         // One more than the page holds shows whether there is a next page.
         let mut batch = query.limit.saturating_add(1).min(BATCH);
-        let (mut in_place, mut seen) = (0, HashSet::with_capacity(batch));
+        let (mut in_place, mut seen) = (0, Vec::new());
         while in_place <= query.limit {
             let (mut ids, mut places) = (Vec::with_capacity(batch), Vec::with_capacity(batch));
             let from = std::mem::take(&mut start);
             self.engine.keys(&from..&end, Order::Ascending, &mut |key, _| {
                 let Some((_, micros, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
-                if seen.insert(id) {
-                    ids.push(id);
-                    places.push(micros);
-                }
+                ids.push(id);
+                places.push(micros);
                 if ids.len() < batch {
                     return ControlFlow::Continue(());
                 }
@@ -64,7 +73,9 @@ impl Core {
             let is_there =
                 |(added, place): &(Option<i64>, u64)| added.is_some_and(|at| u64::try_from(at) == Ok(*place));
             in_place += added.into_iter().zip(places).filter(is_there).count();
-            if ids.len() < batch {
+            let is_last = ids.len() < batch;
+            seen.extend(ids);
+            if is_last {
                 break;
             }
             batch = BATCH.min(batch * 2);
@@ -73,7 +84,7 @@ impl Core {
     }
 
     fn list_tagged(&self, query: &ListQuery, tag: &str, pager: &mut Pager<'_>) -> Result<()> {
-        let prefix = key::tagged(&record::digest(query.owner.as_bytes()), &record::digest(tag.as_bytes()));
+        let prefix = key::tagged(&record::owner_digest(&query.owner), &record::digest(tag.as_bytes()));
         let mut ids = Vec::new();
         self.engine.keys(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
             ids.extend(key::parse_tag(key));
@@ -84,10 +95,10 @@ impl Core {
 
     /// Adds the conversations to a page that belong there. Returns the time of the last activity of each that was added.
     fn add_to_list(&self, ids: &[ConversationId], pager: &mut Pager<'_>) -> Result<Vec<Option<i64>>> {
-        let mut add = |(id, head): (&ConversationId, _)| match head {
+        let mut add = |(id, head): (&ConversationId, Found)| match head {
             Ok(head) => {
                 // No head: the conversation is new and not durable yet, or it is being deleted.
-                let head: Arc<Head> = head?;
+                let head = head?;
                 let micros = head.last_activity;
                 pager.add(Listed { id: *id, head }).then_some(micros)
             }
@@ -96,47 +107,48 @@ impl Core {
                 None
             }
         };
-        Ok(ids.iter().zip(self.heads_for_list(ids)?).map(&mut add).collect())
+        Ok(ids.iter().zip(self.heads_for_list(ids)?.into_iter().flatten()).map(&mut add).collect())
     }
 
     /// The head that readers see; the conversation does not become one of those in use.
     pub(super) fn head_for_list(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
-        self.heads_for_list(&[id])?.pop().unwrap_or(Ok(None))
+        self.heads_for_list(&[id])?.pop().flatten().unwrap_or(Ok(None)).map_err(|error| *error)
     }
 
-    /// The heads that readers see, or the damage of each; the conversations do not become ones in use.
-    fn heads_for_list(&self, ids: &[ConversationId]) -> Result<Vec<Result<Option<Arc<Head>>>>> {
-        let mut heads: Vec<_> = ids.iter().map(|_| None).collect();
-        let mut generation = None;
+    /// The heads that readers see, or the damage of each; the conversations do not become ones in use. Each is there.
+    fn heads_for_list(&self, ids: &[ConversationId]) -> Result<Vec<Option<Found>>> {
+        let mut heads: Vec<Option<Found>> = ids.iter().map(|_| None).collect();
+        let (mut generation, mut loaded) = (None, None);
         loop {
             let state = self.lock();
-            if generation.replace(state.generation) != Some(state.generation) {
+            let is_current = generation.replace(state.generation) == Some(state.generation);
+            if !is_current {
                 heads.fill_with(|| None);
             }
-            for (id, head) in ids.iter().zip(&mut heads) {
-                if let Some(slot) = state.slots.get(id) {
-                    *head = Some(Ok(slot.published.clone()));
+            if loaded.replace(state.loaded) != Some(state.loaded) || !is_current {
+                for (id, head) in ids.iter().zip(&mut heads) {
+                    if let Some(slot) = state.slots.get(id) {
+                        *head = Some(Ok(slot.published.clone()));
+                    }
                 }
             }
             drop(state);
-            let mut are_known = true;
-            for (id, head) in ids.iter().zip(&mut heads).filter(|(_, head)| head.is_none()) {
-                *head = Some(damage_of(self.listed_head(*id))?);
-                are_known = false;
+            // What was read holds: it was not in use, and is not now.
+            if heads.iter().all(Option::is_some) {
+                return Ok(heads);
             }
-            // What was read holds if it is not in use by now.
-            if are_known {
-                return Ok(heads.into_iter().flatten().collect());
+            for (id, head) in ids.iter().zip(&mut heads).filter(|(_, head)| head.is_none()) {
+                *head = Some(damage_of(self.listed_head(*id))?.map_err(Box::new));
             }
         }
     }
 
     /// The head in the engine of a conversation that the list has: it exists, and damage to its head is another matter.
     fn listed_head(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
-        let head = match damage_of(self.stored_head(id))? {
-            Ok(Some(head)) => Some(head),
-            Ok(None) | Err(_) => self.sound_head(id)?,
-        };
-        Ok(head.map(Arc::new))
+        // A head is large: it is not moved once it is read.
+        match damage_of(self.stored_head(id).map(|head| head.map(Arc::new)))? {
+            Ok(Some(head)) => Ok(Some(head)),
+            Ok(None) | Err(_) => Ok(self.sound_head(id)?.map(Arc::new)),
+        }
     }
 }

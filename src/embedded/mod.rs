@@ -6,12 +6,15 @@
 
 mod append;
 mod backup;
+mod beside;
+mod catch_up;
 mod commit;
 mod core;
 mod create;
 mod damage;
 mod delete;
 pub(crate) mod engine;
+mod families;
 mod follow;
 mod fork;
 mod frozen;
@@ -20,6 +23,7 @@ mod incarnation;
 mod indexes;
 mod interrupt;
 mod items;
+mod lagging;
 mod lineage;
 mod list;
 mod moves;
@@ -102,10 +106,7 @@ impl Embedded {
         self.core.ticker.stop();
         // The thread's function does not panic; if it did, there is nothing left to do for it.
         let _ = thread.join();
-        let result = self.core.drain().and_then(|()| match self.core.engine.directory() {
-            Some(directory) => directory.watermark().sync(),
-            None => Ok(()),
-        });
+        let result = self.core.drain().and_then(|()| self.core.beside().sync());
         self.core.enter(Phase::Closed);
         result
     }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use bincode::BorrowDecode;
 
+use super::beside::Beside;
 use super::core::Core;
 use super::damage::damage_of;
 use super::incarnation::born;
 use super::redactions::Redactions;
 use super::state::{Blocked, State, UNMARKED};
-use crate::embedded::engine::{Batch, Directory, Engine, MARKER, Order};
+use crate::embedded::engine::{Batch, Engine, MARKER, Order};
 use crate::error::{Error, Result};
 use crate::log::{Clock, Health, Opening};
 use crate::model::ConversationId;
@@ -40,7 +41,7 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
     let went_back = marked.filter(|marked| *marked > commit.number).map(|marked| (commit.number, marked));
     let blocked = if opening.read_only || engine.is_read_only() {
         Some(Blocked::ReadOnly)
-    } else if engine.directory().is_some_and(Directory::disk_full) {
+    } else if Beside::of(&*engine).disk_full() {
         Some(Blocked::DiskFull)
     } else if opening.accept_loss {
         None
@@ -58,20 +59,27 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
         (health.went_back, health.watermark_lost) = (went_back, watermark_lost);
         health.damage.extend(unknown.iter().filter(|detail| *detail != UNMARKED).cloned());
     }
+    let acknowledged = commit.number.max(marked.unwrap_or(0));
     if is_writable && opening.accept_loss {
-        commit.number = next_number(&*engine, commit.number.max(marked.unwrap_or(0)), !unknown.is_empty())?;
+        commit.number = next_number(&*engine, acknowledged, !unknown.is_empty())?;
     }
     let redactions = Redactions::after(commit.number);
     let state = State { commit, blocked, redactions, ..State::default() };
     let core = Core::new(engine, clock, epoch, health, state);
     if is_writable {
-        note_opening(&*core.engine, &info, epoch, opening.accept_loss)?;
+        note_opening(&*core.engine, &info, epoch, acknowledged)?;
         core.finish_deletions()?;
         core.repair(opening.accept_loss)?;
-        if let Some(directory) = core.engine.directory().filter(|_| marked != Some(commit.number)) {
-            directory.watermark().reset(commit.number)?;
+        if marked != Some(commit.number) {
+            core.beside().note_only(commit.number)?;
+        }
+        if opening.accept_loss {
+            forget_loss(&*core.engine, &info)?;
         }
         core.interrupt_left_open()?;
+        core.catch_up()?;
+    } else {
+        core.find_lagging()?;
     }
     Ok(core)
 }
@@ -79,7 +87,8 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
 /// Reads what belongs to the store as a whole.
 fn find(engine: &dyn Engine) -> Result<Found> {
     let (mut mended, mut unknown) = (Vec::new(), Vec::new());
-    let named = engine.directory().and_then(Directory::store).and_then(|id| id.parse::<ConversationId>().ok());
+    let beside = Beside::of(engine);
+    let named = beside.named();
     let (info, is_new) = match damage_of(meta::<StoreInfo>(engine, key::STORE))? {
         Ok(Some(info)) => (check_version(info)?, false),
         Ok(None) if named.is_none() || is_empty(engine)? => (new_store(engine)?, true),
@@ -116,12 +125,9 @@ fn find(engine: &dyn Engine) -> Result<Found> {
     }
     let lost = lost.ok().flatten().unwrap_or_default();
     unknown.extend(lost.unknown);
-    let watermark = engine.directory().map(Directory::watermark);
-    let noted = watermark.and_then(|watermark| watermark.of(&info.store_id));
+    let noted = beside.noted(&info);
     // A store that exists has one: it was durable before the store was marked as existing.
-    let watermark_lost = noted.is_none()
-        && (engine.directory().is_some_and(Directory::established)
-            || watermark.is_some_and(|watermark| watermark.is_of_another(&info.store_id)));
+    let watermark_lost = noted.is_none() && (beside.established() || beside.is_noted_for_another(&info));
     if watermark_lost {
         unknown.push(UNMARKED.to_owned());
     }
@@ -147,29 +153,32 @@ fn next_number(engine: &dyn Engine, known: u64, is_unknown: bool) -> Result<u64>
     record::check_number(key::COMMIT, number).map(|()| number)
 }
 
-/// Writes that the store exists, and that it was opened once more.
-fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64, accept_loss: bool) -> Result<()> {
+/// Writes that the store exists, and that it was opened once more. `acknowledged`: its last commit.
+fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64, acknowledged: u64) -> Result<()> {
     let mut batch = Batch::default();
     let (store_key, epoch_key) = (key::meta(key::STORE), key::meta(key::EPOCH));
     let (store, epoch) = (record::seal(&store_key, info)?, record::seal(&epoch_key, &epoch)?);
     batch.put(store_key, store);
     batch.put(epoch_key, epoch);
-    if accept_loss {
-        batch.remove(key::meta(key::LOST));
-    }
     engine.write(batch)?;
     engine.sync()?;
-    let Some(directory) = engine.directory() else { return Ok(()) };
-    directory.keep_ballast();
-    let id = ConversationId::from_bytes(info.store_id).to_string();
-    if !directory.established() {
-        let commit: Option<Commit> = meta(engine, key::COMMIT)?;
-        directory.watermark().reset(commit.unwrap_or_default().number)?;
-        directory.establish(info.format_version, &id)?;
-    } else if accept_loss && directory.store() != Some(&id) {
-        directory.establish(info.format_version, &id)?;
+    let beside = Beside::of(engine);
+    beside.keep_ballast();
+    if beside.established() {
+        return Ok(());
     }
-    Ok(())
+    beside.note_only(acknowledged)?;
+    beside.mark(info)
+}
+
+/// Removes what states that something was lost: that is accepted, and what is left is repaired. An opening that is cut
+/// off before that has accepted nothing.
+fn forget_loss(engine: &dyn Engine, info: &StoreInfo) -> Result<()> {
+    let mut batch = Batch::default();
+    batch.remove(key::meta(key::LOST));
+    engine.write(batch)?;
+    engine.sync()?;
+    Beside::of(engine).mark(info)
 }
 
 /// A value of the store as a whole, if it exists.
@@ -217,8 +226,8 @@ fn check_version(info: StoreInfo) -> Result<StoreInfo> {
 
 /// The marker of a new store, if the engine is empty and always was.
 fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
-    let place = engine.directory().map(|directory| directory.path().display().to_string()).unwrap_or_default();
-    if engine.directory().is_some_and(Directory::established) {
+    let place = Beside::of(engine).shown();
+    if Beside::of(engine).established() {
         return Err(Error::Corrupt {
             conversation: None,
             seq: None,
@@ -244,9 +253,6 @@ fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
 
 /// What the engine reports about itself.
 fn health_of(engine: &dyn Engine) -> Health {
-    Health {
-        disk_full: engine.directory().is_some_and(Directory::disk_full),
-        set_aside: engine.directory().and_then(Directory::set_aside).map(Path::to_owned),
-        ..Health::default()
-    }
+    let beside = Beside::of(engine);
+    Health { disk_full: beside.disk_full(), set_aside: beside.set_aside().map(Path::to_owned), ..Health::default() }
 }

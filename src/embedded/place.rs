@@ -8,7 +8,7 @@ use super::state::{Pending, State, Unsealed};
 use crate::log::Receipt;
 use crate::log::title::title;
 use crate::model::{ConversationId, Message, Name};
-use crate::record::{Body, Head, Header, Origin, TitleSource};
+use crate::record::{Body, Head, Header, Lag, Origin, TitleSource};
 
 /// A write of one record, before it has a place.
 pub(super) struct Draft<'a> {
@@ -56,27 +56,16 @@ impl Core {
             head.interrupted.clear();
         }
         head.last_activity = head.last_activity.max(now);
+        head.lag = current.as_deref().map_or_else(Lag::default, |before| state.lag(id, before, head.last_activity));
         if head.title_source == TitleSource::Pending
             && let Some((relative, title)) = title(draft.said)
         {
             head.title = Some(title);
             head.title_source = TitleSource::Message(base + relative);
         }
-        let is_first = first_seq == head.first_seq();
-        let origin = is_first.then(|| Origin {
-            owner: head.owner.clone(),
-            key: head.key.clone(),
-            incarnation: head.incarnation,
-            created: head.created,
-            parent: head.parent,
-            last_hide: if head.parent.is_some() { head.last_hide } else { 0 },
-            last_meta: if head.parent.is_some() { head.last_meta } else { 0 },
-            first_message_index: head.next_message_index - draft.messages,
-        });
-        let next_message_index = head.next_message_index;
-        let header = Header { time: now, base, next_message_index, commit: 0, cut: false, deleted: false, origin };
         let bytes = draft.body.len();
         let items = item_ops(id, first_seq, &draft.body);
+        let header = header(&head, now, first_seq, base, draft.messages);
         let record = Unsealed { conversation: id, first_seq, header, body: draft.body };
         let mut pending = Pending { record: Some(record), ops: items, bytes, ..Pending::default() };
         let receipt = Receipt {
@@ -91,4 +80,21 @@ impl Core {
         pending.head = Some((id, Some(Arc::new(head))));
         Placed { pending, base, receipt }
     }
+}
+
+/// The header of a record with so many new messages. `head`: as it is after them.
+pub(super) fn header(head: &Head, time: i64, first_seq: u64, base: u64, messages: u64) -> Header {
+    let is_first = first_seq == head.first_seq();
+    let origin = is_first.then(|| Origin {
+        owner: head.owner.clone(),
+        key: head.key.clone(),
+        incarnation: head.incarnation,
+        created: head.created,
+        parent: head.parent,
+        last_hide: if head.parent.is_some() { head.last_hide } else { 0 },
+        last_meta: if head.parent.is_some() { head.last_meta } else { 0 },
+        first_message_index: head.next_message_index - messages,
+    });
+    let next_message_index = head.next_message_index;
+    Header { time, base, next_message_index, commit: 0, cut: false, deleted: false, origin }
 }

@@ -166,5 +166,5 @@ impl Core {
 
 fn stray(conversation: ConversationId, first_seq: u64) -> Error {
     let detail = "a record of another conversation of this name, or one that was written after a loss".to_owned();
-    Error::Corrupt { conversation: Some(conversation), seq: Some(first_seq), detail }
+    Error::Corrupt { conversation: Some(conversation.into()), seq: Some(first_seq), detail }
 }

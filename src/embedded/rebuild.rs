@@ -8,7 +8,7 @@ use super::damage::damage_of;
 use super::heads::Standing;
 use super::read::Item;
 use super::segments::Segment;
-use crate::embedded::engine::{Batch, Directory, Order};
+use crate::embedded::engine::{Batch, Order};
 use crate::error::Result;
 use crate::log::names::Names;
 use crate::log::replay::{first_head, replay};
@@ -85,15 +85,14 @@ impl Core {
     /// Makes the content of a damaged store consistent, if this store was damaged, or if its loss is accepted. For
     /// opening only: nobody else writes.
     pub(super) fn repair(&self, accept_loss: bool) -> Result<()> {
-        let damaged = self.engine.directory().filter(|directory| directory.set_aside().is_some());
-        if damaged.is_some() || accept_loss {
+        if self.beside().set_aside().is_some() || accept_loss {
             self.rebuild_all(accept_loss)?;
         }
         // What is missing stays a problem until the loss is accepted.
         if accept_loss {
             self.recount()?;
         }
-        damaged.map_or(Ok(()), Directory::repaired)
+        self.beside().repaired()
     }
 
     /// Accepts what is there as everything that was.
@@ -196,7 +195,7 @@ impl Core {
     }
 
     fn remove_stray_index_entries(&self, batch: &mut Batch) -> Result<()> {
-        for kind in [key::INDEX, key::TAG, key::UNFINISHED] {
+        for kind in key::INDEXES {
             let mut keys = Vec::new();
             self.engine.scan(&[kind]..&key::after(&[kind]), Order::Ascending, &mut |key, _| {
                 keys.push(key.to_vec());

@@ -9,6 +9,14 @@ use crate::error::{Error, Result};
 use crate::model::ConversationId;
 use crate::record::{self, FORGOTTEN, Head, Line, Receipt, key};
 
+/// The receipt under a key of a conversation.
+pub(super) fn open(id: ConversationId, key: &[u8], bytes: &[u8]) -> Result<Receipt> {
+    record::open("an idempotency record", key, bytes).map_err(|error| match error {
+        Error::Corrupt { seq, detail, .. } => Error::Corrupt { conversation: Some(id.into()), seq, detail },
+        other => other,
+    })
+}
+
 impl Core {
     /// Whether the record of a receipt exists, and holds what the receipt states.
     pub(super) fn is_proved(&self, id: ConversationId, head: &Head, receipt: &Receipt) -> Result<bool> {
@@ -39,7 +47,7 @@ impl Core {
             && !self.is_proved(id, &head, receipt)?
         {
             return Err(Error::Corrupt {
-                conversation: Some(id),
+                conversation: Some(id.into()),
                 seq: Some(receipt.first_seq),
                 detail: "what was appended under this idempotency key is damaged or missing".to_owned(),
             });
@@ -52,7 +60,7 @@ impl Core {
         let prefix = key::prefix(key::RECEIPT, id);
         let mut receipts = Vec::new();
         self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, value| {
-            receipts.push((key.to_vec(), record::open::<Receipt>("an idempotency record", key, value).ok()));
+            receipts.push((key.to_vec(), open(id, key, value).ok()));
             ControlFlow::Continue(())
         })?;
         let mut unproved = Vec::new();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::core::Core;
 use super::damage::damage_of;
 use super::frozen::{Frozen, Rewritten};
+use super::receipts;
 use super::segments::{Segment, owner, segment_of};
 use super::state::Pending;
 use crate::embedded::engine::Order;
@@ -22,7 +23,6 @@ const TITLES: usize = 250;
 impl Core {
     /// Erases the content of a message, or of one chunk of it, in every conversation that reads it.
     pub(crate) fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {
-        let _structure = self.lock_structure();
         let id = name.id();
         self.lock().check_writable()?;
         // A fork that is not known may have the message's text as its title.
@@ -31,6 +31,7 @@ impl Core {
             state.check_writable()?;
             self.queue_durable(state, Pending { ops: batch.ops, rewrites: true, ..Pending::default() })
         })?;
+        let _held = self.hold(&[id])?;
         let frozen = self.freeze(id)?;
         let head = frozen.head(name)?;
         frozen.check_written(name, message..=message)?;
@@ -173,7 +174,7 @@ impl Core {
         let prefix = key::prefix(key::RECEIPT, id);
         let mut failed = Ok(());
         self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, value| {
-            let receipt = record::open::<record::Receipt>("an idempotency record", key, value);
+            let receipt = receipts::open(id, key, value);
             let concerned = |receipt: &record::Receipt| {
                 seqs.iter().any(|(first, last)| receipt.first_seq <= *last && receipt.last_seq >= *first)
             };

@@ -56,9 +56,7 @@ impl Core {
         while let Some(shared) = parent.filter(|parent| parent.at_seq > 0) {
             segments.push(segment);
             // If nothing states the parent's own parent any more, its first entries are missing.
-            let lineage = self.lineage(shared.id(), shared.incarnation)?.flatten();
-            // A fork point comes before all later ones, so a chain of parents ends.
-            parent = lineage.filter(|grandparent| grandparent.at_seq < shared.at_seq);
+            parent = self.grandparent(shared)?;
             segment = Segment {
                 conversation: shared.id(),
                 first: parent.map_or(0, |parent| parent.at_seq) + 1,
@@ -70,6 +68,13 @@ impl Core {
         segments.push(segment);
         segments.reverse();
         Ok(segments)
+    }
+
+    /// The parent of a parent, if it is known.
+    pub(super) fn grandparent(&self, parent: Parent) -> Result<Option<Parent>> {
+        let lineage = self.lineage(parent.id(), parent.incarnation)?.flatten();
+        // A fork point comes before all later ones, so a chain of parents ends.
+        Ok(lineage.filter(|grandparent| grandparent.at_seq < parent.at_seq))
     }
 
     /// The parent of an incarnation of a conversation, if it is known: from its head, its tombstone, or its first

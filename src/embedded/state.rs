@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use super::lagging::{self, Heads, Lagging};
 use super::moves::Moves;
 use super::redactions::Redactions;
 use super::sync::{self, Thread};
@@ -12,7 +13,7 @@ use super::writer::Writer;
 use crate::error::{Error, Result};
 use crate::log::followers::Followers;
 use crate::model::{ConversationId, Name};
-use crate::record::{self, Commit, Head};
+use crate::record::{self, Commit, Head, Lag};
 
 /// Everything that the log's one lock protects. No I/O happens while it is held.
 #[derive(Debug, Default)]
@@ -40,6 +41,8 @@ pub(super) struct State {
     /// How often slots were dropped, or names became free: a head that was read before such an event cannot be trusted
     /// after it.
     pub(super) generation: u64,
+    /// How many slots were loaded.
+    pub(super) loaded: u64,
     pub(super) poisoned: Option<String>,
     /// Why the store was opened read-only.
     pub(super) blocked: Option<Blocked>,
@@ -50,6 +53,8 @@ pub(super) struct State {
     pub(super) redactions: Redactions,
     /// Which conversations the last commits moved in the list.
     pub(super) moves: Moves,
+    /// Which conversations are not at their places in the list.
+    pub(super) lagging: Lagging,
     /// How many conversations were created since the store was opened.
     pub(super) made: u64,
     /// Who is woken when something is published.
@@ -177,6 +182,10 @@ impl Slot {
         Err(Error::SharedByForks { conversation: conversation.clone() })
     }
 
+    fn heads(&self) -> Heads<'_> {
+        Heads { queued: self.queued.as_ref(), published: self.published.as_ref(), frozen: self.frozen }
+    }
+
     fn is_idle(&self) -> bool {
         self.pending == 0 && self.pins == 0 && self.writers.is_empty() && !self.frozen
     }
@@ -300,7 +309,8 @@ impl State {
     /// Drops the slots that nobody needs, if there are more than `limit`.
     pub(super) fn evict(&mut self, limit: usize) {
         if self.slots.len() > limit {
-            self.slots.retain(|_, slot| !slot.is_idle());
+            let lagging = &self.lagging;
+            self.slots.retain(|id, slot| !slot.is_idle() || lagging.contains(*id));
             self.generation += 1;
         }
     }
@@ -365,6 +375,27 @@ impl State {
         self.queue.push_back(pending);
     }
 
+    /// How far the place of a conversation in the list will be from its activity at this time. `before`: its queued head.
+    pub(super) fn lag(&mut self, id: ConversationId, before: &Head, now: i64) -> Lag {
+        let Some(lag) = lagging::stay(before, now) else { return Lag::default() };
+        if !self.lagging.contains(id) {
+            match self.lagging.room(now, |id| self.slots.get(&id).map(Slot::heads)) {
+                lagging::Room::Free => {}
+                lagging::Room::After(due, head) => self.catch_up(due, &head),
+                lagging::Room::None => return Lag::default(),
+            }
+            self.lagging.extend([id]);
+        }
+        lag
+    }
+
+    /// Queues the move of a conversation to the place of its last activity, if it is not there.
+    pub(super) fn catch_up(&mut self, id: ConversationId, head: &Arc<Head>) {
+        if let Some(head) = lagging::caught_up(head) {
+            self.push(Pending { head: Some((id, Some(Arc::new(head)))), ..Pending::default() });
+        }
+    }
+
     /// Whether the next commit has everything that it may wait for, or as much as it takes.
     pub(super) fn is_gathered(&self) -> bool {
         self.queue.len() >= self.crowd.min(COMPANY) || self.queued_bytes >= COMMIT_BYTES
@@ -395,8 +426,9 @@ impl State {
             }
             let Some((id, head)) = pending.head.take() else { continue };
             self.followers.notify(id);
-            let slot = self.slot(id);
+            let slot = self.slots.entry(id).or_default();
             slot.published = head;
+            self.lagging.publish(id, slot.heads());
             slot.pending = slot.pending.saturating_sub(1);
             slot.published_count += 1;
             if let Some(digest) = &pending.receipt {

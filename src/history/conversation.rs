@@ -5,7 +5,7 @@ use super::group::{Grouped, MessageState, StoredMessage, Summary};
 use super::reconcile::{self, Calls, Site, first_pending, is_cut_off};
 use super::report::{Fact, ReportLine, Rule};
 use crate::error::Error;
-use crate::model::{Body, ConversationId, Role};
+use crate::model::{Body, Name, Role};
 
 /// Messages in the order of their index, reconciled, the summary that prompts use in place of the first of them, and the
 /// report of what was done to the messages.
@@ -21,9 +21,10 @@ pub struct Conversation {
 }
 
 /// Where a conversation was loaded from, and how far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
-    pub(crate) id: ConversationId,
+    /// The name that the caller used.
+    pub(crate) name: Name,
     pub(crate) incarnation: u64,
     /// The last seq that was read.
     pub(crate) seq: u64,
@@ -55,20 +56,20 @@ impl Conversation {
         Self { source: Some(source), ..Self::from_grouped(grouped) }
     }
 
-    pub(crate) const fn source(&self) -> Option<Source> {
-        self.source
+    pub(crate) const fn source(&self) -> Option<&Source> {
+        self.source.as_ref()
     }
 
     /// Where the log goes on after what was loaded; absent if it was not loaded from a store.
     #[must_use]
     pub fn cursor(&self) -> Option<Cursor> {
-        self.source.map(|source| Cursor { seq: source.seq, incarnation: Some(source.incarnation) })
+        self.source.as_ref().map(|source| Cursor { seq: source.seq, incarnation: Some(source.incarnation) })
     }
 
     /// The first message that what comes later may change, and the seq of its first entry: one that is open, or one whose
     /// call has no real result. `None` if it must be loaded whole: it is damaged, or a result waits for its call.
     pub(crate) fn unsettled(&self) -> Option<(u64, u64)> {
-        let source = self.source?;
+        let source = self.source.as_ref()?;
         let needs_all = |line: &ReportLine| {
             let is_late = line.message_index.is_none_or(|index| index >= source.settled);
             line.rule == Rule::DamagedRecord || line.rule == Rule::OrphanResultRemoved && is_late

@@ -95,7 +95,7 @@ impl<'a> Records<'a> {
             ControlFlow::Break(())
         })?;
         found?.ok_or_else(|| Error::Corrupt {
-            conversation: Some(self.id),
+            conversation: Some(self.id.into()),
             seq: Some(seq),
             detail: format!("{expected} is expected here"),
         })

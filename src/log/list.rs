@@ -1,6 +1,7 @@
 //! Which conversations there are, newest activity first.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -246,6 +247,9 @@ impl Listed {
     }
 }
 
+/// At most this many items get their memory before they are read: a limit may be of any size.
+const AHEAD: usize = 1_000;
+
 /// Collects a page, and one item more: if there is one, there is a next page.
 pub(crate) struct Pager<'a> {
     query: &'a ListQuery,
@@ -262,7 +266,8 @@ impl<'a> Pager<'a> {
         }
         check_name("an owner", &query.owner)?;
         let title = query.title.as_ref().map(|title| title.to_lowercase());
-        Ok(Self { query, title, items: Vec::new(), unreadable: Vec::new() })
+        let items = Vec::with_capacity(query.limit.saturating_add(1).min(AHEAD));
+        Ok(Self { query, title, items, unreadable: Vec::new() })
     }
 
     /// Takes a conversation, if the query wants it.
@@ -281,6 +286,13 @@ impl<'a> Pager<'a> {
             && self.query.tags.iter().all(|tag| head.tags.contains(tag))
             && self.title.as_ref().is_none_or(|wanted| title.to_lowercase().contains(wanted))
             && is_same(&head.owner, &self.query.owner)
+    }
+
+    /// Keeps each conversation once: as it was seen last.
+    pub(crate) fn keep_newest_of_each(&mut self) {
+        self.items.sort_unstable_by_key(|listed| Reverse(listed.place()));
+        let mut seen = HashSet::with_capacity(self.items.len());
+        self.items.retain(|listed| seen.insert(listed.id));
     }
 
     pub(crate) fn page(mut self) -> ListPage {

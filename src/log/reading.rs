@@ -55,23 +55,29 @@ pub(crate) fn grouped(log: &dyn Log, name: &Name) -> Result<(Grouped, View)> {
     settled(log, name, |view| {
         let grouped = group(log, view)?;
         let is_whole = grouped.damage.is_empty();
-        Ok(((grouped, view.clone()), is_whole))
+        Ok(((named(grouped, name), view.clone()), is_whole))
     })
+}
+
+/// The same, with its damage under the caller's name.
+fn named(mut grouped: Grouped, name: &Name) -> Grouped {
+    grouped.damage = grouped.damage.into_iter().map(|error| error.named(name)).collect();
+    grouped
 }
 
 /// A conversation as it is durable now.
 pub(crate) fn load(log: &dyn Log, name: &Name) -> Result<Conversation> {
     let (grouped, view) = grouped(log, name)?;
-    let source = source(&view, &grouped.messages, 0);
+    let source = source(name, &view, &grouped.messages, 0);
     Ok(Conversation::loaded(grouped, source))
 }
 
 /// What was read of a view, whose messages from `settled` on these are.
-fn source(view: &View, messages: &[StoredMessage], settled: u64) -> Source {
+fn source(name: &Name, view: &View, messages: &[StoredMessage], settled: u64) -> Source {
     let is_open = |stored: &&StoredMessage| view.head.open.contains(&stored.index) || view.live.contains(&stored.index);
     let open = messages.iter().find(is_open);
     Source {
-        id: view.id,
+        name: name.clone(),
         incarnation: view.head.incarnation,
         seq: view.last_seq(),
         commit: view.commit,
@@ -83,11 +89,10 @@ fn source(view: &View, messages: &[StoredMessage], settled: u64) -> Source {
 
 /// Brings a loaded conversation up to date. Reads what is new, and what was not settled before it.
 pub(crate) fn refresh(log: &dyn Log, conversation: &mut Conversation) -> Result<()> {
-    let Some(before) = conversation.source() else {
+    let Some(before) = conversation.source().cloned() else {
         return Err(Error::InvalidInput("this conversation was not loaded from a store".to_owned()));
     };
-    let name = Name::from(before.id);
-    let view = view(log, &name)?;
+    let view = view(log, &before.name)?;
     let is_same = view.head.incarnation == before.incarnation
         && view.last_seq() >= before.seq
         // A redaction through a fork, or what this one was forked from, leaves no entry here.
@@ -98,12 +103,12 @@ pub(crate) fn refresh(log: &dyn Log, conversation: &mut Conversation) -> Result<
     if is_same && let Some((settled, first)) = conversation.unsettled() {
         let grouper = Grouper::new(view.epoch, view.live.clone(), 0).from(settled).after(before.seq);
         let news = group_from(log, &view, grouper, first)?;
-        let source = source(&view, &news.messages, settled);
+        let source = source(&before.name, &view, &news.messages, settled);
         if conversation.renew(news, source) {
             return Ok(());
         }
     }
-    *conversation = load(log, &name)?;
+    *conversation = load(log, &before.name)?;
     Ok(())
 }
 
@@ -124,14 +129,14 @@ pub(crate) fn newest_messages(log: &dyn Log, name: &Name, count: usize) -> Resul
         let from = newest(log, view, count)?;
         let grouped = messages_of(log, view, from, usize::MAX)?;
         let is_whole = grouped.damage.is_empty();
-        Ok(((grouped, view.clone()), is_whole))
+        Ok(((named(grouped, name), view.clone()), is_whole))
     })
 }
 
 /// As [`load`], without what comes before the newest messages.
 pub(crate) fn load_newest(log: &dyn Log, name: &Name, count: usize) -> Result<Conversation> {
     let (grouped, view) = newest_messages(log, name, count)?;
-    let source = source(&view, &grouped.messages, 0);
+    let source = source(name, &view, &grouped.messages, 0);
     Ok(Conversation::loaded(grouped, source))
 }
 

@@ -3,7 +3,7 @@
 use super::verification::{Problem, Verification};
 use crate::history::Entry;
 use crate::model::ConversationId;
-use crate::record::{Head, Line, Record, TitleSource};
+use crate::record::{Head, Lag, Line, Record, TitleSource};
 
 /// What a record does to the head, but for title and tags.
 pub(crate) fn replay(head: &mut Head, record: &Record<'_>) {
@@ -60,6 +60,7 @@ pub(crate) fn first_head(record: &Record<'_>, known: Option<&Head>) -> Head {
         created: record.header.time,
         key: None,
         parent: None,
+        lag: Lag::default(),
     };
     match (&record.header.origin, known) {
         (Some(origin), _) => Head {

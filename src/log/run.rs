@@ -64,6 +64,6 @@ impl Run {
 
     fn gap(&self, seq: u64) -> Error {
         let detail = "the record that should be here is missing".to_owned();
-        Error::Corrupt { conversation: Some(self.conversation), seq: Some(seq), detail }
+        Error::Corrupt { conversation: Some(self.conversation.into()), seq: Some(seq), detail }
     }
 }

@@ -4,7 +4,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::model::ConversationId;
+use crate::model::{ConversationId, Name};
 
 /// What a check of the whole store found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,9 +71,11 @@ impl Problem {
 
     pub(crate) fn from_error(id: ConversationId, error: &Error) -> Self {
         match error {
-            Error::Corrupt { conversation, seq, detail } => {
-                Self { conversation: conversation.or(Some(id)), seq: *seq, detail: detail.clone() }
-            }
+            Error::Corrupt { conversation, seq, detail } => Self {
+                conversation: Some(conversation.as_ref().map_or(id, Name::id)),
+                seq: *seq,
+                detail: detail.clone(),
+            },
             other => Self::of(id, other.to_string()),
         }
     }

@@ -234,7 +234,7 @@ impl<'a> Restoring<'a> {
         let deleted = known.head.is_none();
         let Some(head) = known.head.clone().or_else(|| shared_head(&known)) else {
             return Err(Error::Corrupt {
-                conversation: Some(id),
+                conversation: Some(id.into()),
                 seq: None,
                 detail: "the backup does not tell what it was: such a backup is read with `backup:FILE`".to_owned(),
             });

@@ -6,7 +6,7 @@ use tokio_postgres::types::FromSql;
 use super::value::{Statement, Value, signed};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
-use crate::record::{Head, Header, Parent, Record, TitleSource};
+use crate::record::{Head, Header, Lag, Parent, Record, TitleSource};
 
 /// The columns of a conversation, for [`conversation`].
 macro_rules! conversation_columns {
@@ -117,6 +117,7 @@ pub(super) fn conversation(row: &Row) -> Result<Stored> {
         tags: get::<Vec<Vec<u8>>>(row, "tags")?.into_iter().map(text).collect::<Result<_>>()?,
         open: numbers(row, "open_messages")?,
         interrupted: numbers(row, "interrupted")?,
+        lag: Lag::default(),
     };
     if head.next_seq < head.first_seq() {
         return Err(corrupt(format!("its next seq {} is before its first {}", head.next_seq, head.first_seq())));
@@ -189,7 +190,7 @@ impl<'a> Kept<'a> {
     pub(super) fn open(&self, conversation: ConversationId) -> Result<Record<'a>> {
         let record = Record::beside(conversation, self.first_seq, self.header.clone(), self.body)?;
         if record.len() != self.entries {
-            let (conversation, seq) = (Some(conversation), Some(self.first_seq));
+            let (conversation, seq) = (Some(conversation.into()), Some(self.first_seq));
             let detail = format!("it has {} entries, and should have {}", record.len(), self.entries);
             return Err(Error::Corrupt { conversation, seq, detail });
         }

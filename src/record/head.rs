@@ -3,7 +3,11 @@
 use std::ops::RangeBounds;
 use std::sync::LazyLock;
 
-use bincode::{Decode, Encode};
+use bincode::de::read::Reader;
+use bincode::de::{BorrowDecoder, Decoder};
+use bincode::enc::Encoder;
+use bincode::error::{DecodeError, EncodeError};
+use bincode::{BorrowDecode, Decode, Encode};
 
 use super::digest;
 use super::envelope::{self, check_number};
@@ -41,6 +45,32 @@ pub(crate) struct Head {
     pub(crate) open: Vec<u64>,
     /// Messages that were interrupted and that no later message follows yet, in order of their index.
     pub(crate) interrupted: Vec<u64>,
+    /// How far its place in the list is from its last activity.
+    pub(crate) lag: Lag,
+}
+
+/// Microseconds between a conversation's place in the list and its last activity. It is the last field of a head, and
+/// stored only if it is not 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Lag(pub(crate) u64);
+
+impl Encode for Lag {
+    fn encode<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
+        if self.0 == 0 { Ok(()) } else { self.0.encode(encoder) }
+    }
+}
+
+impl<C> Decode<C> for Lag {
+    fn decode<D: Decoder<Context = C>>(decoder: &mut D) -> Result<Self, DecodeError> {
+        let is_there = decoder.reader().peek_read(1).is_some();
+        if is_there { u64::decode(decoder).map(Self) } else { Ok(Self(0)) }
+    }
+}
+
+impl<'a, C> BorrowDecode<'a, C> for Lag {
+    fn borrow_decode<D: BorrowDecoder<'a, Context = C>>(decoder: &mut D) -> Result<Self, DecodeError> {
+        Self::decode(decoder)
+    }
 }
 
 /// The conversation that another one was forked from, and what stood there: the fork reads these entries and no others.
@@ -100,6 +130,7 @@ impl Head {
             tags: Vec::new(),
             open: Vec::new(),
             interrupted: Vec::new(),
+            lag: Lag::default(),
         }
     }
 
@@ -117,6 +148,11 @@ impl Head {
             )));
         }
         Ok(head)
+    }
+
+    /// When it was active at its place in the list: microseconds since 1970.
+    pub(crate) const fn listed(&self) -> i64 {
+        self.last_activity.saturating_sub_unsigned(self.lag.0)
     }
 
     /// About how many bytes it takes.
@@ -150,7 +186,7 @@ impl Head {
 
     /// The digest of its owner, as keys have it.
     pub(crate) fn owner_digest(&self) -> [u8; 16] {
-        if self.owner.is_empty() { *NO_OWNER } else { digest(self.owner.as_bytes()) }
+        owner_digest(&self.owner)
     }
 
     /// Entries of its own: without those that it reads through its parent.
@@ -162,6 +198,11 @@ impl Head {
     pub(crate) fn first_seq(&self) -> u64 {
         first_seq(self.parent)
     }
+}
+
+/// The digest of an owner, as keys have it.
+pub(crate) fn owner_digest(owner: &str) -> [u8; 16] {
+    if owner.is_empty() { *NO_OWNER } else { digest(owner.as_bytes()) }
 }
 
 /// The last commit, and what all of them left: where damage takes something and leaves no trace, the sums tell.

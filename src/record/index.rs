@@ -1,18 +1,21 @@
 //! Where the indexes of conversations list one.
 
 use super::digest::digest;
-use super::head::Head;
+use super::head::{Head, Lag};
 use super::key;
 use crate::model::ConversationId;
 
 /// Where the indexes of conversations list one: in the list of its owner, under its tags, among those with unfinished
-/// messages.
+/// messages, among those whose place in the list is not that of their last activity.
 pub(crate) fn index_keys(id: ConversationId, head: &Head) -> Vec<Vec<u8>> {
     let owner = head.owner_digest();
-    let mut keys = vec![key::index(&owner, listed_micros(head.last_activity), id)];
+    let mut keys = vec![key::index(&owner, listed_micros(head.listed()), id)];
     keys.extend(head.tags.iter().map(|tag| key::tag(&owner, &digest(tag.as_bytes()), id)));
     if is_unfinished(head) {
         keys.push(key::unfinished(id));
+    }
+    if head.lag != Lag::default() {
+        keys.push(key::lagging(id));
     }
     keys
 }

@@ -11,7 +11,11 @@ pub(crate) const TOMBSTONE: u8 = b'd';
 pub(crate) const ITEM: u8 = b'x';
 pub(crate) const TAG: u8 = b't';
 pub(crate) const UNFINISHED: u8 = b'u';
+pub(crate) const LAGGING: u8 = b'l';
 pub(crate) const META: u8 = b'm';
+
+/// The indexes of conversations: a head states which keys of theirs its conversation has.
+pub(crate) const INDEXES: [u8; 4] = [INDEX, TAG, UNFINISHED, LAGGING];
 
 /// The store's name of its last commit.
 pub(crate) const COMMIT: &str = "commit";
@@ -137,6 +141,11 @@ pub(crate) fn parse_tag(key: &[u8]) -> Option<ConversationId> {
 /// The conversation has messages that are not finished.
 pub(crate) fn unfinished(id: ConversationId) -> Vec<u8> {
     of(UNFINISHED, id, &[])
+}
+
+/// The conversation's place in the list is not that of its last activity.
+pub(crate) fn lagging(id: ConversationId) -> Vec<u8> {
+    of(LAGGING, id, &[])
 }
 
 /// The conversation of a key of one of the indexes of conversations.

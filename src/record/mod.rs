@@ -24,7 +24,9 @@ pub(crate) use beside::seal_entries;
 pub(crate) use digest::{FORGOTTEN, digest};
 pub(crate) use encode::{Body, Fragment};
 pub(crate) use envelope::{VERSION, check_number, newer, open, seal};
-pub(crate) use head::{Commit, ForkPoint, Head, Lost, Parent, Receipt, StoreInfo, TitleSource, Tombstone};
+pub(crate) use head::{
+    Commit, ForkPoint, Head, Lag, Lost, Parent, Receipt, StoreInfo, TitleSource, Tombstone, owner_digest,
+};
 pub(crate) use index::{index_keys, is_unfinished, listed_micros};
 pub(crate) use read::role;
 pub(crate) use rewrite::{REDACTED, Replacement, is_redacted, mark_deleted, redact, truncate};

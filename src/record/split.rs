@@ -273,7 +273,7 @@ fn length_prefixed(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 pub(crate) fn at(error: Error, conversation: ConversationId, first_seq: u64) -> Error {
     match error {
         Error::Corrupt { detail, .. } => {
-            Error::Corrupt { conversation: Some(conversation), seq: Some(first_seq), detail }
+            Error::Corrupt { conversation: Some(conversation.into()), seq: Some(first_seq), detail }
         }
         other => other,
     }

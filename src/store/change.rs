@@ -139,7 +139,8 @@ impl Store {
     /// # Errors
     /// As [`Store::fork`]; `NameTaken` if there is a conversation of that name; `SharedByForks`.
     pub fn fork_to(&self, name: impl Into<Name>, at_seq: Option<u64>, child: impl Into<Name>) -> Result<()> {
-        self.log.fork(&name.into(), at_seq, &child.into())
+        let child = child.into();
+        self.ask(name, |log, name| log.fork(name, at_seq, &child).map_err(|error| error.named(&child)))
     }
 
     /// Erases a conversation. Durable. Its id may then be used again, from seq 1 on. The engine may keep the freed bytes
@@ -148,10 +149,13 @@ impl Store {
     /// Of a conversation that has forks, what comes after the highest fork point is erased at once, and the rest with the
     /// last fork: until then its id is not free.
     ///
+    /// A conversation of which neither the head nor the first record can be read is erased whole. The list still states
+    /// its owner. If that is lost too, it is erased by its key, or by its id without an owner.
+    ///
     /// # Errors
-    /// `NotFound`; `Poisoned`.
+    /// `NotFound`; `Corrupt` if nothing states whether it belongs to the name's owner; `Poisoned`.
     pub fn delete(&self, name: impl Into<Name>) -> Result<()> {
-        self.log.delete(&name.into(), None)
+        self.ask(name, |log, name| log.delete(name, None))
     }
 
     /// As [`Store::delete`], if the conversation ends at this cursor: nothing is erased that the caller has not seen.
@@ -160,7 +164,8 @@ impl Store {
     /// As [`Store::delete`]; `StaleHead` if something was appended since; `StaleCursor` if the cursor is of an earlier
     /// conversation of this name.
     pub fn delete_at(&self, name: impl Into<Name>, cursor: impl Into<Cursor>) -> Result<()> {
-        self.log.delete(&name.into(), Some(cursor.into()))
+        let cursor = cursor.into();
+        self.ask(name, |log, name| log.delete(name, Some(cursor)))
     }
 
     /// Erases the content of a message, or of one chunk of it, for good: texts, arguments, results, images, native data,
@@ -174,14 +179,14 @@ impl Store {
     /// `NotFound`; `BeingWritten`; `Corrupt` if a part of the message may be where nothing can be read, or
     /// `UnsupportedVersion` if it may be in what a newer version of this crate wrote: the rest is redacted; `Poisoned`.
     pub fn redact(&self, name: impl Into<Name>, message_index: u64, chunk_index: Option<u32>) -> Result<Redaction> {
-        self.log.redact(&name.into(), message_index, chunk_index)
+        self.ask(name, |log, name| log.redact(name, message_index, chunk_index))
     }
 
     fn control(&self, name: impl Into<Name>, control: &Control<'_>) -> Result<Receipt> {
-        Ok(self.log.control(&name.into(), control)?.receipt)
+        self.ask(name, |log, name| Ok(log.control(name, control)?.receipt))
     }
 
     fn change_tags(&self, name: impl Into<Name>, remove: &[&str], add: &[&str]) -> Result<Vec<String>> {
-        Ok(self.log.control(&name.into(), &Control::Tags { remove, add })?.tags)
+        self.ask(name, |log, name| Ok(log.control(name, &Control::Tags { remove, add })?.tags))
     }
 }

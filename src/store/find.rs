@@ -11,7 +11,7 @@ impl Store {
     /// # Errors
     /// `NotFound`; `Corrupt`; `Io`.
     pub fn describe(&self, name: impl Into<Name>) -> Result<ListItem> {
-        let view = reading::view(&*self.log, &name.into())?;
+        let view = self.ask(name, reading::view)?;
         let mut item = ListItem::new(view.id, view.head);
         self.count(&mut item)?;
         Ok(item)
@@ -23,7 +23,7 @@ impl Store {
     /// # Errors
     /// `NotFound`; `Corrupt`; `Io`.
     pub fn metadata(&self, name: impl Into<Name>) -> Result<Option<Json>> {
-        reading::metadata(&*self.log, &name.into())
+        self.ask(name, reading::metadata)
     }
 
     /// A page of the list of conversations, newest activity first. Cost: one read an item, and one for each rewind and
@@ -97,15 +97,13 @@ impl Store {
     /// # Errors
     /// `NotFound` if there is no such conversation; `Corrupt`; `Io`.
     pub fn find_item(&self, name: impl Into<Name>, item_id: &str) -> Result<Option<Item>> {
-        let view = reading::view(&*self.log, &name.into())?;
-        reading::find_item(&*self.log, &view, item_id)
+        self.ask(name, |log, name| reading::find_item(log, &reading::view(log, name)?, item_id))
     }
 
     /// As [`Store::find_item`], where what was removed or rewound counts too: a reader who stopped there goes on from there.
     #[cfg(feature = "server")]
     pub(crate) fn find_hidden_item(&self, name: impl Into<Name>, item_id: &str) -> Result<Option<Item>> {
-        let view = reading::view(&*self.log, &name.into())?;
-        reading::find_hidden_item(&*self.log, &view, item_id)
+        self.ask(name, |log, name| reading::find_hidden_item(log, &reading::view(log, name)?, item_id))
     }
 
     /// The places of a provider's item id in all conversations, by their ids. Cost: a look into the index for each

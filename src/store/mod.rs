@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::log::{AppendOptions, Log, NewConversation, Receipt};
+use crate::log::{AppendOptions, Log, NewConversation, OpenMessage, Receipt};
 use crate::model::{Message, Metadata, Name, Role};
 
 pub use options::StoreOptions;
@@ -112,9 +112,10 @@ impl Store {
     /// As [`Store::append`]; `StaleHead` or `NameTaken` if the conversation is not as expected; `KeyReused` if the key was used with other
     /// content.
     pub fn append_with(&self, name: impl Into<Name>, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
-        let name = name.into();
-        let span = tracing::debug_span!("append", conversation = %name.id(), messages = messages.len());
-        span.in_scope(|| self.log.append(&name, messages, options))
+        self.ask(name, |log, name| {
+            let span = tracing::debug_span!("append", conversation = %name.id(), messages = messages.len());
+            span.in_scope(|| log.append(name, messages, options))
+        })
     }
 
     /// Begins a message that is written as it is made. It takes its index now: what is appended meanwhile comes after it.
@@ -122,9 +123,7 @@ impl Store {
     /// # Errors
     /// As [`Store::append`].
     pub fn begin(&self, name: impl Into<Name>, role: Role, metadata: Metadata) -> Result<MessageWriter> {
-        let name = name.into();
-        let span = tracing::debug_span!("begin", conversation = %name.id());
-        let (message, receipt) = span.in_scope(|| self.log.begin(&name, role, metadata, &AppendOptions::new()))?;
+        let (message, receipt) = self.begun(name, role, metadata, &AppendOptions::new())?;
         let cause = "the log answered a begin that has no idempotency key as a repetition";
         let message = message.ok_or_else(|| Error::OutcomeUnknown { cause: cause.to_owned() })?;
         Ok(MessageWriter::new(message, receipt))
@@ -162,9 +161,7 @@ impl Store {
         metadata: Metadata,
         options: &AppendOptions,
     ) -> Result<Begun> {
-        let name = name.into();
-        let span = tracing::debug_span!("begin", conversation = %name.id());
-        let (message, receipt) = span.in_scope(|| self.log.begin(&name, role, metadata, options))?;
+        let (message, receipt) = self.begun(name, role, metadata, options)?;
         Ok(match message {
             Some(message) => Begun::Writer(MessageWriter::new(message, receipt)),
             None => Begun::Duplicate(receipt),
@@ -188,7 +185,26 @@ impl Store {
     /// # Errors
     /// `NameTaken` if there is a conversation of that name; `SharedByForks`; `InvalidInput`; `LimitExceeded`; `Poisoned`.
     pub fn create(&self, name: impl Into<Name>, conversation: &NewConversation) -> Result<Receipt> {
-        self.log.create(&name.into(), conversation)
+        self.ask(name, |log, name| log.create(name, conversation))
+    }
+
+    fn begun(
+        &self,
+        name: impl Into<Name>,
+        role: Role,
+        metadata: Metadata,
+        options: &AppendOptions,
+    ) -> Result<(Option<Box<dyn OpenMessage>>, Receipt)> {
+        self.ask(name, |log, name| {
+            let span = tracing::debug_span!("begin", conversation = %name.id());
+            span.in_scope(|| log.begin(name, role, metadata, options))
+        })
+    }
+
+    /// Asks the log about a conversation. Damage to it is reported under the caller's name.
+    fn ask<T>(&self, name: impl Into<Name>, question: impl FnOnce(&dyn Log, &Name) -> Result<T>) -> Result<T> {
+        let name = name.into();
+        question(&*self.log, &name).map_err(|error| error.named(&name))
     }
 
     /// Returns once everything that was appended before, buffered or not, survives a power cut.

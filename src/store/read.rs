@@ -8,7 +8,7 @@ use super::tail::Tail;
 use crate::error::{Error, Result};
 use crate::history::{Conversation, Cursor, Entry, StoredMessage};
 use crate::log::reading::{self, LAST_SEQ};
-use crate::log::{Order, View};
+use crate::log::{Log, Order, View};
 use crate::model::Name;
 
 impl Store {
@@ -20,9 +20,10 @@ impl Store {
     /// # Errors
     /// `NotFound`; `Corrupt` if the head is damaged; `Io`.
     pub fn load(&self, name: impl Into<Name>) -> Result<Conversation> {
-        let name = name.into();
-        let span = tracing::debug_span!("load", conversation = %name.id());
-        span.in_scope(|| reading::load(&*self.log, &name))
+        self.ask(name, |log, name| {
+            let span = tracing::debug_span!("load", conversation = %name.id());
+            span.in_scope(|| reading::load(log, name))
+        })
     }
 
     /// As [`Store::load`], but a record that cannot be read is an error.
@@ -30,7 +31,7 @@ impl Store {
     /// # Errors
     /// As [`Store::load`]; `Corrupt` if any record is damaged or missing.
     pub fn load_strict(&self, name: impl Into<Name>) -> Result<Conversation> {
-        let (mut grouped, _) = reading::grouped(&*self.log, &name.into())?;
+        let (mut grouped, _) = self.ask(name, reading::grouped)?;
         if grouped.damage.is_empty() { Ok(Conversation::from_grouped(grouped)) } else { Err(grouped.damage.remove(0)) }
     }
 
@@ -40,7 +41,7 @@ impl Store {
     /// # Errors
     /// As [`Store::load_strict`].
     pub fn load_raw(&self, name: impl Into<Name>) -> Result<Vec<StoredMessage>> {
-        let (grouped, _) = reading::grouped(&*self.log, &name.into())?;
+        let (grouped, _) = self.ask(name, reading::grouped)?;
         reading::raw(grouped)
     }
 
@@ -52,7 +53,7 @@ impl Store {
     /// # Errors
     /// As [`Store::load`].
     pub fn load_newest(&self, name: impl Into<Name>, count: usize) -> Result<Conversation> {
-        reading::load_newest(&*self.log, &name.into(), count)
+        self.ask(name, |log, name| reading::load_newest(log, name, count))
     }
 
     /// Brings a loaded conversation up to date. It is then what [`Store::load`] gives now, but for the order of lines in the
@@ -77,7 +78,11 @@ impl Store {
     /// # Errors
     /// `InvalidInput` if it was not loaded from a store; `NotFound` if it was deleted; `Io`.
     pub fn refresh(&self, conversation: &mut Conversation) -> Result<()> {
-        reading::refresh(&*self.log, conversation)
+        let refreshed = reading::refresh(&*self.log, conversation);
+        match conversation.source() {
+            Some(source) => refreshed.map_err(|error| error.named(&source.name)),
+            None => refreshed,
+        }
     }
 
     /// Up to `limit` messages with an index of `from` or above, in order, as they were appended: nothing is repaired. Hidden
@@ -97,7 +102,7 @@ impl Store {
     /// # Errors
     /// `NotFound`; `Corrupt` if one of these messages is damaged; `Io`.
     pub fn messages(&self, name: impl Into<Name>, from: u64, limit: usize) -> Result<Vec<StoredMessage>> {
-        reading::messages(&*self.log, &name.into(), from, limit)
+        self.ask(name, |log, name| reading::messages(log, name, from, limit))
     }
 
     /// The newest `count` messages, in order, as they were appended. Cost: as [`Store::messages`].
@@ -105,7 +110,7 @@ impl Store {
     /// # Errors
     /// As [`Store::messages`].
     pub fn newest_messages(&self, name: impl Into<Name>, count: usize) -> Result<Vec<StoredMessage>> {
-        let (grouped, _) = reading::newest_messages(&*self.log, &name.into(), count)?;
+        let (grouped, _) = self.ask(name, |log, name| reading::newest_messages(log, name, count))?;
         reading::raw(grouped)
     }
 
@@ -123,7 +128,7 @@ impl Store {
     /// # Errors
     /// `NotFound`; `Corrupt`; `Io`.
     pub fn entries(&self, name: impl Into<Name>, seqs: impl RangeBounds<u64>, limit: usize) -> Result<Vec<Entry>> {
-        reading::entries(&*self.log, &name.into(), inclusive(&seqs), Order::Ascending, limit)
+        self.ask(name, |log, name| reading::entries(log, name, inclusive(&seqs), Order::Ascending, limit))
     }
 
     /// Up to `limit` entries after a cursor: `entries_since(name, 41, 100)` begins with seq 42.
@@ -132,9 +137,11 @@ impl Store {
     /// As [`Store::entries`]; `CursorOutOfRange` if the cursor is past the last seq; `StaleCursor` if it belongs to an earlier
     /// conversation of this name.
     pub fn entries_since(&self, name: impl Into<Name>, cursor: impl Into<Cursor>, limit: usize) -> Result<Vec<Entry>> {
-        let (name, cursor) = (name.into(), cursor.into());
-        check_cursor(&name, &reading::view(&*self.log, &name)?, cursor)?;
-        reading::entries(&*self.log, &name, cursor.seq.saturating_add(1)..=LAST_SEQ, Order::Ascending, limit)
+        let cursor = cursor.into();
+        self.ask(name, |log, name| {
+            check_cursor(name, &reading::view(log, name)?, cursor)?;
+            reading::entries(log, name, cursor.seq.saturating_add(1)..=LAST_SEQ, Order::Ascending, limit)
+        })
     }
 
     /// The newest `count` entries, in order of seq.
@@ -142,7 +149,8 @@ impl Store {
     /// # Errors
     /// As [`Store::entries`].
     pub fn newest_entries(&self, name: impl Into<Name>, count: usize) -> Result<Vec<Entry>> {
-        let mut entries = reading::entries(&*self.log, &name.into(), 1..=LAST_SEQ, Order::Descending, count)?;
+        let newest = |log: &dyn Log, name: &Name| reading::entries(log, name, 1..=LAST_SEQ, Order::Descending, count);
+        let mut entries = self.ask(name, newest)?;
         entries.reverse();
         Ok(entries)
     }
@@ -152,10 +160,12 @@ impl Store {
     /// # Errors
     /// As [`Store::entries_since`].
     pub fn tail(&self, name: impl Into<Name>, cursor: impl Into<Cursor>) -> Result<Tail> {
-        let (name, cursor) = (name.into(), cursor.into());
-        let view = reading::view(&*self.log, &name)?;
-        check_cursor(&name, &view, cursor)?;
-        Ok(Tail::new(Arc::clone(&self.log), name, view.head.incarnation, cursor.seq))
+        let cursor = cursor.into();
+        self.ask(name, |log, name| {
+            let view = reading::view(log, name)?;
+            check_cursor(name, &view, cursor)?;
+            Ok(Tail::new(Arc::clone(&self.log), name.clone(), view.head.incarnation, cursor.seq))
+        })
     }
 }
 

@@ -85,7 +85,11 @@ impl Tail {
     /// `NotFound` if the conversation was deleted, also if there is another one under its name; `Closed` if the store is
     /// closed and all of it was given; `Corrupt`; `Io`.
     pub fn next(&mut self, timeout: Duration) -> Result<Vec<Entry>> {
-        if self.log.wait_for(&self.wait(timeout))? { self.read() } else { Ok(Vec::new()) }
+        let news = self
+            .log
+            .wait_for(&self.wait(timeout))
+            .and_then(|is_news| if is_news { self.read() } else { Ok(Vec::new()) });
+        news.map_err(|error| error.named(&self.name))
     }
 
     /// Gives new entries, or sees to it that the task is woken when there are some. `None`: the tail was stopped, or the store
@@ -104,7 +108,7 @@ impl Tail {
         }
         let entries = match news {
             Poll::Pending | Poll::Ready(Err(Error::Closed)) => None,
-            Poll::Ready(news) => Some(news.and_then(|()| self.read())),
+            Poll::Ready(news) => Some(news.and_then(|()| self.read()).map_err(|error| error.named(&self.name))),
         };
         if !matches!(entries, Some(Ok(_))) {
             self.stopped.store(true, Ordering::Release);

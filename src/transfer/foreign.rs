@@ -66,6 +66,16 @@ impl Foreign {
         self.nodes.push(Node { id, parent, messages });
     }
 
+    /// The same nodes, each after the one before it, whatever their ids are: for formats that are a list.
+    pub(crate) fn in_a_row(mut self) -> Self {
+        self.tell_nodes_apart();
+        let mut last = None;
+        for node in &mut self.nodes {
+            node.parent = last.replace(node.id.clone());
+        }
+        self
+    }
+
     /// Counts something that is not imported.
     pub(crate) fn skip(&mut self, kind: impl Into<String>) {
         *self.skipped.entry(kind.into()).or_default() += 1;

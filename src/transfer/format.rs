@@ -1,11 +1,14 @@
 //! What a row of the table of formats holds, and what a reader receives.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde_json::value::RawValue;
 
+use super::database::Database;
 use super::foreign::Taken;
 use super::source::Assets;
+use crate::model::Body;
 use crate::provider::fields::Fields;
 
 /// A format of conversations that another program writes or reads: its row in [`super::FORMATS`].
@@ -14,8 +17,10 @@ pub struct Format {
     pub name: &'static str,
     /// The program that writes it.
     pub about: &'static str,
-    /// How to read it, if it can be read.
+    /// How to read its files of JSON, if it has any.
     pub(crate) read: Option<Reader>,
+    /// How to read a database of it, if the program has one.
+    pub(crate) tables: Option<Tables>,
     /// How to write it, if it can be written.
     pub(crate) write: Option<Writer>,
 }
@@ -37,16 +42,17 @@ pub(crate) enum Reader {
         /// All values of one conversation.
         read: fn(&str, Vec<String>, &Context<'_>) -> Vec<Taken>,
     },
-    /// A database.
-    Database {
-        /// Whether these are the format's tables.
-        tables: &'static [&'static str],
-        read: ReadDatabase,
-    },
+}
+
+/// How to read a format that is a database.
+pub(crate) struct Tables {
+    /// The tables that only such a database has.
+    pub(crate) needed: &'static [&'static str],
+    pub(crate) read: ReadTables,
 }
 
 /// Reads a database; `take` returns whether to continue.
-pub(crate) type ReadDatabase = fn(&rusqlite::Connection, &mut dyn FnMut(Taken) -> bool) -> Result<(), rusqlite::Error>;
+pub(crate) type ReadTables = fn(&Database, &Context<'_>, &mut dyn FnMut(Taken) -> bool) -> rusqlite::Result<()>;
 
 /// The beginning of a file of JSON values.
 pub(crate) struct Head<'a> {
@@ -83,6 +89,30 @@ pub(crate) struct Outgoing {
     pub(crate) messages: Vec<crate::history::StoredMessage>,
 }
 
+impl Outgoing {
+    /// What people call the conversation: its title, otherwise its key, otherwise its id.
+    pub(crate) fn heading(&self) -> String {
+        let item = &self.item;
+        let named = item.title.clone().filter(|title| !title.trim().is_empty()).or_else(|| item.key.clone());
+        named.unwrap_or_else(|| item.id.to_string())
+    }
+
+    /// The tool of each call, by the call's id: results do not always name their tool.
+    pub(crate) fn tools(&self) -> HashMap<&str, &str> {
+        let chunks = self.messages.iter().flat_map(|stored| &stored.message.chunks);
+        let calls = chunks.filter_map(|chunk| match &chunk.body {
+            Body::ToolCall { id, name, .. } => Some((id.as_str(), name.as_str())),
+            _ => None,
+        });
+        calls.collect()
+    }
+}
+
+/// The heading of a tool's result.
+pub(crate) fn returned(name: Option<&str>, call: &str, tools: &HashMap<&str, &str>) -> Option<String> {
+    name.or_else(|| tools.get(call).copied()).filter(|name| !name.trim().is_empty()).map(str::to_owned)
+}
+
 impl Head<'_> {
     /// How many values are examined.
     pub(crate) const VALUES: usize = 64;
@@ -115,7 +145,7 @@ impl Format {
     /// Whether conversations can be read from it.
     #[must_use]
     pub const fn is_read(&self) -> bool {
-        self.read.is_some()
+        self.read.is_some() || self.tables.is_some()
     }
 
     /// Whether conversations can be written to it.

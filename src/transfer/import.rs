@@ -7,8 +7,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::FORMATS;
+use super::database::Database;
 use super::foreign::{Broken, Foreign, Skipped, Taken};
-use super::format::{Context, Format, Reader};
+use super::format::{Context, Format, Reader, Tables};
 use super::groups::{Groups, last_values};
 use super::keep::{self, Branches, Kept};
 use super::recognise::{Known, recognise};
@@ -169,7 +170,7 @@ pub fn import(
     if let Some(error) = import.stop.take() {
         return Err(error);
     }
-    if recognised == 0 {
+    if recognised == 0 && !import.is_done() {
         let what = match looked_like.as_slice() {
             [] => "no file in it may hold conversations".to_owned(),
             some => some.iter().take(5).cloned().collect::<Vec<_>>().join("; "),
@@ -268,24 +269,23 @@ impl Import<'_, '_> {
         document: &Document,
         wanted: Option<&'static Format>,
     ) -> Result<Option<String>> {
-        let Some(path) = source.path(document) else {
-            return Ok(Some("it is a database in an archive: unpack it first".to_owned()));
-        };
+        let on_disk = source.on_disk(document)?;
         let cannot = |error: rusqlite::Error| Error::InvalidInput(format!("cannot read {}: {error}", document.name));
-        let database = super::database::open(path).map_err(cannot)?;
-        let tables = super::database::tables(&database).map_err(cannot)?;
+        let database = Database::open(&on_disk.path).map_err(cannot)?;
+        let file = stem(&document.name);
+        let context = Context { file: &file, number: 0, only: false, assets: source };
         for format in FORMATS.iter().filter(|format| wanted.is_none_or(|wanted| wanted.name == format.name)) {
-            let Some(Reader::Database { tables: needed, read }) = &format.read else { continue };
-            if needed.iter().all(|table| tables.iter().any(|known| known == table)) {
+            let Some(Tables { needed, read }) = &format.tables else { continue };
+            if needed.iter().all(|table| database.has(table)) {
                 let mut take = |taken: Taken| {
                     self.take(format.name, taken);
                     !self.is_done()
                 };
-                read(&database, &mut take).map_err(cannot)?;
+                read(&database, &context, &mut take).map_err(cannot)?;
                 return Ok(None);
             }
         }
-        Ok(Some(format!("a database with the tables {}", tables.join(", "))))
+        Ok(Some(format!("a database with the tables {}", database.tables().join(", "))))
     }
 
     fn values(
@@ -363,6 +363,9 @@ impl Import<'_, '_> {
         groups: &mut Groups,
         context: &Context<'_>,
     ) {
+        if self.is_done() {
+            return;
+        }
         let Some(parts) = parts else {
             let why = format!("its parts are larger than {LIMIT} bytes (256 MiB), or too far apart");
             return self.failed(Some(key.to_owned()), Broken::new(why));

@@ -15,6 +15,8 @@ use crate::store::Store;
 
 /// The most forks of one conversation: its head lists each of them.
 const BRANCHES: usize = 1000;
+/// The most forks for changes of one node.
+const CHANGES: u32 = 20;
 /// The most entries between two imported messages that are no messages: titles, tags, metadata.
 const BETWEEN: u64 = 1000;
 
@@ -289,8 +291,10 @@ impl Keeper<'_> {
         key: &str,
         id: &str,
     ) -> Result<u64> {
+        let (name, own_key) = (walked.name.clone(), walked.key.clone());
         let mut expected = before;
-        let mut forked = false;
+        let mut changes = 0;
+        let mut has_grown = false;
         loop {
             let options = AppendOptions::new()
                 .with_expected(ExpectedHead::At(expected))
@@ -314,11 +318,12 @@ impl Keeper<'_> {
                     expected = actual;
                 }
                 Err(Error::StaleHead { actual, .. })
-                    if expected != actual && !forked && grew(store, &walked.name, before, messages)? =>
+                    if expected != actual && !has_grown && grew(store, &walked.name, before, messages)? =>
                 {
+                    has_grown = true;
                     expected = store.describe(&walked.name)?.last_seq;
                 }
-                Err(error @ (Error::StaleHead { .. } | Error::KeyReused { .. })) if !forked => {
+                Err(error @ (Error::StaleHead { .. } | Error::KeyReused { .. })) if changes < CHANGES => {
                     // The same text, with more or fewer details than before: it is not stored twice.
                     if matches!(error, Error::KeyReused { .. })
                         && let Some(last) = said(store, &walked.name, before, messages)?
@@ -326,16 +331,17 @@ impl Keeper<'_> {
                         *self.skipped.entry("change_beside_the_words".to_owned()).or_default() += 1;
                         return Ok(last);
                     }
-                    forked = true;
-                    let child_key = self::key(&walked.key, &format!("changed:{id}"));
+                    changes += 1;
+                    let number = if changes == 1 { String::new() } else { format!("~{changes}") };
+                    let child_key = self::key(&own_key, &format!("changed:{id}{number}"));
                     let child = self.name(&child_key);
-                    if self.fork(&walked.name, before, &child)? {
+                    if self.fork(&name, before, &child)? {
                         self.notes.push(format!(
-                            "{} differs from the earlier import from {id} on: the new branch is the fork {child_key}",
-                            walked.name
+                            "{name} differs from the earlier import from {id} on: the new branch is the fork {child_key}"
                         ));
                     }
-                    self.forks += 1;
+                    self.forks += usize::from(changes == 1);
+                    has_grown = false;
                     (walked.name, walked.key, expected) = (child, child_key, before);
                 }
                 Err(error) => return Err(error),

@@ -22,7 +22,9 @@ pub(super) fn recognise(
     input: &mut dyn BufRead,
     wanted: Option<&'static Format>,
 ) -> std::io::Result<Result<Known, String>> {
+    let packed = packed(input.fill_buf()?);
     let mut values = Values::new(input);
+    let mut is_cut = false;
     let mut raws: Vec<Box<RawValue>> = Vec::new();
     let (mut is_list, mut count, mut ended) = (false, 0, false);
     while raws.len() < Head::VALUES {
@@ -32,6 +34,7 @@ pub(super) fn recognise(
         };
         count += 1;
         is_list = values.list() > 0;
+        is_cut |= matches!(value, Value::Cut(_));
         if let Value::Whole(bytes) = value {
             let text = String::from_utf8_lossy(&bytes);
             raws.extend(RawValue::from_string(json_text::replace_lone_surrogates(&text).into_owned()));
@@ -51,13 +54,30 @@ pub(super) fn recognise(
     };
     match FORMATS.iter().find(is_it) {
         Some(format) => Ok(Ok(Known { format, only })),
-        None => Ok(Err(looks_like(&head, count))),
+        None => Ok(Err(packed.map_or_else(|| looks_like(&head, count, is_cut), str::to_owned))),
     }
 }
 
-fn looks_like(head: &Head<'_>, count: usize) -> String {
+/// What a file is that must become JSON first.
+fn packed(begin: &[u8]) -> Option<&'static str> {
+    const UTF_16: &str = "it is UTF-16: convert it to UTF-8";
+    const BEGINNINGS: &[(&[u8], &str)] = &[
+        (b"\xff\xfe", UTF_16),
+        (b"\xfe\xff", UTF_16),
+        (b"\x1f\x8b", "it is packed by gzip: unpack it first"),
+        (b"\x28\xb5\x2f\xfd", "it is packed by zstd: unpack it first"),
+    ];
+    BEGINNINGS.iter().find(|(known, _)| begin.starts_with(known)).map(|(_, what)| *what)
+}
+
+fn looks_like(head: &Head<'_>, count: usize, is_cut: bool) -> String {
     let Some(first) = head.values.first() else {
-        return if count == 0 { "it is empty".to_owned() } else { "it is not JSON".to_owned() };
+        let what = match (count, is_cut) {
+            (0, _) => "it is empty",
+            (_, true) => "it is cut off within its first value, or it is not JSON",
+            _ => "it is not JSON",
+        };
+        return what.to_owned();
     };
     let what = match Fields::of(first) {
         Some(fields) => {

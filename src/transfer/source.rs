@@ -1,4 +1,5 @@
-//! Where exports come from: a file, a folder of files, an archive, stdin. Nothing of an archive is written to disk.
+//! Where exports come from: a file, a folder of files, an archive, stdin. Of an archive, only a database is written to
+//! disk, to a temporary folder.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -42,6 +43,9 @@ enum Place {
     Zip {
         archive: Box<RefCell<ZipArchive<BufReader<File>>>>,
         path: PathBuf,
+        /// A second handle, so that attachments can be looked up while a document is read. To open one, all names of the
+        /// archive are read: it is kept for the next document.
+        spare: RefCell<Option<ZipArchive<BufReader<File>>>>,
         left: RefCell<u64>,
     },
 }
@@ -185,8 +189,12 @@ impl Source {
         }
         documents.sort_by(|a, b| a.name.cmp(&b.name));
         let most = packed.saturating_mul(RATIO).clamp(UNPACKED_ALWAYS, UNPACKED);
-        let place =
-            Place::Zip { archive: Box::new(RefCell::new(archive)), path: path.to_owned(), left: RefCell::new(most) };
+        let place = Place::Zip {
+            archive: Box::new(RefCell::new(archive)),
+            path: path.to_owned(),
+            spare: RefCell::new(None),
+            left: RefCell::new(most),
+        };
         Ok(Self { place, documents, passed_over, bytes })
     }
 
@@ -195,12 +203,19 @@ impl Source {
         let cannot =
             |error: &dyn std::fmt::Display| Error::InvalidInput(format!("cannot read {}: {error}", document.name));
         match (&document.at, &self.place) {
-            (At::Entry(index), Place::Zip { path, left, .. }) => {
-                // A second handle, so that attachments can be looked up meanwhile.
-                let file = File::open(path).map_err(|error| cannot(&error))?;
-                let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|error| cannot(&error))?;
+            (At::Entry(index), Place::Zip { path, spare, left, .. }) => {
+                let known = spare.borrow_mut().take();
+                let mut archive = match known {
+                    Some(archive) => archive,
+                    None => {
+                        let file = File::open(path).map_err(|error| cannot(&error))?;
+                        ZipArchive::new(BufReader::new(file)).map_err(|error| cannot(&error))?
+                    }
+                };
                 let entry = archive.by_index(*index).map_err(|error| cannot(&error))?;
-                Ok(read(&mut BufReader::with_capacity(1 << 16, Limited { input: entry, left })))
+                let found = read(&mut BufReader::with_capacity(1 << 16, Limited { input: entry, left }));
+                spare.replace(Some(archive));
+                Ok(found)
             }
             (At::Path(path), _) => {
                 let file = File::open(path).map_err(|error| cannot(&error))?;
@@ -210,13 +225,42 @@ impl Source {
         }
     }
 
-    /// The path of a document that is a file.
-    pub(crate) fn path<'a>(&self, document: &'a Document) -> Option<&'a Path> {
-        match &document.at {
-            At::Path(path) => Some(path),
-            At::Entry(_) => None,
+    /// A document as a file: one of an archive is written to a temporary folder. The log of a database, which is the file
+    /// beside it whose name ends with `-wal`, goes with it.
+    pub(crate) fn on_disk(&self, document: &Document) -> Result<OnDisk> {
+        const NAME: &str = "database";
+        let index = match &document.at {
+            At::Path(path) => return Ok(OnDisk { path: path.clone(), _folder: None }),
+            At::Entry(index) => *index,
+        };
+        let folder = tempfile::Builder::new().prefix("convo-import").tempdir();
+        let folder = folder.map_err(Error::io("cannot create a temporary folder"))?;
+        let path = folder.path().join(NAME);
+        let written = self.read(document, |input| io::copy(input, &mut File::create(&path)?))?;
+        written.map_err(|error| Error::InvalidInput(format!("cannot read {}: {error}", document.name)))?;
+        if let Some(log) = self.log_of(index) {
+            let log = Document { name: format!("{}-wal", document.name), bytes: 0, at: At::Entry(log) };
+            let path = folder.path().join(format!("{NAME}-wal"));
+            let written = self.read(&log, |input| io::copy(input, &mut File::create(&path)?))?;
+            written.map_err(|error| Error::InvalidInput(format!("cannot read {}: {error}", log.name)))?;
         }
+        Ok(OnDisk { path, _folder: Some(folder) })
     }
+
+    /// The entry of the archive that is the log of this database.
+    fn log_of(&self, index: usize) -> Option<usize> {
+        let Place::Zip { archive, .. } = &self.place else { return None };
+        let mut archive = archive.borrow_mut();
+        let name = archive.by_index_raw(index).ok()?.name().ok()?.into_owned();
+        archive.index_for_name(&format!("{name}-wal"))
+    }
+}
+
+/// A document as a file, for a reader that needs one.
+pub(crate) struct OnDisk {
+    pub(crate) path: PathBuf,
+    /// The folder of a document from an archive; it is removed with this value.
+    _folder: Option<tempfile::TempDir>,
 }
 
 impl Assets for Source {

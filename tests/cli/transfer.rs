@@ -87,6 +87,60 @@ fn what_is_exported_is_imported_elsewhere() {
         assert!(run.exit == 0 && run.stdout.contains('3'), "{format}: {}{}", run.stdout, run.stderr);
     }
     // A file that is there is not written over.
-    assert_eq!(place.run(&["export", key, "--format", "html", "--out", all.to_str().unwrap()]).exit, 2);
+    let run = place.run(&["export", key, "--format", "html", "--out", all.to_str().unwrap()]);
+    assert!(run.exit == 2 && run.stderr.contains("give another name with --out"), "{}", run.stderr);
     assert_eq!(place.run(&["export", key, "--format", "pears"]).exit, 2);
+}
+
+#[test]
+fn exports_for_people_have_names() {
+    let place = Place::new();
+    place.ok(&["import", sample("ai-sdk-uimessages.json").to_str().unwrap()]);
+    let key = "ai-sdk:ai-sdk-uimessages";
+    let markdown = place.ok(&["export", key, "--format", "md"]).stdout;
+    assert_eq!(place.ok(&["export", key, "--format", "Markdown"]).stdout, markdown);
+    place.ok(&["title", key, "Lost & found"]);
+    assert!(place.ok(&["export", key, "--format", "md"]).stdout.starts_with("# Lost & found\n"));
+    let line = |chunks: &str, role: &str| format!("{{\"role\":\"{role}\",\"chunks\":[{chunks}]}}\n");
+    let call = line(r#"{"type":"tool_call","id":"c","name":"clock","arguments":"{}"}"#, "assistant");
+    let results = line(r#"{"type":"tool_result","tool_call_id":"c","content":"noon"}"#, "tool")
+        + &line(r#"{"type":"tool_result","tool_call_id":"d","content":"x","is_error":true}"#, "tool");
+    place.write("tools.jsonl", &(call + &results));
+    place.ok(&["append", "tools", "tools.jsonl"]);
+    let markdown = place.ok(&["export", "tools", "--format", "md"]).stdout;
+    // It has no text that could give it a title.
+    assert!(markdown.starts_with("# tools\n"), "{markdown}");
+    assert!(place.ok(&["export", "tools", "--format", "html"]).stdout.contains("<h1>tools</h1>"));
+    assert!(markdown.contains("**`clock` returned**") && markdown.contains("**a tool failed**"), "{markdown}");
+}
+
+#[test]
+fn a_format_that_does_not_exist_names_the_one_that_was_meant() {
+    let place = Place::new();
+    place.write("x.json", "[]");
+    for (args, wanted) in [
+        (["import", "x.json", "--format", "openai"], "did you mean `openai-finetune` or `openai-items`?"),
+        (["import", "x.json", "--format", "Claude"], "did you mean `claude-ai` or `claude-code`?"),
+        (["import", "x.json", "--format", "chatgtp"], "did you mean `chatgpt`?"),
+        (["import", "x.json", "--format", "html"], "`html` is no import format: `convo export` has it"),
+        (["import", "x.json", "--for", "openai"], "'--format'"),
+        (["export", "--all", "--format", "chatgpt"], "`chatgpt` is no export format: `convo import` has it"),
+        (["export", "--all", "--format", "markdwon"], "did you mean `markdown`?"),
+    ] {
+        let run = place.run(&args);
+        assert!(run.exit == 2 && run.stderr.contains(wanted), "{args:?}: {}", run.stderr);
+    }
+    let file = sample("sharegpt.json");
+    let run = place.run(&["import", file.to_str().unwrap(), "--limit", "0"]);
+    assert_eq!((run.exit, run.json().len()), (0, 1));
+}
+
+#[test]
+fn a_dry_run_stores_nothing() {
+    let place = Place::new();
+    let file = sample("sharegpt.json");
+    let file = file.to_str().unwrap();
+    let dry = place.ok(&["import", file, "--dry-run"]).json();
+    assert_eq!(place.run(&["list"]).json().len(), 0);
+    assert_eq!(place.ok(&["import", file]).json(), dry);
 }

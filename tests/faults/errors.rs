@@ -2,17 +2,20 @@
 
 use std::marker::PhantomData;
 use std::mem::discriminant;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
-use conversation_store::model::{Chunk, ConversationId, Message, Metadata, Role, Timestamp};
+use conversation_store::model::{Chunk, ConversationId, Message, Metadata, Name, Role, Timestamp};
 use conversation_store::provider::Finding;
 use conversation_store::{
     AppendOptions, BackupSummary, Cursor, Entry, Error, ExpectedHead, Health, Item, ListCursor, ListItem, ListPage,
-    NextStep, PendingCall, Problem, Receipt, Redaction, ReportLine, Store, StoredMessage, Summary, Unfinished,
-    Verification,
+    NewConversation, NextStep, PendingCall, Problem, Receipt, Redaction, ReportLine, Rule, Store, StoredMessage,
+    Summary, Unfinished, Verification,
 };
 use serde::Serialize;
 
-use crate::{Place, say, user};
+use crate::damage::{Kind, Raw};
+use crate::{Place, id, say, user};
 
 // 17
 
@@ -82,6 +85,100 @@ fn an_error_shows_the_name_that_the_caller_gave() {
     ];
     let hidden: Vec<String> = errors.iter().map(ToString::to_string).filter(|text| !text.contains("chat-42")).collect();
     assert!(hidden.is_empty(), "{hidden:#?}");
+}
+
+/// Damages a conversation.
+type Damage = fn(&Raw, ConversationId);
+
+/// What a caller can ask of one conversation.
+type Call = (&'static str, fn(&Store, &Name) -> Result<(), Error>);
+
+const CALLS: &[Call] = &[
+    ("append", |store, name| store.append(name, &[Message::user("x")]).map(drop)),
+    ("append with a key", |store, name| {
+        store.append_with(name, &[Message::user("x")], &AppendOptions::new().with_idempotency_key("k")).map(drop)
+    }),
+    ("begin", |store, name| store.begin(name, Role::Assistant, Metadata::default()).map(drop)),
+    ("begin with", |store, name| {
+        store.begin_with(name, Role::Assistant, Metadata::default(), &AppendOptions::new()).map(drop)
+    }),
+    ("create", |store, name| store.create(name, &NewConversation::new()).map(drop)),
+    ("load", |store, name| store.load(name).map(drop)),
+    ("load strict", |store, name| store.load_strict(name).map(drop)),
+    ("load raw", |store, name| store.load_raw(name).map(drop)),
+    ("load newest", |store, name| store.load_newest(name, 2).map(drop)),
+    ("messages", |store, name| store.messages(name, 0, 9).map(drop)),
+    ("newest messages", |store, name| store.newest_messages(name, 9).map(drop)),
+    ("entries", |store, name| store.entries(name, 1.., 9).map(drop)),
+    ("entries since", |store, name| store.entries_since(name, 0, 9).map(drop)),
+    ("newest entries", |store, name| store.newest_entries(name, 9).map(drop)),
+    ("tail", |store, name| store.tail(name, 0)?.next(Duration::ZERO).map(drop)),
+    ("poll a tail", |store, name| {
+        let mut tail = store.tail(name, 0)?;
+        match tail.poll_next(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Some(news)) => news.map(drop),
+            _ => Ok(()),
+        }
+    }),
+    ("set a title", |store, name| store.set_title(name, Some("x")).map(drop)),
+    ("take back a title", |store, name| store.set_title(name, None).map(drop)),
+    ("metadata", |store, name| store.metadata(name).map(drop)),
+    ("tag", |store, name| store.tag(name, &["x"]).map(drop)),
+    ("describe", |store, name| store.describe(name).map(drop)),
+    ("find an item", |store, name| store.find_item(name, "x").map(drop)),
+    ("fork", |store, name| store.fork(name, Some(2)).map(drop)),
+    ("redact", |store, name| store.redact(name, 1, None).map(drop)),
+    ("remove", |store, name| store.remove(name, 1, None).map(drop)),
+    ("rewind", |store, name| store.rewind(name, 0).map(drop)),
+    ("summarize", |store, name| store.summarize(name, 0, "x").map(drop)),
+    ("delete", |store, name| store.delete_at(name, 3).map(drop)),
+];
+
+#[test]
+fn damage_is_shown_under_the_name_that_the_caller_gave() {
+    let in_a_record = |raw: &Raw, id| raw.flip(&raw.record(id, 2));
+    let in_all_of_it =
+        |raw: &Raw, id| [raw.record(id, 1), raw.key_of(Kind::Head, id)].iter().for_each(|key| raw.flip(key));
+    let in_a_receipt = |raw: &Raw, id| raw.flip(&raw.key_of(Kind::Receipt, id));
+    let damages: [(Damage, usize); 3] = [(in_a_record, 11), (in_all_of_it, CALLS.len()), (in_a_receipt, 1)];
+    for name in [Name::from("chat-42"), Name::from("chat-42").with_owner("ada"), Name::from(ConversationId::new())] {
+        let shown = name.to_string();
+        for (damage, count) in damages {
+            let place = Place::with(|store| {
+                let once = AppendOptions::new().with_idempotency_key("k");
+                store.append_with(&name, &[Message::user("x")], &once).unwrap();
+                for text in ["y", "z"] {
+                    store.append(&name, &[Message::user(text)]).unwrap();
+                }
+            });
+            place.damage(|raw| damage(raw, name.id()));
+            let store = place.open();
+            let failed: Vec<_> =
+                CALLS.iter().filter_map(|(what, call)| Some((*what, call(&store, &name).err()?))).collect();
+            let of_damage: Vec<_> = failed.iter().filter(|(_, error)| matches!(error, Error::Corrupt { .. })).collect();
+            assert!(of_damage.len() >= count, "{of_damage:#?}");
+            let hidden =
+                of_damage.iter().map(|(what, error)| format!("{what}: {error}")).filter(|text| !text.contains(&shown));
+            assert_eq!(hidden.collect::<Vec<_>>(), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn a_report_shows_damage_under_the_name_that_the_caller_gave() {
+    let place = Place::with(|store| say(store, "chat-42", 1..=4));
+    place.damage(|raw| raw.flip(&raw.record(id("chat-42"), 4)));
+    let store = place.open();
+    let mut conversation = store.load("chat-42").unwrap();
+    let newest = store.load_newest("chat-42", 2).unwrap();
+    user(&store, "chat-42", "more").unwrap();
+    let before = conversation.report().to_vec();
+    store.refresh(&mut conversation).unwrap();
+    for report in [&before, newest.report(), conversation.report()] {
+        let damaged: Vec<_> = report.iter().filter(|line| line.rule == Rule::DamagedRecord).collect();
+        assert!(!damaged.is_empty(), "{report:?}");
+        assert!(damaged.iter().all(|line| line.to_string().contains("conversation chat-42 at seq 4")), "{damaged:?}");
+    }
 }
 
 // 18

@@ -49,6 +49,28 @@ fn said(store: &Store, name: &str) -> String {
     messages(store, name).into_iter().map(text).collect::<Vec<_>>().join(" ")
 }
 
+/// Messages with one id are still two messages.
+#[test]
+fn an_id_that_repeats_is_not_in_the_way() {
+    let message = |text: &str| json!({"id": "1", "role": "user", "parts": [{"type": "text", "text": text}]});
+    let text = json!([message("a"), message("b"), message("a")]).to_string();
+    let (store, run) = imported("x.json", &text);
+    assert_eq!(run.summary.unwrap().added, 3);
+    assert_eq!(said(&store, "ai-sdk:x"), "a b a");
+    let again = into(&store, "x.json", &text);
+    assert_eq!((again.summary.unwrap().added, again.notes), (0, vec![]));
+    // In a tree they are siblings.
+    let message = |id: &str, parent: &str, text: &str| json!({"messageId": id, "parentMessageId": parent, "text": text, "isCreatedByUser": true});
+    let messages =
+        json!([message("1", "", "a"), message("2", "1", "b"), message("2", "1", "c"), message("2", "1", "d")]);
+    let text = json!({"conversationId": "c", "messages": messages}).to_string();
+    let (store, run) = imported("x.json", &text);
+    assert_eq!((run.conversations[0].messages, run.conversations[0].branches, run.notes.len()), (2, 2, 0));
+    assert_eq!(said(&store, "librechat:c"), "a d");
+    let again = into(&store, "x.json", &text);
+    assert_eq!((again.summary.unwrap().added, again.notes), (0, vec![]));
+}
+
 #[test]
 fn a_conversation_that_grew_grows() {
     let (store, _) = imported("a.json", chatgpt(&["a", "b"]).to_string());
@@ -74,6 +96,24 @@ fn one_that_changed_in_its_middle_goes_on_as_a_fork() {
     // Once more it is known.
     let again = into(&store, "a.json", chatgpt(&["a", "b!", "c"]).to_string());
     assert_eq!((again.summary.unwrap().added, again.notes), (0, vec![]));
+}
+
+#[test]
+fn each_change_of_one_message_is_a_fork_of_its_own() {
+    let (store, _) = imported("a.json", chatgpt(&["a", "b", "c"]).to_string());
+    for (words, key) in
+        [("b2", "chatgpt:c:changed:b"), ("b3", "chatgpt:c:changed:b~2"), ("b4", "chatgpt:c:changed:b~3")]
+    {
+        let run = into(&store, "a.json", chatgpt(&["a", words, "c"]).to_string());
+        assert_eq!((run.summary.unwrap().failed, run.notes.len()), (0, 1), "{words}");
+        assert_eq!((run.conversations[0].key.as_deref(), run.conversations[0].branches), (Some(key), 1));
+        assert_eq!(said(&store, key), format!("a {words} c"));
+    }
+    // Each is known, in any order.
+    for words in ["b3", "b", "b4", "b2"] {
+        let again = into(&store, "a.json", chatgpt(&["a", words, "c"]).to_string());
+        assert_eq!((again.summary.unwrap().added, again.notes), (0, vec![]), "{words}");
+    }
 }
 
 #[test]

@@ -22,16 +22,24 @@ fn chatgpt(nodes: impl IntoIterator<Item = (String, Value)>) -> String {
 fn nothing_that_is_recognised_says_what_it_looks_like() {
     for (text, wanted) in [
         ("", "it is empty"),
-        ("hello there", "values such as hello"),
+        ("hello there", "it is not JSON"),
         ("[1, 2]", "a list of values such as 1"),
         ("{\"apples\": 1, \"pears\": 2}", "objects with the fields apples, pears"),
         ("[{\"apples\": 1}]", "a list of objects with the fields apples"),
         ("\u{0}\u{1}\u{2}", "it is not JSON"),
+        ("[{\"id\":\"c\",\"mapping\":{\"a\":", "it is cut off within its first value"),
     ] {
         let (store, run) = imported("x.json", text);
         let error = run.summary.unwrap_err().to_string();
-        assert!(error.contains(wanted) || error.contains("it is not JSON"), "{text:?}: {error}");
+        assert!(error.contains(wanted), "{text:?}: {error}");
         assert!(conversations(&store).is_empty());
+    }
+    for (bytes, wanted) in
+        [(&b"\xff\xfe[\0]\0"[..], "UTF-16"), (b"\x1f\x8b\x08", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd")]
+    {
+        let (_, run) = imported("x.json", bytes);
+        let error = run.summary.unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
     }
 }
 
@@ -108,7 +116,7 @@ fn one_broken_conversation_does_not_stop_the_rest() {
     assert_eq!(run.summary.unwrap().failed, 1);
 }
 
-fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
+pub(super) fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, content) in files {
         let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated);
@@ -154,10 +162,12 @@ fn a_zip_bomb_is_an_error() {
 fn an_archive_that_is_none_is_an_error() {
     for bytes in [&b"PK\x03\x04"[..], b"PK\x05\x06 nothing", &zipped(&[("conversations.json", b"[]")])[..40]] {
         let (_, run) = imported("x.zip", bytes);
-        assert!(run.summary.is_err());
+        let error = run.summary.unwrap_err().to_string();
+        assert!(error.contains("not a readable archive"), "{error}");
     }
     let (_, run) = imported("x.db", b"SQLite format 3\0 and nothing else");
-    assert!(run.summary.is_err());
+    let error = run.summary.unwrap_err().to_string();
+    assert!(error.contains("cannot read") && error.contains("not a database"), "{error}");
     let store = Store::open("memory:").unwrap();
     assert!(run_missing(&store));
 }

@@ -1,11 +1,14 @@
 //! Conversations from other programs' files, and into them.
 #![cfg(feature = "transfer")]
+#![recursion_limit = "256"]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 #[path = "../common/mod.rs"]
 mod common;
 
 mod again;
+mod databases;
+mod exports;
 mod generated;
 mod hostile;
 mod lossless;

@@ -52,8 +52,8 @@ pub(super) fn store() -> Arc<Memory> {
 }
 
 /// Takes all values of a kind that belong to a conversation.
-pub(super) fn take(engine: &dyn Engine, kind: u8, name: &str) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
-    let id = Name::from(name).id();
+pub(super) fn take(engine: &dyn Engine, kind: u8, name: impl Into<Name>) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+    let id = name.into().id();
     let is_meant = |key: &[u8]| match key.first() {
         Some(&key::INDEX) => kind == key::INDEX && key::parse_index(key).is_some_and(|(_, _, of)| of == id),
         _ => key.starts_with(&key::prefix(kind, id)),
@@ -175,7 +175,7 @@ fn a_fork_whose_head_is_lost_has_title_and_tags_of_its_parent_still() {
         for lost in [&["fork"][..], &["fork of the fork"], &["fork", "fork of the fork"]] {
             for accept_loss in [false, true] {
                 let engine = Forgetful::of(&*engine);
-                lost.iter().for_each(|name| drop(take(&*engine, key::HEAD, name)));
+                lost.iter().for_each(|name| drop(take(&*engine, key::HEAD, *name)));
                 for opening in [Opening { accept_loss, ..Opening::default() }, Opening::default()] {
                     let log = open_as(&engine, opening);
                     for name in ["fork", "fork of the fork"] {

@@ -3,13 +3,17 @@
 mod accepted;
 mod disk;
 mod durable;
+mod families;
 mod fixture;
 mod forgetful;
 mod forgotten;
 mod items;
+mod lagging;
 mod lost;
 mod meanwhile;
 mod model;
+mod opening;
+mod owners;
 mod problems;
 mod properties;
 mod schedules;

@@ -68,17 +68,17 @@ impl Engine for Slow {
     }
 }
 
-fn open(fails: Option<u64>) -> Arc<Embedded> {
+pub(super) fn open(fails: Option<u64>) -> Arc<Embedded> {
     let engine = Slow { memory: Memory::default(), commits: AtomicU64::new(0), fails };
     let clock = Arc::new(|| Timestamp::from_micros(0));
     Arc::new(Embedded::open(Arc::new(engine), clock, WINDOW, Opening::default()).unwrap())
 }
 
-fn append(log: &Embedded, name: &str, text: &str, options: &AppendOptions) -> Result<Receipt> {
+pub(super) fn append(log: &Embedded, name: &str, text: &str, options: &AppendOptions) -> Result<Receipt> {
     log.core().append(&name.into(), &[Message::user(text)], options)
 }
 
-fn durable() -> AppendOptions {
+pub(super) fn durable() -> AppendOptions {
     AppendOptions::new()
 }
 
@@ -95,13 +95,13 @@ fn push(log: &Embedded, writer: &Arc<Writer>, text: &str) -> Result<()> {
 }
 
 /// The texts that readers see.
-fn texts(log: &Embedded, name: &str) -> String {
+pub(super) fn texts(log: &Embedded, name: &str) -> String {
     let grouped = super::load(log, name).unwrap();
     assert!(grouped.damage.is_empty(), "{:?}", grouped.damage);
     grouped.messages.iter().map(|stored| format!("{:?}", stored.message.chunks)).collect()
 }
 
-fn spawn<T: Send + 'static>(
+pub(super) fn spawn<T: Send + 'static>(
     log: &Arc<Embedded>,
     run: impl FnOnce(&Arc<Embedded>) -> T + Send + 'static,
 ) -> thread::JoinHandle<T> {
@@ -109,7 +109,7 @@ fn spawn<T: Send + 'static>(
     thread::spawn(move || run(&log))
 }
 
-fn under_every_order(run: fn()) {
+pub(super) fn under_every_order(run: fn()) {
     let schedules = std::env::var("CONVO_SCHEDULES").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000);
     let done = Arc::new(AtomicU64::new(0));
     for pct in [false, true] {

@@ -71,7 +71,7 @@ impl Core {
 
     /// Checks again, while nothing is written to a conversation: the first look may have met half of a change.
     fn settled<T>(&self, id: ConversationId, look: impl FnOnce() -> Result<T>) -> Result<T> {
-        let _structure = self.lock_structure();
+        let _held = self.hold(&[id])?;
         let is_read_only = self.lock().blocked.is_some();
         // A conversation that nothing identifies is not written to either.
         let _frozen = if is_read_only { None } else { damage_of(self.freeze(id))?.ok() };

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use super::super::core::Core;
 use super::super::damage::damage_of;
-use super::super::lineage::ForkPoints;
+use super::super::lineage::Fault;
 use super::super::segments::Segment;
 use super::conversation::readable;
 use crate::embedded::engine::Order;
@@ -51,22 +51,19 @@ impl Core {
     }
 
     pub(super) fn verify_fork_points(&self, found: &mut Verification) -> Result<()> {
-        let ForkPoints { missing, stray } = self.check_fork_points()?;
-        if missing.is_empty() && stray.is_empty() {
-            return Ok(());
+        for (parent, child) in self.doubtful_fork_points()? {
+            // A fork may just have been created, or deleted.
+            let _held = self.hold(&[parent, child])?;
+            found.problems.extend(self.fork_point_fault(parent, child)?.map(|fault| match fault {
+                Fault::Missing(_) => Problem::of(child, "the conversation that it was forked from does not know of it"),
+                Fault::Stray => Problem::of(parent, format!("it knows of the fork {child}, which is not there")),
+            }));
         }
-        // A fork may just have been created, or deleted.
-        let _structure = self.lock_structure();
-        let ForkPoints { missing, stray } = self.check_fork_points()?;
-        let unknown = "the conversation that it was forked from does not know of it";
-        found.problems.extend(missing.into_iter().map(|(_, child, _)| Problem::of(child, unknown)));
-        let gone = |child| format!("it knows of the fork {child}, which is not there");
-        found.problems.extend(stray.into_iter().map(|(parent, child)| Problem::of(parent, gone(child))));
         Ok(())
     }
 
     pub(super) fn verify_indexes(&self, found: &mut Verification) -> Result<()> {
-        for kind in [key::INDEX, key::TAG, key::UNFINISHED] {
+        for kind in key::INDEXES {
             self.verify_index(kind, found)?;
         }
         Ok(())

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Error;
 #[cfg(any(feature = "client", test))]
-use crate::model::{ConversationId, Name};
+use crate::model::Name;
 
 /// An error on the way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ pub(crate) fn details(error: &Error) -> Map<String, Value> {
             vec![("what", text(what)), ("actual", text(actual)), ("limit", text(limit))]
         }
         Error::Corrupt { conversation, seq, detail } => {
-            let conversation = conversation.map(|id| ("conversation", text(&id)));
+            let conversation = conversation.as_ref().map(|name| ("conversation", text(name)));
             let seq = seq.map(|seq| ("seq", seq.into()));
             conversation.into_iter().chain(seq).chain([("detail", text(detail))]).collect()
         }
@@ -139,7 +139,7 @@ impl Failure {
             }
             "busy" | "rate_limit_exceeded" | "too_many_streams" | "slow_body" => Error::Busy(message),
             "corrupt" => Error::Corrupt {
-                conversation: text("conversation").parse::<ConversationId>().ok(),
+                conversation: details.contains_key("conversation").then(conversation),
                 seq: details.get("seq").and_then(Value::as_u64),
                 detail: text("detail"),
             },
@@ -165,6 +165,7 @@ impl Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ConversationId;
 
     #[test]
     fn every_error_is_the_same_at_the_other_end() {
@@ -184,7 +185,7 @@ mod tests {
             Error::InvalidInput(said()),
             Error::LimitExceeded { what: "a chunk", actual: said(), limit: said() },
             Error::Busy(said()),
-            Error::Corrupt { conversation: Some(id), seq: Some(7), detail: said() },
+            Error::Corrupt { conversation: Some(Name::from(id)), seq: Some(7), detail: said() },
             Error::Corrupt { conversation: None, seq: None, detail: said() },
             Error::UnsupportedVersion { what: said(), found: 2, supported: 1 },
             Error::WentBack { from: 1, to: 2 },

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::model::{Extra, Json};
 
 /// The fields of an object. `null` counts as absent; of fields with one name the last counts.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 /// A field's name, which is copied only if it holds escapes.

@@ -116,6 +116,7 @@ fn bytes_of_keys() {
         ("tombstone", key::tombstone(ID)),
         ("tag", key::tag(b"0wner-digest-16b", b"fedcba9876543210", ID)),
         ("unfinished", key::unfinished(ID)),
+        ("lagging", key::lagging(ID)),
         ("meta", key::meta("commit")),
     ];
     let dumps = keys.map(|(name, key)| format!("{name}\n{}", dump(&key)));

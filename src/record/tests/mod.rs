@@ -6,7 +6,7 @@ mod reading;
 
 use super::v1;
 use super::{
-    Body, Commit, ForkPoint, Fragment, Head, Header, InterruptCause, Line, Meta, Origin, Parent, Receipt, Record,
+    Body, Commit, ForkPoint, Fragment, Head, Header, InterruptCause, Lag, Line, Meta, Origin, Parent, Receipt, Record,
     Remove, Rewind, StoreInfo, TitleSource, Tombstone, key, role, seal, seal_record,
 };
 use crate::error::{Error, Result};
@@ -137,6 +137,7 @@ fn small_values() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
         tags: Vec::new(),
         open: Vec::new(),
         interrupted: Vec::new(),
+        lag: Lag::default(),
     };
     let full = Head {
         next_seq: 42,
@@ -154,8 +155,10 @@ fn small_values() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
         tags: vec!["a".to_owned(), "b".to_owned()],
         open: vec![299],
         interrupted: vec![251, 7],
+        lag: Lag::default(),
     };
     let by_caller = Head { title_source: TitleSource::Caller, ..full.clone() };
+    let lagging = Head { lag: Lag(999_999), ..bare.clone() };
     let receipt = Receipt {
         first_seq: 41,
         last_seq: 44,
@@ -171,6 +174,7 @@ fn small_values() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
         value("head", head.clone(), seal(&head, &bare)),
         value("head, full", head.clone(), seal(&head, &full)),
         value("head, the caller's title", head.clone(), seal(&head, &by_caller)),
+        value("head, not at its place", head.clone(), seal(&head, &lagging)),
         value("receipt", k.clone(), seal(&k, &receipt)),
         value("tombstone", d.clone(), seal(&d, &Tombstone { parent: None, incarnation: 251 })),
         value("tombstone of a fork", d.clone(), seal(&d, &Tombstone { parent: Some(PARENT), incarnation: 251 })),

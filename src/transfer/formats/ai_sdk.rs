@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::model::{Body, Chunk, File, Message, Output, PartBody, Role};
 use crate::provider::fields::{Fields, Owner, array, string};
-use crate::transfer::foreign::{Foreign, Node, Skipped, Taken};
+use crate::transfer::foreign::{Foreign, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
 use crate::transfer::take;
 
@@ -17,8 +17,12 @@ pub(crate) const FORMAT: Format = Format {
     name: "ai-sdk",
     about: "UIMessages of the AI SDK",
     read: Some(Reader::Parts { recognise, group, read }),
+    tables: None,
     write: Some(Writer { frame: ["", "\n", "\n"], extension: "json", write }),
 };
+
+/// The fields in which parts have what a provider added.
+const METADATA: &[&str] = &["providerMetadata", "callProviderMetadata"];
 
 fn recognise(head: &Head<'_>) -> bool {
     head.first(|fields| {
@@ -27,15 +31,19 @@ fn recognise(head: &Head<'_>) -> bool {
     })
 }
 
-/// Gemini's messages have parts too, but without types.
+/// Gemini's messages have parts too, but without types. Those of version 4 may have none: they have a content, and fields
+/// of the SDK.
 fn is_message(fields: &Fields<'_>) -> bool {
+    const OF_VERSION_4: &[&str] = &["id", "createdAt", "toolInvocations", "experimental_attachments"];
+    let is_text = fields.peek("content").is_some_and(|raw| raw.get().starts_with('"'));
+    let is_of_4 = is_text && OF_VERSION_4.iter().any(|name| fields.peek(name).is_some());
     let parts = fields.peek("parts").and_then(array);
     let is_typed = |raw: &&RawValue| Fields::of(raw).is_some_and(|part| part.peek("type").is_some());
     let is_known = |parts: Vec<&RawValue>| match parts.first() {
         Some(part) => is_typed(part),
         None => fields.peek("id").is_some(),
     };
-    fields.peek("role").is_some() && parts.is_some_and(is_known)
+    fields.peek("role").is_some() && (parts.is_some_and(is_known) || is_of_4)
 }
 
 /// A chat may be an object with an id and its messages.
@@ -68,10 +76,9 @@ fn read(key: &str, values: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
         let id = fields.string("id").filter(|id| !id.is_empty());
         let id = id.unwrap_or_else(|| foreign.nodes.len().to_string());
         let messages = messages(&id, fields, &mut foreign);
-        let parent = foreign.nodes.last().map(|node: &Node| node.id.clone());
-        foreign.nodes.push(Node { id, parent, messages });
+        foreign.push(Some(id), messages);
     }
-    vec![Ok(foreign)]
+    vec![Ok(foreign.in_a_row())]
 }
 
 fn messages(id: &str, mut fields: Fields<'_>, foreign: &mut Foreign) -> Vec<Message> {
@@ -99,11 +106,21 @@ fn messages(id: &str, mut fields: Fields<'_>, foreign: &mut Foreign) -> Vec<Mess
         chunk(&kind, raw, part, &mut chunks, &mut results);
     }
     step(role, &mut chunks, &mut results, &mut messages);
-    // Before version 5 a message was its text.
-    if parts.is_empty()
-        && let Some(text) = fields.string("content").filter(|text| !text.is_empty())
-    {
-        messages.push(Message::new(role, [Chunk::text(text)]));
+    let text = fields.string("content").filter(|text| !text.is_empty());
+    if parts.is_empty() {
+        messages.extend(before_parts(role, text, &mut fields));
+    } else {
+        // The content and the calls repeat the parts.
+        ["reasoning", "toolInvocations"].iter().for_each(|name| _ = fields.take(name));
+    }
+    for raw in fields.array("experimental_attachments").unwrap_or_default() {
+        let Some(mut part) = Fields::of(raw) else { continue };
+        let Some(body) = file(&mut part) else { continue };
+        let chunk = take::with_rest(part, body);
+        match messages.first_mut() {
+            Some(first) => first.chunks.push(chunk),
+            None => messages.push(Message::new(role, [chunk])),
+        }
     }
     if messages.is_empty() {
         foreign.skip("empty_message");
@@ -117,6 +134,7 @@ fn messages(id: &str, mut fields: Fields<'_>, foreign: &mut Foreign) -> Vec<Mess
         message.metadata.created_at = created_at;
         if message.role == Role::Assistant {
             message.metadata.model.clone_from(&model);
+            message.metadata.provider = message.chunks.iter().find_map(provider);
         }
     }
     if let Some(first) = messages.first_mut() {
@@ -124,6 +142,44 @@ fn messages(id: &str, mut fields: Fields<'_>, foreign: &mut Foreign) -> Vec<Mess
     }
     take::keep(fields, messages.first_mut());
     messages
+}
+
+/// A message of version 4 without parts: its reasoning, its text, its calls and their results by step.
+fn before_parts(role: Role, text: Option<String>, fields: &mut Fields<'_>) -> Vec<Message> {
+    let (mut messages, mut chunks, mut results) = (Vec::new(), Vec::new(), Vec::new());
+    chunks.extend(fields.string("reasoning").filter(|text| !text.is_empty()).map(Chunk::thinking));
+    let mut last = None;
+    for mut part in fields.array("toolInvocations").unwrap_or_default().into_iter().filter_map(Fields::of) {
+        let this = part.integer("step");
+        if last.is_some_and(|last| last != this) {
+            step(role, &mut chunks, &mut results, &mut messages);
+        }
+        last = Some(this);
+        let name = part.string("toolName").unwrap_or_default();
+        call(&name, part, &mut chunks, &mut results);
+    }
+    // The text is the last step's.
+    if text.is_some() && !results.is_empty() {
+        step(role, &mut chunks, &mut results, &mut messages);
+    }
+    chunks.extend(text.map(Chunk::text));
+    step(role, &mut chunks, &mut results, &mut messages);
+    messages
+}
+
+/// The provider whose data a chunk has.
+fn provider(chunk: &Chunk) -> Option<String> {
+    let json = METADATA.iter().find_map(|name| chunk.extra.get(name))?;
+    let raw = RawValue::from_string(json.as_str().to_owned()).ok()?;
+    Fields::of(&raw)?.names().next().map(str::to_owned)
+}
+
+/// The opaque proof among what a provider added to a part.
+fn signature(part: &Fields<'_>) -> Option<String> {
+    const NAMES: &[&str] = &["signature", "reasoningEncryptedContent", "thoughtSignature"];
+    let providers = METADATA.iter().find_map(|name| part.peek(name)).and_then(Fields::of)?;
+    let mut data = providers.rest().filter_map(|(_, raw)| Fields::of(raw));
+    data.find_map(|mut data| NAMES.iter().find_map(|name| data.string(name))).filter(|text| !text.is_empty())
 }
 
 fn step(role: Role, chunks: &mut Vec<Chunk>, results: &mut Vec<Chunk>, messages: &mut Vec<Message>) {
@@ -136,13 +192,23 @@ fn step(role: Role, chunks: &mut Vec<Chunk>, results: &mut Vec<Chunk>, messages:
 fn chunk(kind: &str, raw: &RawValue, mut part: Fields<'_>, chunks: &mut Vec<Chunk>, results: &mut Vec<Chunk>) {
     let said = match kind {
         "text" => part.string("text").map(|text| Body::Text { text, annotations: None }),
-        "reasoning" => part.string("text").map(|text| Body::Thinking { text, signature: None, redacted: None }),
+        // Version 4 has the text under the part's own name, and again in `details`, with the signature.
+        "reasoning" => part.string("text").or_else(|| part.string("reasoning")).map(|text| {
+            let details = part.peek("details").and_then(array).unwrap_or_default();
+            let signed = details.into_iter().find_map(|raw| Fields::of(raw)?.string("signature"));
+            Body::Thinking { text, signature: signature(&part).or(signed), redacted: None }
+        }),
         "file" => file(&mut part),
         _ => None,
     };
     match said {
         Some(Body::Text { text, .. }) if text.is_empty() => {}
         Some(body) => chunks.push(take::with_rest(part, body)),
+        None if kind == "tool-invocation" && part.peek("toolInvocation").is_some() => {
+            let mut inner = part.object("toolInvocation").unwrap_or_default();
+            let name = inner.string("toolName").unwrap_or_default();
+            call(&name, inner, chunks, results);
+        }
         None => match kind
             .strip_prefix("tool-")
             .map(str::to_owned)
@@ -155,8 +221,12 @@ fn chunk(kind: &str, raw: &RawValue, mut part: Fields<'_>, chunks: &mut Vec<Chun
 }
 
 fn file(part: &mut Fields<'_>) -> Option<Body> {
-    let url = part.string("url")?;
-    let mime_type = part.string("mediaType");
+    // Version 4 has the file's data in base64.
+    let url = part.string("url").or_else(|| {
+        let mime = part.peek("mimeType").and_then(string)?;
+        part.string("data").map(|data| format!("data:{mime};base64,{data}"))
+    })?;
+    let mime_type = ["mediaType", "mimeType", "contentType"].iter().find_map(|name| part.string(name));
     if mime_type.as_deref().is_some_and(|mime| mime.starts_with("image/")) {
         let mut chunk = take::picture(None, &url, mime_type);
         if url.starts_with("data:") {
@@ -164,15 +234,17 @@ fn file(part: &mut Fields<'_>) -> Option<Body> {
         }
         return Some(chunk.body);
     }
-    Some(Body::File(File { name: part.string("filename"), url: Some(url), data: None, mime_type }))
+    let name = ["filename", "name"].iter().find_map(|name| part.string(name));
+    Some(Body::File(File { name, url: Some(url), data: None, mime_type }))
 }
 
 /// A call, and its result if there is one.
 fn call(name: &str, mut part: Fields<'_>, chunks: &mut Vec<Chunk>, results: &mut Vec<Chunk>) {
     let id = part.string("toolCallId").unwrap_or_default();
     let state = part.string("state").unwrap_or_default();
-    let input = part.take("input").or_else(|| part.take("rawInput"));
-    let output = part.take("output");
+    // Version 4 has `args` and `result`.
+    let input = ["input", "rawInput", "args"].iter().find_map(|name| part.take(name));
+    let output = ["output", "result"].iter().find_map(|name| part.take(name));
     let error = part.string("errorText");
     let result = match state.as_str() {
         "output-error" => Some((Output::Text(error.unwrap_or_default()), Some(true))),
@@ -180,7 +252,10 @@ fn call(name: &str, mut part: Fields<'_>, chunks: &mut Vec<Chunk>, results: &mut
         "output-available" => Some((take::output(output), None)),
         _ => output.map(|output| (take::output(Some(output)), None)),
     };
-    let mut chunk: Chunk = Chunk::tool_call(&id, name, take::arguments(input));
+    let proof = signature(&part);
+    let arguments = take::arguments(input);
+    let body = Body::ToolCall { id: id.clone(), name: name.to_owned(), arguments, signature: proof, server: false };
+    let mut chunk = Chunk::from(body);
     part.extend(Owner::Chunk, &mut chunk.extra);
     chunks.push(chunk);
     results.extend(result.map(|(output, is_error)| take::result(&id, Some(name.to_owned()), output, is_error).into()));

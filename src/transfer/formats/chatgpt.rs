@@ -4,6 +4,8 @@
 
 use std::collections::HashMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
 use crate::model::{Audio, Body, Chunk, FinishReason, Message, Output, Role};
@@ -12,8 +14,13 @@ use crate::transfer::foreign::{Broken, Foreign, Node, Taken};
 use crate::transfer::format::{Context, Format, Head, Reader};
 use crate::transfer::take;
 
-pub(crate) const FORMAT: Format =
-    Format { name: "chatgpt", about: "ChatGPT's export", read: Some(Reader::Each { recognise, read }), write: None };
+pub(crate) const FORMAT: Format = Format {
+    name: "chatgpt",
+    about: "ChatGPT's export",
+    read: Some(Reader::Each { recognise, read }),
+    tables: None,
+    write: None,
+};
 
 /// How far up to search for the call that a tool answers.
 const NEAR: usize = 64;
@@ -109,8 +116,9 @@ impl Nodes<'_> {
         let mut content = fields.object("content").unwrap_or_default();
         let kind = content.string("content_type").unwrap_or_default();
         let mut metadata = fields.object("metadata").unwrap_or_default();
+        let pointers = pointers(&content);
         let mut chunks = self.content(&kind, &mut content, raw, foreign);
-        self.attachments(&mut metadata, &mut chunks);
+        self.attachments(&mut metadata, &pointers, &mut chunks);
         let role = match (role.as_str(), kind.as_str()) {
             (_, "user_editable_context" | "model_editable_context") | ("system", _) => Role::System,
             ("assistant", _) => Role::Assistant,
@@ -210,23 +218,39 @@ impl Nodes<'_> {
                 Some(take::with_rest(fields, Body::Text { text, annotations: None }))
             }
             "audio_asset_pointer" => {
-                let url = fields.string("asset_pointer");
-                Some(take::with_rest(fields, Body::Audio(Audio { url, ..Audio::default() })))
+                let pointer = fields.string("asset_pointer")?;
+                Some(take::with_rest(fields, Body::Audio(self.sound(pointer))))
+            }
+            // What was said by voice, with what the camera saw.
+            "real_time_user_audio_video_asset_pointer" => {
+                let spoken = fields.peek("audio_asset_pointer").and_then(Fields::of);
+                let pointer = spoken.and_then(|mut spoken| spoken.string("asset_pointer"));
+                match pointer {
+                    Some(pointer) => Some(take::with_rest(fields, Body::Audio(self.sound(pointer)))),
+                    None => take::opaque(raw, "real_time_user_audio_video_asset_pointer", FORMAT.name),
+                }
             }
             kind => take::opaque(raw, kind, FORMAT.name),
         }
     }
 
+    /// Sound that came with the export, otherwise its name.
+    fn sound(&self, pointer: String) -> Audio {
+        match self.context.assets.find(asset(&pointer)) {
+            Some((name, bytes)) => {
+                let mime_type = Some(take::mime_of(&name).to_owned());
+                Audio { data: Some(STANDARD.encode(bytes)), mime_type, ..Audio::default() }
+            }
+            None => Audio { url: Some(pointer), ..Audio::default() },
+        }
+    }
+
     /// Files that the message names without a part of their own.
-    fn attachments(&self, metadata: &mut Fields<'_>, chunks: &mut Vec<Chunk>) {
+    fn attachments(&self, metadata: &mut Fields<'_>, pointers: &[String], chunks: &mut Vec<Chunk>) {
         for raw in metadata.peek("attachments").and_then(array).unwrap_or_default() {
             let Some(mut file) = Fields::of(raw) else { continue };
             let Some(id) = file.string("id") else { continue };
-            let is_it = |chunk: &Chunk| match &chunk.body {
-                Body::Image(image) => asset(&image.url) == id || image.url.starts_with("data:"),
-                _ => false,
-            };
-            if chunks.iter().any(is_it) {
+            if pointers.iter().any(|pointer| asset(pointer) == id) {
                 continue;
             }
             let found = self.context.assets.find(&id);
@@ -236,6 +260,12 @@ impl Nodes<'_> {
         }
         metadata.take("attachments");
     }
+}
+
+/// What the parts of a message point to.
+fn pointers(content: &Fields<'_>) -> Vec<String> {
+    let parts = content.peek("parts").and_then(array).unwrap_or_default();
+    parts.into_iter().filter_map(|part| Fields::of(part)?.string("asset_pointer")).collect()
 }
 
 /// The id in a pointer.
@@ -253,8 +283,13 @@ fn words(chunks: &[Chunk]) -> String {
 
 /// A tool's message as the result of a call; pictures and the like stay beside it.
 fn result(id: &str, name: Option<String>, chunks: Vec<Chunk>) -> Vec<Chunk> {
-    let text = words(&chunks);
-    let mut said: Vec<Chunk> = vec![take::result(id, name, Output::Text(text), None).into()];
+    let failure = chunks.iter().find_map(|chunk| match &chunk.body {
+        Body::Error { message, .. } => Some(message.clone()),
+        _ => None,
+    });
+    let is_error = failure.as_ref().map(|_| true);
+    let text = failure.unwrap_or_else(|| words(&chunks));
+    let mut said: Vec<Chunk> = vec![take::result(id, name, Output::Text(text), is_error).into()];
     said.extend(chunks.into_iter().filter(|chunk| !matches!(chunk.body, Body::Text { .. })));
     said
 }

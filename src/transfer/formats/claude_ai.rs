@@ -16,8 +16,12 @@ pub(crate) const FORMAT: Format = Format {
     name: "claude-ai",
     about: "Claude.ai's export",
     read: Some(Reader::Each { recognise, read }),
+    tables: None,
     write: None,
 };
+
+/// What the text has for a block that is no text.
+const PLACEHOLDER: &str = "This block is not supported on your current device yet.";
 
 fn recognise(head: &Head<'_>) -> bool {
     head.any(|fields| fields.peek("chat_messages").is_some_and(|raw| raw.get().starts_with('[')))
@@ -71,8 +75,9 @@ fn message(raw: &RawValue, model: Option<&str>, context: &Context<'_>, foreign: 
         chunks.extend(block(raw, &format!("{id}:{number}"), &mut open));
     }
     let text = fields.string("text").unwrap_or_default();
-    // The text repeats the blocks; old exports have nothing else.
-    if chunks.is_empty() && !text.is_empty() {
+    // The text repeats the blocks; old exports have nothing else. For blocks that are no text it has a placeholder.
+    let is_repeated = chunks.iter().any(|chunk| matches!(chunk.body, Body::Text { .. }));
+    if !is_repeated && !text.trim().is_empty() && (chunks.is_empty() || !text.contains(PLACEHOLDER)) {
         chunks.push(Chunk::text(text));
     }
     for raw in fields.array("attachments").unwrap_or_default() {

@@ -18,6 +18,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "claude-code",
     about: "sessions of Claude Code",
     read: Some(Reader::Parts { recognise, group, read }),
+    tables: None,
     write: None,
 };
 
@@ -94,7 +95,15 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
     }
     let says = |thread: &Thread| thread.foreign.nodes.iter().any(|node| !node.messages.is_empty());
     let mut taken = Vec::new();
-    if says(&main) || agents.is_empty() {
+    let has_main = says(&main) || agents.is_empty();
+    if !has_main && let Some((_, agent)) = agents.first_mut() {
+        // The file of a sub-agent: its other lines are the sub-agent's.
+        agent.foreign.skipped.extend(std::mem::take(&mut main.foreign.skipped));
+        for (name, json) in main.foreign.rest.iter() {
+            agent.foreign.rest.push(name, json.clone());
+        }
+    }
+    if has_main {
         // A file that holds only summaries of other sessions is no conversation.
         main.foreign.is_hollow = !says(&main);
         taken.push(Ok(main.finish()));

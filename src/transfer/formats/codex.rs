@@ -15,6 +15,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "codex",
     about: "sessions of Codex",
     read: Some(Reader::Parts { recognise, group: |_| None, read }),
+    tables: None,
     write: None,
 };
 

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::history::Conversation;
 use crate::model::{Body, Message};
 use crate::provider::Target;
-use crate::provider::fields::Fields;
+use crate::provider::fields::{Fields, array};
 use crate::transfer::foreign::{Broken, Foreign, Node, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
 use crate::transfer::take;
@@ -17,13 +17,19 @@ pub(crate) const FORMAT: Format = Format {
     name: "openai-finetune",
     about: "lines of OpenAI's fine-tuning",
     read: Some(Reader::Each { recognise, read }),
+    tables: None,
     write: Some(Writer { frame: ["", "", ""], extension: "jsonl", write }),
 };
 
 fn recognise(head: &Head<'_>) -> bool {
     let is_list = |fields: &Fields<'_>, name: &str| fields.peek(name).is_some_and(|raw| raw.get().starts_with('['));
+    let has_roles = |fields: &Fields<'_>| {
+        let messages = fields.peek("messages").and_then(array).unwrap_or_default();
+        messages.first().is_none_or(|first| Fields::of(first).is_some_and(|first| first.peek("role").is_some()))
+    };
     head.any(|fields| {
-        is_list(fields, "messages") && fields.peek("conversationId").is_none() || is_list(fields, "preferred_output")
+        is_list(fields, "messages") && has_roles(fields) && fields.peek("conversationId").is_none()
+            || is_list(fields, "preferred_output")
     })
 }
 

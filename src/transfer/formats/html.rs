@@ -1,17 +1,19 @@
 //! One HTML file, for people: no scripts, nothing loaded from elsewhere, and no content of a conversation is executed.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::markdown::words;
 use crate::model::Body;
 use crate::transfer::foreign::Skipped;
-use crate::transfer::format::{Format, Outgoing, Writer};
+use crate::transfer::format::{Format, Outgoing, Writer, returned};
 
 pub(crate) const FORMAT: Format = Format {
     name: "html",
     about: "one HTML file, for people",
     read: None,
+    tables: None,
     write: Some(Writer { frame: [BEGIN, "<hr>\n", "</body></html>\n"], extension: "html", write }),
 };
 
@@ -32,9 +34,8 @@ summary{cursor:pointer;color:#555}img{max-width:100%}
 "#;
 
 fn write(outgoing: &Outgoing, out: &mut dyn Write, _: &mut Skipped) -> io::Result<()> {
-    let item = &outgoing.item;
-    let title = item.title.clone().unwrap_or_else(|| item.id.to_string());
-    writeln!(out, "<h1>{}</h1>", escape(&title))?;
+    let tools = outgoing.tools();
+    writeln!(out, "<h1>{}</h1>", escape(&outgoing.heading()))?;
     for stored in &outgoing.messages {
         let message = &stored.message;
         let role = message.role.as_str();
@@ -42,14 +43,14 @@ fn write(outgoing: &Outgoing, out: &mut dyn Write, _: &mut Skipped) -> io::Resul
         let time = message.metadata.created_at.map(|at| format!(" · {at}")).unwrap_or_default();
         writeln!(out, "<article class=\"{role}\"><header>{role}{model}{time}</header>")?;
         for chunk in &message.chunks {
-            out.write_all(body(&chunk.body).as_bytes())?;
+            out.write_all(body(&chunk.body, &tools).as_bytes())?;
         }
         writeln!(out, "</article>")?;
     }
     Ok(())
 }
 
-fn body(body: &Body) -> String {
+fn body(body: &Body, tools: &HashMap<&str, &str>) -> String {
     let folded = |what: &str, text: &str| {
         format!("<details><summary>{}</summary><pre>{}</pre></details>\n", escape(what), escape(text))
     };
@@ -57,8 +58,10 @@ fn body(body: &Body) -> String {
         Body::Text { text, .. } | Body::Refusal { text } => format!("<div class=\"text\">{}</div>\n", escape(text)),
         Body::Thinking { text, .. } => folded("thinking", text),
         Body::ToolCall { name, arguments, .. } => folded(&format!("calls {name}"), arguments),
-        Body::ToolResult { name, output, .. } => {
-            folded(&format!("{} gave back", name.as_deref().unwrap_or("the tool")), &words(output))
+        Body::ToolResult { tool_call_id, name, output, is_error } => {
+            let did = if *is_error == Some(true) { "failed" } else { "returned" };
+            let name = returned(name.as_deref(), tool_call_id, tools).unwrap_or_else(|| "a tool".to_owned());
+            folded(&format!("{name} {did}"), &words(output))
         }
         // Only what is in the file is shown; nothing is loaded from an address.
         Body::Image(image) if is_picture(&image.url) => {
@@ -125,7 +128,7 @@ mod tests {
             Chunk::error(hostile),
         ];
         for chunk in chunks {
-            let html = body(&chunk.body);
+            let html = body(&chunk.body, &HashMap::new());
             let inert = html.replace("<div class=\"text\">", "").replace("<img alt=\"picture\" src=\"", "");
             assert!(!inert.contains("<script") && !inert.contains("onerror='") && !html.contains('\u{202e}'), "{html}");
             assert!(!html.contains("src=\"http") && !html.contains("src=\"data:image/svg"), "{html}");

@@ -8,13 +8,14 @@ use crate::history::Conversation;
 use crate::model::{Message, Role};
 use crate::provider::Target;
 use crate::provider::fields::{Fields, string};
-use crate::transfer::foreign::{Foreign, Node, Skipped, Taken};
+use crate::transfer::foreign::{Foreign, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
 
 pub(crate) const FORMAT: Format = Format {
     name: "openai-items",
     about: "items of OpenAI's Responses and Conversations",
     read: Some(Reader::Parts { recognise, group: |_| None, read }),
+    tables: None,
     write: Some(Writer { frame: ["", "\n", "\n"], extension: "json", write }),
 };
 
@@ -56,10 +57,9 @@ fn read(key: &str, values: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
         let id = segment.first().and_then(|item| Fields::read(item).ok()?.string("id"));
         let id = id.unwrap_or_else(|| number.to_string());
         number += segment.len();
-        let parent = foreign.nodes.last().map(|node: &Node| node.id.clone());
-        foreign.nodes.push(Node { id, parent, messages });
+        foreign.push(Some(id), messages);
     }
-    vec![Ok(foreign)]
+    vec![Ok(foreign.in_a_row())]
 }
 
 /// Items that are one turn: consecutive items of the model; any other item is a turn by itself. Each turn has the extra

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::history::Conversation;
 use crate::model::{Body, Chunk, Message, Role};
 use crate::provider::Target;
-use crate::provider::fields::{Fields, is_empty, json as kept, string};
+use crate::provider::fields::{Fields, array, is_empty, json as kept, string};
 use crate::transfer::foreign::{Foreign, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
 use crate::transfer::take;
@@ -19,6 +19,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "langchain",
     about: "LangChain's messages",
     read: Some(Reader::Parts { recognise, group: |_| None, read }),
+    tables: None,
     write: Some(Writer { frame: ["", "\n", "\n"], extension: "json", write }),
 };
 
@@ -32,36 +33,79 @@ const TYPES: &[(&str, Role)] = &[
     ("chat", Role::User),
 ];
 
+/// Classes, as `dumpd` names them.
+const CLASSES: &[(&str, &str)] = &[
+    ("HumanMessage", "human"),
+    ("AIMessage", "ai"),
+    ("SystemMessage", "system"),
+    ("ToolMessage", "tool"),
+    ("FunctionMessage", "function"),
+    ("ChatMessage", "chat"),
+];
+
 fn role(kind: &str) -> Option<Role> {
     TYPES.iter().find(|(name, _)| *name == kind).map(|(_, role)| *role)
 }
 
 fn recognise(head: &Head<'_>) -> bool {
     head.first(|fields| {
-        let is_known = fields.peek("type").and_then(string).is_some_and(|kind| role(&kind).is_some());
-        is_known && fields.peek("data").is_some_and(|raw| raw.get().starts_with('{'))
+        // The state of a graph has its messages in a list.
+        let listed = fields.peek("messages").and_then(array).and_then(|messages| messages.first().copied());
+        of(fields).is_some() || listed.and_then(Fields::of).is_some_and(|message| of(&message).is_some())
     })
+}
+
+/// The kind of a message and its fields, in each of the forms: `messages_to_dict`, `dumpd`, `model_dump`.
+fn of<'a>(fields: &Fields<'a>) -> Option<(String, Fields<'a>)> {
+    let kind = fields.peek("type").and_then(string)?;
+    if kind == "constructor" {
+        let inner = fields.peek("kwargs").and_then(Fields::of)?;
+        let names = fields.peek("id").and_then(array)?;
+        let class = names.last().and_then(|name| string(name))?;
+        let known = CLASSES.iter().find(|(name, _)| class.strip_suffix("Chunk").unwrap_or(&class) == *name);
+        return known.map(|(_, kind)| ((*kind).to_owned(), inner));
+    }
+    role(&kind)?;
+    if let Some(data) = fields.peek("data").filter(|raw| raw.get().starts_with('{')) {
+        return Some((kind, Fields::of(data)?));
+    }
+    let is_flat = fields.peek("content").is_some() && fields.peek("additional_kwargs").is_some();
+    is_flat.then(|| (kind, fields.clone()))
 }
 
 fn read(key: &str, values: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
     let mut foreign = Foreign::new(key);
+    let mut listed: Vec<String> = Vec::new();
     for value in values {
-        let Some((kind, data)) =
-            Fields::read(&value).ok().and_then(|mut fields| Some((fields.string("type")?, fields.take("data")?)))
-        else {
+        let messages =
+            Fields::read(&value).ok().filter(|fields| fields.peek("type").is_none()).and_then(|mut state| {
+                let messages = state.array("messages")?.into_iter().map(|raw| raw.get().to_owned()).collect::<Vec<_>>();
+                foreign.rest = take::rest(state);
+                Some(messages)
+            });
+        match messages {
+            Some(messages) => listed.extend(messages),
+            None => listed.push(value),
+        }
+    }
+    for value in listed {
+        let Ok(fields) = Fields::read(&value) else {
             foreign.skip("message_that_is_no_object");
+            continue;
+        };
+        let Some((kind, data)) = of(&fields) else {
+            let kind = fields.peek("type").and_then(string).unwrap_or_default();
+            foreign.skip(format!("message_of_kind:{kind}"));
             continue;
         };
         let messages = message(&kind, data, &mut foreign);
         let id = messages.first().and_then(|message| message.metadata.id.clone());
-        let id = id.filter(|id| foreign.nodes.iter().rev().take(64).all(|node| node.id != *id));
         foreign.push(id, messages);
     }
-    vec![Ok(foreign)]
+    vec![Ok(foreign.in_a_row())]
 }
 
-fn message(kind: &str, data: &RawValue, foreign: &mut Foreign) -> Vec<Message> {
-    let mut fields = Fields::of(data).unwrap_or_default();
+fn message(kind: &str, mut fields: Fields<'_>, foreign: &mut Foreign) -> Vec<Message> {
     let role = role(kind).unwrap_or_else(|| {
         foreign.skip("unknown_role_taken_for_user");
         Role::User
@@ -102,6 +146,12 @@ fn message(kind: &str, data: &RawValue, foreign: &mut Foreign) -> Vec<Message> {
             }
         }
         chunks.retain(|chunk| !matches!(&chunk.body, Body::Text { text, .. } if text.is_empty()));
+        // Models that send their reasoning beside the content.
+        let beside = fields.peek("additional_kwargs").and_then(Fields::of);
+        let reasoning = beside.and_then(|mut beside| beside.string("reasoning_content"));
+        if let Some(text) = reasoning.filter(|text| !text.is_empty()) {
+            chunks.insert(0, Chunk::thinking(text));
+        }
     }
     if chunks.is_empty() {
         foreign.skip("empty_message");

@@ -16,6 +16,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "librechat",
     about: "LibreChat's exports",
     read: Some(Reader::Each { recognise, read }),
+    tables: None,
     write: None,
 };
 
@@ -170,8 +171,9 @@ fn message(raw: &RawValue, model: Option<&str>, foreign: &mut Foreign) {
             message.metadata.provider = provider.as_deref().map(str::to_lowercase);
         }
     }
-    if let Some(last) = messages.last_mut().filter(|last| is_unfinished && last.role == Role::Assistant) {
-        last.finish_reason = Some(FinishReason::Interrupted);
+    if let Some(last) = messages.iter_mut().rev().find(|message| message.role == Role::Assistant) {
+        let reason = fields.string("finish_reason").map(|reason| FinishReason::from(reason.as_str()));
+        last.finish_reason = if is_unfinished { Some(FinishReason::Interrupted) } else { reason };
     }
     if let Some(first) = messages.first_mut() {
         first.metadata.id = Some(id.clone());

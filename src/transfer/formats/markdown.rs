@@ -1,22 +1,23 @@
 //! Markdown, for people.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::model::{Body, Output, PartBody};
 use crate::transfer::foreign::Skipped;
-use crate::transfer::format::{Format, Outgoing, Writer};
+use crate::transfer::format::{Format, Outgoing, Writer, returned};
 
 pub(crate) const FORMAT: Format = Format {
     name: "markdown",
     about: "Markdown, for people",
     read: None,
+    tables: None,
     write: Some(Writer { frame: ["", "\n---\n\n", ""], extension: "md", write }),
 };
 
 fn write(outgoing: &Outgoing, out: &mut dyn Write, _: &mut Skipped) -> io::Result<()> {
-    let item = &outgoing.item;
-    let title = item.title.clone().unwrap_or_else(|| item.id.to_string());
-    writeln!(out, "# {}\n", title.replace(['\n', '\r'], " "))?;
+    let tools = outgoing.tools();
+    writeln!(out, "# {}\n", outgoing.heading().replace(['\n', '\r'], " "))?;
     for stored in &outgoing.messages {
         let message = &stored.message;
         write!(out, "## {}", message.role)?;
@@ -27,13 +28,13 @@ fn write(outgoing: &Outgoing, out: &mut dyn Write, _: &mut Skipped) -> io::Resul
         }
         writeln!(out, "\n")?;
         for chunk in &message.chunks {
-            body(&chunk.body, out)?;
+            body(&chunk.body, &tools, out)?;
         }
     }
     Ok(())
 }
 
-fn body(body: &Body, out: &mut dyn Write) -> io::Result<()> {
+fn body(body: &Body, tools: &HashMap<&str, &str>, out: &mut dyn Write) -> io::Result<()> {
     match body {
         Body::Text { text, .. } | Body::Refusal { text } => writeln!(out, "{text}\n"),
         Body::Thinking { text, .. } => {
@@ -45,9 +46,12 @@ fn body(body: &Body, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "**calls `{}`**\n", name.replace(['`', '\n'], " "))?;
             fenced(arguments, "json", out)
         }
-        Body::ToolResult { name, output, .. } => {
-            let name = name.as_deref().unwrap_or("the tool");
-            writeln!(out, "**`{}` gave back**\n", name.replace(['`', '\n'], " "))?;
+        Body::ToolResult { tool_call_id, name, output, is_error } => {
+            let did = if *is_error == Some(true) { "failed" } else { "returned" };
+            match returned(name.as_deref(), tool_call_id, tools) {
+                Some(name) => writeln!(out, "**`{}` {did}**\n", name.replace(['`', '\n'], " "))?,
+                None => writeln!(out, "**a tool {did}**\n")?,
+            }
             fenced(&words(output), "", out)
         }
         Body::Image(image) => writeln!(out, "![picture](<{}>)\n", address(&image.url)),

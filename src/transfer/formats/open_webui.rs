@@ -10,14 +10,16 @@ use serde_json::{Value, json};
 use super::items::{parsed, segments};
 use crate::model::{Body, Chunk, Message, Output, Role};
 use crate::provider::fields::{Fields, is_empty, json as kept, string};
+use crate::transfer::database::{self, Database, text};
 use crate::transfer::foreign::{Broken, Foreign, Node, Skipped, Taken};
-use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
+use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Tables, Writer};
 use crate::transfer::take;
 
 pub(crate) const FORMAT: Format = Format {
     name: "open-webui",
     about: "Open WebUI's chats",
     read: Some(Reader::Each { recognise, read }),
+    tables: Some(Tables { needed: &["auth", "chat"], read: read_tables }),
     write: Some(Writer { frame: ["[", ",\n", "]\n"], extension: "json", write }),
 };
 
@@ -31,6 +33,32 @@ fn recognise(head: &Head<'_>) -> bool {
 
 fn read(text: &str, context: &Context<'_>) -> Vec<Taken> {
     vec![conversation(text, context)]
+}
+
+/// `webui.db`: each row of `chat` has the fields of a chat of the export.
+fn read_tables(
+    database: &Database,
+    context: &Context<'_>,
+    take: &mut dyn FnMut(Taken) -> bool,
+) -> rusqlite::Result<()> {
+    const YES_OR_NO: &[&str] = &["archived", "pinned"];
+    let ids = database.all(&["chat"], "SELECT id FROM chat ORDER BY created_at, id", "")?;
+    for id in ids.into_iter().filter_map(|mut row| text(&mut row, "id")) {
+        database.next_conversation();
+        let Some(row) = database.all(&["chat"], "SELECT * FROM chat WHERE id = ?1", &id)?.pop() else { continue };
+        let field = |(name, value): (String, rusqlite::types::Value)| {
+            let json = database::json(value)?.as_str().to_owned();
+            let is_yes_or_no = YES_OR_NO.contains(&name.as_str());
+            let json = if is_yes_or_no { (json == "1").to_string() } else { json };
+            Some(format!("{}:{json}", json!(name)))
+        };
+        let fields: Vec<String> = row.into_iter().filter_map(field).collect();
+        let chat = conversation(&format!("{{{}}}", fields.join(",")), context);
+        if !take(chat.map_err(|broken| Broken { id: Some(id), ..broken })) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn conversation(text: &str, context: &Context<'_>) -> Taken {
@@ -167,14 +195,21 @@ fn file(raw: &RawValue) -> Option<Chunk> {
 
 /// A text in which thinking and calls are folded: `<details type="reasoning">…</details>`.
 fn folded(content: &str, id: &str) -> Vec<Chunk> {
+    const MARK: &str = "<details type=\"";
     let mut chunks = Vec::new();
     let mut rest = content;
-    while let Some((before, begun)) = rest.split_once("<details type=\"") {
+    let mut searched = 0;
+    while let Some(place) = rest.get(searched..).and_then(|rest| rest.find(MARK)).map(|place| place + searched) {
+        let (before, begun) =
+            (rest.get(..place).unwrap_or_default(), rest.get(place + MARK.len()..).unwrap_or_default());
         let Some((kind, tail)) = begun.split_once('"') else { break };
-        let (Some((attributes, tail)), true) = (tail.split_once('>'), matches!(kind, "reasoning" | "tool_calls"))
-        else {
-            break;
-        };
+        if !matches!(kind, "reasoning" | "tool_calls") {
+            // Other blocks stay text.
+            searched = place + MARK.len();
+            continue;
+        }
+        searched = 0;
+        let Some((attributes, tail)) = tail.split_once('>') else { break };
         let Some((inside, after)) = tail.split_once("</details>") else { break };
         chunks.extend(said(before.trim_end_matches('\n').to_owned()));
         let inside = inside.split_once("</summary>").map_or(inside, |(_, inside)| inside);

@@ -14,6 +14,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "pydantic-ai",
     about: "Pydantic AI's messages",
     read: Some(Reader::Parts { recognise, group: |_| None, read }),
+    tables: None,
     write: None,
 };
 

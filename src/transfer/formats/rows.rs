@@ -13,6 +13,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "rows",
     about: "rows of a store that kept one chunk a row",
     read: Some(Reader::Parts { recognise, group, read }),
+    tables: None,
     write: None,
 };
 

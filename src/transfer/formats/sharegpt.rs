@@ -17,11 +17,19 @@ pub(crate) const FORMAT: Format = Format {
     name: "sharegpt",
     about: "ShareGPT's conversations",
     read: Some(Reader::Each { recognise, read }),
+    tables: None,
     write: Some(Writer { frame: ["[", ",\n", "]\n"], extension: "json", write }),
 };
 
 fn recognise(head: &Head<'_>) -> bool {
-    head.any(|fields| fields.peek("conversations").is_some_and(|raw| raw.get().starts_with('[')))
+    let is_said = |raw: &RawValue| {
+        let said = array(raw).unwrap_or_default();
+        said.first().and_then(|first| Fields::of(first)).is_some_and(|first| first.peek("from").is_some())
+    };
+    head.any(|fields| {
+        fields.peek("conversations").is_some_and(|raw| raw.get().starts_with('['))
+            || fields.peek("items").is_some_and(is_said)
+    })
 }
 
 fn read(text: &str, context: &Context<'_>) -> Vec<Taken> {
@@ -31,7 +39,7 @@ fn read(text: &str, context: &Context<'_>) -> Vec<Taken> {
 fn conversation(text: &str, context: &Context<'_>) -> Taken {
     let mut fields = Fields::read(text).map_err(|error| Broken::new(error.to_string()))?;
     let id = fields.string("id").unwrap_or_else(|| context.unnamed());
-    let Some(said) = fields.array("conversations") else {
+    let Some(said) = ["conversations", "items"].iter().find_map(|name| fields.array(name)) else {
         return Err(Broken { id: Some(id), title: None, why: "it has no list of conversations".to_owned() });
     };
     let mut reading = Reading {

@@ -11,6 +11,7 @@ pub(crate) const FORMAT: Format = Format {
     name: crate::transfer::keep::TRANSCRIPT,
     about: "this program's transcript",
     read: Some(Reader::Parts { recognise, group, read }),
+    tables: None,
     write: Some(Writer { frame: ["", "", ""], extension: "jsonl", write }),
 };
 
