@@ -69,6 +69,8 @@
 //! - [`documentation::postgres`]: one store for many processes, in PostgreSQL.
 //! - [`documentation::format`]: what is on disk, byte by byte.
 
+#[cfg(feature = "client")]
+mod client;
 mod embedded;
 mod error;
 mod history;

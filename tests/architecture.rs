@@ -16,12 +16,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("history", &["error", "model", "record"]),
     ("log", &["error", "history", "model", "record"]),
     ("embedded", &["error", "history", "log", "model", "record"]),
+    ("client", &["error", "history", "log", "model", "record"]),
     ("postgres", &["error", "history", "log", "model", "record"]),
     ("provider", &["error", "history", "model"]),
-    ("store", &["embedded", "error", "history", "log", "model", "postgres", "provider"]),
+    ("store", &["client", "embedded", "error", "history", "log", "model", "postgres", "provider"]),
     ("transfer", &["error", "history", "log", "model", "provider", "store"]),
     ("search", &["error", "history", "log", "model", "store"]),
-    ("server", &["error", "history", "log", "model", "provider", "store"]),
+    ("server", &["error", "history", "log", "model", "provider", "record", "store"]),
     // The program is a user of the library, by its public interface.
     ("cli", &[]),
 ];

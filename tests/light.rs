@@ -70,6 +70,14 @@ fn what_only_the_log_on_postgresql_needs_is_nowhere_else() {
 }
 
 #[test]
+fn what_only_the_client_of_a_server_needs_is_nowhere_else() {
+    let (server, client) = (packages(&["--features", "server"]), packages(&["--features", "client"]));
+    assert!(has(&client, "ureq") && !has(&server, "ureq"));
+    // It blocks, as the calls of a store do: no runtime comes with it.
+    assert!(!has(&client, "tokio") && has(&client, "ring") && !has(&client, "aws-lc-rs"));
+}
+
+#[test]
 fn search_is_in_no_build_that_does_not_name_it() {
     assert!(has(&packages(&["--features", "search"]), "tantivy"));
     for features in ["sled", "cli", "server"] {

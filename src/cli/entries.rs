@@ -13,12 +13,17 @@ Examples:
   convo entries chat-42
   # what came after seq 2, for sync
   convo entries chat-42 --since 2 --json
+  # what others write, as they write it
+  convo entries chat-42 --follow
 
 The log itself, in order of SEQ, including what was rewound or removed. As JSON, one entry per line, without a limit \
-unless --limit is given.";
+unless --limit is given. Others can write while this program reads where programs share a store: through `convo serve` \
+(--store http://...), or in PostgreSQL.";
 
 /// Entries that a terminal gets if no limit is given.
 const PAGE: usize = 200;
+/// Between two looks whether --follow is to go on.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Print the entries of a conversation's log
 #[derive(Debug, clap::Args)]
@@ -33,6 +38,9 @@ pub(super) struct Args {
     /// The most entries to print; on a terminal 200 by default
     #[arg(long, value_parser = number::<usize>)]
     limit: Option<usize>,
+    /// Go on with new entries as they become durable, until the command is ended
+    #[arg(long)]
+    follow: bool,
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
@@ -45,12 +53,18 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         )
         .with_hint("--since 0 starts from the beginning; is it the same conversation, and the same store?"));
     }
-    let default = if output.is_text() { PAGE } else { usize::MAX };
+    let default = if output.is_text() && !args.follow { PAGE } else { usize::MAX };
     let mut tail = store.tail(&name, args.since)?;
     let (mut since, mut left) = (tail.cursor(), args.limit.unwrap_or(default));
-    output.begin_pages();
+    let patience = if args.follow { PATIENCE } else { Duration::ZERO };
+    if !args.follow {
+        output.begin_pages();
+    }
     while left > 0 {
-        let mut entries = tail.next(Duration::ZERO)?;
+        let mut entries = tail.next(patience)?;
+        if entries.is_empty() && args.follow {
+            continue;
+        }
         entries.truncate(left);
         let Some(last) = entries.last() else { break };
         (since, left) = (since.with_seq(last.seq), left - entries.len());
@@ -60,6 +74,9 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
             for entry in &entries {
                 output.json(entry)?;
             }
+        }
+        if args.follow {
+            output.flush()?;
         }
     }
     output.end_pages()?;

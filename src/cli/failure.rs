@@ -124,7 +124,10 @@ const fn hint(error: &Error) -> Option<&'static str> {
             Some("--since 0 starts from the beginning; is it the same conversation, and the same store?")
         }
         Error::ReadOnly => Some("a backup is read-only: `convo restore` turns it into a store"),
-        Error::Busy(_) => Some("wait longer with --wait SECONDS, or end that process; `convo serve` answers over HTTP"),
+        Error::Busy(_) => Some(
+            "wait longer with --wait SECONDS, or end that process; for many programs at once, start `convo serve`, and use \
+             --store http://127.0.0.1:8080",
+        ),
         Error::OutcomeUnknown { .. } => Some("`convo show CONVERSATION` shows whether it is there"),
         Error::Corrupt { .. } => Some("`convo verify` shows what else is damaged; the rest can still be read"),
         Error::WentBack { .. } => Some(

@@ -46,8 +46,8 @@ struct Shown<'a> {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let child = args.name.as_ref().map_or_else(|| Name::from(ConversationId::new()), |name| location.name(name));
     let (store, parent) = (location.open()?, location.name(&args.conversation));
+    let child = args.name.as_ref().map_or_else(|| Name::from(ConversationId::new()), |name| location.name(name));
     match args.through {
         Some(message) => fork_through(&store, &parent, message, &child)?,
         None => store.fork_to(&parent, args.at, &child)?,

@@ -1,6 +1,7 @@
 //! The store of a command, and the owner of its conversations.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct Location {
     url: Option<String>,
     owner: Option<String>,
+    /// Whose conversation a key means if no owner is named: known once the store is open.
+    meant: OnceCell<String>,
     /// How long to wait for a store that another process holds.
     patience: Duration,
 }
@@ -31,7 +34,7 @@ pub(super) struct Location {
 impl Location {
     /// `url`: what `--store` or CONVO_STORE names.
     pub(super) fn new(url: Option<String>, owner: Option<String>, patience: Duration) -> Self {
-        Self { url: url.filter(|url| !url.is_empty()), owner, patience }
+        Self { url: url.filter(|url| !url.is_empty()), owner, meant: OnceCell::new(), patience }
     }
 
     /// Opens the store, and creates it if it does not exist.
@@ -83,6 +86,8 @@ impl Location {
                 opened => break opened.map_err(|error| not_opened(&url, error))?,
             }
         };
+        // A store that is opened again has the same key.
+        let _ = self.meant.set(store.owner().to_owned());
         if let Some(copy) = store.health().set_aside {
             let copy = copy.display();
             warn(&format!(
@@ -125,10 +130,11 @@ impl Location {
         self.owner.as_deref()
     }
 
-    /// The conversation that the caller names.
+    /// The conversation that the caller names, in the store that is open.
     pub(super) fn name(&self, conversation: &str) -> Name {
         let name = Name::from(conversation);
-        match &self.owner {
+        let meant = self.meant.get().filter(|meant| !meant.is_empty() && name.key().is_some());
+        match self.owner.as_ref().or(meant) {
             Some(owner) => name.with_owner(owner),
             None => name,
         }
@@ -139,12 +145,16 @@ impl Location {
 pub(super) fn directory(url: &str) -> Option<&Path> {
     let (_, rest) = url.split_once(':')?;
     let (path, _) = rest.split_once('?').unwrap_or((rest, ""));
-    (!path.is_empty() && !is_database(url)).then(|| Path::new(path))
+    (!path.is_empty() && !is_remote(url)).then(|| Path::new(path))
 }
 
-/// Whether a store's URL names a database, not a directory.
-fn is_database(url: &str) -> bool {
-    ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme))
+/// Whether a store's URL names a database or a server, not a directory.
+fn is_remote(url: &str) -> bool {
+    is_server(url) || ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme))
+}
+
+fn is_server(url: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme))
 }
 
 fn not_opened(url: &str, error: Error) -> Failure {
@@ -152,8 +162,11 @@ fn not_opened(url: &str, error: Error) -> Failure {
         Error::NotFound { .. } if url.starts_with("backup:") => {
             Failure::new(error.code(), format!("there is no backup at {url}"))
         }
+        Error::Io { .. } if is_server(url) => {
+            Failure::from(error).with_hint("does it run? `convo serve` starts a server; --store URL names another")
+        }
         // Such a URL may hold a password: the error names the place without it.
-        Error::NotFound { .. } if is_database(url) => Failure::from(error)
+        Error::NotFound { .. } if is_remote(url) => Failure::from(error)
             .with_hint("`convo append` and `convo replay` make one; --store URL or CONVO_STORE names another"),
         Error::NotFound { .. } => Failure::new(error.code(), format!("there is no store at {url}"))
             .with_hint("`convo append` creates one; --store URL or CONVO_STORE names another"),
@@ -190,6 +203,7 @@ mod tests {
     fn a_store_has_a_directory_where_its_url_names_one() {
         assert_eq!(directory("sled:a/b.db?cache_mb=1"), Some(Path::new("a/b.db")));
         assert_eq!(directory("memory:"), None);
+        assert_eq!(directory("http://127.0.0.1:8080"), None);
         assert_eq!(directory("postgres://ada:secret@db.example.org/chats"), None);
     }
 }

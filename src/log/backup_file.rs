@@ -30,12 +30,35 @@ impl Out {
 
 /// Writes a backup to a new file. `fill` gives how many conversations it wrote, and how many of them cannot be read.
 pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut Out) -> Result<(u64, u64)>) -> Result<BackupSummary> {
+    place(path, |partial| {
+        let shown = partial.display().to_string();
+        let pairs = File::create_new(partial).and_then(|file| archive::Writer::new(BufWriter::new(file)));
+        let mut out = Out { pairs: pairs.map_err(|error| failed(&shown, error))?, shown };
+        let counts = fill(&mut out)?;
+        out.finish().map(|()| counts)
+    })
+}
+
+/// As [`write`], of a backup whose bytes come from elsewhere: they are read through before the file has its name.
+#[cfg(feature = "client")]
+pub(crate) fn receive(path: &Path, fill: impl FnOnce(&mut File) -> Result<(u64, u64)>) -> Result<BackupSummary> {
+    place(path, |partial| {
+        let shown = partial.display().to_string();
+        let mut file = File::create_new(partial).map_err(|error| failed(&shown, error))?;
+        let counts = fill(&mut file)?;
+        file.sync_all().map_err(|error| failed(&shown, error))?;
+        check(partial, &mut |_, _| ()).map(|()| counts)
+    })
+}
+
+/// Makes a file under another name first, so that it is there whole or not at all.
+fn place(path: &Path, fill: impl FnOnce(&Path) -> Result<(u64, u64)>) -> Result<BackupSummary> {
     if path.exists() {
         return Err(exists(path));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let partial = path.with_file_name(format!(".{name}.{}.partial", ConversationId::new()));
-    let result = write_partial(&partial, fill).and_then(|(conversations, unreadable)| {
+    let result = fill(&partial).and_then(|(conversations, unreadable)| {
         // Unlike a rename, this never takes the place of a file that was made meanwhile.
         match fs::hard_link(&partial, path) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Err(exists(path)),
@@ -56,14 +79,6 @@ pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut Out) -> Result<(u64, u64
         let _ = fs::remove_file(&partial);
     }
     result
-}
-
-fn write_partial(partial: &Path, fill: impl FnOnce(&mut Out) -> Result<(u64, u64)>) -> Result<(u64, u64)> {
-    let shown = partial.display().to_string();
-    let pairs = File::create_new(partial).and_then(|file| archive::Writer::new(BufWriter::new(file)));
-    let mut out = Out { pairs: pairs.map_err(|error| failed(&shown, error))?, shown };
-    let counts = fill(&mut out)?;
-    out.finish().map(|()| counts)
 }
 
 fn failed(shown: &str, error: std::io::Error) -> Error {

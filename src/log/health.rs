@@ -2,16 +2,17 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What opening a store found, and what happened since. All of it is absent from a store that is well.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Health {
     /// Acknowledged data is missing: the newest commit that is there, and the newest that was acknowledged. The store can
     /// be read. As JSON: `from` and `to`.
-    #[serde(serialize_with = "from_to", skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "from_to", deserialize_with = "two", skip_serializing_if = "Option::is_none")]
     pub went_back: Option<(u64, u64)>,
     /// The file `watermark` is damaged or missing: nobody can know whether acknowledged data is missing. The store can be
     /// read.
@@ -42,4 +43,13 @@ fn from_to<S: Serializer>(went_back: &Option<(u64, u64)>, serializer: S) -> Resu
         map.serialize_entry("to", to)?;
     }
     map.end()
+}
+
+fn two<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(u64, u64)>, D::Error> {
+    #[derive(Deserialize)]
+    struct Two {
+        from: u64,
+        to: u64,
+    }
+    Ok(Option::<Two>::deserialize(deserializer)?.map(|Two { from, to }| (from, to)))
 }

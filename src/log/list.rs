@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::limits::check_name;
 use super::verification::Problem;
@@ -48,38 +48,38 @@ pub(crate) struct Place {
 }
 
 /// A page of the list.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ListPage {
     /// By time of last activity, newest first; of the same microsecond by id, highest first.
     pub items: Vec<ListItem>,
     /// Conversations that belong here, and cannot be read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<Problem>,
     /// Where the next page begins; absent on the last one. A conversation that moves while one pages may be missed or
     /// repeated.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<ListCursor>,
 }
 
 /// A conversation in the list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ListItem {
     /// Its id.
     #[serde(rename = "conversation")]
     pub id: ConversationId,
     /// Its owner; empty if it was made without one.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub owner: String,
     /// Its key, if it was named by one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Its title: the caller's, else the first user text's first line.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Its tags.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// When it was made.
     pub created_at: Timestamp,
@@ -90,13 +90,13 @@ pub struct ListItem {
     /// How many messages it shows: those that were appended, without those that a rewind or a removal hides.
     pub messages: u64,
     /// How many messages a rewind or a removal hides.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub hidden: u64,
     /// Whether something is hidden, and not counted yet: `messages` has it.
     #[serde(skip)]
     pub(crate) is_uncounted: bool,
     /// The conversation that it was forked from, and where.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Fork>,
     /// Which of the conversations that have had this id.
     #[serde(skip)]
@@ -109,7 +109,7 @@ const fn is_zero(number: &u64) -> bool {
 }
 
 /// Where a conversation was forked from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Fork {
     /// The conversation that it was forked from.
@@ -176,6 +176,12 @@ impl std::fmt::Display for ListCursor {
 impl Serialize for ListCursor {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ListCursor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -22,6 +22,8 @@ mod opening;
 pub(crate) mod options;
 pub(crate) mod past;
 pub(crate) mod reading;
+#[cfg(any(feature = "client", feature = "server"))]
+pub(crate) mod remote;
 pub(crate) mod replay;
 pub(crate) mod results;
 pub(crate) mod rewriting;

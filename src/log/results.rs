@@ -1,12 +1,12 @@
 //! What calls give back.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::history::MessageState;
 use crate::model::ConversationId;
 
 /// What an append got.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Receipt {
     /// The conversation's id.
@@ -24,7 +24,7 @@ pub struct Receipt {
 }
 
 /// What a redaction did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Redaction {
     /// The seq of the entry that notes it.
@@ -57,21 +57,21 @@ pub struct Migration {
 }
 
 /// How much a store holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Size {
     /// Conversations; in PostgreSQL, as many as its statistics have, which follow some way after.
     pub conversations: u64,
     /// Bytes on disk; absent for a store in memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// The tables of a store in PostgreSQL, by their names.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<TableSize>,
 }
 
 /// How much a table of a database holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TableSize {
     /// Its name.

@@ -20,6 +20,11 @@ use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata,
 ///
 /// A name with an owner means only that owner's conversations. Readers see what is durable.
 pub(crate) trait Log: Send + Sync + fmt::Debug {
+    /// Whose conversations are meant where no owner is named.
+    fn owner(&self) -> &str {
+        ""
+    }
+
     /// Appends messages, all or none of them. The idempotency key is looked at first, then what is expected.
     fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt>;
 

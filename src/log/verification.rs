@@ -1,13 +1,13 @@
 //! What a check of the whole store found.
 
-use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::model::{ConversationId, Name};
 
 /// What a check of the whole store found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Verification {
     /// Conversations that were read.
@@ -19,7 +19,7 @@ pub struct Verification {
 }
 
 /// Something that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct Problem {
     /// The conversation, where it is known.

@@ -53,6 +53,12 @@ impl serde::Serialize for ConversationId {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for ConversationId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 impl FromStr for ConversationId {
     type Err = uuid::Error;
 

@@ -1,10 +1,9 @@
 //! What all requests share, and what one request is.
 
-use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
@@ -18,7 +17,9 @@ use super::metrics::Metrics;
 use super::pool::Pool;
 use super::query::Query;
 use super::refusal::Refusal;
+use super::streams::Streams;
 use super::stripes::Stripes;
+use super::writers::Writers;
 use crate::model::Name;
 use crate::store::Store;
 
@@ -33,11 +34,12 @@ pub(crate) struct App {
     pub(crate) metrics: Arc<Metrics>,
     /// KiB of bodies that may still be held in memory.
     pub(crate) bodies: Arc<Semaphore>,
-    /// Followers and ingests that may still begin.
-    pub(crate) streams: Arc<Semaphore>,
-    pub(crate) streams_of: Mutex<HashMap<String, usize>>,
+    /// Followers, ingests, and messages that clients of the log are writing.
+    pub(crate) streams: Arc<Streams>,
     /// Appends of items that look at what is stored before they add to it.
     pub(crate) appending: Stripes,
+    /// Messages that clients of the log are writing.
+    pub(crate) writers: Writers,
     /// Whether the server is ending: it is not ready any more.
     pub(crate) draining: AtomicBool,
     /// True once open streams must end.
@@ -55,9 +57,9 @@ impl App {
             pool: Pool::new(config.limits.store_threads, Arc::clone(&metrics)),
             metrics,
             bodies: Arc::new(Semaphore::new(config.limits.bodies_bytes.div_ceil(1024).min(Semaphore::MAX_PERMITS))),
-            streams: Arc::new(Semaphore::new(config.limits.streams.min(Semaphore::MAX_PERMITS))),
-            streams_of: Mutex::default(),
+            streams: Arc::new(Streams::new(config.limits.streams, config.limits.streams_per_key)),
             appending: Stripes::default(),
+            writers: Writers::default(),
             draining: AtomicBool::new(false),
             closing: watch::Sender::new(false),
             config,
@@ -77,43 +79,6 @@ pub(crate) struct Caller {
     pub(crate) key: String,
     pub(crate) owner: String,
     pub(crate) scopes: Vec<Scope>,
-}
-
-/// One stream of a caller. Dropping it makes room for another.
-#[derive(Debug)]
-pub(crate) struct Stream {
-    app: Arc<App>,
-    key: String,
-    _room: tokio::sync::OwnedSemaphorePermit,
-}
-
-impl Stream {
-    pub(crate) fn begin(app: &Arc<App>, caller: &Caller) -> Result<Self, Refusal> {
-        let full = || {
-            let message = "too many streams are open; close some, or try again later";
-            Refusal { retry_after: Some(5), ..Refusal::new(429, "too_many_streams", message) }
-        };
-        let room = Arc::clone(&app.streams).try_acquire_owned().map_err(|_| full())?;
-        let mut streams = app.streams_of.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = streams.entry(caller.key.clone()).or_default();
-        if *open >= app.config.limits.streams_per_key {
-            return Err(full());
-        }
-        *open += 1;
-        Ok(Self { app: Arc::clone(app), key: caller.key.clone(), _room: room })
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        let mut streams = self.app.streams_of.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(open) = streams.get_mut(&self.key) {
-            *open = open.saturating_sub(1);
-            if *open == 0 {
-                streams.remove(&self.key);
-            }
-        }
-    }
 }
 
 /// A request, without its body.

@@ -37,7 +37,11 @@ async fn read_all(app: &Arc<App>, mut body: Body, promised: Option<u64>) -> Resu
     let limit = app.config.limits.body_bytes;
     let over = || {
         let message = format!("the body is over the limit of {limit} bytes (limits.body_bytes)");
+        let actual = promised.map_or_else(|| "more bytes".to_owned(), |promised| format!("{promised} bytes"));
         Refusal::new(413, "body_too_large", message)
+            .detail("what", "the body of a request")
+            .detail("actual", actual)
+            .detail("limit", format!("{limit} bytes"))
     };
     if promised.is_some_and(|promised| promised > limit as u64) {
         return Err(over());

@@ -3,8 +3,10 @@
 //! What lives where, from the bottom:
 //!
 //! - `config` (the settings), `keys` (who may do what), `refusal` (errors: one form, one table), `metrics`.
-//! - `pool` (calls of the store, each on a thread), `app` (what all requests share, and what one of them is), `body`.
-//! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them.
+//! - `pool` (calls of the store, each on a thread), `streams` (requests that last), `writers` (messages that clients of the log
+//!   are writing), `app` (what all requests share, and what one of them is), `body`.
+//! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them. `remote/`: the log itself,
+//!   for `convo --store http://...`; its table is not in the OpenAPI document.
 //! - `serve` (what happens to every request), `health`, `openapi` (the document, made from the tables), `listen`.
 //!
 //! **To add a route**: write a row in its API's table, and its handler. The row is what is served, documented and
@@ -28,10 +30,13 @@ mod pool;
 mod query;
 mod rate;
 mod refusal;
+mod remote;
 mod route;
 mod serve;
+mod streams;
 mod stripes;
 mod timed;
+mod writers;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -40,7 +45,7 @@ use std::time::Duration;
 
 use axum::Router;
 use tokio::runtime::Runtime;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use app::App;
 use listen::Listening;
@@ -53,6 +58,8 @@ use crate::store::Store;
 
 /// The routes of both APIs.
 const ROUTES: &[&[route::Route]] = &[openai::ROUTES, native::ROUTES];
+/// All routes.
+const SERVED: &[&[route::Route]] = &[openai::ROUTES, native::ROUTES, remote::ROUTES];
 
 /// A server that is bound to its addresses, and serves once it runs.
 #[derive(Debug)]
@@ -62,6 +69,18 @@ pub struct Server {
     addresses: Addresses,
     /// Registered before anybody can know that the server listens.
     signals: Signals,
+    ended: Arc<Notify>,
+}
+
+/// Ends a [`Server`] from another thread, as SIGTERM does.
+#[derive(Clone, Debug)]
+pub struct ServerHandle(Arc<Notify>);
+
+impl ServerHandle {
+    /// Ends the server. It returns before the server has ended.
+    pub fn end(&self) {
+        self.0.notify_one();
+    }
 }
 
 struct Addresses {
@@ -98,7 +117,7 @@ impl Server {
         let app = Arc::new(App::new(store, config, keys, document));
         let main = Listening {
             listener: runtime.block_on(listen::bind(serving.listen))?,
-            router: serve::router(&app, ROUTES),
+            router: serve::router(&app, SERVED),
             tls,
         };
         let admin = match serving.admin_listen {
@@ -113,7 +132,7 @@ impl Server {
             let _runtime = runtime.enter();
             Signals::listen()?
         };
-        Ok(Self { runtime, app, addresses: Addresses { main, admin }, signals })
+        Ok(Self { runtime, app, addresses: Addresses { main, admin }, signals, ended: Arc::default() })
     }
 
     /// The address of the APIs, with the port in use.
@@ -133,23 +152,33 @@ impl Server {
         admin.transpose().map_err(Error::io("read the address"))
     }
 
-    /// Serves until SIGTERM or SIGINT. Then it is not ready any more, accepts no new connections, ends open streams
+    /// What ends it from another thread.
+    #[must_use]
+    pub fn handle(&self) -> ServerHandle {
+        ServerHandle(Arc::clone(&self.ended))
+    }
+
+    /// Serves until SIGTERM or SIGINT, or until its handle ends it. Then it is not ready any more, accepts no new connections, ends open streams
     /// with an event that states this, waits for requests up to [`Serving::shutdown_seconds`], and closes the store. A
     /// second signal ends the process at once, with exit code 1: what was acknowledged is durable.
     ///
     /// # Errors
     /// `Poisoned` if the store could not be closed properly; `Io`.
     pub fn run(self) -> Result<()> {
-        let Self { runtime, app, addresses, mut signals } = self;
+        let Self { runtime, app, addresses, mut signals, ended } = self;
         let store = app.store.clone();
         runtime.block_on(async {
             let (end, ending) = watch::channel(false);
             tokio::spawn(reload(Arc::clone(&app)));
+            tokio::spawn(remote::interrupt_unheard(Arc::clone(&app)));
             let mut serving = vec![tokio::spawn(listen::serve(addresses.main, Arc::clone(&app), ending.clone()))];
             if let Some(admin) = addresses.admin {
                 serving.push(tokio::spawn(listen::serve(admin, Arc::clone(&app), ending)));
             }
-            signals.next().await;
+            tokio::select! {
+                () = signals.next() => {}
+                () = ended.notified() => {}
+            }
             tracing::info!("ending: no new requests are accepted");
             app.draining.store(true, Ordering::Release);
             tokio::spawn(async move {

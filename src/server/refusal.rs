@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::keys::Scope;
 use crate::error::Error;
+use crate::log::remote::failure::details;
 
 /// Why a request fails.
 ///
@@ -48,6 +50,10 @@ impl Refusal {
         Self { retry_after: Some(1), ..Self::new(503, "busy", message) }
     }
 
+    pub(crate) fn missing_scope(scope: Scope) -> Self {
+        Self::new(403, "missing_scope", format!("this key lacks the scope `{}`", scope.as_str()))
+    }
+
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(500, "internal", message)
     }
@@ -56,7 +62,7 @@ impl Refusal {
         Self { param: Some(param.into()), ..self }
     }
 
-    fn detail(mut self, name: &str, value: impl Into<Value>) -> Self {
+    pub(crate) fn detail(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.details.insert(name.to_owned(), value.into());
         self
     }
@@ -114,19 +120,8 @@ const fn status(error: &Error) -> u16 {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        let refusal = Self::new(status(&error), error.code(), error.to_string());
+        let refusal = Self { details: details(&error), ..Self::new(status(&error), error.code(), error.to_string()) };
         match error {
-            Error::StaleHead { expected, actual, .. } => refusal.detail("expected", expected).detail("actual", actual),
-            Error::NameTaken { actual, .. } => refusal.detail("actual", actual),
-            Error::CursorOutOfRange { cursor, last_seq, .. } => {
-                refusal.detail("cursor", cursor).detail("last_seq", last_seq)
-            }
-            Error::MessageClosed { message_index, .. } | Error::BeingWritten { message_index, .. } => {
-                refusal.detail("message_index", message_index)
-            }
-            Error::LimitExceeded { what, actual, limit } => {
-                refusal.detail("what", what).detail("actual", actual).detail("limit", limit)
-            }
             Error::Busy(_) | Error::OutcomeUnknown { .. } => Self { retry_after: Some(1), ..refusal },
             // The operator must act: an immediate repetition is of no use.
             Error::ReadOnly | Error::Closed | Error::Poisoned { .. } | Error::WentBack { .. } => {

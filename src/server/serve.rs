@@ -158,8 +158,7 @@ async fn answer(gate: &Arc<Gate>, route: &'static Route, caller: Caller, mut req
     let refused = |reason: &'static str| app.metrics.refused.get_or_create(&Reason { reason }).inc();
     if !caller.scopes.contains(&route.scope) {
         refused("scope");
-        let message = format!("this key lacks the scope `{}`", route.scope.as_str());
-        return Err(Refusal::new(403, "missing_scope", message));
+        return Err(Refusal::missing_scope(route.scope));
     }
     if let Err(seconds) = gate.rates.take(&caller.key, app.config.limits.requests_per_second, Instant::now()) {
         refused("rate");

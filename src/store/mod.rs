@@ -20,6 +20,8 @@ use crate::model::{Message, Metadata, Name, Role};
 
 pub use options::StoreOptions;
 pub use prune::{Pruned, Retention};
+#[cfg(feature = "server")]
+pub(crate) use tail::number_follower;
 pub use tail::{StopHandle, Tail};
 pub use writer::{Begun, MessageWriter};
 
@@ -50,6 +52,12 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
+    /// The log itself.
+    #[cfg(feature = "server")]
+    pub(crate) fn log(&self) -> &dyn Log {
+        &*self.log
+    }
+
     /// Opens a store, creating it if there is none. Where it is, as a URL:
     ///
     /// | URL | what it is |
@@ -57,6 +65,7 @@ impl Store {
     /// | `sled:PATH` | a directory (feature `sled`) |
     /// | `fjall:PATH` | a directory (feature `fjall`) |
     /// | `postgres://USER:PASSWORD@HOST:PORT/DATABASE` | a database, which many processes may have open (feature `postgres`): [`crate::documentation::postgres`] |
+    /// | `http://HOST:PORT`, `https://HOST` | the store of a server, with the key in `CONVO_KEY`, or in a file: `?key_file=FILE` (feature `client`): [`crate::documentation::server`] |
     /// | `backup:FILE` | a backup, all of it in memory, for reading only |
     /// | `memory:` | a new store that forgets all when it is dropped |
     ///
@@ -69,9 +78,17 @@ impl Store {
     ///
     /// # Errors
     /// `InvalidInput` if the URL is none, or the path is no store; `Busy` if another process has it open;
-    /// `UnsupportedVersion` if a newer version of this crate wrote it; `Corrupt` if it is damaged; `Io`.
+    /// `UnsupportedVersion` if a newer version of this crate wrote it; `Corrupt` if it is damaged; `Io`, also if no server
+    /// answers.
     pub fn open(url: &str) -> Result<Self> {
         StoreOptions::new().open(url)
+    }
+
+    /// Whose conversations a key means that names no owner. Empty, those that were made without one, but for the store of a
+    /// server: there it is the owner of the server's key.
+    #[must_use]
+    pub fn owner(&self) -> &str {
+        self.log.owner()
     }
 
     /// Appends messages, all or none of them. Returns when they survive a power cut.

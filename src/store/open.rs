@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "client")]
+use crate::client::{Client, is_http};
 use crate::embedded::{self, Embedded, engine};
 use crate::error::{Error, Result};
 #[cfg(feature = "postgres")]
@@ -19,6 +21,10 @@ pub(super) fn open(url: &str, clock: Clock, window: Duration, opening: Opening, 
     #[cfg(feature = "postgres")]
     if postgres::is_postgres(url) {
         return Ok(Arc::new(Postgres::open(url, clock, window, opening, create)?));
+    }
+    #[cfg(feature = "client")]
+    if is_http(url) {
+        return Ok(Arc::new(Client::open(url, opening)?));
     }
     if (!create || opening.read_only) && engine::is_vacant(url)? {
         return Err(Error::NotFound { what: format!("a store at {url}") });
@@ -40,6 +46,11 @@ pub(super) fn restore(file: &Path, url: &str, progress: &mut dyn FnMut(u64, u64)
     #[cfg(feature = "postgres")]
     if postgres::is_postgres(url) {
         return postgres::restore(file, url, progress);
+    }
+    #[cfg(feature = "client")]
+    if is_http(url) {
+        let message = "a backup is made a store where the store is, not through a server: name the store itself";
+        return Err(Error::InvalidInput(message.to_owned()));
     }
     embedded::restore(file, &engine::open(url)?, progress)
 }

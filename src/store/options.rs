@@ -90,7 +90,7 @@ impl StoreOptions {
         self
     }
 
-    /// Sets where the store's times come from. The function is called while the store holds its lock: it must be quick, and
+    /// Sets where the store's times come from. Those of a server's store come from the server. The function is called while the store holds its lock: it must be quick, and
     /// must not call the store.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {

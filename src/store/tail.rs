@@ -19,6 +19,11 @@ const BYTES: usize = 1024 * 1024;
 /// Numbers followers: no two of a process have the same.
 static FOLLOWERS: AtomicU64 = AtomicU64::new(0);
 
+/// The number of a new follower.
+pub(crate) fn number_follower() -> u64 {
+    FOLLOWERS.fetch_add(1, Ordering::Relaxed)
+}
+
 /// Follows a conversation: gives its entries as they become durable, each once, in order.
 ///
 /// At most 1,000 entries come at once, and no more after the first MiB of them: a follower that reads slowly costs no more
@@ -65,8 +70,7 @@ pub struct StopHandle {
 
 impl Tail {
     pub(crate) fn new(log: Arc<dyn Log>, name: Name, incarnation: u64, seq: u64) -> Self {
-        let follower = FOLLOWERS.fetch_add(1, Ordering::Relaxed);
-        Self { log, name, incarnation, seq, follower, stopped: Arc::default() }
+        Self { log, name, incarnation, seq, follower: number_follower(), stopped: Arc::default() }
     }
 
     /// Where it is: after the last entry that was given.

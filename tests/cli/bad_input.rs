@@ -77,7 +77,8 @@ fn a_store_that_another_process_holds() {
     let process = std::process::id();
     let wanted = format!(
         "process {process} holds the store ./convo.db: one process can open a store at a time\
-         \n  hint: wait longer with --wait SECONDS, or end that process; `convo serve` answers over HTTP"
+         \n  hint: wait longer with --wait SECONDS, or end that process; for many programs at once, start `convo serve`, and use \
+         --store http://127.0.0.1:8080"
     );
     fails(&place, &["list", "--wait", "0"], "", 2, &wanted);
     let begun = std::time::Instant::now();

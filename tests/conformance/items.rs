@@ -115,7 +115,7 @@ fn a_redacted_message_is_found_and_so_is_a_restored_one(place: &Place) {
     if !place.survives() {
         return;
     }
-    let url = place.url();
+    let url = place.vacant();
     Store::restore(&file, &url, |_, _| ()).unwrap();
     let restored = Store::open(&url).unwrap();
     assert_eq!(find(&restored, "chat", "item"), Some((2, 1, Some(0))));

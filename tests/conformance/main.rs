@@ -24,25 +24,38 @@ mod values;
 
 use std::process::ExitCode;
 
+use conversation_store::Interruption;
 use libtest_mimic::{Arguments, Completion, Trial};
 use place::{Place, Row};
 
 /// Where a store can be.
 const PLACES: &[Row] = &[
-    Row { name: "memory", missing: || None, url: |_| "memory:".to_owned(), survives: false, buffers: true },
+    Row {
+        name: "memory",
+        missing: || None,
+        url: |_| "memory:".to_owned(),
+        served: false,
+        survives: false,
+        buffers: true,
+        closed: Interruption::Reopened,
+    },
     Row {
         name: "sled",
         missing: || (!cfg!(feature = "sled")).then(|| "the feature sled is off".to_owned()),
         url: |dir| format!("sled:{}?cache_mb=1", dir.display()),
+        served: false,
         survives: true,
         buffers: true,
+        closed: Interruption::Reopened,
     },
     Row {
         name: "fjall",
         missing: || (!cfg!(feature = "fjall")).then(|| "the feature fjall is off".to_owned()),
         url: |dir| format!("fjall:{}?cache_mb=1", dir.display()),
+        served: false,
         survives: true,
         buffers: true,
+        closed: Interruption::Reopened,
     },
     #[cfg(all(feature = "postgres", unix))]
     Row {
@@ -50,8 +63,21 @@ const PLACES: &[Row] = &[
         missing: common::postgres::missing,
         // No lease runs out here, however slow the machine is: `tests/postgres` has those that do.
         url: |_| common::postgres::server().unwrap().url() + "&lease_seconds=3600",
+        served: false,
         survives: true,
         buffers: false,
+        closed: Interruption::Reopened,
+    },
+    #[cfg(all(feature = "client", feature = "server"))]
+    Row {
+        name: "http",
+        missing: || (!cfg!(feature = "sled")).then(|| "the feature sled is off".to_owned()),
+        url: |dir| format!("sled:{}?cache_mb=1", dir.display()),
+        served: true,
+        survives: true,
+        buffers: true,
+        // A client that is closed drops its writers: the server goes on.
+        closed: Interruption::Dropped,
     },
 ];
 

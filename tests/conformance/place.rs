@@ -1,10 +1,10 @@
 //! A place that a store can be in, made anew for each test.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::time::Duration;
 
-use conversation_store::{Store, StoreOptions};
+use conversation_store::{Interruption, Store, StoreOptions};
 use tempfile::TempDir;
 
 /// A kind of place.
@@ -14,10 +14,14 @@ pub(crate) struct Row {
     pub(crate) missing: fn() -> Option<String>,
     /// The URL of a new store, which may use this path.
     pub(crate) url: fn(&Path) -> String,
+    /// Whether a server has it open, and the store is a client of the server.
+    pub(crate) served: bool,
     /// Whether a store that is closed can be opened again.
     pub(crate) survives: bool,
     /// Whether a buffered append returns before it is durable. A log may make it durable at once.
     pub(crate) buffers: bool,
+    /// What interrupts a message that is being written when its store is closed.
+    pub(crate) closed: Interruption,
 }
 
 /// A place for as many stores as a test wants.
@@ -25,15 +29,33 @@ pub(crate) struct Place {
     row: &'static Row,
     dir: TempDir,
     made: Cell<u32>,
+    servers: RefCell<Vec<Served>>,
 }
 
 impl Place {
     pub(crate) fn new(row: &'static Row) -> Self {
-        Self { row, dir: tempfile::tempdir().unwrap(), made: Cell::new(0) }
+        Self { row, dir: tempfile::tempdir().unwrap(), made: Cell::new(0), servers: RefCell::default() }
     }
 
     /// The URL of a store that nobody has made.
     pub(crate) fn url(&self) -> String {
+        self.url_with(&StoreOptions::new())
+    }
+
+    /// As [`Place::url`]. A server opens its store with these options: times and windows are the store's.
+    pub(crate) fn url_with(&self, options: &StoreOptions) -> String {
+        let url = self.vacant();
+        if !self.row.served {
+            return url;
+        }
+        let served = Served::start(options.open(&url).unwrap());
+        let url = served.url.clone();
+        self.servers.borrow_mut().push(served);
+        url
+    }
+
+    /// The URL of a store that nobody has made and no server has open.
+    pub(crate) fn vacant(&self) -> String {
         self.made.set(self.made.get() + 1);
         (self.row.url)(&self.dir.path().join(format!("store-{}", self.made.get())))
     }
@@ -49,7 +71,7 @@ impl Place {
     }
 
     pub(crate) fn store_with(&self, options: &StoreOptions) -> Store {
-        options.open(&self.url()).unwrap()
+        options.open(&self.url_with(options)).unwrap()
     }
 
     /// Whether a store that is closed can be opened again.
@@ -62,8 +84,14 @@ impl Place {
         self.row.buffers
     }
 
+    /// What interrupts a message that is being written when its store is closed.
+    pub(crate) fn closed(&self) -> Interruption {
+        self.row.closed
+    }
+
     /// Removes what is in the stores made so far, which are closed: a property makes thousands.
     pub(crate) fn clear(&self) {
+        self.servers.borrow_mut().clear();
         for entry in std::fs::read_dir(self.dir.path()).unwrap() {
             std::fs::remove_dir_all(entry.unwrap().path()).unwrap();
         }
@@ -73,5 +101,44 @@ impl Place {
     pub(crate) fn file(&self) -> std::path::PathBuf {
         self.made.set(self.made.get() + 1);
         self.dir.path().join(format!("file-{}", self.made.get()))
+    }
+}
+
+/// A server on a port of its own. It ends when it is dropped.
+struct Served {
+    url: String,
+    #[cfg(feature = "server")]
+    handle: conversation_store::server::ServerHandle,
+    #[cfg(feature = "server")]
+    running: Option<std::thread::JoinHandle<()>>,
+}
+
+#[cfg(feature = "server")]
+impl Served {
+    fn start(store: Store) -> Self {
+        use conversation_store::server::{Config, Server};
+        let mut config = Config::default();
+        config.server.listen.set_port(0);
+        let server = Server::bind(store, config).unwrap();
+        let (url, handle) = (format!("http://{}", server.address().unwrap()), server.handle());
+        let running = std::thread::spawn(move || server.run().unwrap());
+        Self { url, handle, running: Some(running) }
+    }
+}
+
+#[cfg(feature = "server")]
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.handle.end();
+        let ended = self.running.take().unwrap().join();
+        // A test that failed already shows why.
+        assert!(ended.is_ok() || std::thread::panicking());
+    }
+}
+
+#[cfg(not(feature = "server"))]
+impl Served {
+    fn start(_: Store) -> Self {
+        unreachable!("no row is served")
     }
 }

@@ -235,8 +235,8 @@ fn opening_says_which_messages_were_interrupted(place: &Place) {
     store.close().unwrap();
     drop((writers, store));
     let store = Store::open(&url).unwrap();
-    assert_eq!(interruptions(&store, "one"), [(Some(0), Interruption::Reopened)]);
-    let both = [(Some(0), Interruption::Reopened), (Some(1), Interruption::Reopened)];
+    assert_eq!(interruptions(&store, "one"), [(Some(0), place.closed())]);
+    let both = [(Some(0), place.closed()), (Some(1), place.closed())];
     assert_eq!(interruptions(&store, "two"), both);
     assert_eq!(interruptions(&store, "done"), []);
     // A later message follows the first of the two.

@@ -15,7 +15,7 @@ use crate::http::Client;
 pub(crate) struct Running {
     pub(crate) dir: TempDir,
     url: String,
-    args: Vec<String>,
+    pub(crate) args: Vec<String>,
     child: Child,
     pub(crate) client: Client,
     pub(crate) admin: Option<Client>,
@@ -120,7 +120,10 @@ impl Drop for Running {
 
 fn spawn(dir: &TempDir, url: &str, args: &[String]) -> (Child, Client, Option<Client>) {
     let log = File::options().create(true).append(true).open(dir.path().join("log")).unwrap();
-    let mut command = convo(&["--store", url, "--json", "serve", "--listen", "127.0.0.1:0"]);
+    let mut command = convo(&["--store", url, "--json", "serve"]);
+    if !args.iter().any(|arg| arg == "--listen") {
+        command.args(["--listen", "127.0.0.1:0"]);
+    }
     let mut child = command.args(args).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();

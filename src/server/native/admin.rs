@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue};
 use bytes::Bytes;
 use http_body::Frame;
 use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::error::Error;
+use crate::log::BackupSummary;
 use crate::server::app::{Call, Outcome, Streaming, ok, reply};
 use crate::server::keys::{hex, random};
 use crate::server::refusal::Refusal;
@@ -31,7 +33,7 @@ pub(super) fn verify(call: &Call, _: &[u8]) -> Outcome {
 pub(super) fn backup(call: Call, _: Body) -> Streaming {
     Box::pin(async move {
         let app = Arc::clone(&call.app);
-        let file = app.pool.run(move || written(&call)).await?;
+        let (file, summary) = app.pool.run(move || written(&call)).await?;
         let (sender, receiver) = channel(2);
         tokio::task::spawn_blocking(move || {
             let mut file = file;
@@ -49,15 +51,24 @@ pub(super) fn backup(call: Call, _: Body) -> Streaming {
                 }
             }
         });
-        Ok(reply(200, "application/octet-stream", Body::new(Copied(receiver))))
+        let mut reply = reply(200, "application/octet-stream", Body::new(Copied(receiver)));
+        for (name, count) in
+            [("x-backup-conversations", summary.conversations), ("x-backup-unreadable", summary.unreadable)]
+        {
+            reply.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from(count));
+        }
+        Ok(reply)
     })
 }
 
 /// A new backup, open, whose name is removed already: it takes no room once it is closed.
-fn written(call: &Call) -> Result<File, Refusal> {
+fn written(call: &Call) -> Result<(File, BackupSummary), Refusal> {
     let path = std::env::temp_dir().join(format!("convo-backup-{}", hex(&random::<12>()?)));
     let written = call.store().backup(&path, |_, _| ());
-    let opened = written.and_then(|_| File::open(&path).map_err(Error::io("read the backup")));
+    let opened = written.and_then(|summary| {
+        let file = File::open(&path).map_err(Error::io("read the backup"))?;
+        Ok((file, summary))
+    });
     // It may not exist, if it could not be written.
     let _ = std::fs::remove_file(&path);
     Ok(opened?)

@@ -18,8 +18,9 @@ use tokio::time::{Instant, sleep_until};
 use super::naming;
 use crate::error::Error;
 use crate::history::{Cursor, Entry};
-use crate::server::app::{App, Call, Stream, Streaming, reply};
+use crate::server::app::{App, Call, Streaming, reply};
 use crate::server::refusal::Refusal;
+use crate::server::streams::Stream;
 use crate::store::Tail;
 
 /// What a client does not read waits here, and the tail is not read meanwhile: a follower holds this many pieces of at
@@ -40,7 +41,7 @@ pub(super) fn events(call: Call, _: Body) -> Streaming {
             }
             None => since,
         };
-        let room = Stream::begin(&call.app, &call.caller)?;
+        let room = call.app.streams.begin(&call.caller.key)?;
         let opening = call.clone();
         let open = move || Ok(opening.store().tail(naming::name(&opening), cursor)?);
         let tail = call.app.pool.run(open).await?;

@@ -9,7 +9,7 @@ use crate::history::MessageState;
 use crate::log::{AppendOptions, Receipt};
 use crate::model::{FinishReason, Metadata, Name, Role};
 use crate::provider::{Decoder, Event, Target};
-use crate::server::app::{Call, Outcome, Stream, Streaming, ok};
+use crate::server::app::{Call, Outcome, Streaming, ok};
 use crate::server::body;
 use crate::server::refusal::Refusal;
 use crate::store::{Begun, MessageWriter, Store};
@@ -49,7 +49,7 @@ pub(super) fn ingest(call: Call, body: Body) -> Streaming {
 
 async fn write(call: Call, mut body: Body) -> Outcome {
     call.query.check(&["from", "provider", "model", "expect"])?;
-    let room = Stream::begin(&call.app, &call.caller)?;
+    let room = call.app.streams.begin(&call.caller.key)?;
     let app = Arc::clone(&call.app);
     let begun = call.clone();
     let mut ingest = app.pool.run(move || Ingest::new(&begun).map(Box::new)).await?;

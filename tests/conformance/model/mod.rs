@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use conversation_store::model::{Name, Timestamp};
-use conversation_store::{Conversation as Loaded, Interruption, MessageWriter, Store, StoreOptions};
+use conversation_store::{Conversation as Loaded, MessageWriter, Store, StoreOptions};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
@@ -57,13 +57,22 @@ fn owner(at: usize) -> &'static str {
     if at < 3 { "" } else { "ada" }
 }
 
+fn options(clock: &Arc<AtomicI64>) -> StoreOptions {
+    let clock = Arc::clone(clock);
+    // Nothing happens by time here: what is buffered waits for the sync after each call.
+    StoreOptions::new()
+        .with_window(Duration::from_secs(3600))
+        .with_clock(move || Timestamp::from_micros(clock.load(Ordering::Relaxed)))
+}
+
 impl<'a> World<'a> {
     fn new(place: &'a Place) -> Self {
+        let clock = Arc::new(AtomicI64::new(START));
         let mut world = Self {
             place,
-            url: place.url(),
+            url: place.url_with(&options(&clock)),
             store: None,
-            clock: Arc::new(AtomicI64::new(START)),
+            clock,
             conversations: vec![None; NAMES],
             reserved: BTreeMap::new(),
             writers: Vec::new(),
@@ -76,12 +85,7 @@ impl<'a> World<'a> {
     }
 
     fn open(&mut self) {
-        let clock = Arc::clone(&self.clock);
-        // Nothing happens by time here: what is buffered waits for the sync after each call.
-        let options = StoreOptions::new()
-            .with_window(Duration::from_secs(3600))
-            .with_clock(move || Timestamp::from_micros(clock.load(Ordering::Relaxed)));
-        self.store = Some(options.open(&self.url).unwrap());
+        self.store = Some(options(&self.clock).open(&self.url).unwrap());
     }
 
     fn store(&self) -> &Store {
@@ -155,7 +159,7 @@ impl<'a> World<'a> {
         for at in 0..NAMES {
             let open = self.conversations[at].as_ref().map(|known| known.unfinished().1).unwrap_or_default();
             for message in open {
-                self.add(at, vec![(Some(message), What::Interrupt(Interruption::Reopened))]);
+                self.add(at, vec![(Some(message), What::Interrupt(self.place.closed()))]);
             }
         }
         self.check_all()

@@ -1,0 +1,113 @@
+//! The messages that clients of the log are writing. A client that is not heard of for a while has gone: its messages are
+//! interrupted.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::streams::Stream;
+use crate::log::{OpenMessage, Receipt};
+
+/// How long a writer lives that is not heard of.
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+
+/// The writers, by what names them.
+#[derive(Debug, Default)]
+pub(crate) struct Writers(Mutex<HashMap<String, Arc<Writer>>>);
+
+/// A message that a client is writing.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    /// The key that began it: no other may go on.
+    key: String,
+    heard: Mutex<Instant>,
+    state: Mutex<State>,
+}
+
+/// What a writer has taken.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) message: Box<dyn OpenMessage>,
+    /// How many deltas.
+    pub(crate) pushed: u64,
+    /// Its end, for a client that did not get the answer.
+    pub(crate) finished: Option<Receipt>,
+    /// Until it is finished.
+    pub(crate) room: Option<Stream>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Writer {
+    /// What it has taken. Its deltas come one after another.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        locked(&self.state)
+    }
+}
+
+impl Writers {
+    /// Holds a message that a key began.
+    pub(crate) fn add(&self, name: String, key: &str, message: Box<dyn OpenMessage>, room: Stream) {
+        let state = State { message, pushed: 0, finished: None, room: Some(room) };
+        let writer = Writer { key: key.to_owned(), heard: Mutex::new(Instant::now()), state: Mutex::new(state) };
+        locked(&self.0).insert(name, Arc::new(writer));
+    }
+
+    /// The writer of a name, which is heard of now.
+    pub(crate) fn find(&self, key: &str, name: &str) -> Option<Arc<Writer>> {
+        let writer = locked(&self.0).get(name).filter(|writer| writer.key == key).cloned()?;
+        *locked(&writer.heard) = Instant::now();
+        Some(writer)
+    }
+
+    /// Lets go of a writer: what is not finished is interrupted.
+    pub(crate) fn remove(&self, key: &str, name: &str) {
+        if self.find(key, name).is_some() {
+            // Without the lock: its end is written.
+            let writer = locked(&self.0).remove(name);
+            drop(writer);
+        }
+    }
+
+    /// Takes those out that were not heard of since a moment.
+    pub(crate) fn unheard(&self, since: Instant) -> Vec<Arc<Writer>> {
+        let is_unheard = |writer: &Arc<Writer>| *locked(&writer.heard) < since;
+        locked(&self.0).extract_if(|_, writer| is_unheard(writer)).map(|(_, writer)| writer).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::streams::Streams;
+    use super::*;
+    use crate::model::{Metadata, Name, Role};
+    use crate::store::Store;
+
+    #[test]
+    fn a_writer_that_is_not_heard_of_is_let_go_and_no_other_key_has_it() {
+        let (store, streams) = (Store::open("memory:").unwrap(), Arc::new(Streams::new(2, 2)));
+        let writers = Writers::default();
+        for name in ["one", "two"] {
+            let options = crate::AppendOptions::new();
+            let begun = store.log().begin(&Name::from(name), Role::User, Metadata::default(), &options);
+            writers.add(name.to_owned(), "ada", begun.unwrap().0.unwrap(), streams.begin("ada").unwrap());
+        }
+        assert!(streams.begin("ada").is_err());
+        let begun = Instant::now();
+        assert!(writers.find("grace", "one").is_none() && writers.find("ada", "two").is_some());
+        writers.remove("grace", "two");
+        let unheard = writers.unheard(begun);
+        assert_eq!((unheard.len(), writers.find("ada", "one").is_none()), (1, true));
+        assert!(store.unfinished().unwrap().iter().all(|found| found.state == crate::MessageState::Streaming));
+        drop(unheard);
+        store.sync().unwrap();
+        let states = store.unfinished().unwrap().into_iter().map(|found| (found.key.unwrap(), found.state));
+        let mut states: Vec<_> = states.collect();
+        states.sort_by(|one, two| one.0.cmp(&two.0));
+        let (interrupted, streaming) = (crate::MessageState::Interrupted, crate::MessageState::Streaming);
+        assert_eq!(states, [("one".to_owned(), interrupted), ("two".to_owned(), streaming)]);
+        assert!(streams.begin("ada").is_ok());
+    }
+}

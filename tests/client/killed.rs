@@ -1,0 +1,77 @@
+//! A server that is killed, with clients.
+
+use std::time::Duration;
+
+use conversation_store::model::{Chunk, Message, Metadata, Role};
+use conversation_store::{Error, MessageState, Store, StoreOptions};
+
+use crate::running::{Running, run};
+use crate::{store, url};
+
+/// Every append that a client saw acknowledged is there, through the next server, and in the store itself.
+#[test]
+fn what_was_acknowledged_through_a_server_outlives_it() {
+    let mut server = Running::durable(&[]);
+    for round in 0..3 {
+        let acks = server.dir.path().join(format!("acks-{round}")).to_str().unwrap().to_owned();
+        let (from, to) = (url(&server), acks.clone());
+        let load = std::thread::spawn(move || {
+            let load = ["--threads", "8", "--streams", "2", "--mixed", "--seconds", "60", "--acks", &to];
+            run(&[&["--store", &from, "bench"], load.as_slice()].concat(), &[])
+        });
+        // Once there is something to lose.
+        while std::fs::read_to_string(&acks).map_or(0, |acks| acks.lines().count()) < 150 {
+            assert!(!load.is_finished(), "{:?}", load.join());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        server.kill();
+        let (code, _, stderr) = load.join().unwrap();
+        assert_eq!(code, Some(2), "its server is gone: {stderr}");
+        server.restart();
+        let (code, found, stderr) = run(&["--store", &url(&server), "--json", "verify", "--acks", &acks], &[]);
+        assert_eq!(code, Some(0), "{found} {stderr}");
+    }
+    server.kill();
+    let store = format!("sled:{}", server.dir.path().join("store").display());
+    for round in 0..3 {
+        let acks = server.dir.path().join(format!("acks-{round}")).to_str().unwrap().to_owned();
+        let (code, found, stderr) = run(&["--store", &store, "--json", "verify", "--acks", &acks], &[]);
+        assert_eq!(code, Some(0), "{found} {stderr}");
+    }
+}
+
+#[test]
+fn a_writer_of_a_server_that_was_killed_is_closed() {
+    let mut server = Running::start("sled:DIR/store?cache_mb=1", &[]);
+    let address = server.client.address.clone();
+    let first = store(&server);
+    let mut writer = first.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    writer.push(0, Chunk::text("as far as it came")).unwrap();
+    first.sync().unwrap();
+    server.kill();
+    let gone = writer.push(0, Chunk::text("!"));
+    assert!(matches!(gone, Err(Error::Io { .. })), "{gone:?}");
+    server.args.extend(["--listen".to_owned(), address]);
+    server.restart();
+    let closed = writer.push(0, Chunk::text("!"));
+    assert!(matches!(closed, Err(Error::MessageClosed { message_index: 0, .. })), "{closed:?}");
+    // The same client goes on.
+    let stored = first.load_raw("chat").unwrap();
+    assert_eq!(stored[0].message.chunks, [Chunk::text("as far as it came")]);
+    assert_eq!(stored[0].state, MessageState::Interrupted);
+    first.append("chat", &[Message::user("go on")]).unwrap();
+}
+
+#[test]
+fn a_store_that_is_only_read_or_was_closed_takes_no_writes() {
+    let server = Running::open();
+    let writes = store(&server);
+    writes.append("chat", &[Message::user("hello")]).unwrap();
+    let reads = StoreOptions::new().with_read_only(true).open(&url(&server)).unwrap();
+    assert_eq!(reads.load("chat").unwrap().messages().len(), 1);
+    let refused = |store: &Store| store.append("chat", &[Message::user("more")]).unwrap_err();
+    assert!(matches!(refused(&reads), Error::ReadOnly));
+    writes.close().unwrap();
+    assert!(matches!(refused(&writes), Error::Closed) && writes.health().closed);
+    assert_eq!(reads.load("chat").unwrap().messages().len(), 1);
+}
