@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::beside::Beside;
-use super::core::Core;
+use super::core::{Core, Existence};
 use super::damage::damage_of;
 use super::heads::Standing;
 use super::incarnation::born;
@@ -134,8 +134,9 @@ impl Snapshot<'_> {
     }
 
     fn conversation(&mut self, id: ConversationId) -> Result<()> {
-        match damage_of(self.core.standing(id))? {
-            Ok(Standing::Alive(_)) => match self.head(id)? {
+        // The engine may show a part of one that is being created.
+        match damage_of(self.core.existence(id))? {
+            Ok(Existence::Alive) => match self.head(id)? {
                 Some(head) => {
                     self.written.count(None, Some(&head));
                     self.alive(id, &head)
@@ -143,12 +144,15 @@ impl Snapshot<'_> {
                 // It was created later.
                 None => Ok(()),
             },
-            Ok(Standing::Vacant) => Ok(()),
+            Ok(Existence::Vacant) => Ok(()),
             // All that is left, readable or not: the backup shows the same damage as the store.
             left => {
                 match left {
-                    Ok(Standing::Deleted(tombstone)) => self.fork_point(id, tombstone.parent)?,
-                    _ => {
+                    Ok(_) => {
+                        let tombstone = damage_of(self.core.tombstone(id))?.ok().flatten();
+                        self.fork_point(id, tombstone.and_then(|tombstone| tombstone.parent))?;
+                    }
+                    Err(_) => {
                         self.unreadable += 1;
                         self.fork_points_of(id)?;
                     }

@@ -49,6 +49,17 @@ impl fmt::Debug for Core {
     }
 }
 
+/// What there is of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Existence {
+    /// It exists, and readers see it.
+    Alive,
+    /// It was deleted; forks read some of its entries.
+    Deleted,
+    /// Nothing, or it is being created.
+    Vacant,
+}
+
 /// Keeps a conversation's slot in memory.
 pub(super) struct Pin<'a> {
     pub(super) core: &'a Core,
@@ -141,6 +152,18 @@ impl Core {
         let head = self.sound_head(id)?.map(Arc::new);
         let reserved = head.is_none() && self.tombstone(id)?.is_some();
         Ok(Slot { queued: head.clone(), published: head, reserved, ..Slot::default() })
+    }
+
+    /// What there is of a conversation, as its slot has it: no half of a commit is seen.
+    pub(super) fn existence(&self, id: ConversationId) -> Result<Existence> {
+        let _pin = self.pin(id)?;
+        let mut state = self.lock();
+        let slot = state.slot(id);
+        Ok(match (&slot.published, slot.reserved) {
+            (Some(_), _) => Existence::Alive,
+            (None, true) => Existence::Deleted,
+            (None, false) => Existence::Vacant,
+        })
     }
 
     /// The head that readers see.
