@@ -1,6 +1,7 @@
 //! The log against a plain model, and what can only be seen from inside.
 
 mod accepted;
+mod creating;
 mod disk;
 mod durable;
 mod families;
