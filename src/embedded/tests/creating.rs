@@ -17,7 +17,7 @@ use crate::record::key;
 #[derive(Debug, Default)]
 struct InParts {
     memory: Memory,
-    /// Who is told of the first step, and who is waited for before the second one.
+    /// Where the first step is reported, and what is waited for before the second one.
     pause: Mutex<Option<(Sender<()>, Receiver<()>)>>,
 }
 

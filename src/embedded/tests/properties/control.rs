@@ -114,9 +114,16 @@ impl World {
         let shared =
             (0..lines.len()).filter(|line| lines[*line].is_of(message, chunk)).map(|line| self.owner(at, line + 1));
         let sharing: BTreeSet<usize> = shared.chain([at]).collect();
-        let mut live = self.writers.iter().map(|(_, writer)| writer);
-        if live.any(|writer| sharing.contains(&writer.conversation) && writer.message == message && !writer.closed) {
+        let live = self.writers.iter().map(|(_, writer)| writer);
+        let live = live.filter(|writer| writer.message == message && !writer.closed);
+        let writing: Vec<usize> =
+            live.map(|writer| writer.conversation).filter(|other| sharing.contains(other)).collect();
+        if !writing.is_empty() {
             prop_assert!(matches!(result, Err(Error::BeingWritten { .. })), "{result:?}");
+            if !writing.contains(&at) {
+                // The conversation in which it is written had to be still for that to be seen.
+                writing.into_iter().for_each(|other| self.settle(other));
+            }
             return self.check(at);
         }
         let lines = self.conversations[at].as_ref().map_or(&[][..], |conversation| &conversation.lines);

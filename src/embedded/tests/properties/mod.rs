@@ -21,7 +21,7 @@ use super::super::{Embedded, Opening};
 use super::forgetful::Forgetful;
 use super::model::{Conversation, Line, What, Writer};
 use crate::embedded::engine::{self, Engine};
-use crate::model::{Name, Timestamp};
+use crate::model::{Message, Name, Role, Timestamp};
 use op::Op;
 
 /// How many conversations there are.
@@ -185,6 +185,25 @@ fn check(cases: u32, place: impl Fn() -> Place) {
     let ops = prop::collection::vec((op::op(), 0..40_i64), 1..30);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     TestRunner::new(config).run(&ops, |ops| run(place(), ops)).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn a_message_that_is_written_elsewhere_is_not_redacted_through_a_fork() {
+    let append = Op::Append {
+        at: 1,
+        messages: vec![Message::new(Role::System, [])],
+        buffered: true,
+        expected: op::Expect::Any,
+        key: None,
+    };
+    let ops = [
+        Op::Begin { at: 1, role: Role::Assistant },
+        Op::Fork { at: 1, seq: None, child: 0 },
+        append,
+        Op::Redact { at: 0, message: 1, chunk: None },
+        Op::Push { writer: 0, chunk: 0, text: String::new() },
+    ];
+    run(Place::Memory(Arc::default()), ops.map(|op| (op, 0)).into()).unwrap();
 }
 
 #[test]
