@@ -9,7 +9,7 @@ use rustls::crypto::ring;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
-use ureq::{Agent, Body};
+use ureq::{Agent, AsSendBody, Body};
 
 use super::url::Url;
 use crate::error::{Error, Result};
@@ -166,27 +166,22 @@ impl Server {
             request = request.header("authorization", authorization);
         }
         let asked = if method == "GET" {
-            request.body(()).map_err(ureq::Error::from).and_then(|request| {
-                let request = self
-                    .agent
-                    .configure_request(request)
-                    .timeout_recv_response(patience)
-                    .timeout_recv_body(patience.and(Some(BODY)))
-                    .build();
-                self.agent.run(request)
-            })
+            request.body(()).map_err(ureq::Error::from).and_then(|request| self.run(request, patience))
         } else {
-            request.header("content-type", MEDIA_TYPE).body(body).map_err(ureq::Error::from).and_then(|request| {
-                let request = self
-                    .agent
-                    .configure_request(request)
-                    .timeout_recv_response(patience)
-                    .timeout_recv_body(patience.and(Some(BODY)))
-                    .build();
-                self.agent.run(request)
-            })
+            let request = request.header("content-type", MEDIA_TYPE).body(body);
+            request.map_err(ureq::Error::from).and_then(|request| self.run(request, patience))
         };
         asked.map_err(|error| Cut { error })
+    }
+
+    fn run(
+        &self,
+        request: ureq::http::Request<impl AsSendBody>,
+        patience: Option<Duration>,
+    ) -> Result<ureq::http::Response<Body>, ureq::Error> {
+        let request = self.agent.configure_request(request);
+        let request = request.timeout_recv_response(patience).timeout_recv_body(patience.and(Some(BODY)));
+        self.agent.run(request.build())
     }
 
     /// What the server answered in place of 200.

@@ -13,7 +13,7 @@ use crate::log::{AppendOptions, Durability, ExpectedHead, Limits, NewConversatio
 use crate::model::{Extra, Json, Message, Name};
 use crate::store::Store;
 
-/// The most forks of one conversation: its head lists each of them.
+/// The most forks of one conversation: each of them is a conversation of its own.
 const BRANCHES: usize = 1000;
 /// The most forks for changes of one node.
 const CHANGES: u32 = 20;
