@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use conversation_store::model::{ConversationId, Message, Metadata, Name, Role};
+use conversation_store::model::{Chunk, ConversationId, Message, Metadata, Name, Role};
 use conversation_store::{Error, ListQuery, NewConversation, Store};
+use serde_json::{Value, json};
 
 use crate::running::Running;
 use crate::url;
@@ -28,7 +29,8 @@ fn stores<const N: usize>(keys: [(&str, &str); N]) -> (Running, [Store; N]) {
 fn what_is_another_owners_is_not_there() {
     let all = "read,append,delete";
     let (server, [ada, grace]) = stores([("ada", all), ("grace", all)]);
-    let id = ada.append("chat", &[Message::user("secret")]).unwrap().conversation;
+    let said = Chunk { id: Some("msg_1".to_owned()), ..Chunk::text("secret") };
+    let id = ada.append("chat", &[Message::new(Role::User, [said])]).unwrap().conversation;
     assert_eq!(ada.describe("chat").unwrap().owner, "ada");
     assert_eq!(id, Name::from("chat").with_owner("ada").id());
     let nobody = ConversationId::new();
@@ -68,15 +70,30 @@ fn what_is_another_owners_is_not_there() {
     // Nor is anything learned by waiting for it, whatever is known of it.
     let cursor = ada.load("chat").unwrap().cursor().unwrap().to_string();
     let incarnation = u64::from_str_radix(cursor.split_once('-').unwrap().1, 16).unwrap();
-    let wait = |at: usize| {
+    let ask = |at: usize, call: &str, asked: Value| {
         let key = std::fs::read_to_string(server.dir.path().join(format!("key-{at}"))).unwrap();
-        let head =
-            serde_json::json!({ "name": { "name": id }, "incarnation": incarnation, "seq": 0, "milliseconds": 0 });
-        let head = head.to_string();
+        let head = asked.to_string();
         let body = [&u32::try_from(head.len()).unwrap().to_be_bytes(), head.as_bytes()].concat();
-        server.client.with_key(&key).send("POST", "/api/v1/log/wait", &[], &body).status
+        let answer = server.client.with_key(&key).send("POST", &format!("/api/v1/log/{call}"), &[], &body);
+        (answer.status, answer.body)
     };
-    assert_eq!((wait(0), wait(1)), (200, 404));
+    let wait = json!({ "name": { "name": id }, "incarnation": incarnation, "seq": 0, "milliseconds": 0 });
+    assert_eq!([0, 1].map(|at| ask(at, "wait", wait.clone()).0), [200, 404]);
+    // Nor by the calls that name one incarnation.
+    let calls: [(&str, Value); 3] = [
+        ("read", json!({ "first": 1, "last": 1, "descending": false, "bytes": 1_000 })),
+        ("since", json!({ "commit": 0 })),
+        ("item", json!({ "item": "msg_1" })),
+    ];
+    for (call, asked) in calls {
+        let of = |at: usize, id: ConversationId| {
+            let mut asked = asked.clone();
+            asked["of"] = json!({ "id": id, "incarnation": incarnation });
+            ask(at, call, asked)
+        };
+        assert_eq!(of(1, id), of(1, nobody), "{call}");
+        assert_ne!(of(0, id), of(0, nobody), "{call}");
+    }
     assert_eq!(ada.load("chat").unwrap().messages().len(), 1);
     assert_eq!(ada.list(&ListQuery::new()).unwrap().items.len(), 1);
     // The key of another names a conversation of one's own, and no id of another's key can be taken.
