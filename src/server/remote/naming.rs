@@ -32,17 +32,17 @@ pub(super) fn name(call: &Call, named: &Named) -> Result<Name, Refusal> {
 /// another owner's key, or learn of an id whether there is such a conversation: a new id is one of version 7, of today.
 pub(super) fn writable(call: &Call, named: &Named) -> Result<Name, Refusal> {
     let name = name(call, named)?;
-    if is_admin(call) || name.key().is_some() || is_new(name.id()) || call.store().log().view(&name)?.is_some() {
+    if is_admin(call) || name.key().is_some() || is_new(name.id(), Timestamp::now()) || call.store().log().view(&name)?.is_some() {
         return Ok(name);
     }
     Err(Error::no_conversation(name).into())
 }
 
-fn is_new(id: ConversationId) -> bool {
+fn is_new(id: ConversationId, now: Timestamp) -> bool {
     let [a, b, c, d, e, f, version, ..] = *id.as_bytes();
     let milliseconds = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
     let made = i64::try_from(milliseconds).unwrap_or(i64::MAX).saturating_mul(1_000);
-    version >> 4 == 7 && Timestamp::now().as_micros().abs_diff(made) < NEW_MICROS.unsigned_abs()
+    version >> 4 == 7 && now.as_micros().abs_diff(made) < NEW_MICROS.unsigned_abs()
 }
 
 /// What readers see now of a conversation of the caller's, if it is still the same one.
@@ -64,10 +64,17 @@ mod tests {
 
     #[test]
     fn an_id_of_a_key_is_never_new() {
-        assert!(is_new(ConversationId::new()));
-        assert!(!is_new(Name::from("chat").id()) && !is_new(Name::from("chat").with_owner("ada").id()));
-        let mut old = *ConversationId::new().as_bytes();
-        old[2] = old[2].wrapping_sub(4);
-        assert!(!is_new(ConversationId::from_bytes(old)));
+        let now = Timestamp::now();
+        assert!(is_new(ConversationId::new(), now));
+        assert!(!is_new(Name::from("chat").id(), now) && !is_new(Name::from("chat").with_owner("ada").id(), now));
+    }
+
+    #[test]
+    fn an_id_is_new_for_a_day() {
+        let id = ConversationId::new();
+        let after = |micros| Timestamp::from_micros(Timestamp::now().as_micros() + micros);
+        let minute = 60_000_000;
+        assert!(is_new(id, after(NEW_MICROS - minute)) && !is_new(id, after(NEW_MICROS + minute)));
+        assert!(is_new(id, after(minute - NEW_MICROS)) && !is_new(id, after(-minute - NEW_MICROS)));
     }
 }
