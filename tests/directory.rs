@@ -97,9 +97,9 @@ fn the_marker_tells_whose_it_is() {
         refused(&path)
     };
     assert!(matches!(with("format 1", "format 2"), Error::UnsupportedVersion { found: 2, supported: 1, .. }));
-    let needs = with("engine sled", "engine sled\nneeds journal");
+    let needs = with("engine sled", "engine sled\nneeds what comes later");
     assert!(matches!(&needs, Error::UnsupportedVersion { found: 2, supported: 1, .. }));
-    assert!(needs.to_string().contains("which needs \"journal\", has format version 2"), "{needs}");
+    assert!(needs.to_string().contains("which needs \"what comes later\", has format version 2"), "{needs}");
     assert!(matches!(with("format 1", "format one"), Error::Corrupt { .. }));
     assert!(matches!(with("engine sled", "engine fjall"), Error::InvalidInput(text) if text.contains("fjall:")));
     assert!(matches!(with("conversation-store\n", "another program\n"), Error::InvalidInput(_)));

@@ -297,7 +297,7 @@ fn a_later_version_is_refused() {
         let marker = path.join("CONVERSATION-STORE");
         let text = fs::read_to_string(&marker).unwrap();
         assert_eq!(text.lines().nth(1), Some("format 1"));
-        for newer in [text.replace("format 1", "format 2"), text + "needs journal\n"] {
+        for newer in [text.replace("format 1", "format 2"), text + "needs what comes later\n"] {
             fs::write(&marker, newer).unwrap();
             for read_only in [false, true] {
                 let what = is_newer(StoreOptions::new().with_read_only(read_only).open(&url));

@@ -86,7 +86,8 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
 
 /// Reads what belongs to the store as a whole.
 fn find(engine: &dyn Engine) -> Result<Found> {
-    let (mut mended, mut unknown) = (Vec::new(), Vec::new());
+    let mut mended = Vec::new();
+    let mut unknown: Vec<String> = engine.damage().map(str::to_owned).into_iter().collect();
     let beside = Beside::of(engine);
     let named = beside.named();
     let (info, is_new) = match damage_of(meta::<StoreInfo>(engine, key::STORE))? {

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// The file's name in the store's directory.
 const NAME: &str = "ballast";
+/// The name of a file that is made to look for room, and removed.
+const TRIAL: &str = "ballast.trial";
 /// Bytes of one write.
 const PIECE: usize = 64 * 1024;
 
@@ -33,13 +35,29 @@ pub(super) fn keep_the_rest(directory: &Path, bytes: u64) {
 }
 
 fn write(path: &Path, bytes: u64) -> io::Result<()> {
+    fill(path, bytes)?.sync_all()
+}
+
+fn fill(path: &Path, bytes: u64) -> io::Result<File> {
     // Bytes that a file system cannot store as a hole, or compress away.
     let pattern: Vec<u8> = (0..PIECE).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let mut file = File::create(path)?;
     for _ in 0..bytes.div_ceil(PIECE as u64) {
         file.write_all(&pattern)?;
     }
-    file.sync_all()
+    Ok(file)
+}
+
+/// Whether the disk has room for so many bytes.
+pub(super) fn has_room(directory: &Path, bytes: u64) -> io::Result<bool> {
+    let path = directory.join(TRIAL);
+    // Not synced: a file system that allocates later still counts the bytes when they are written.
+    let written = fill(&path, bytes);
+    let _ = fs::remove_file(&path);
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => Ok(false),
+        written => written.map(|_| true),
+    }
 }
 
 /// Releases the room. False: there was none.

@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::ballast;
 use super::watermark::Watermark;
@@ -15,7 +16,13 @@ const LOCK: &str = "lock";
 /// derived.
 const DAMAGED: &str = "damaged";
 /// The files that are not the engine's.
-const OWN: &[&str] = &[MARKER, LOCK, DAMAGED, "watermark", "ballast"];
+const OWN: &[&str] = &[MARKER, MARKER_DRAFT, LOCK, DAMAGED, "watermark", "ballast", "ballast.trial", "journal"];
+/// A marker that is being replaced.
+const MARKER_DRAFT: &str = "CONVERSATION-STORE.new";
+/// What a line of the marker begins with that names what a program must support.
+const NEEDS: &str = "needs ";
+/// The line of the marker of a store that has a journal: a program that knows of none would see an older state.
+const NEEDS_JOURNAL: &str = "needs journal";
 
 /// Bytes that a full disk must still have for an engine to be opened, unless the engine needs more.
 const RESERVE: u64 = 4 * 1024 * 1024;
@@ -32,8 +39,11 @@ pub(crate) struct Directory {
     watermark: Watermark,
     /// Where the store was copied to before it was opened in spite of damage.
     set_aside: Option<PathBuf>,
-    /// The room for a full disk had to be released to open this store.
-    disk_full: bool,
+    /// Whether a program must read a journal to open the store.
+    needs_journal: AtomicBool,
+    /// The room for a full disk had to be released to open this store, or the disk has none for what the store has to
+    /// write.
+    disk_full: AtomicBool,
     /// Bytes that a full disk must still have for this store to be opened.
     reserve: u64,
 }
@@ -62,6 +72,7 @@ impl Directory {
             Some(marker) => check_marker(path, engine, marker).map(|()| true)?,
             None => false,
         };
+        let needs_journal = marker.as_deref().is_some_and(|marker| marker.lines().any(|line| line == NEEDS_JOURNAL));
         let store = marker.as_deref().and_then(|marker| field(marker, "store ")).map(str::to_owned);
         let watermark = Watermark::open(path)?;
         let set_aside = read(&path.join(DAMAGED))?.map(PathBuf::from);
@@ -74,7 +85,8 @@ impl Directory {
             store,
             watermark,
             set_aside,
-            disk_full: false,
+            needs_journal: AtomicBool::new(needs_journal),
+            disk_full: AtomicBool::new(false),
             reserve: RESERVE,
         })
     }
@@ -116,8 +128,39 @@ impl Directory {
     }
 
     /// Whether the disk was full when the store was opened.
-    pub(crate) const fn disk_full(&self) -> bool {
-        self.disk_full
+    pub(crate) fn disk_full(&self) -> bool {
+        self.disk_full.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the disk is full.
+    pub(super) fn note_full(&self) {
+        self.disk_full.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the disk has room for so many bytes.
+    #[cfg(feature = "sled")]
+    pub(super) fn has_room(&self, bytes: u64) -> Result<bool> {
+        ballast::has_room(&self.path, bytes).map_err(Error::io("look for room on the disk"))
+    }
+
+    /// Whether the marker states that the store has a journal.
+    #[cfg(feature = "sled")]
+    pub(super) fn needs_journal(&self) -> bool {
+        self.needs_journal.load(Ordering::Relaxed)
+    }
+
+    /// States in the marker, durably, that the store has a journal. A store without a marker gets that line with it.
+    #[cfg(feature = "sled")]
+    pub(super) fn need_journal(&self) -> Result<()> {
+        if self.needs_journal.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let path = self.path.join(MARKER);
+        let Some(marker) = read(&path)? else { return Ok(()) };
+        let draft = self.path.join(MARKER_DRAFT);
+        write(&draft, format!("{}\n{NEEDS_JOURNAL}\n", marker.trim_end()).as_bytes())?;
+        fs::rename(&draft, &path).map_err(Error::io(format!("replace {}", path.display())))?;
+        self.sync()
     }
 
     /// Where the store was copied to before it was opened in spite of damage, now or earlier, if its content has not
@@ -166,7 +209,7 @@ impl Directory {
                 if !released {
                     return Err(Error::Io { action, source });
                 }
-                self.disk_full = true;
+                self.note_full();
                 open()
             }
             result => result,
@@ -186,7 +229,12 @@ impl Directory {
     /// Writes the marker: from now on, an empty store here is a damaged one.
     pub(crate) fn establish(&self, format_version: u32, store_id: &str) -> Result<()> {
         let path = self.path.join(MARKER);
-        let text = format!("conversation-store\nformat {format_version}\nengine {}\nstore {store_id}\n", self.engine);
+        let mut text =
+            format!("conversation-store\nformat {format_version}\nengine {}\nstore {store_id}\n", self.engine);
+        if self.needs_journal.load(Ordering::Relaxed) {
+            text.push_str(NEEDS_JOURNAL);
+            text.push('\n');
+        }
         write(&path, text.as_bytes())?;
         self.sync()
     }
@@ -194,7 +242,7 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        if self.disk_full {
+        if self.disk_full() {
             // Nothing was written, so most of the room is still there: the next opening will need it too.
             ballast::keep_the_rest(&self.path, self.reserve);
         }
@@ -290,8 +338,9 @@ fn check_marker(path: &Path, engine: &str, marker: &str) -> Result<()> {
             });
         }
     }
-    if let Some(needed) = field("needs ") {
-        return Err(crate::record::newer(format!("the store {shown}, which needs {needed:?},")));
+    let mut needs = marker.lines().filter(|line| line.starts_with(NEEDS) && *line != NEEDS_JOURNAL);
+    if let Some(needed) = needs.next().and_then(|line| line.strip_prefix(NEEDS)) {
+        return Err(crate::record::newer(format!("the store {shown}, which needs {:?},", needed.trim())));
     }
     match field("engine ") {
         Some(found) if found != engine => {

@@ -16,6 +16,8 @@ mod directory;
 mod fjall;
 #[cfg(any(feature = "fjall", feature = "sled"))]
 mod guard;
+#[cfg(feature = "sled")]
+mod journal;
 mod memory;
 #[cfg(feature = "sled")]
 mod sled;

@@ -8,10 +8,14 @@ use super::contract::Engine;
 use super::directory::Directory;
 #[cfg(feature = "fjall")]
 use super::fjall;
+#[cfg(feature = "sled")]
+use super::journal;
 use super::memory::Memory;
 #[cfg(feature = "sled")]
 use super::sled;
 use super::url::Url;
+#[cfg(feature = "sled")]
+use super::url::syncs;
 use crate::error::Result;
 
 /// A way to open an engine: its name in a URL, and the function.
@@ -23,7 +27,7 @@ struct Row {
 /// All engines that have a path.
 const ENGINES: &[Row] = &[
     #[cfg(feature = "sled")]
-    Row { name: "sled", open: sled::open },
+    Row { name: "sled", open: |path, url| journal::before(sled::open(path, url)?, syncs(url)?) },
     #[cfg(feature = "fjall")]
     Row { name: "fjall", open: fjall::open },
     Row { name: "backup", open: backup::open },

@@ -6,6 +6,7 @@ pub mod answer;
 pub mod backup;
 #[cfg(feature = "transfer")]
 pub mod import;
+pub mod journal;
 pub mod prompt;
 pub mod request;
 pub mod store;
@@ -25,6 +26,7 @@ pub const ALL: &[Property] = &[
     Property { name: "backup", holds: backup::holds },
     #[cfg(feature = "transfer")]
     Property { name: "import", holds: import::holds },
+    Property { name: "journal", holds: journal::holds },
     Property { name: "prompt", holds: prompt::holds },
     Property { name: "request", holds: request::holds },
     Property { name: "store", holds: store::holds },

@@ -1,0 +1,159 @@
+//! Gives the engine what is in a layer, in the background.
+//!
+//! sled opens after a power cut if less than one of its segments was not synced. So a layer is given in small batches, each
+//! few of them followed by a sync: `docs/durability.md` has what was measured.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use super::super::contract::{Batch, Engine};
+use super::layer::Layer;
+use super::note::Note;
+use crate::error::{Error, Result};
+
+/// The bytes of a batch: while the engine writes one it may let nobody read.
+const BATCH_BYTES: usize = 256 * 1024;
+/// The most bytes that the engine has and did not sync, unless a single value has more.
+const UNSYNCED_BYTES: usize = 1024 * 1024;
+
+/// A layer that nobody writes to any more, and what the engine notes once it has it.
+#[derive(Debug, Clone)]
+pub(super) struct Job {
+    pub(super) layer: Arc<Layer>,
+    pub(super) note: Note,
+}
+
+/// Gives the engine a layer, durably.
+pub(super) fn checkpoint(engine: &dyn Engine, job: &Job) -> Result<()> {
+    let (mut small, mut large) = (Batch::default(), Batch::default());
+    let (mut batched, mut unsynced) = (0, 0);
+    let give = |small: &mut Batch, large: &mut Batch| {
+        if !small.ops.is_empty() {
+            engine.write(std::mem::take(small))?;
+        }
+        if large.ops.is_empty() { Ok(()) } else { engine.rewrite(std::mem::take(large)) }
+    };
+    for (key, last) in &*job.layer.read() {
+        let value = last.value.as_ref().map(|value| value.to_vec());
+        let bytes = key.len() + value.as_ref().map_or(0, Vec::len);
+        (batched, unsynced) = (batched + bytes, unsynced + bytes);
+        let batch = if last.rewrites { &mut large } else { &mut small };
+        batch.ops.push((key.clone(), value));
+        if batched >= BATCH_BYTES {
+            give(&mut small, &mut large)?;
+            batched = 0;
+        }
+        if unsynced >= UNSYNCED_BYTES {
+            engine.sync()?;
+            unsynced = 0;
+        }
+    }
+    give(&mut small, &mut large)?;
+    engine.sync()?;
+    job.note.write(engine)
+}
+
+/// What the thread has to do.
+#[derive(Debug, Default)]
+struct Work {
+    job: Option<Job>,
+    /// The first error: nothing is given to the engine after that.
+    failed: Option<Error>,
+    stop: bool,
+}
+
+/// What the thread and those who wait for it share.
+#[derive(Debug, Default)]
+struct Shared {
+    work: Mutex<Work>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait_while<'a>(&'a self, work: MutexGuard<'a, Work>, while_: impl Fn(&Work) -> bool) -> MutexGuard<'a, Work> {
+        self.changed.wait_while(work, |work| while_(work)).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread that makes checkpoints, one after the other.
+#[derive(Debug)]
+pub(super) struct Checkpoints {
+    shared: Arc<Shared>,
+    /// Absent only once it was stopped.
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Checkpoints {
+    /// `made` is called after each.
+    pub(super) fn start(engine: Arc<dyn Engine>, made: impl Fn() + Send + 'static) -> Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let thread = thread::Builder::new().name("conversation-store-journal".to_owned());
+        let thread = thread.spawn({
+            let shared = Arc::clone(&shared);
+            move || {
+                while let Some(job) = next(&shared) {
+                    let made_it = catch_unwind(AssertUnwindSafe(|| checkpoint(&*engine, &job)));
+                    let result =
+                        made_it.unwrap_or_else(|_| Err(Error::io("make a checkpoint")(io::Error::other("a panic"))));
+                    if result.is_ok() {
+                        made();
+                    }
+                    let mut work = shared.lock();
+                    work.failed = result.err();
+                    work.job = None;
+                    drop(work);
+                    shared.changed.notify_all();
+                }
+            }
+        });
+        let thread = thread.map_err(Error::io("start a thread for the journal"))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Hands over a layer. The last one's checkpoint was made.
+    pub(super) fn begin(&self, job: Job) {
+        self.shared.lock().job = Some(job);
+        self.shared.changed.notify_all();
+    }
+
+    /// Returns once the checkpoint is made.
+    pub(super) fn wait(&self) -> Result<()> {
+        let work = self.shared.wait_while(self.shared.lock(), |work| work.job.is_some());
+        work.failed.as_ref().map_or(Ok(()), |error| Err(again(error)))
+    }
+
+    /// Ends the thread once the checkpoint is made. Whether all went well.
+    pub(super) fn stop(&mut self) -> bool {
+        self.shared.lock().stop = true;
+        self.shared.changed.notify_all();
+        // A thread that panicked has failed.
+        let ended = self.thread.take().is_none_or(|thread| thread.join().is_ok());
+        ended && self.shared.lock().failed.is_none()
+    }
+}
+
+/// The next layer, once there is one. None: that is the end.
+fn next(shared: &Shared) -> Option<Job> {
+    let is_idle = |work: &Work| work.failed.is_some() || (work.job.is_none() && !work.stop);
+    let work = shared.wait_while(shared.lock(), |work| is_idle(work) && !work.stop);
+    if work.failed.is_some() { None } else { work.job.clone() }
+}
+
+/// The same error once more.
+fn again(error: &Error) -> Error {
+    match error {
+        Error::Io { action, source } => Error::Io {
+            action: action.clone(),
+            source: source
+                .raw_os_error()
+                .map_or_else(|| io::Error::other(source.to_string()), io::Error::from_raw_os_error),
+        },
+        other => Error::io("make a checkpoint of the journal")(io::Error::other(other.to_string())),
+    }
+}

@@ -1,0 +1,363 @@
+//! A journal before an engine: a commit is one write and one sync of a file that exists already.
+//!
+//! A batch goes to the journal's file (`file`, `record`) and to a layer in memory (`layer`), with which every read is
+//! merged. The engine gets a layer when a region of the file is full (`checkpoint`), and notes how far it came (`note`).
+//! Opening reads from the file what the engine does not have yet (`replay`). Nothing is written before the first batch: an
+//! opening that only reads leaves everything as it is.
+
+mod checkpoint;
+mod file;
+mod layer;
+mod note;
+mod record;
+mod replay;
+#[cfg(test)]
+mod tests;
+
+use std::ops::{ControlFlow, Range};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use super::contract::{Batch, Engine, RESERVED, Visit, VisitKeys};
+use super::directory::Directory;
+use crate::error::{Error, Result};
+use crate::log::Order;
+use checkpoint::{Checkpoints, Job, checkpoint};
+use file::{REGION_BYTES, Regions};
+use layer::{Cursor, Last, Layers};
+use note::Note;
+use record::Id;
+use replay::Replay;
+
+/// The room that the engine needs for each byte of the journal that it does not have yet.
+const ROOM: u64 = 4;
+
+#[derive(Debug)]
+struct Journal {
+    layers: Arc<RwLock<Layers>>,
+    writing: Mutex<Writing>,
+    /// Why records that were acknowledged are missing.
+    damage: Option<String>,
+    region_bytes: usize,
+    /// False for throw-away stores only.
+    syncs: bool,
+    /// Dropped last.
+    engine: Arc<dyn Engine>,
+}
+
+/// Where the next batch goes.
+#[derive(Debug)]
+enum Writing {
+    /// Nothing was written since the opening.
+    Nothing { note: Option<Note>, replay: Replay },
+    /// To the file.
+    Journaled(Tail),
+    /// To the engine: there is no room for the file.
+    Direct,
+    /// Nowhere: an earlier write failed.
+    Failed,
+}
+
+/// The end of the journal.
+#[derive(Debug)]
+struct Tail {
+    regions: Regions,
+    checkpoints: Checkpoints,
+    journal: Id,
+    /// Of this use of the region.
+    epoch: Id,
+    /// Of the last record.
+    number: u64,
+    region: usize,
+    at: usize,
+    /// The file has records that are not synced.
+    unsynced: bool,
+    /// The engine has a batch that was too large for the file, and is not synced.
+    engine_unsynced: bool,
+}
+
+/// Puts a journal before an engine. One without a directory stays as it is.
+pub(super) fn before(engine: Arc<dyn Engine>, syncs: bool) -> Result<Arc<dyn Engine>> {
+    before_with(engine, syncs, REGION_BYTES)
+}
+
+fn before_with(engine: Arc<dyn Engine>, syncs: bool, region_bytes: usize) -> Result<Arc<dyn Engine>> {
+    let Some(directory) = engine.directory() else { return Ok(engine) };
+    let note = match Note::read(&*engine) {
+        Err(Error::Corrupt { .. }) => None,
+        note => note?,
+    };
+    let mut replay = Replay::default();
+    match &note {
+        Some(note) if note.closed => replay.number = note.number,
+        Some(note) => match file::read(directory, region_bytes)? {
+            Some(bytes) => {
+                let (first, second) = bytes.split_at(bytes.len() / 2);
+                replay = replay::replay(note, [first, second]);
+            }
+            None => {
+                replay.number = note.number;
+                replay.damage = Some("its journal is missing, or shorter than it was".to_owned());
+            }
+        },
+        None if directory.needs_journal() => {
+            replay.damage = Some("what it notes about its journal is damaged or missing".to_owned());
+        }
+        None => {}
+    }
+    let live = replay.live.iter().filter(|is_live| **is_live).count() as u64;
+    if live > 0 && !directory.has_room(live * region_bytes as u64 * ROOM)? {
+        directory.note_full();
+    }
+    let frozen = std::mem::take(&mut replay.layer);
+    let layers = Layers { frozen: (!frozen.is_empty()).then(|| Arc::new(frozen)), ..Layers::default() };
+    let damage = replay.damage.clone();
+    let layers = Arc::new(RwLock::new(layers));
+    let writing = Mutex::new(Writing::Nothing { note, replay });
+    Ok(Arc::new(Journal { layers, writing, damage, region_bytes, syncs, engine }))
+}
+
+fn new_id() -> Id {
+    *uuid::Uuid::now_v7().as_bytes()
+}
+
+impl Journal {
+    fn layers(&self) -> Layers {
+        self.layers.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Writing> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes with a journal that is ready. After an error nothing more is written.
+    fn with_tail<T>(
+        &self,
+        direct: impl FnOnce() -> Result<T>,
+        journaled: impl FnOnce(&mut Tail) -> Result<T>,
+    ) -> Result<T> {
+        let mut writing = self.lock();
+        let result = match &mut *writing {
+            Writing::Journaled(tail) => journaled(tail),
+            Writing::Direct => return direct(),
+            Writing::Failed => return Err(Error::io("write")(std::io::Error::other("an earlier write failed"))),
+            Writing::Nothing { note, replay } => {
+                let (note, replay) = (*note, std::mem::take(replay));
+                match self.begin(note, &replay) {
+                    Ok(Some(mut tail)) => {
+                        let result = journaled(&mut tail);
+                        *writing = Writing::Journaled(tail);
+                        result
+                    }
+                    Ok(None) => {
+                        *writing = Writing::Direct;
+                        return direct();
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+        };
+        if result.is_err() {
+            *writing = Writing::Failed;
+        }
+        result
+    }
+
+    /// Makes the journal ready for the first batch. None: there is no room for it.
+    fn begin(&self, note: Option<Note>, replay: &Replay) -> Result<Option<Tail>> {
+        let Some(directory) = self.engine.directory() else { return Ok(None) };
+        let found = note.filter(|_| file::is_whole(directory, self.region_bytes));
+        let regions = match found {
+            Some(_) => Some(Regions::open(directory, self.region_bytes)?),
+            None => Regions::make(directory, self.region_bytes)?,
+        };
+        let noted = note.map_or(0, |note| note.number);
+        let Some(regions) = regions else {
+            if let Some(note) = note.filter(|note| !note.closed) {
+                Note { closed: true, ..note }.write(&*self.engine)?;
+            }
+            return Ok(None);
+        };
+        let journal = found.map_or_else(new_id, |note| note.journal);
+        if found.is_none_or(|note| note.closed) {
+            Note { journal, number: noted, closed: false }.write(&*self.engine)?;
+        }
+        directory.need_journal()?;
+        let layers = Arc::clone(&self.layers);
+        let made = move || layers.write().unwrap_or_else(PoisonError::into_inner).frozen = None;
+        let checkpoints = Checkpoints::start(Arc::clone(&self.engine), made)?;
+        let number = replay.number.max(noted);
+        if number > noted {
+            let layer = self.layers().frozen.unwrap_or_default();
+            checkpoints.begin(Job { layer, note: Note { journal, number, closed: false } });
+        }
+        let [first, second] = replay.live;
+        // What damage left of the file is written over once the engine's note is past it.
+        if (first && second) || replay.damage.is_some() {
+            checkpoints.wait()?;
+        }
+        let region = usize::from(first && !second);
+        let (epoch, at) = (new_id(), 0);
+        Ok(Some(Tail {
+            regions,
+            checkpoints,
+            journal,
+            epoch,
+            number,
+            region,
+            at,
+            unsynced: false,
+            engine_unsynced: false,
+        }))
+    }
+
+    /// Writes a batch to the engine alone, if it is not in the file.
+    fn give(&self, batch: Batch, rewrites: bool) -> Result<()> {
+        if rewrites { self.engine.rewrite(batch) } else { self.engine.write(batch) }
+    }
+
+    fn put(&self, batch: Batch, rewrites: bool) -> Result<()> {
+        let bytes = record::bytes_of(&batch);
+        let batch = std::cell::Cell::new(batch);
+        self.with_tail(
+            || self.give(batch.take(), rewrites),
+            |tail| {
+                if bytes > tail.regions.bytes {
+                    self.drain(tail)?;
+                    tail.engine_unsynced = true;
+                    return self.give(batch.take(), rewrites);
+                }
+                if tail.at + bytes > tail.regions.bytes {
+                    self.switch(tail)?;
+                }
+                let batch = batch.take();
+                let record = record::encode(&tail.journal, &tail.epoch, tail.number + 1, &batch, rewrites);
+                tail.regions.write(tail.region, tail.at, &record)?;
+                (tail.number, tail.at, tail.unsynced) = (tail.number + 1, tail.at + bytes, true);
+                self.layers().active.apply(batch, rewrites);
+                Ok(())
+            },
+        )
+    }
+
+    /// Goes on in the other region, once the engine has what that holds.
+    fn switch(&self, tail: &mut Tail) -> Result<()> {
+        self.sync_file(tail)?;
+        tail.checkpoints.wait()?;
+        let mut layers = self.layers.write().unwrap_or_else(PoisonError::into_inner);
+        let layer = std::mem::take(&mut layers.active);
+        layers.frozen = Some(Arc::clone(&layer));
+        drop(layers);
+        tail.checkpoints.begin(Job { layer, note: Note { journal: tail.journal, number: tail.number, closed: false } });
+        (tail.region, tail.at, tail.epoch) = (1 - tail.region, 0, new_id());
+        Ok(())
+    }
+
+    /// Gives the engine everything.
+    fn drain(&self, tail: &mut Tail) -> Result<()> {
+        if tail.at > 0 {
+            self.switch(tail)?;
+        }
+        tail.checkpoints.wait()
+    }
+
+    fn sync_file(&self, tail: &mut Tail) -> Result<()> {
+        if self.syncs && tail.unsynced {
+            tail.regions.sync()?;
+        }
+        tail.unsynced = false;
+        Ok(())
+    }
+
+    /// Gives the engine everything, for an opening that has nothing to replay. What fails stays in the file.
+    fn close(&self) -> Result<()> {
+        let Writing::Journaled(mut tail) = std::mem::replace(&mut *self.lock(), Writing::Failed) else { return Ok(()) };
+        if !tail.checkpoints.stop() {
+            return Ok(());
+        }
+        self.sync_file(&mut tail)?;
+        let note = Note { journal: tail.journal, number: tail.number, closed: true };
+        checkpoint(&*self.engine, &Job { layer: self.layers().active, note })
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // The next opening replays what the engine did not get.
+        let _ = self.close();
+    }
+}
+
+impl Engine for Journal {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        match self.layers().get(key) {
+            Some(Last { value, .. }) => Ok(value.map(|value| value.to_vec())),
+            None => self.engine.get(key),
+        }
+    }
+
+    fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
+        let range = range.start..range.end.min(&[RESERVED]);
+        let mut cursor = Cursor::new(self.layers(), range.clone(), order);
+        let mut flow = ControlFlow::Continue(());
+        self.engine.scan(range, order, &mut |key, value| {
+            flow = match cursor.show_to(Some(key), visit) {
+                ControlFlow::Continue(false) => visit(key, value),
+                shown => shown.map_continue(|_| ()),
+            };
+            flow
+        })?;
+        if flow.is_continue() {
+            let _ = cursor.show_to(None, visit);
+        }
+        Ok(())
+    }
+
+    fn keys(&self, range: Range<&[u8]>, order: Order, visit: VisitKeys<'_>) -> Result<()> {
+        let range = range.start..range.end.min(&[RESERVED]);
+        let mut cursor = Cursor::new(self.layers(), range.clone(), order);
+        let mut flow = ControlFlow::Continue(());
+        self.engine.keys(range, order, &mut |key, length| {
+            flow = match cursor.show_to(Some(key), &mut |key, value| visit(key, value.len())) {
+                ControlFlow::Continue(false) => visit(key, length),
+                shown => shown.map_continue(|_| ()),
+            };
+            flow
+        })?;
+        if flow.is_continue() {
+            let _ = cursor.show_to(None, &mut |key, value| visit(key, value.len()));
+        }
+        Ok(())
+    }
+
+    fn write(&self, batch: Batch) -> Result<()> {
+        self.put(batch, false)
+    }
+
+    fn rewrite(&self, batch: Batch) -> Result<()> {
+        self.put(batch, true)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.with_tail(
+            || self.engine.sync(),
+            |tail| {
+                if std::mem::take(&mut tail.engine_unsynced) {
+                    self.engine.sync()?;
+                }
+                self.sync_file(tail)
+            },
+        )
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.engine.is_read_only()
+    }
+
+    fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
+    }
+
+    fn directory(&self) -> Option<&Directory> {
+        self.engine.directory()
+    }
+}

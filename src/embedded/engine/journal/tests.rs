@@ -1,0 +1,331 @@
+//! The journal before sled, and before an engine that forgets what it did not sync.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+
+use proptest::prelude::*;
+
+use super::super::memory::Memory;
+use super::super::{conformance, sled};
+use super::layer::Layer;
+use super::record::{ALIGNMENT, Record, encode};
+use super::replay::replay;
+use super::*;
+
+type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
+
+const JOURNAL: Id = [7; 16];
+
+#[test]
+fn conforms() {
+    let (dir, url) = conformance::place("sled");
+    conformance::run_within(before(sled::open(dir.path(), &url).unwrap(), true).unwrap());
+}
+
+/// Regions so small that many batches are too large for one, and most of the others begin a new one.
+#[test]
+fn conforms_with_small_regions() {
+    for region_bytes in [1024, 64 * 1024] {
+        let (dir, url) = conformance::place("sled");
+        conformance::run_within(before_with(sled::open(dir.path(), &url).unwrap(), true, region_bytes).unwrap());
+    }
+}
+
+/// An engine in a directory that has after a power cut what was synced.
+#[derive(Debug)]
+struct Forgetful {
+    now: Memory,
+    synced: Mutex<(Pairs, Vec<Batch>)>,
+    directory: Directory,
+}
+
+impl Forgetful {
+    fn new(path: &Path, pairs: Pairs) -> Arc<Self> {
+        let directory = Directory::take(path, "sled", |_| true).unwrap();
+        let now = Memory::default();
+        now.write(Batch { ops: pairs.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect() })
+            .unwrap();
+        Arc::new(Self { now, synced: Mutex::new((pairs, Vec::new())), directory })
+    }
+
+    fn synced(&self) -> Pairs {
+        self.synced.lock().unwrap().0.clone()
+    }
+}
+
+fn apply(pairs: &mut Pairs, batch: &Batch) {
+    for (key, value) in &batch.ops {
+        match value {
+            Some(value) => pairs.insert(key.clone(), value.clone()),
+            None => pairs.remove(key),
+        };
+    }
+}
+
+fn copied(batch: &Batch) -> Batch {
+    Batch { ops: batch.ops.clone() }
+}
+
+impl Engine for Forgetful {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.now.get(key)
+    }
+
+    fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
+        self.now.scan(range, order, visit)
+    }
+
+    fn write(&self, batch: Batch) -> Result<()> {
+        self.synced.lock().unwrap().1.push(copied(&batch));
+        self.now.write(batch)
+    }
+
+    fn sync(&self) -> Result<()> {
+        let (pairs, unsynced) = &mut *self.synced.lock().unwrap();
+        std::mem::take(unsynced).iter().for_each(|batch| apply(pairs, batch));
+        Ok(())
+    }
+
+    fn directory(&self) -> Option<&Directory> {
+        Some(&self.directory)
+    }
+}
+
+/// All that an engine shows, in ascending order, which must be the descending one reversed.
+fn all(engine: &dyn Engine) -> Pairs {
+    let collect = |order| {
+        let mut pairs = Vec::new();
+        let visit = &mut |key: &[u8], value: &[u8]| {
+            pairs.push((key.to_vec(), value.to_vec()));
+            ControlFlow::Continue(())
+        };
+        engine.scan(&[]..&[u8::MAX; 8], order, visit).unwrap();
+        pairs
+    };
+    let (ascending, mut descending) = (collect(Order::Ascending), collect(Order::Descending));
+    descending.reverse();
+    assert_eq!(ascending, descending);
+    let pairs: Pairs = ascending.into_iter().collect();
+    pairs.iter().for_each(|(key, value)| assert_eq!(engine.get(key).unwrap().as_ref(), Some(value)));
+    pairs
+}
+
+fn batches() -> impl Strategy<Value = Vec<Batch>> {
+    let key = (0_u8..40).prop_map(|key| vec![b'k', key]);
+    let value = prop_oneof![3 => (0..60_usize).boxed(), 1 => (400..700_usize).boxed()];
+    let operation = (key, prop::option::weighted(0.8, (any::<u8>(), value)));
+    let operation = operation.prop_map(|(key, value)| (key, value.map(|(byte, length)| vec![byte; length])));
+    let batch = prop::collection::vec(operation, 1..6).prop_map(|ops| Batch { ops });
+    prop::collection::vec(batch, 1..80)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// After a power cut at any batch, with the last record torn or not, what was synced is there and nothing is there in
+    /// part; then it goes on. Regions hold few records, so that each boundary is met.
+    #[test]
+    fn what_was_synced_survives_at_any_batch(
+        batches in batches(),
+        cuts in prop::collection::vec((0..80_usize, 0..4096_usize, any::<bool>()), 1..6),
+        region_bytes in prop::sample::select(vec![1024_usize, 2048, 8192]),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut inner = Forgetful::new(&dir.path().join("0"), Pairs::new());
+        let mut engine = before_with(Arc::clone(&inner) as Arc<dyn Engine>, true, region_bytes).unwrap();
+        let mut model = Pairs::new();
+        let mut generation = 0;
+        for (at, batch) in batches.iter().enumerate() {
+            let cut = cuts.iter().find(|(cut, ..)| *cut == at);
+            let earlier = model.clone();
+            engine.write(copied(batch)).unwrap();
+            apply(&mut model, batch);
+            prop_assert_eq!(&all(&*engine), &model);
+            if cut.is_none_or(|(.., synced)| *synced) {
+                engine.sync().unwrap();
+            }
+            let Some((_, torn_at, synced)) = cut else { continue };
+            // The engine first: a checkpoint may be made meanwhile.
+            let (pairs, path) = (inner.synced(), dir.path().join(generation.to_string()));
+            let mut file = fs::read(path.join("journal")).unwrap_or_default();
+            generation += 1;
+            let next = dir.path().join(generation.to_string());
+            fs::create_dir(&next).unwrap();
+            if !synced {
+                tear(&mut file, *torn_at, &pairs);
+            }
+            fs::write(next.join("journal"), &file).unwrap();
+            let after = Forgetful::new(&next, pairs);
+            let reopened = before_with(Arc::clone(&after) as Arc<dyn Engine>, true, region_bytes).unwrap();
+            prop_assert_eq!(reopened.damage(), None);
+            let found = all(&*reopened);
+            prop_assert!(found == model || (!synced && found == earlier), "{found:?}, neither {model:?} nor {earlier:?}");
+            model = found;
+            (engine, inner) = (reopened, after);
+        }
+        // Closing gives the engine everything, if anything was written since the opening.
+        let mut batch = Batch::default();
+        batch.put(vec![b'k', 99], Vec::new());
+        apply(&mut model, &batch);
+        engine.write(batch).unwrap();
+        drop(engine);
+        prop_assert_eq!(inner.synced().into_iter().filter(|(key, _)| key[0] != RESERVED).collect::<Pairs>(), model);
+    }
+}
+
+/// Loses the end of the last record, as a power cut may: nobody synced it.
+fn tear(file: &mut [u8], torn_at: usize, pairs: &Pairs) {
+    let Some(note) = pairs.get(super::super::contract::JOURNAL_KEY) else { return };
+    let journal: Id = note[1..17].try_into().unwrap();
+    let places = (0..file.len()).step_by(ALIGNMENT);
+    let last = places.filter_map(|at| Some((Record::read(&journal, &file[at..])?.number, at))).max();
+    let Some((_, at)) = last else { return };
+    let bytes = Record::read(&journal, &file[at..]).unwrap().bytes();
+    file[at + torn_at % bytes..at + bytes].fill(0);
+}
+
+/// A region with records of one batch each, and where each ends.
+fn region(epoch: Id, first: u64, count: u64) -> (Vec<u8>, Vec<usize>) {
+    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+    for number in first..first + count {
+        let mut batch = Batch::default();
+        batch.put(vec![b'n', number as u8], vec![number as u8; 40 * number as usize % 700]);
+        batch.put(b"last".to_vec(), vec![number as u8]);
+        batch.remove(vec![b'n', number as u8 - 1]);
+        bytes.extend(encode(&JOURNAL, &epoch, number, &batch, number % 2 == 0));
+        ends.push(bytes.len());
+    }
+    bytes.resize(16 * 1024, 0);
+    (bytes, ends)
+}
+
+fn last(layer: &Layer) -> Option<u8> {
+    layer.read().get(&b"last"[..]).map(|last| last.value.as_ref().unwrap()[0])
+}
+
+const NOTE: Note = Note { journal: JOURNAL, number: 4, closed: false };
+
+#[test]
+fn replay_begins_after_the_note_and_ends_with_the_last_record() {
+    let ((first, _), (second, _)) = (region([1; 16], 1, 6), region([2; 16], 7, 4));
+    for regions in [[&first, &second], [&second, &first]] {
+        let found = replay(&NOTE, regions.map(|region| &region[..]));
+        assert_eq!((last(&found.layer), found.number, &found.damage), (Some(10), 10, &None));
+        assert_eq!(found.live, [true, true]);
+        // What came before the note is not in it.
+        assert!(found.layer.read().get(&[b'n', 3][..]).is_none());
+    }
+    let found = replay(&Note { number: 10, ..NOTE }, [&first, &second]);
+    assert_eq!((last(&found.layer), found.number, found.live), (None, 10, [false, false]));
+    let found = replay(&Note { number: 6, ..NOTE }, [&first, &second]);
+    assert_eq!((last(&found.layer), found.live), (Some(10), [false, true]));
+    let found = replay(&Note { journal: [8; 16], ..NOTE }, [&first, &second]);
+    assert_eq!((last(&found.layer), found.damage, found.number), (None, None, 4), "another store's journal");
+}
+
+/// The record that holds a byte.
+fn at(byte: usize, ends: &[usize], first: u64) -> u64 {
+    first + ends.iter().filter(|end| **end <= byte).count() as u64
+}
+
+#[test]
+fn a_tail_torn_at_any_byte_ends_the_replay() {
+    let (whole, ends) = region([1; 16], 5, 8);
+    let stale = region([9; 16], 1, 4).0;
+    for byte in *ends.iter().nth_back(1).unwrap()..*ends.last().unwrap() {
+        for junk in [&[][..], &stale] {
+            let mut torn = whole.clone();
+            torn[byte..].fill(0);
+            let rest = junk.get(byte..).unwrap_or_default();
+            torn[byte..byte + rest.len()].copy_from_slice(rest);
+            let found = replay(&NOTE, [&torn, &vec![0; torn.len()]]);
+            let expected = if torn == whole { 12 } else { 11 };
+            // The padding after the last byte of a record is no part of it.
+            let is_padding = last(&found.layer) == Some(12) && whole[byte..ends[7]].iter().all(|byte| *byte == 0);
+            assert!(last(&found.layer) == Some(expected) || is_padding, "torn at {byte}");
+            assert_eq!(found.damage, None, "torn at {byte}");
+        }
+    }
+}
+
+#[test]
+fn damage_at_any_byte_ends_the_replay_and_is_reported() {
+    let (whole, ends) = region([1; 16], 5, 8);
+    let (other, _) = region([2; 16], 13, 2);
+    let end = *ends.last().unwrap();
+    for byte in 0..end {
+        let mut damaged = whole.clone();
+        damaged[byte] ^= 0x40;
+        let hit = at(byte, &ends, 5);
+        for (second, is_alone) in [(vec![0; whole.len()], true), (other.clone(), false)] {
+            let found = replay(&NOTE, [&damaged, &second]);
+            let all = if is_alone { 12 } else { 14 };
+            if last(&found.layer) == Some(all) {
+                // Padding.
+                assert_eq!(whole[byte], 0);
+                assert_eq!(found.damage, None);
+                continue;
+            }
+            assert_eq!(last(&found.layer), Some(hit as u8 - 1).filter(|last| *last > 4), "{byte}");
+            // The last record of all may have been torn by a power cut.
+            assert_eq!(found.damage.is_some(), !(is_alone && hit == 12), "{byte}: {found:?}");
+            assert!(found.damage.is_none() || found.number == u64::from(all), "{byte}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_region_that_is_gone_is_damage() {
+    let ((first, _), (second, _)) = (region([1; 16], 5, 3), region([2; 16], 8, 3));
+    let found = replay(&NOTE, [&vec![0; first.len()], &second]);
+    assert_eq!((last(&found.layer), found.number), (None, 10));
+    assert!(found.damage.unwrap().contains("record 5"));
+}
+
+#[test]
+fn what_a_batch_holds_is_no_record() {
+    // A value that has a record in it, where one could begin, left over from an earlier use of the region.
+    let inside = encode(&JOURNAL, &[1; 16], 6, &Batch { ops: vec![(b"last".to_vec(), Some(vec![66]))] }, false);
+    for epoch in [[1; 16], [3; 16]] {
+        let mut stale = vec![0; ALIGNMENT];
+        stale.extend_from_slice(&inside);
+        let (newer, ends) = region(epoch, 5, 1);
+        stale.resize(newer.len(), 0);
+        stale[..ends[0]].copy_from_slice(&newer[..ends[0]]);
+        let found = replay(&NOTE, [&stale, &vec![0; stale.len()]]);
+        // Nobody knows the epoch beforehand, nor the journal's id: with both it would be a record.
+        assert_eq!(last(&found.layer), Some(if epoch == [1; 16] { 66 } else { 5 }));
+    }
+}
+
+proptest! {
+    /// Nothing that is no record is taken for one, and what a record holds is read without a panic.
+    #[test]
+    fn any_bytes_are_replayed(bytes in prop::collection::vec(any::<u8>(), 0..4096), number in any::<u64>()) {
+        let note = Note { number, ..NOTE };
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        let found = replay(&note, [first, second]);
+        prop_assert!(found.layer.is_empty() && found.damage.is_none());
+    }
+
+    #[test]
+    fn any_operations_are_read(bytes in prop::collection::vec(0..9_u8, 0..200)) {
+        // A key that is as long as needed, and then whatever there is.
+        let batch = Batch { ops: vec![(bytes.clone(), None)] };
+        let mut record = encode(&JOURNAL, &[1; 16], 5, &batch, false);
+        // Without the kind and the length of the key.
+        record.drain(32..37);
+        record[24..28].copy_from_slice(&(bytes.len() as u32).to_be_bytes());
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&JOURNAL);
+        hasher.update(&record[..28]);
+        hasher.update(&bytes);
+        record[28..32].copy_from_slice(&hasher.finalize().to_be_bytes());
+        let read = Record::read(&JOURNAL, &record).unwrap();
+        let found = replay(&NOTE, [&record, &[]]);
+        prop_assert_eq!(found.damage.is_some(), read.operations().is_none());
+        prop_assert!(found.number == 5);
+    }
+}
