@@ -31,7 +31,11 @@ pub(super) fn keep(directory: &Path, bytes: u64) {
 
 /// Keeps what is left of the room on a full disk. The part that is gone cannot be recovered.
 pub(super) fn keep_the_rest(directory: &Path, bytes: u64) {
-    let _ = write(&path(directory), bytes);
+    let path = path(directory);
+    if fs::metadata(&path).is_ok_and(|found| found.len() >= bytes) {
+        return;
+    }
+    let _ = write(&path, bytes);
 }
 
 fn write(path: &Path, bytes: u64) -> io::Result<()> {

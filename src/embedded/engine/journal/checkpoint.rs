@@ -29,30 +29,36 @@ pub(super) struct Job {
 pub(super) fn checkpoint(engine: &dyn Engine, job: &Job) -> Result<()> {
     let (mut small, mut large) = (Batch::default(), Batch::default());
     let (mut batched, mut unsynced) = (0, 0);
-    let give = |small: &mut Batch, large: &mut Batch| {
-        if !small.ops.is_empty() {
-            engine.write(std::mem::take(small))?;
-        }
-        if large.ops.is_empty() { Ok(()) } else { engine.rewrite(std::mem::take(large)) }
-    };
     for (key, last) in &*job.layer.read() {
-        let value = last.value.as_ref().map(|value| value.to_vec());
-        let bytes = key.len() + value.as_ref().map_or(0, Vec::len);
-        (batched, unsynced) = (batched + bytes, unsynced + bytes);
-        let batch = if last.rewrites { &mut large } else { &mut small };
-        batch.ops.push((key.clone(), value));
         if batched >= BATCH_BYTES {
-            give(&mut small, &mut large)?;
-            batched = 0;
+            give(engine, &mut small, &mut large)?;
+            unsynced += std::mem::take(&mut batched);
         }
         if unsynced >= UNSYNCED_BYTES {
             engine.sync()?;
             unsynced = 0;
         }
+        let value = last.value.as_ref().map(|value| value.to_vec());
+        batched += key.len() + value.as_ref().map_or(0, Vec::len);
+        let batch = if last.rewrites { &mut large } else { &mut small };
+        batch.ops.push((key.clone(), value));
     }
-    give(&mut small, &mut large)?;
-    engine.sync()?;
-    job.note.write(engine)
+    // The note is the last to come, in one batch with all that is not synced yet.
+    if !large.ops.is_empty() {
+        engine.rewrite(large)?;
+        unsynced += 1;
+    }
+    if unsynced > 0 {
+        engine.sync()?;
+    }
+    job.note.write_with(small, engine)
+}
+
+fn give(engine: &dyn Engine, small: &mut Batch, large: &mut Batch) -> Result<()> {
+    if !small.ops.is_empty() {
+        engine.write(std::mem::take(small))?;
+    }
+    if large.ops.is_empty() { Ok(()) } else { engine.rewrite(std::mem::take(large)) }
 }
 
 /// What the thread has to do.
@@ -85,7 +91,7 @@ impl Shared {
 #[derive(Debug)]
 pub(super) struct Checkpoints {
     shared: Arc<Shared>,
-    /// Absent only once it was stopped.
+    /// Absent only during the drop.
     thread: Option<JoinHandle<()>>,
 }
 
@@ -128,13 +134,16 @@ impl Checkpoints {
         work.failed.as_ref().map_or(Ok(()), |error| Err(again(error)))
     }
 
-    /// Ends the thread once the checkpoint is made. Whether all went well.
-    pub(super) fn stop(&mut self) -> bool {
+}
+
+impl Drop for Checkpoints {
+    fn drop(&mut self) {
         self.shared.lock().stop = true;
         self.shared.changed.notify_all();
-        // A thread that panicked has failed.
-        let ended = self.thread.take().is_none_or(|thread| thread.join().is_ok());
-        ended && self.shared.lock().failed.is_none()
+        if let Some(thread) = self.thread.take() {
+            // It makes the checkpoint that it has begun, and catches panics.
+            let _ = thread.join();
+        }
     }
 }
 

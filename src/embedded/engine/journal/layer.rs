@@ -43,6 +43,14 @@ impl Layer {
         self.read().is_empty()
     }
 
+    /// The bytes of its keys and values.
+    pub(super) fn bytes(&self) -> u64 {
+        self.read()
+            .iter()
+            .map(|(key, last)| (key.len() + last.value.as_ref().map_or(0, |value| value.len())) as u64)
+            .sum()
+    }
+
     pub(super) fn apply(&self, batch: Batch, rewrites: bool) {
         let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
         for (key, value) in batch.ops {

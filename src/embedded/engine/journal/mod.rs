@@ -28,8 +28,8 @@ use note::Note;
 use record::Id;
 use replay::Replay;
 
-/// The room that the engine needs for each byte of the journal that it does not have yet.
-const ROOM: u64 = 4;
+/// The room that the engine needs for each byte that it does not have yet.
+const ROOM: u64 = 3;
 
 #[derive(Debug)]
 struct Journal {
@@ -104,8 +104,7 @@ fn before_with(engine: Arc<dyn Engine>, syncs: bool, region_bytes: usize) -> Res
         }
         None => {}
     }
-    let live = replay.live.iter().filter(|is_live| **is_live).count() as u64;
-    if live > 0 && !directory.has_room(live * region_bytes as u64 * ROOM)? {
+    if !replay.layer.is_empty() && !directory.has_room(replay.layer.bytes() * ROOM)? {
         directory.note_full();
     }
     let frozen = std::mem::take(&mut replay.layer);
@@ -178,36 +177,23 @@ impl Journal {
             return Ok(None);
         };
         let journal = found.map_or_else(new_id, |note| note.journal);
-        if found.is_none_or(|note| note.closed) {
-            Note { journal, number: noted, closed: false }.write(&*self.engine)?;
+        let number = replay.number.max(noted);
+        if number > noted {
+            // Before anything is acknowledged: a sync that failed may have left a record that can be read and is not on the
+            // disk. After damage, no later opening may find the records that follow it.
+            let layer = self.layers().frozen.unwrap_or_default();
+            checkpoint(&*self.engine, &Job { layer, note: Note { journal, number, closed: false } })?;
+            self.layers.write().unwrap_or_else(PoisonError::into_inner).frozen = None;
+        } else if found.is_none_or(|note| note.closed) {
+            Note { journal, number, closed: false }.write(&*self.engine)?;
         }
         directory.need_journal()?;
         let layers = Arc::clone(&self.layers);
         let made = move || layers.write().unwrap_or_else(PoisonError::into_inner).frozen = None;
         let checkpoints = Checkpoints::start(Arc::clone(&self.engine), made)?;
-        let number = replay.number.max(noted);
-        if number > noted {
-            let layer = self.layers().frozen.unwrap_or_default();
-            checkpoints.begin(Job { layer, note: Note { journal, number, closed: false } });
-        }
-        let [first, second] = replay.live;
-        // What damage left of the file is written over once the engine's note is past it.
-        if (first && second) || replay.damage.is_some() {
-            checkpoints.wait()?;
-        }
-        let region = usize::from(first && !second);
-        let (epoch, at) = (new_id(), 0);
-        Ok(Some(Tail {
-            regions,
-            checkpoints,
-            journal,
-            epoch,
-            number,
-            region,
-            at,
-            unsynced: false,
-            engine_unsynced: false,
-        }))
+        let (epoch, region, at) = (new_id(), 0, 0);
+        let (unsynced, engine_unsynced) = (false, false);
+        Ok(Some(Tail { regions, checkpoints, journal, epoch, number, region, at, unsynced, engine_unsynced }))
     }
 
     /// Writes a batch to the engine alone, if it is not in the file.
@@ -271,9 +257,7 @@ impl Journal {
     /// Gives the engine everything, for an opening that has nothing to replay. What fails stays in the file.
     fn close(&self) -> Result<()> {
         let Writing::Journaled(mut tail) = std::mem::replace(&mut *self.lock(), Writing::Failed) else { return Ok(()) };
-        if !tail.checkpoints.stop() {
-            return Ok(());
-        }
+        tail.checkpoints.wait()?;
         self.sync_file(&mut tail)?;
         let note = Note { journal: tail.journal, number: tail.number, closed: true };
         checkpoint(&*self.engine, &Job { layer: self.layers().active, note })

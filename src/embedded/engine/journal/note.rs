@@ -26,7 +26,11 @@ impl Note {
 
     /// Writes it after everything that was written before, and makes it survive a power cut.
     pub(super) fn write(&self, engine: &dyn Engine) -> Result<()> {
-        let mut batch = Batch::default();
+        self.write_with(Batch::default(), engine)
+    }
+
+    /// As [`Note::write`], at the end of a batch.
+    pub(super) fn write_with(&self, mut batch: Batch, engine: &dyn Engine) -> Result<()> {
         batch.put(JOURNAL_KEY.to_vec(), self.encode());
         engine.write(batch)?;
         engine.sync()

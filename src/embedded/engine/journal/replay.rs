@@ -11,8 +11,6 @@ pub(super) struct Replay {
     pub(super) layer: Layer,
     /// The highest number of all records. No record after this opening may have it again.
     pub(super) number: u64,
-    /// The regions whose records the engine does not have.
-    pub(super) live: [bool; 2],
     /// Why records that were acknowledged are missing.
     pub(super) damage: Option<String>,
 }
@@ -51,16 +49,13 @@ fn beyond(note: &Note, region: &[u8], records: &[Record<'_>], end: usize) -> Opt
 pub(super) fn replay(note: &Note, regions: [&[u8]; 2]) -> Replay {
     let mut found = Replay { number: note.number, ..Replay::default() };
     let mut next = note.number.saturating_add(1);
-    let mut chains: Vec<_> = (0..)
-        .zip(regions)
-        .map(|(at, region)| {
-            let (records, end) = chain(&note.journal, region);
-            let beyond = beyond(note, region, &records, end);
-            (at, records, beyond)
-        })
-        .collect();
-    chains.sort_by_key(|(_, records, _)| records.first().map(|first| first.number));
-    for (region, records, beyond) in &chains {
+    let mut chains = regions.map(|region| {
+        let (records, end) = chain(&note.journal, region);
+        let beyond = beyond(note, region, &records, end);
+        (records, beyond)
+    });
+    chains.sort_by_key(|(records, _)| records.first().map(|first| first.number));
+    for (records, beyond) in &chains {
         for record in records {
             found.number = found.number.max(record.number);
             if record.number != next {
@@ -69,9 +64,6 @@ pub(super) fn replay(note: &Note, regions: [&[u8]; 2]) -> Replay {
             let Some(operations) = record.operations() else { continue };
             found.layer.apply_all(operations);
             next = next.saturating_add(1);
-            if let Some(live) = found.live.get_mut(*region) {
-                *live = true;
-            }
         }
         found.number = found.number.max(beyond.unwrap_or(0));
     }
