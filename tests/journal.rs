@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 const MARKER: &str = "CONVERSATION-STORE";
 /// Two regions.
-const BYTES: u64 = 8 * 1024 * 1024;
+const BYTES: u64 = 4 * 1024 * 1024;
 /// Where a record may begin.
 const ALIGNMENT: u64 = 512;
 const APPENDS: u64 = 20;

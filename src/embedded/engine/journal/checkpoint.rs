@@ -133,7 +133,6 @@ impl Checkpoints {
         let work = self.shared.wait_while(self.shared.lock(), |work| work.job.is_some());
         work.failed.as_ref().map_or(Ok(()), |error| Err(again(error)))
     }
-
 }
 
 impl Drop for Checkpoints {

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// The file's name in the store's directory.
 const NAME: &str = "journal";
 /// How much a region takes; a multiple of [`PIECE`].
-pub(super) const REGION_BYTES: usize = 4 * 1024 * 1024;
+pub(super) const REGION_BYTES: usize = 2 * 1024 * 1024;
 /// Bytes of one write when the file is made.
 const PIECE: usize = 64 * 1024;
 
@@ -68,6 +68,16 @@ impl Regions {
         let place = (region * self.bytes + at) as u64;
         let write = self.file.seek(SeekFrom::Start(place)).and_then(|_| self.file.write_all(bytes));
         write.map_err(Error::io("write to the journal"))
+    }
+
+    /// Writes what the file holds once more, and syncs: what was read from it may have been in the system's memory alone,
+    /// also after a sync that failed.
+    pub(super) fn write_again(&mut self) -> Result<()> {
+        let mut bytes = Vec::new();
+        let read = self.file.rewind().and_then(|()| self.file.read_to_end(&mut bytes));
+        read.map_err(Error::io("read the journal"))?;
+        self.write(0, 0, &bytes)?;
+        self.sync()
     }
 
     pub(super) fn sync(&self) -> Result<()> {

@@ -170,7 +170,7 @@ impl Journal {
             None => Regions::make(directory, self.region_bytes)?,
         };
         let noted = note.map_or(0, |note| note.number);
-        let Some(regions) = regions else {
+        let Some(mut regions) = regions else {
             if let Some(note) = note.filter(|note| !note.closed) {
                 Note { closed: true, ..note }.write(&*self.engine)?;
             }
@@ -179,8 +179,9 @@ impl Journal {
         let journal = found.map_or_else(new_id, |note| note.journal);
         let number = replay.number.max(noted);
         if number > noted {
-            // Before anything is acknowledged: a sync that failed may have left a record that can be read and is not on the
-            // disk. After damage, no later opening may find the records that follow it.
+            // A power cut may interrupt the checkpoint, and must find all of it in the file. After damage, no later opening
+            // may find the records that follow it, so it is made before the first new one.
+            regions.write_again()?;
             let layer = self.layers().frozen.unwrap_or_default();
             checkpoint(&*self.engine, &Job { layer, note: Note { journal, number, closed: false } })?;
             self.layers.write().unwrap_or_else(PoisonError::into_inner).frozen = None;
