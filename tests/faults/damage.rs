@@ -89,6 +89,9 @@ pub(crate) fn seq_of(key: &[u8]) -> u64 {
     seq.map_or(0, u64::from_be_bytes)
 }
 
+/// Where sled has what it notes of the journal before it.
+const JOURNAL: &[u8] = &[0xff, 0xff];
+
 /// A pair of the engine.
 pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
@@ -103,13 +106,16 @@ impl Raw {
         Self(tries.find_map(Result::ok).unwrap())
     }
 
+    /// All pairs of the log: what counts the records of the journal is not the log's.
     pub(crate) fn pairs(&self) -> Vec<Pair> {
-        self.0.iter().map(|pair| pair.unwrap()).map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
+        let pairs = self.0.iter().map(|pair| pair.unwrap()).map(|(key, value)| (key.to_vec(), value.to_vec()));
+        pairs.filter(|(key, _)| key != JOURNAL).collect()
     }
 
     /// All keys of a kind, in order.
     pub(crate) fn keys(&self, kind: Kind) -> Vec<Vec<u8>> {
-        self.0.scan_prefix([kind.byte()]).keys().map(|key| key.unwrap().to_vec()).collect()
+        let keys = self.0.scan_prefix([kind.byte()]).keys().map(|key| key.unwrap().to_vec());
+        keys.filter(|key| key != JOURNAL).collect()
     }
 
     /// A conversation's keys of a kind, in order.
