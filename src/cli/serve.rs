@@ -60,7 +60,8 @@ struct Listening {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let config = settings(args)?;
+    #[cfg_attr(not(feature = "search"), expect(unused_mut, reason = "there is no index to name"))]
+    let mut config = settings(args)?;
     if args.print_config {
         output.verbatim(&config.to_toml())?;
         return Ok(Exit::Done);
@@ -69,6 +70,10 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     log(&config)?;
     if args.check_config {
         return Ok(Exit::Done);
+    }
+    #[cfg(feature = "search")]
+    if config.pages.search_index.is_none() {
+        config.pages.search_index = super::search::beside(location)?;
     }
     let store = location.create()?;
     let Health { went_back, .. } = store.health();
