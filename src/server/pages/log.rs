@@ -6,8 +6,10 @@ use askama::Template;
 
 use super::conversation::Heading;
 use super::frame::{Frame, page};
+use super::message::described;
 use super::words::{Cut, Moment};
 use crate::history::{Entry, EntryKind};
+use crate::model::{Body, Chunk, Output};
 use crate::server::app::{Call, Outcome};
 use crate::server::native::naming;
 
@@ -66,14 +68,7 @@ impl Row {
         };
         let json = serde_json::to_value(entry).unwrap_or_default();
         let (what, content) = match &entry.kind {
-            EntryKind::Chunk { chunk, .. } => {
-                let mut json = json.get("chunk").cloned().unwrap_or_default();
-                let text = json.get("text").and_then(serde_json::Value::as_str).map(str::to_owned);
-                if let serde_json::Value::Object(fields) = &mut json {
-                    fields.remove("type");
-                }
-                (chunk.body.kind().replace('_', " "), text.unwrap_or_else(|| json.to_string()))
-            }
+            EntryKind::Chunk { chunk, .. } => summary(chunk, &json),
             EntryKind::Begin { .. } | EntryKind::Finish { .. } => (String::new(), rest(json)),
             EntryKind::Rewind { end } => (String::new(), format!("hides messages below {end}")),
             EntryKind::Summary { text } => (String::new(), text.clone()),
@@ -88,6 +83,27 @@ impl Row {
             role: entry.role.map_or("", |role| role.as_str()),
             what,
             content: Cut::new(&content, CONTENT),
+        }
+    }
+}
+
+/// What a chunk is, and its content.
+fn summary(chunk: &Chunk, json: &serde_json::Value) -> (String, String) {
+    let kind = chunk.body.kind().replace('_', " ");
+    match &chunk.body {
+        Body::Text { text, .. } => (String::new(), text.clone()),
+        Body::Thinking { text, .. } if !text.is_empty() => (kind, text.clone()),
+        Body::ToolCall { name, arguments, .. } => (format!("{kind} {name}"), arguments.clone()),
+        Body::ToolResult { tool_call_id, output: Output::Text(text), .. } => {
+            (format!("{kind} {tool_call_id}"), text.clone())
+        }
+        Body::Image(image) => (kind, described(&image.url)),
+        _ => {
+            let mut json = json.get("chunk").cloned().unwrap_or_default();
+            if let serde_json::Value::Object(fields) = &mut json {
+                fields.remove("type");
+            }
+            (kind, json.to_string())
         }
     }
 }

@@ -73,6 +73,8 @@ pub(super) struct Answer {
     pub(super) id: String,
     pub(super) has_failed: bool,
     pub(super) index: u64,
+    /// Whether it is shown beside its call, in another message than its own.
+    pub(super) is_beside: bool,
     pub(super) parts: Vec<Plain>,
     pub(super) notes: Vec<Note>,
 }
@@ -198,7 +200,8 @@ impl Showing {
             Body::ToolCall { id, name, arguments, server, .. } => {
                 let answer = result.map(|(answering, at, chunk)| {
                     let notes = self.notes.remove(&(answering.index, Some(answering.chunk_index(at))));
-                    self.answer(answering.index, chunk, notes.unwrap_or_default())
+                    let answer = self.answer(answering.index, chunk, notes.unwrap_or_default());
+                    Answer { is_beside: true, ..answer }
                 });
                 let (name, id) = (name.clone(), id.clone());
                 Content::Call { name, id, arguments: self.cut(arguments), is_remote: *server, answer }
@@ -230,14 +233,22 @@ impl Showing {
 
     fn answer(&self, index: u64, chunk: &Chunk, notes: Vec<Note>) -> Answer {
         let Body::ToolResult { tool_call_id, name, output, is_error } = &chunk.body else {
-            return Answer { name: None, id: String::new(), has_failed: false, index, parts: Vec::new(), notes };
+            return Answer {
+                name: None,
+                id: String::new(),
+                has_failed: false,
+                index,
+                is_beside: false,
+                parts: Vec::new(),
+                notes,
+            };
         };
         let parts = match output {
             Output::Text(text) => vec![Plain::Text(self.cut(text))],
             Output::Parts(parts) => parts.iter().map(|part| self.part(part)).collect(),
         };
         let (name, id) = (name.clone(), tool_call_id.clone());
-        Answer { name, id, has_failed: *is_error == Some(true), index, parts, notes }
+        Answer { name, id, has_failed: *is_error == Some(true), index, is_beside: false, parts, notes }
     }
 
     fn part(&self, part: &Part) -> Plain {
@@ -317,7 +328,7 @@ fn address(what: &'static str, url: &str) -> Plain {
 }
 
 /// An address; of data, its type and length.
-fn described(url: &str) -> String {
+pub(super) fn described(url: &str) -> String {
     match url.strip_prefix("data:").and_then(|rest| rest.split_once(',')) {
         Some((kind, content)) => format!("data:{kind}, {} characters", grouped(content.len())),
         None => url.to_owned(),

@@ -22,6 +22,8 @@ const TEXT: usize = 2_000;
 const MESSAGES: usize = 200;
 
 /// A control with a fixed number of values.
+#[derive(Template)]
+#[template(path = "choice.html")]
 pub(super) struct Choice {
     pub(super) name: &'static str,
     pub(super) label: &'static str,
@@ -101,7 +103,7 @@ pub(super) fn prompt(call: &Call, _: &[u8]) -> Outcome {
     for line in &report {
         let note = Note::from(line);
         match line.message_index {
-            Some(index) => showing.notes.entry((index, line.chunk_index)).or_default().push(placed(note, line)),
+            Some(index) => showing.notes.entry((index, line.chunk_index)).or_default().push(note),
             None => notes.extend(match &mut lines {
                 Some(lines) => lines.put(note),
                 None => Some(note),
@@ -111,7 +113,8 @@ pub(super) fn prompt(call: &Call, _: &[u8]) -> Outcome {
     let messages = showing.messages(&stored);
     let mut rest: Vec<_> = showing.notes.into_iter().collect();
     rest.sort_unstable_by_key(|(place, _)| *place);
-    notes.extend(rest.into_iter().flat_map(|(_, notes)| notes));
+    // Their messages are not beside the request.
+    notes.extend(rest.into_iter().flat_map(|(place, notes)| notes.into_iter().map(move |note| placed(note, place))));
     let inspector = Inspector {
         frame: Frame::of(&call),
         heading: Heading::of(&call, &name, store.describe(&name)?)?,
@@ -128,14 +131,10 @@ pub(super) fn prompt(call: &Call, _: &[u8]) -> Outcome {
     page(200, &inspector)
 }
 
-/// The note with the place in words, for one that is shown apart from its message.
-fn placed(note: Note, line: &ReportLine) -> Note {
-    let place = match (line.message_index, line.chunk_index) {
-        (Some(message), Some(chunk)) => format!("message {message}, chunk {chunk}"),
-        (Some(message), None) => format!("message {message}"),
-        _ => return note,
-    };
-    Note { place: Some(place), ..note }
+/// The note with the place in words.
+fn placed(note: Note, (message, chunk): (u64, Option<u32>)) -> Note {
+    let chunk = chunk.map_or_else(String::new, |chunk| format!(", chunk {chunk}"));
+    Note { place: Some(format!("message {message}{chunk}")), ..note }
 }
 
 fn choices(call: &Call) -> Vec<Choice> {
