@@ -3,9 +3,16 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::sync::Semaphore;
+
+use super::refusal::Refusal;
 use crate::error::Result;
 use crate::search::{Hit, SearchIndex, SearchQuery};
 use crate::store::Store;
+
+/// The most searches at one time. Each brings the index up to date, one after the other: others must not hold all threads of the
+/// store meanwhile.
+const SEARCHES: usize = 8;
 
 /// The index that the pages search.
 #[derive(Debug)]
@@ -13,16 +20,19 @@ pub(crate) struct Finder {
     /// Absent: it is in memory.
     directory: Option<PathBuf>,
     index: Mutex<Option<Arc<SearchIndex>>>,
+    room: Semaphore,
 }
 
 impl Finder {
     pub(crate) fn new(directory: Option<PathBuf>) -> Self {
-        Self { directory, index: Mutex::default() }
+        Self { directory, index: Mutex::default(), room: Semaphore::new(SEARCHES) }
     }
 
     /// The messages and titles of an owner that have all of the words. Cost: as [`Store::search`].
-    pub(crate) fn find(&self, store: &Store, query: &SearchQuery) -> Result<Vec<Hit>> {
-        store.search(&*self.index()?, query)
+    pub(crate) fn find(&self, store: &Store, query: &SearchQuery) -> Result<Vec<Hit>, Refusal> {
+        let busy = |_| Refusal::busy("the server is at its limit of searches; try again");
+        let _room = self.room.try_acquire().map_err(busy)?;
+        Ok(store.search(&*self.index()?, query)?)
     }
 
     fn index(&self) -> Result<Arc<SearchIndex>> {

@@ -200,9 +200,12 @@ async fn answer(gate: &Arc<Gate>, face: Face, route: &'static Route, caller: Cal
         refused("scope");
         return Err(Refusal::missing_scope(route.scope));
     }
-    if face != Face::Api && route.verb != Verb::Get {
-        pages::same_origin(request.headers()).inspect_err(|_| _ = refused("origin"))?;
-    }
+    let is_welcome = match (face, route.verb) {
+        (Face::Api, _) => Ok(()),
+        (_, Verb::Get) => pages::not_embedded(request.headers()),
+        (_, _) => pages::same_origin(request.headers()),
+    };
+    is_welcome.inspect_err(|_| _ = refused("origin"))?;
     let per_second = if face == Face::Door { 0 } else { app.config.limits.requests_per_second };
     if let Err(seconds) = gate.rates.take(&caller.key, per_second, Instant::now()) {
         refused("rate");

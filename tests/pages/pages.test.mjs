@@ -368,6 +368,7 @@ for (const colorScheme of ['light', 'dark']) {
     if (colorScheme === 'light') {
       await enter(page);
       await page.go('/pages/conversations/weekend');
+      await page.setViewportSize(WIDE);
       await page.emulateMedia({ media: 'print' });
       await page.screenshot({ path: join(SHOTS, 'conversation-print.png'), fullPage: true });
     }

@@ -94,7 +94,7 @@ async fn follow(app: Arc<App>, caller: Caller, tail: Tail, sender: Sender<Bytes>
 
 async fn send(app: &Arc<App>, caller: &Caller, tail: Tail, sender: &Sender<Bytes>) -> Result<(), ()> {
     let mut last = tail.cursor();
-    let Some(mut tail) = replay(app, tail, sender, &mut last).await? else { return Ok(()) };
+    let Some(mut tail) = replay(app, caller, tail, sender, &mut last).await? else { return Ok(()) };
     let mut closing = app.closing.subscribe();
     loop {
         let quiet = Instant::now() + app.config.limits.keep_alive().max(Duration::from_millis(10));
@@ -119,7 +119,13 @@ async fn send(app: &Arc<App>, caller: &Caller, tail: Tail, sender: &Sender<Bytes
 }
 
 /// Sends the stored entries, read on a thread for it. None: it has come to their end.
-async fn replay(app: &Arc<App>, mut tail: Tail, sender: &Sender<Bytes>, last: &mut Cursor) -> Result<Option<Tail>, ()> {
+async fn replay(
+    app: &Arc<App>,
+    caller: &Caller,
+    mut tail: Tail,
+    sender: &Sender<Bytes>,
+    last: &mut Cursor,
+) -> Result<Option<Tail>, ()> {
     loop {
         let read = app.pool.run(move || {
             let entries = tail.next(Duration::ZERO);
@@ -133,6 +139,9 @@ async fn replay(app: &Arc<App>, mut tail: Tail, sender: &Sender<Bytes>, last: &m
         }
         if *app.closing.borrow() {
             return close(sender, "shutdown", *last).await.map(|()| None);
+        }
+        if !is_still(app, caller) {
+            return close(sender, "unauthorized", *last).await.map(|()| None);
         }
         tail = back;
     }

@@ -127,12 +127,14 @@ pub(super) fn conversation(call: &Call, _: &[u8]) -> Outcome {
         }
         _ => false,
     };
-    let has_later = damage.is_empty() && !store.messages(&name, next, 1)?.is_empty();
+    let rest = if shows_hidden { store.hidden_messages(&name, next, 1) } else { store.messages(&name, next, 1) };
+    let has_later = damage.is_empty() && !rest?.is_empty();
     let most = if call.query.get("whole").is_some() { usize::MAX } else { TEXT };
     let range = first.unwrap_or(0)..next;
     let hidden = if shows_hidden { reasons(call, &name, range)? } else { HashMap::new() };
     let settled = settled(&messages).unwrap_or(next);
-    let mut showing = Showing { most, hidden, ..Showing::default() };
+    let address = format!("/pages/conversations/{}", item.id);
+    let mut showing = Showing { address, most, hidden, ..Showing::default() };
     let page_size = PAGE as u64;
     let shown = Conversation {
         frame: Frame::of(call),
@@ -188,7 +190,7 @@ fn whole(call: &Call, name: &Name, from: Option<u64>) -> Result<(Vec<StoredMessa
     let conversation = call.store().load(name)?;
     let damage = conversation.report().iter().map(Note::from).collect();
     let mut messages = conversation.into_messages();
-    messages.retain(|stored| stored.index >= from.unwrap_or(0));
+    messages.retain(|stored| stored.index >= from.unwrap_or(0) && stored.state != MessageState::Synthetic);
     messages.truncate(PAGE);
     Ok((messages, damage))
 }

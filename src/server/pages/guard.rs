@@ -57,6 +57,17 @@ impl Asked {
     }
 }
 
+/// Refuses what a script or a page of another origin loads; a link from there may be followed.
+pub(crate) fn not_embedded(headers: &HeaderMap) -> Result<(), Refusal> {
+    let is = |name: &str, values: &[&str]| {
+        headers.get(name).and_then(|value| value.to_str().ok()).is_none_or(|value| values.contains(&value))
+    };
+    if is("sec-fetch-site", &["same-origin", "none"]) || is("sec-fetch-mode", &["navigate"]) {
+        return Ok(());
+    }
+    Err(Refusal::new(403, "foreign_origin", "Pages cannot be loaded by other sites."))
+}
+
 /// Refuses a form that another site sends. A browser states where a form comes from; what states nothing is refused.
 pub(crate) fn same_origin(headers: &HeaderMap) -> Result<(), Refusal> {
     let of = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());

@@ -4,7 +4,7 @@ use askama::Template;
 use serde_json::value::RawValue;
 
 use super::words::{Cut, Note};
-use crate::model::Extra;
+use crate::model::Json;
 
 /// The most lines of a page.
 const LINES: usize = 20_000;
@@ -63,27 +63,29 @@ impl JsonLines {
     }
 
     /// `before` is the key, `after` the comma.
-    fn value(&mut self, json: &str, depth: usize, before: &str, place: String, after: &str) {
+    fn value<'a>(&mut self, json: &'a str, depth: usize, before: &str, place: String, after: &str) {
         let json = json.trim();
         if self.is_cut {
             return;
         }
-        let members: Vec<(String, String, String)> = if json.starts_with('{') {
-            let Ok(fields) = Extra::from_object(json) else { return self.push(depth, json, place) };
-            let member = |(name, value): (&str, &crate::model::Json)| {
-                let place = if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
-                let key = serde_json::to_string(name).unwrap_or_default();
-                (format!("{key}: "), value.as_str().to_owned(), place)
+        let read = if depth >= Json::MAX_DEPTH {
+            None
+        } else if json.starts_with('{') {
+            let member = |(name, value): (String, &'a RawValue)| {
+                let place = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
+                let key = serde_json::to_string(&name).unwrap_or_default();
+                (format!("{key}: "), value.get(), place)
             };
-            fields.iter().map(member).collect()
+            Json::fields(json).map(|fields| fields.into_iter().map(member).collect::<Vec<_>>())
         } else if json.starts_with('[') {
-            let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(json) else { return self.push(depth, json, place) };
-            let member =
-                |(at, value): (usize, &&RawValue)| (String::new(), value.get().to_owned(), format!("{place}[{at}]"));
-            items.iter().enumerate().map(member).collect()
+            let items = serde_json::from_str::<Vec<&'a RawValue>>(json).ok();
+            let member = |(at, value): (usize, &'a RawValue)| (String::new(), value.get(), format!("{place}[{at}]"));
+            items.map(|items| items.into_iter().enumerate().map(member).collect())
         } else {
-            return self.push(depth, &format!("{before}{json}{after}"), place);
+            None
         };
+        // A text, a number, or what is no JSON.
+        let Some(members) = read else { return self.push(depth, &format!("{before}{json}{after}"), place) };
         let (open, close) = if json.starts_with('{') { ('{', '}') } else { ('[', ']') };
         if members.is_empty() {
             return self.push(depth, &format!("{before}{open}{close}{after}"), place);
@@ -91,7 +93,7 @@ impl JsonLines {
         self.push(depth, &format!("{before}{open}"), place);
         let last = members.len() - 1;
         for (at, (key, value, place)) in members.into_iter().enumerate() {
-            self.value(&value, depth + 1, &key, place, if at < last { "," } else { "" });
+            self.value(value, depth + 1, &key, place, if at < last { "," } else { "" });
         }
         self.push(depth, &format!("{close}{after}"), String::new());
     }
@@ -119,5 +121,8 @@ mod tests {
         ];
         assert_eq!(shown, wanted);
         assert_eq!(JsonLines::of("not json").lines.len(), 1);
+        // However deep, it is shown.
+        let deep = JsonLines::of(&format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)));
+        assert!(deep.lines.len() > 200 && deep.lines.iter().all(|line| line.depth <= DEPTH));
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn login(call: &Call, body: &[u8]) -> Outcome {
             return Ok(reply);
         }
     };
-    page(403, &Login { frame: Frame::of(call), next, problem: Some(problem) })
+    page(401, &Login { frame: Frame::of(call), next, problem: Some(problem) })
 }
 
 pub(super) fn logout(call: &Call, _: &[u8]) -> Outcome {

@@ -36,8 +36,8 @@ pub(super) struct Shown {
     /// Why nobody else sees it.
     pub(super) hidden: Option<String>,
     pub(super) notes: Vec<Note>,
-    /// Whether a text of it is not shown whole.
-    pub(super) is_cut: bool,
+    /// Where its texts are whole, if they are not here.
+    pub(super) whole: Option<String>,
     /// The seqs and the state: what changes when the message does.
     pub(super) mark: String,
 }
@@ -105,6 +105,8 @@ pub(super) enum Plain {
 /// How much of messages is shown, and what is known of them besides.
 #[derive(Debug, Default)]
 pub(super) struct Showing {
+    /// The address of the conversation.
+    pub(super) address: String,
     /// The most bytes of one text.
     pub(super) most: usize,
     /// Why messages, and chunks of them, are hidden or erased.
@@ -179,7 +181,7 @@ impl Showing {
             answers,
             hidden: self.hidden.remove(&(stored.index, None)),
             notes: self.notes.remove(&(stored.index, None)).unwrap_or_default(),
-            is_cut: self.has_cut.get(),
+            whole: self.has_cut.get().then(|| format!("{}?from={}&whole=1#m{}", self.address, stored.index, stored.index)),
             mark: format!("{}-{}-{}", stored.first_seq, stored.last_seq, stored.state.as_str()),
         }
     }

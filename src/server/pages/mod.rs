@@ -4,7 +4,7 @@
 //! `list`, `conversation`, `log`, `prompt`, `repair` and `login` are the pages; `message` and `json_lines` are what several of them
 //! show. They read by the same functions as the native API, so a page shows nothing that the API would not.
 //!
-//! **To add a page**: a row here, its handler, its template in `templates/`, and a line in `tests/pages/pages.mjs`.
+//! **To add a page**: a row here, its handler, its template in `templates/`, and a line in `tests/pages/pages.test.mjs`.
 
 mod assets;
 mod conversation;
@@ -21,7 +21,7 @@ mod repair;
 mod words;
 
 pub(crate) use frame::refused;
-pub(crate) use guard::{Asked, protect, same_origin};
+pub(crate) use guard::{Asked, not_embedded, protect, same_origin};
 
 use super::app::Handler;
 use super::keys::Scope;

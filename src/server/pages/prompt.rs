@@ -8,7 +8,7 @@ use super::json_lines::JsonLines;
 use super::message::{Showing, Shown};
 use super::words::Note;
 use crate::error::Error;
-use crate::history::ReportLine;
+use crate::history::{MessageState, ReportLine};
 use crate::provider::{self, Prompt};
 use crate::server::app::{Call, Outcome};
 use crate::server::native::{naming, options};
@@ -93,12 +93,18 @@ pub(super) fn prompt(call: &Call, _: &[u8]) -> Outcome {
     let mut lines = request.as_ref().map(|request| JsonLines::of(request.get()));
     let mut stored = match store.load_raw(&name) {
         Ok(stored) => stored,
-        Err(Error::Corrupt { .. }) => conversation.into_messages(),
+        Err(Error::Corrupt { .. }) => {
+            let mut messages = conversation.into_messages();
+            messages.retain(|stored| stored.state != MessageState::Synthetic);
+            messages
+        }
         Err(error) => return Err(error.into()),
     };
     let left_out = stored.len().saturating_sub(MESSAGES);
     stored.drain(..left_out);
-    let mut showing = Showing { most: TEXT, ..Showing::default() };
+    let item = store.describe(&name)?;
+    let address = format!("/pages/conversations/{}", item.id);
+    let mut showing = Showing { address, most: TEXT, ..Showing::default() };
     let mut notes = Vec::new();
     for line in &report {
         let note = Note::from(line);
@@ -117,7 +123,7 @@ pub(super) fn prompt(call: &Call, _: &[u8]) -> Outcome {
     notes.extend(rest.into_iter().flat_map(|(place, notes)| notes.into_iter().map(move |note| placed(note, place))));
     let inspector = Inspector {
         frame: Frame::of(&call),
-        heading: Heading::of(&call, &name, store.describe(&name)?)?,
+        heading: Heading::of(&call, &name, item)?,
         choices: choices(&call),
         fields: fields(&call),
         problem,

@@ -71,7 +71,7 @@ async function look() {
     const all = whole;
     const address = new URL(location.href);
     address.hash = '';
-    if (!all) address.searchParams.set('from', Math.min(wanted, Number(list.dataset.settled)));
+    address.searchParams.set('from', all ? shownFrom() : Math.max(shownFrom(), Math.min(wanted, Number(list.dataset.settled))));
     wanted = Infinity;
     whole = false;
     try {
@@ -108,31 +108,38 @@ function replace(before, after) {
   if (had) path.reduce((at, child) => at?.children[child], after)?.focus({ preventScroll: true });
 }
 
+const indexOf = (article) => Number(article.dataset.index);
+const shownFrom = () => (list.children.length > 0 ? indexOf(list.children[0]) : 0);
+
 function show(page, all) {
   const news = page.getElementById('messages');
   if (!news) return;
   const edge = document.documentElement;
   const follows = edge.scrollHeight - edge.scrollTop - edge.clientHeight < 120;
   const arrived = [...news.children].map((article) => document.adoptNode(article));
-  const first = arrived.length > 0 ? Number(arrived[0].dataset.index) : Infinity;
   const stays = new Set(arrived.map((article) => article.id));
+  const first = arrived.length > 0 ? indexOf(arrived[0]) : Infinity;
+  const isEnd = Boolean(news.dataset.cursor);
+  const next = arrived.length > 0 ? indexOf(arrived[arrived.length - 1]) + 1 : Infinity;
   for (const article of [...list.children]) {
-    if (!stays.has(article.id) && (all || Number(article.dataset.index) >= first)) article.remove();
+    const index = indexOf(article);
+    const isAsked = index < first ? all : isEnd || index < next;
+    if (!stays.has(article.id) && isAsked) article.remove();
   }
   for (const article of arrived) {
     const before = document.getElementById(article.id);
     if (!before) {
-      list.append(article);
+      list.insertBefore(article, [...list.children].find((other) => indexOf(other) > indexOf(article)) ?? null);
     } else if (before.dataset.mark !== article.dataset.mark || before.innerHTML !== article.innerHTML) {
       replace(before, article);
     }
   }
-  list.dataset.settled = news.dataset.settled ?? list.dataset.settled;
+  // More has come than one answer holds.
+  if (!isEnd && next !== Infinity) wanted = Math.min(wanted, next);
+  if (isEnd) list.dataset.settled = news.dataset.settled;
   const heading = document.getElementById('heading');
   replace(heading, document.adoptNode(page.getElementById('heading')));
   document.getElementById('empty')?.remove();
-  document.getElementById('later').replaceChildren(...page.getElementById('later').children);
-  if (!news.dataset.cursor) end('There are more messages on the next page.');
   if (follows) edge.scrollTop = edge.scrollHeight;
 }
 
