@@ -19,8 +19,8 @@ Examples:
   convo serve --listen 0.0.0.0:8080 --keys keys.json
   curl -H 'Authorization: Bearer KEY' http://127.0.0.1:8080/v1/conversations
 
-The OpenAI Conversations API is under /v1, the native API under /api/v1, its description at /openapi.json. Settings \
-come from the defaults, then --config, then CONVO_TABLE__NAME in the environment, then flags: the last one counts. \
+The OpenAI Conversations API is under /v1, the native API under /api/v1, its description at /openapi.json, and pages \
+for people at /. Settings come from the defaults, then --config, then CONVO_TABLE__NAME in the environment, then flags: the last one counts. \
 Without keys, the server listens only on addresses of this machine. SIGTERM and SIGINT end it: it answers the requests \
 in progress, sends followers a last event, and closes the store.";
 

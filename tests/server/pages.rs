@@ -77,7 +77,14 @@ impl Visitor {
 #[track_caller]
 fn protected(answer: &Answer) {
     let policy = answer.header("content-security-policy").unwrap();
-    for part in ["default-src 'none'", "script-src 'self'", "style-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"] {
+    for part in [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+    ] {
         assert!(policy.contains(part), "{policy}");
     }
     assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
@@ -105,7 +112,19 @@ fn append(client: &Client, conversation: &str, messages: &Value) -> String {
     receipt["conversation"].as_str().unwrap().to_owned()
 }
 
-const PAGES: &[&str] = &["/pages", "/pages?q=hello", "/pages?tag=x", "/pages/conversations/ID", "/pages/conversations/ID?hidden=1", "/pages/conversations/ID?from=0&whole=1", "/pages/conversations/ID/log", "/pages/conversations/ID/log?since=1", "/pages/conversations/ID/prompt", "/pages/conversations/ID/prompt?for=gemini&model=&last=1", "/pages/repair"];
+const PAGES: &[&str] = &[
+    "/pages",
+    "/pages?q=hello",
+    "/pages?tag=x",
+    "/pages/conversations/ID",
+    "/pages/conversations/ID?hidden=1",
+    "/pages/conversations/ID?from=0&whole=1",
+    "/pages/conversations/ID/log",
+    "/pages/conversations/ID/log?since=1",
+    "/pages/conversations/ID/prompt",
+    "/pages/conversations/ID/prompt?for=gemini&model=&last=1",
+    "/pages/repair",
+];
 
 fn every_page_is_protected() {
     let (server, clients) = Running::with_keys(&[("ada", "read,append")]);
@@ -143,8 +162,14 @@ fn only_pages_take_the_cookie() {
     let id = append(&clients[0], "chat", &user("hello"));
     let visitor = Visitor::of(&clients[0]);
     let cookie = visitor.cookie.clone().unwrap();
-    for path in ["/v1/conversations", "/api/v1/conversations", &format!("/api/v1/conversations/{id}/events"), "/metrics"] {
-        assert_eq!(visitor.client.send("GET", path, &[("cookie", &cookie)], b"").code(401), "invalid_api_key", "{path}");
+    for path in
+        ["/v1/conversations", "/api/v1/conversations", &format!("/api/v1/conversations/{id}/events"), "/metrics"]
+    {
+        assert_eq!(
+            visitor.client.send("GET", path, &[("cookie", &cookie)], b"").code(401),
+            "invalid_api_key",
+            "{path}"
+        );
     }
     // And pages take no key: a program that sends one is no person.
     assert_eq!(clients[0].get("/pages").status, 401);
@@ -192,7 +217,8 @@ fn a_session_ends_with_its_key() {
     // As does a key that expires.
     let keys = server.keys();
     let soon = (jiff::Timestamp::now() + jiff::SignedDuration::from_secs(4)).to_string();
-    let args = ["keys", "create", "--keys", keys.to_str().unwrap(), "--owner", "ada", "--scopes", "read", "--expires", &soon];
+    let args =
+        ["keys", "create", "--keys", keys.to_str().unwrap(), "--owner", "ada", "--scopes", "read", "--expires", &soon];
     let (exit, secret, error) = run(&args, &[]);
     assert_eq!(exit, Some(0), "{error}");
     let short = server.client.with_key(secret.trim());
@@ -372,7 +398,8 @@ fn what_was_said_is_text() {
         { "type": "file", "name": h, "url": "data:text/html,<script>1</script>" }, { "type": "file", "url": "javascript:alert(1)" },
         { "type": "error", "message": h, "code": h }, { "type": "opaque", "provider": h, "kind": h, "json": { "a": h } },
     ]);
-    let mut assistant = json!({ "role": "assistant", "chunks": chunks, "model": h, "provider": h, "turn_id": h, "finish_reason": h });
+    let mut assistant =
+        json!({ "role": "assistant", "chunks": chunks, "model": h, "provider": h, "turn_id": h, "finish_reason": h });
     assistant["usage"] = json!({ "input_tokens": 1, "output_tokens": 2, "a": h });
     let result = json!({ "type": "tool_result", "tool_call_id": h, "name": h, "content": [
         { "type": "text", "text": h }, { "type": "image", "url": "https://tracker.example/b.png" }, { "type": "json", "json": { "a": h } },
@@ -385,7 +412,12 @@ fn what_was_said_is_text() {
     server.client.post(&format!("{path}/tags"), &json!({ "add": [h] })).ok();
     server.client.post(&format!("{path}/summaries"), &json!({ "through": 0, "text": h })).ok();
     let word: String = form_urlencoded::byte_serialize(h.as_bytes()).collect();
-    let more = [format!("/pages?q={word}"), format!("/pages?tag={word}"), "/pages/conversations/ID/prompt?for=anthropic".to_owned(), "/pages/conversations/ID/prompt?for=openai-responses".to_owned()];
+    let more = [
+        format!("/pages?q={word}"),
+        format!("/pages?tag={word}"),
+        "/pages/conversations/ID/prompt?for=anthropic".to_owned(),
+        "/pages/conversations/ID/prompt?for=openai-responses".to_owned(),
+    ];
     for path in PAGES.iter().map(|path| (*path).to_owned()).chain(more) {
         let html = visitor.page(&path.replace("ID", &id));
         assert!(!html.contains("<script>") && !html.contains("onerror='"), "{path}: {html}");
@@ -399,7 +431,10 @@ fn what_was_said_is_text() {
             }
         }
     }
-    let form: String = form_urlencoded::Serializer::new(String::new()).append_pair("request", &format!("</textarea>{h}")).append_pair("for", h).finish();
+    let form: String = form_urlencoded::Serializer::new(String::new())
+        .append_pair("request", &format!("</textarea>{h}"))
+        .append_pair("for", h)
+        .finish();
     let html = visitor.post("/pages/repair", &form).text();
     assert!(!html.contains("</textarea><") && !html.contains("<script>"), "{html}");
     // Errors have what was asked for.
@@ -431,7 +466,11 @@ fn calls_stand_beside_their_results() {
 fn hidden_messages_need_a_request() {
     let server = Running::open();
     let two = json!({ "role": "user", "chunks": [text("first-chunk"), text("second-chunk")] });
-    let id = append(&server.client, "chat", &json!([two, user("removed-words"), user("redacted-words"), user("rewound-words")]));
+    let id = append(
+        &server.client,
+        "chat",
+        &json!([two, user("removed-words"), user("redacted-words"), user("rewound-words")]),
+    );
     let path = format!("/api/v1/conversations/{id}");
     server.client.delete(&format!("{path}/messages/0?chunk=1")).ok();
     server.client.delete(&format!("{path}/messages/1")).ok();
@@ -445,7 +484,15 @@ fn hidden_messages_need_a_request() {
         assert!(!shown.contains(hidden), "{hidden}");
     }
     let all = visitor.page(&format!("/pages/conversations/{id}?hidden=1"));
-    for hidden in ["second-chunk", "removed-words", "rewound-words", "later-words", "chunk 1 removed at seq", "rewound at seq", "redacted at seq"] {
+    for hidden in [
+        "second-chunk",
+        "removed-words",
+        "rewound-words",
+        "later-words",
+        "chunk 1 removed at seq",
+        "rewound at seq",
+        "redacted at seq",
+    ] {
         assert!(all.contains(hidden), "{hidden}: {all}");
     }
     assert!(!all.contains("redacted-words"), "what is erased is erased");
@@ -501,7 +548,14 @@ fn a_damaged_page_is_no_page() {
         let answer = visitor.get(path);
         assert!([400, 404].contains(&answer.status), "{path}: {}", answer.status);
     }
-    for form in ["request=%ff%fe", "request=", "request=%00&for=openai-chat", "for=x", "%%%", &format!("request={}", "[".repeat(5_000))] {
+    for form in [
+        "request=%ff%fe",
+        "request=",
+        "request=%00&for=openai-chat",
+        "for=x",
+        "%%%",
+        &format!("request={}", "[".repeat(5_000)),
+    ] {
         let answer = visitor.post("/pages/repair", form);
         assert!((400..500).contains(&answer.status), "{form}: {}", answer.status);
         protected(&answer);
@@ -523,19 +577,28 @@ fn searches_find_only_the_owners() {
     }
     // Tags narrow the list.
     clients[0].post("/api/v1/conversations/a/tags", &json!({ "add": ["cold"] })).ok();
-    assert!(ada.page("/pages?tag=cold").contains("nothing") && ada.page("/pages?tag=warm").contains("There is nothing here"));
+    assert!(
+        ada.page("/pages?tag=cold").contains("nothing")
+            && ada.page("/pages?tag=warm").contains("There is nothing here")
+    );
     for at in 0..60 {
         append(&clients[1], &format!("many-{at}"), &user(&format!("note {at}")));
     }
     let first = grace.page("/pages");
     let next = first.split("rel=\"next\" href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&amp;", "&");
     let second = grace.page(&next);
-    assert!(first.contains("note 59") && !first.contains("note 5<") && second.contains("note 5<") && second.contains("the winter of grace"));
+    assert!(
+        first.contains("note 59")
+            && !first.contains("note 5<")
+            && second.contains("note 5<")
+            && second.contains("the winter of grace")
+    );
 }
 
 fn each_report_line_is_shown_once() {
     let server = Running::open();
-    let call = |id: &str, arguments: &str| json!({ "type": "tool_call", "id": id, "name": "look up", "arguments": arguments });
+    let call =
+        |id: &str, arguments: &str| json!({ "type": "tool_call", "id": id, "name": "look up", "arguments": arguments });
     let messages = json!([
         user("hi"), { "role": "assistant", "model": "gpt-5", "provider": "openai", "chunks": [call("a", "{"), call("b", "{}")] },
         { "role": "tool", "chunks": [{ "type": "tool_result", "tool_call_id": "a", "content": "ok" }] },
@@ -550,7 +613,11 @@ fn each_report_line_is_shown_once() {
         let report = server.client.get(&format!("/api/v1/conversations/{id}/prompt?{query}")).ok()["report"].clone();
         let html = visitor.page(&format!("/pages/conversations/{id}/prompt?{query}&last=&thinking="));
         assert_eq!(html.matches("class=\"note ").count(), report.as_array().unwrap().len(), "{target}");
-        let notes = |index: u64| html.split(&format!("id=\"m{index}\"")).nth(1).map_or(0, |part| part.split("</article>").next().unwrap().matches("class=\"note ").count());
+        let notes = |index: u64| {
+            html.split(&format!("id=\"m{index}\""))
+                .nth(1)
+                .map_or(0, |part| part.split("</article>").next().unwrap().matches("class=\"note ").count())
+        };
         for index in [1, 3] {
             let wanted = report.as_array().unwrap().iter().filter(|line| line["message_index"] == index).count();
             assert_eq!(notes(index), wanted, "{target}, message {index}");
@@ -566,21 +633,34 @@ fn a_request_is_repaired() {
     let server = Running::open();
     let visitor = Visitor::new(&server.client);
     let repair = |target: &str, from: &str, request: &str| {
-        let form = form_urlencoded::Serializer::new(String::new()).append_pair("for", target).append_pair("from", from).append_pair("request", request).finish();
+        let form = form_urlencoded::Serializer::new(String::new())
+            .append_pair("for", target)
+            .append_pair("from", from)
+            .append_pair("request", request)
+            .finish();
         visitor.post("/pages/repair", &form)
     };
-    let orphan = r#"{"messages":[{"role":"user","content":"hi"},{"role":"tool","tool_call_id":"x","content":"no-call"}]}"#;
+    let orphan =
+        r#"{"messages":[{"role":"user","content":"hi"},{"role":"tool","tool_call_id":"x","content":"no-call"}]}"#;
     let answer = repair("openai-chat", "", orphan);
     assert_eq!(answer.status, 200);
     protected(&answer);
     let html = answer.text();
     assert!(html.contains("class=\"note refused\"") && html.contains("The target refuses it"), "{html}");
     assert!(!html.split("id=\"copy\"").nth(1).unwrap().contains("no-call"));
-    assert!(repair("openai-chat", "", r#"{"messages":[{"role":"user","content":"hi"}]}"#).text().contains("accepted as it is"));
+    assert!(
+        repair("openai-chat", "", r#"{"messages":[{"role":"user","content":"hi"}]}"#)
+            .text()
+            .contains("accepted as it is")
+    );
     assert!(repair("anthropic", "openai-chat", orphan).text().contains("in the request for this target"));
     let wrong = repair("openai-chat", "", "{\"messages\":");
     assert_eq!(wrong.status, 400);
-    assert!(wrong.text().contains("role=\"alert\"") && wrong.text().contains("{&quot;messages&quot;:"), "{}", wrong.text());
+    assert!(
+        wrong.text().contains("role=\"alert\"") && wrong.text().contains("{&quot;messages&quot;:"),
+        "{}",
+        wrong.text()
+    );
     assert_eq!(repair("none", "", orphan).status, 400);
 }
 

@@ -40,7 +40,6 @@ struct Row {
 }
 
 /// A message or a title that has the words.
-#[cfg_attr(not(feature = "search"), expect(dead_code, reason = "only a search finds some"))]
 struct Found {
     address: String,
     title: String,

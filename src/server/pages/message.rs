@@ -181,7 +181,10 @@ impl Showing {
             answers,
             hidden: self.hidden.remove(&(stored.index, None)),
             notes: self.notes.remove(&(stored.index, None)).unwrap_or_default(),
-            whole: self.has_cut.get().then(|| format!("{}?from={}&whole=1#m{}", self.address, stored.index, stored.index)),
+            whole: self
+                .has_cut
+                .get()
+                .then(|| format!("{}?from={}&whole=1#m{}", self.address, stored.index, stored.index)),
             mark: format!("{}-{}-{}", stored.first_seq, stored.last_seq, stored.state.as_str()),
         }
     }
