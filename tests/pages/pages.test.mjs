@@ -1,8 +1,7 @@
 // The pages in a real browser, as a person uses them. One promise a test.
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 
@@ -20,7 +19,8 @@ const PHONE = { width: 360, height: 740 };
 
 let server;
 let browser;
-let profile;
+const HOSTILE_RESULT = '</textarea><script>window.broken = 8</script>';
+
 // What no page may do: what each of them did is looked at after each test.
 let complaints = [];
 
@@ -28,14 +28,13 @@ before(async () => {
   mkdirSync(SHOTS, { recursive: true });
   server = await serve();
   await fill(server);
-  profile = mkdtempSync(join(tmpdir(), 'convo-browser-'));
+  // With a new profile each time.
   browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS, headless: true });
 });
 
 after(async () => {
   await browser?.close();
   await server?.stop();
-  rmSync(profile, { recursive: true, force: true });
 });
 
 // A page whose requests and complaints are watched.
@@ -269,7 +268,6 @@ it('a refused request is pasted and repaired', async (kept) => {
   await page.getByRole('button', { name: 'Repair' }).click();
   await page.getByText('It is accepted as it is.').waitFor();
 });
-const HOSTILE_RESULT = '</textarea><script>window.broken = 8</script>';
 
 it('nothing that was said is obeyed', async (kept) => {
   const page = kept(await inside());
