@@ -39,6 +39,8 @@ pub struct Config {
     pub log: Log,
     /// What the OpenAI Conversations API accepts.
     pub openai: OpenAi,
+    /// The pages for people.
+    pub pages: Pages,
 }
 
 /// Addresses, TLS, the shutdown.
@@ -149,6 +151,20 @@ pub struct OpenAi {
     pub strict_item_types: bool,
 }
 
+/// The pages for people, under `/pages`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Pages {
+    /// Whether they are served: they are by default.
+    pub enabled: bool,
+    /// Hours after which a session ends: 12. It ends earlier when its key does, and with the server.
+    pub session_hours: u64,
+    /// The directory of the search index. Absent: the program takes the one beside the store, and the library one in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search_index: Option<PathBuf>,
+}
+
 impl Default for Serving {
     fn default() -> Self {
         Self {
@@ -192,6 +208,12 @@ impl Default for Log {
 impl Default for OpenAi {
     fn default() -> Self {
         Self { items_per_request: 20, strict_item_types: false }
+    }
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self { enabled: true, session_hours: 12, search_index: None }
     }
 }
 
@@ -291,6 +313,12 @@ impl Bounds {
 
     pub(crate) const fn keep_alive(&self) -> Duration {
         Duration::from_secs(self.keep_alive_seconds)
+    }
+}
+
+impl Pages {
+    pub(crate) const fn session(&self) -> Duration {
+        Duration::from_secs(self.session_hours.saturating_mul(3_600))
     }
 }
 

@@ -9,6 +9,7 @@ mod items;
 mod native;
 mod openai;
 mod owners;
+mod pages;
 mod running;
 mod streams;
 
@@ -27,6 +28,7 @@ const THEMES: &[Theme] = &[
     ("native", native::TESTS),
     ("openai", openai::TESTS),
     ("owners", owners::TESTS),
+    ("pages", pages::TESTS),
     ("streams", streams::TESTS),
 ];
 
