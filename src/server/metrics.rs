@@ -39,6 +39,8 @@ pub(crate) struct Metrics {
     pub(crate) store_calls: Gauge,
     pub(crate) store_seconds: Histogram,
     pub(crate) unreadable_keys: Counter,
+    pub(crate) retention_erased: Counter,
+    pub(crate) retention_failures: Counter,
 }
 
 impl fmt::Debug for Metrics {
@@ -67,6 +69,8 @@ impl Metrics {
             store_calls: Gauge::default(),
             store_seconds: Histogram::new(SECONDS),
             unreadable_keys: Counter::default(),
+            retention_erased: Counter::default(),
+            retention_failures: Counter::default(),
             registry: Registry::default(),
         };
         registry.register("requests", "Requests by route and status", metrics.answered.clone());
@@ -85,6 +89,16 @@ impl Metrics {
             "unreadable_keys",
             "Times that the file of keys could not be read",
             metrics.unreadable_keys.clone(),
+        );
+        registry.register(
+            "retention_erased",
+            "Conversations that a policy of retention erased",
+            metrics.retention_erased.clone(),
+        );
+        registry.register(
+            "retention_failures",
+            "Policies of retention that could not be applied to the end",
+            metrics.retention_failures.clone(),
         );
         Self { registry, ..metrics }
     }

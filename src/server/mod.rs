@@ -7,6 +7,7 @@
 //!   are writing), `app` (what all requests share, and what one of them is), `body`.
 //! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them. `remote/`: the log itself,
 //!   for `convo --store http://...`; its table is not in the OpenAPI document.
+//! - `retention` (what is erased in the background).
 //! - `serve` (what happens to every request), `health`, `openapi` (the document, made from the tables), `listen`.
 //!
 //! **To add a route**: write a row in its API's table, and its handler. The row is what is served, documented and
@@ -31,6 +32,7 @@ mod query;
 mod rate;
 mod refusal;
 mod remote;
+mod retention;
 mod route;
 mod serve;
 mod streams;
@@ -50,7 +52,7 @@ use tokio::sync::{Notify, watch};
 use app::App;
 use listen::Listening;
 
-pub use config::{Auth, Bounds, Config, Log, LogFormat, OpenAi, Serving};
+pub use config::{Auth, Bounds, Config, Log, LogFormat, OpenAi, Policy, Serving};
 pub use keys::{Key, KeyFile, Scope};
 
 use crate::error::{Error, Result};
@@ -171,6 +173,7 @@ impl Server {
             let (end, ending) = watch::channel(false);
             tokio::spawn(reload(Arc::clone(&app)));
             tokio::spawn(remote::interrupt_unheard(Arc::clone(&app)));
+            let pruning = tokio::spawn(retention::run(Arc::clone(&app)));
             let mut serving = vec![tokio::spawn(listen::serve(addresses.main, Arc::clone(&app), ending.clone()))];
             if let Some(admin) = addresses.admin {
                 serving.push(tokio::spawn(listen::serve(admin, Arc::clone(&app), ending)));
@@ -192,6 +195,7 @@ impl Server {
             for task in serving {
                 let _ = task.await;
             }
+            let _ = pruning.await;
         });
         // Closing the store waits for its calls that still run.
         runtime.shutdown_background();

@@ -9,6 +9,7 @@ mod items;
 mod native;
 mod openai;
 mod owners;
+mod retention;
 mod running;
 mod streams;
 
@@ -27,6 +28,7 @@ const THEMES: &[Theme] = &[
     ("native", native::TESTS),
     ("openai", openai::TESTS),
     ("owners", owners::TESTS),
+    ("retention", retention::TESTS),
     ("streams", streams::TESTS),
 ];
 

@@ -32,7 +32,11 @@ pub(super) fn name(call: &Call, named: &Named) -> Result<Name, Refusal> {
 /// another owner's key, or learn of an id whether there is such a conversation: a new id is one of version 7, of today.
 pub(super) fn writable(call: &Call, named: &Named) -> Result<Name, Refusal> {
     let name = name(call, named)?;
-    if is_admin(call) || name.key().is_some() || is_new(name.id(), Timestamp::now()) || call.store().log().view(&name)?.is_some() {
+    if is_admin(call)
+        || name.key().is_some()
+        || is_new(name.id(), Timestamp::now())
+        || call.store().log().view(&name)?.is_some()
+    {
         return Ok(name);
     }
     Err(Error::no_conversation(name).into())
