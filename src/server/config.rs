@@ -113,6 +113,10 @@ pub struct Bounds {
     /// Requests per second of one key, which may all come at once; 0, the default, for no limit. More are refused with
     /// 429.
     pub requests_per_second: u32,
+    /// Bytes that one owner may have stored; 0, the default, for no limit. Over it, what adds to them gets 413.
+    pub owner_bytes: u64,
+    /// Conversations that one owner may have; 0, the default, for no limit. Over it, a new one gets 413.
+    pub owner_conversations: u64,
     /// Seconds in which a request's head must arrive, also after the previous request on the same connection: 75, more
     /// than proxies keep a connection open.
     pub header_seconds: u64,
@@ -233,6 +237,8 @@ impl Default for Bounds {
             streams: 12_288,
             streams_per_key: 12_288,
             requests_per_second: 0,
+            owner_bytes: 0,
+            owner_conversations: 0,
             header_seconds: 75,
             idle_seconds: 30,
             body_seconds: 300,

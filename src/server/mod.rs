@@ -7,7 +7,7 @@
 //!   are writing), `app` (what all requests share, and what one of them is), `body`.
 //! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them. `remote/`: the log itself,
 //!   for `convo --store http://...`; its table is not in the OpenAPI document.
-//! - `retention` (what is erased in the background).
+//! - `quota/` (limits on what an owner stores: a log around the log), `retention` (what is erased in the background).
 //! - `serve` (what happens to every request), `health`, `openapi` (the document, made from the tables), `listen`.
 //!
 //! **To add a route**: write a row in its API's table, and its handler. The row is what is served, documented and
@@ -29,6 +29,7 @@ mod openapi;
 mod parse;
 mod pool;
 mod query;
+mod quota;
 mod rate;
 mod refusal;
 mod remote;
@@ -116,6 +117,7 @@ impl Server {
             .map_err(Error::io("start the threads of the server"))?;
         let serving = config.server.clone();
         let document = openapi::document(ROUTES).to_string().into();
+        let store = quota::limited(store, &config.limits);
         let app = Arc::new(App::new(store, config, keys, document));
         let main = Listening {
             listener: runtime.block_on(listen::bind(serving.listen))?,

@@ -9,6 +9,7 @@ mod items;
 mod native;
 mod openai;
 mod owners;
+mod quotas;
 mod retention;
 mod running;
 mod streams;
@@ -28,6 +29,7 @@ const THEMES: &[Theme] = &[
     ("native", native::TESTS),
     ("openai", openai::TESTS),
     ("owners", owners::TESTS),
+    ("quotas", quotas::TESTS),
     ("retention", retention::TESTS),
     ("streams", streams::TESTS),
 ];
