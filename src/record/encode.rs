@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use bincode::Encode;
 
 use super::envelope::CONFIG;
+use super::text::Text;
 use super::v1;
 use crate::error::{Error, Result};
 use crate::model::{self, Chunk, Extra, Message, Metadata, Role};
@@ -251,7 +252,7 @@ fn header<'a>(message: &'a Message, extra: Option<&'a str>) -> v1::Header<'a> {
 }
 
 fn native(native: Option<&model::Native>) -> Option<v1::Native<'_>> {
-    native.map(|native| v1::Native { wire: &native.wire, json: native.json.as_str() })
+    native.map(|native| v1::Native { wire: &native.wire, json: Text(native.json.as_str()) })
 }
 
 /// Unknown fields as one JSON object.
@@ -277,20 +278,24 @@ fn content(body: &model::Body) -> v1::Content<'_> {
     use model::Body;
     match body {
         Body::Text { text, annotations } => {
-            v1::Content::Text { text, annotations: annotations.as_ref().map(model::Json::as_str) }
+            v1::Content::Text { text: Text(text), annotations: annotations.as_ref().map(model::Json::as_str) }
         }
         Body::Thinking { text, signature, redacted } => {
-            v1::Content::Thinking { text, signature: signature.as_deref(), redacted: redacted.as_deref() }
+            v1::Content::Thinking { text: Text(text), signature: signature.as_deref(), redacted: redacted.as_deref() }
         }
-        Body::Refusal { text } => v1::Content::Refusal { text },
-        Body::ToolCall { id, name, arguments, signature, server } => {
-            v1::Content::ToolCall { id, name, arguments, signature: signature.as_deref(), server: *server }
-        }
+        Body::Refusal { text } => v1::Content::Refusal { text: Text(text) },
+        Body::ToolCall { id, name, arguments, signature, server } => v1::Content::ToolCall {
+            id,
+            name,
+            arguments: Text(arguments),
+            signature: signature.as_deref(),
+            server: *server,
+        },
         Body::ToolResult { tool_call_id, name, output, is_error } => v1::Content::ToolResult {
             tool_call_id,
             name: name.as_deref(),
             output: match output {
-                model::Output::Text(text) => v1::Output::Text(text),
+                model::Output::Text(text) => v1::Output::Text(Text(text)),
                 model::Output::Parts(parts) => v1::Output::Parts(parts.iter().map(part).collect()),
             },
             is_error: *is_error,
@@ -299,7 +304,7 @@ fn content(body: &model::Body) -> v1::Content<'_> {
         Body::Audio(value) => v1::Content::Audio(audio(value)),
         Body::File(value) => v1::Content::File(file(value)),
         Body::Error { message, code } => v1::Content::Error { message, code: code.as_deref() },
-        Body::Opaque { provider, kind, json } => v1::Content::Opaque { provider, kind, json: json.as_str() },
+        Body::Opaque { provider, kind, json } => v1::Content::Opaque { provider, kind, json: Text(json.as_str()) },
         Body::Unknown { kind } => v1::Content::Unknown { kind },
     }
 }
@@ -307,25 +312,25 @@ fn content(body: &model::Body) -> v1::Content<'_> {
 fn part(part: &model::Part) -> v1::Part<'_> {
     use model::PartBody;
     let body = match &part.body {
-        PartBody::Text { text } => v1::PartBody::Text(text),
+        PartBody::Text { text } => v1::PartBody::Text(Text(text)),
         PartBody::Image(value) => v1::PartBody::Image(image(value)),
         PartBody::Audio(value) => v1::PartBody::Audio(audio(value)),
         PartBody::File(value) => v1::PartBody::File(file(value)),
-        PartBody::Json { json } => v1::PartBody::Json(json.as_str()),
+        PartBody::Json { json } => v1::PartBody::Json(Text(json.as_str())),
         PartBody::Unknown { kind } => v1::PartBody::Unknown(kind),
     };
     v1::Part { body, extra: extra(&part.extra).map(Cow::Owned) }
 }
 
 fn image(image: &model::Image) -> v1::Image<'_> {
-    v1::Image { url: &image.url, mime_type: image.mime_type.as_deref() }
+    v1::Image { url: Text(&image.url), mime_type: image.mime_type.as_deref() }
 }
 
 fn audio(audio: &model::Audio) -> v1::Audio<'_> {
     let model::Audio { url, data, mime_type, transcript } = audio;
     v1::Audio {
-        url: url.as_deref(),
-        data: data.as_deref(),
+        url: url.as_deref().map(Text),
+        data: data.as_deref().map(Text),
         mime_type: mime_type.as_deref(),
         transcript: transcript.as_deref(),
     }
@@ -333,7 +338,12 @@ fn audio(audio: &model::Audio) -> v1::Audio<'_> {
 
 fn file(file: &model::File) -> v1::File<'_> {
     let model::File { name, url, data, mime_type } = file;
-    v1::File { name: name.as_deref(), url: url.as_deref(), data: data.as_deref(), mime_type: mime_type.as_deref() }
+    v1::File {
+        name: name.as_deref(),
+        url: url.as_deref().map(Text),
+        data: data.as_deref().map(Text),
+        mime_type: mime_type.as_deref(),
+    }
 }
 
 #[cfg(test)]

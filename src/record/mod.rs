@@ -17,6 +17,7 @@ mod rewrite;
 mod split;
 #[cfg(test)]
 mod tests;
+mod text;
 mod v1;
 
 #[cfg(feature = "postgres")]

@@ -10,7 +10,7 @@ impl v1::ChunkLine<'_> {
     /// Its text, if it is a text.
     pub(crate) fn text(&self) -> Option<&str> {
         match self.content {
-            v1::Content::Text { text, .. } => Some(text),
+            v1::Content::Text { text, .. } => Some(text.0),
             _ => None,
         }
     }
@@ -73,7 +73,7 @@ fn json(text: &str) -> Result<Json> {
 }
 
 fn native(native: Option<&v1::Native<'_>>) -> Result<Option<model::Native>> {
-    native.map(|native| Ok(model::Native { wire: native.wire.to_owned(), json: json(native.json)? })).transpose()
+    native.map(|native| Ok(model::Native { wire: native.wire.to_owned(), json: json(native.json.0)? })).transpose()
 }
 
 fn extra(text: Option<&str>) -> Result<Extra> {
@@ -83,16 +83,16 @@ fn extra(text: Option<&str>) -> Result<Extra> {
 fn body(content: &v1::Content<'_>) -> Result<Body> {
     Ok(match content {
         v1::Content::Text { text, annotations } => {
-            Body::Text { text: (*text).to_owned(), annotations: annotations.map(json).transpose()? }
+            Body::Text { text: text.0.to_owned(), annotations: annotations.map(json).transpose()? }
         }
         v1::Content::Thinking { text, signature, redacted } => {
-            Body::Thinking { text: (*text).to_owned(), signature: owned(*signature), redacted: owned(*redacted) }
+            Body::Thinking { text: text.0.to_owned(), signature: owned(*signature), redacted: owned(*redacted) }
         }
-        v1::Content::Refusal { text } => Body::Refusal { text: (*text).to_owned() },
+        v1::Content::Refusal { text } => Body::Refusal { text: text.0.to_owned() },
         v1::Content::ToolCall { id, name, arguments, signature, server } => Body::ToolCall {
             id: (*id).to_owned(),
             name: (*name).to_owned(),
-            arguments: (*arguments).to_owned(),
+            arguments: arguments.0.to_owned(),
             signature: owned(*signature),
             server: *server,
         },
@@ -100,7 +100,7 @@ fn body(content: &v1::Content<'_>) -> Result<Body> {
             tool_call_id: (*tool_call_id).to_owned(),
             name: owned(*name),
             output: match output {
-                v1::Output::Text(text) => model::Output::Text((*text).to_owned()),
+                v1::Output::Text(text) => model::Output::Text(text.0.to_owned()),
                 v1::Output::Parts(parts) => model::Output::Parts(parts.iter().map(part).collect::<Result<_>>()?),
             },
             is_error: *is_error,
@@ -110,7 +110,7 @@ fn body(content: &v1::Content<'_>) -> Result<Body> {
         v1::Content::File(value) => Body::File(file(value)),
         v1::Content::Error { message, code } => Body::Error { message: (*message).to_owned(), code: owned(*code) },
         v1::Content::Opaque { provider, kind, json: block } => {
-            Body::Opaque { provider: (*provider).to_owned(), kind: (*kind).to_owned(), json: json(block)? }
+            Body::Opaque { provider: (*provider).to_owned(), kind: (*kind).to_owned(), json: json(block.0)? }
         }
         v1::Content::Unknown { kind } => Body::Unknown { kind: (*kind).to_owned() },
     })
@@ -119,24 +119,24 @@ fn body(content: &v1::Content<'_>) -> Result<Body> {
 fn part(part: &v1::Part<'_>) -> Result<model::Part> {
     use model::PartBody;
     let body = match &part.body {
-        v1::PartBody::Text(text) => PartBody::Text { text: (*text).to_owned() },
+        v1::PartBody::Text(text) => PartBody::Text { text: text.0.to_owned() },
         v1::PartBody::Image(value) => PartBody::Image(image(value)),
         v1::PartBody::Audio(value) => PartBody::Audio(audio(value)),
         v1::PartBody::File(value) => PartBody::File(file(value)),
-        v1::PartBody::Json(text) => PartBody::Json { json: json(text)? },
+        v1::PartBody::Json(text) => PartBody::Json { json: json(text.0)? },
         v1::PartBody::Unknown(kind) => PartBody::Unknown { kind: (*kind).to_owned() },
     };
     Ok(model::Part { body, extra: extra(part.extra.as_deref())? })
 }
 
 fn image(image: &v1::Image<'_>) -> model::Image {
-    model::Image { url: image.url.to_owned(), mime_type: owned(image.mime_type) }
+    model::Image { url: image.url.0.to_owned(), mime_type: owned(image.mime_type) }
 }
 
 fn audio(audio: &v1::Audio<'_>) -> model::Audio {
     model::Audio {
-        url: owned(audio.url),
-        data: owned(audio.data),
+        url: owned(audio.url.map(|text| text.0)),
+        data: owned(audio.data.map(|text| text.0)),
         mime_type: owned(audio.mime_type),
         transcript: owned(audio.transcript),
     }
@@ -145,8 +145,8 @@ fn audio(audio: &v1::Audio<'_>) -> model::Audio {
 fn file(file: &v1::File<'_>) -> model::File {
     model::File {
         name: owned(file.name),
-        url: owned(file.url),
-        data: owned(file.data),
+        url: owned(file.url.map(|text| text.0)),
+        data: owned(file.data.map(|text| text.0)),
         mime_type: owned(file.mime_type),
     }
 }

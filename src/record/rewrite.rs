@@ -3,6 +3,7 @@
 
 use super::encode::Body;
 use super::split::{Line, Record, seal_record};
+use super::text::Text;
 use super::v1::{ChunkLine, Content, Output};
 use super::{Header, MessageHeader};
 use crate::error::Result;
@@ -126,21 +127,21 @@ fn forget(line: &mut ChunkLine<'_>, is_first: bool, whole_message: bool) {
     // Later fragments are appended to the first one.
     let text = if is_first { REDACTED } else { "" };
     line.content = match &line.content {
-        Content::Text { .. } => Content::Text { text, annotations: None },
-        Content::Refusal { .. } => Content::Refusal { text },
-        Content::Thinking { .. } => Content::Thinking { text: "", signature: None, redacted: None },
+        Content::Text { .. } => Content::Text { text: Text(text), annotations: None },
+        Content::Refusal { .. } => Content::Refusal { text: Text(text) },
+        Content::Thinking { .. } => Content::Thinking { text: Text(""), signature: None, redacted: None },
         Content::ToolCall { id, name, server, .. } => Content::ToolCall {
             id,
             name,
-            arguments: if is_first { "{}" } else { "" },
+            arguments: Text(if is_first { "{}" } else { "" }),
             signature: None,
             server: *server,
         },
         Content::ToolResult { tool_call_id, name, is_error, .. } => {
-            Content::ToolResult { tool_call_id, name: *name, output: Output::Text(REDACTED), is_error: *is_error }
+            Content::ToolResult { tool_call_id, name: *name, output: Output::Text(Text(REDACTED)), is_error: *is_error }
         }
         Content::Image(_) | Content::Audio(_) | Content::File(_) | Content::Error { .. } | Content::Opaque { .. } => {
-            Content::Text { text: REDACTED, annotations: None }
+            Content::Text { text: Text(REDACTED), annotations: None }
         }
         Content::Unknown { kind } => Content::Unknown { kind },
     };

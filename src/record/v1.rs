@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use bincode::{BorrowDecode, Encode};
 
+use super::text::Text;
+
 /// Kind bytes. 0 is never written.
 pub(super) const CHUNK: u8 = 1;
 pub(super) const BEGIN: u8 = 2;
@@ -37,7 +39,7 @@ pub(crate) struct Header<'a> {
 #[derive(Debug, Clone, Encode, BorrowDecode)]
 pub(crate) struct Native<'a> {
     pub(crate) wire: &'a str,
-    pub(crate) json: &'a str,
+    pub(crate) json: Text<'a>,
 }
 
 /// A chunk, or a fragment of one.
@@ -58,22 +60,22 @@ pub(crate) struct ChunkLine<'a> {
 
 #[derive(Debug, Clone, Encode, BorrowDecode)]
 pub(crate) enum Content<'a> {
-    Text { text: &'a str, annotations: Option<&'a str> },
-    Thinking { text: &'a str, signature: Option<&'a str>, redacted: Option<&'a str> },
-    Refusal { text: &'a str },
-    ToolCall { id: &'a str, name: &'a str, arguments: &'a str, signature: Option<&'a str>, server: bool },
+    Text { text: Text<'a>, annotations: Option<&'a str> },
+    Thinking { text: Text<'a>, signature: Option<&'a str>, redacted: Option<&'a str> },
+    Refusal { text: Text<'a> },
+    ToolCall { id: &'a str, name: &'a str, arguments: Text<'a>, signature: Option<&'a str>, server: bool },
     ToolResult { tool_call_id: &'a str, name: Option<&'a str>, output: Output<'a>, is_error: Option<bool> },
     Image(Image<'a>),
     Audio(Audio<'a>),
     File(File<'a>),
     Error { message: &'a str, code: Option<&'a str> },
-    Opaque { provider: &'a str, kind: &'a str, json: &'a str },
+    Opaque { provider: &'a str, kind: &'a str, json: Text<'a> },
     Unknown { kind: &'a str },
 }
 
 #[derive(Debug, Clone, Encode, BorrowDecode)]
 pub(crate) enum Output<'a> {
-    Text(&'a str),
+    Text(Text<'a>),
     Parts(Vec<Part<'a>>),
 }
 
@@ -86,24 +88,24 @@ pub(crate) struct Part<'a> {
 
 #[derive(Debug, Clone, Encode, BorrowDecode)]
 pub(crate) enum PartBody<'a> {
-    Text(&'a str),
+    Text(Text<'a>),
     Image(Image<'a>),
     Audio(Audio<'a>),
     File(File<'a>),
-    Json(&'a str),
+    Json(Text<'a>),
     Unknown(&'a str),
 }
 
 #[derive(Debug, Clone, Encode, BorrowDecode)]
 pub(crate) struct Image<'a> {
-    pub(crate) url: &'a str,
+    pub(crate) url: Text<'a>,
     pub(crate) mime_type: Option<&'a str>,
 }
 
 #[derive(Debug, Clone, Encode, BorrowDecode)]
 pub(crate) struct Audio<'a> {
-    pub(crate) url: Option<&'a str>,
-    pub(crate) data: Option<&'a str>,
+    pub(crate) url: Option<Text<'a>>,
+    pub(crate) data: Option<Text<'a>>,
     pub(crate) mime_type: Option<&'a str>,
     pub(crate) transcript: Option<&'a str>,
 }
@@ -111,8 +113,8 @@ pub(crate) struct Audio<'a> {
 #[derive(Debug, Clone, Encode, BorrowDecode)]
 pub(crate) struct File<'a> {
     pub(crate) name: Option<&'a str>,
-    pub(crate) url: Option<&'a str>,
-    pub(crate) data: Option<&'a str>,
+    pub(crate) url: Option<Text<'a>>,
+    pub(crate) data: Option<Text<'a>>,
     pub(crate) mime_type: Option<&'a str>,
 }
 
