@@ -275,6 +275,8 @@ fn metrics_count() {
         "convo_requests_total{route=\"GET /v1/conversations/{conversation}\",status=\"404\"} 1",
         "convo_messages_appended_total 1",
         "convo_request_seconds_count 3",
+        "convo_conversations 1",
+        "convo_open_files ",
     ] {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }
