@@ -38,6 +38,8 @@ mod route;
 mod serve;
 mod streams;
 mod stripes;
+#[cfg(test)]
+mod tests;
 mod timed;
 mod writers;
 

@@ -314,7 +314,7 @@ mod tests {
         }
         writer.finish(None, None).unwrap();
         store.set_title(name("chat 1"), Some("title")).unwrap();
-        store.fork_to(name("chat 1"), None, &name("child")).unwrap();
+        store.fork_to(name("chat 1"), None, name("child")).unwrap();
         let (counted, stored) = (now(&usages), counting::count(log.log(), "ada", true, &|| false).unwrap());
         assert_eq!(counted.conversations, stored.conversations);
         assert!(counted.bytes.abs_diff(stored.bytes) < 105 * 50, "{counted:?} {stored:?}");
@@ -338,7 +338,7 @@ mod tests {
         over(say("three", "x", &none), "owner_conversations");
         over(say("one", &"x".repeat(500), &none), "owner_bytes");
         over(store.create(name("three"), &NewConversation::new()), "owner_conversations");
-        assert!(store.fork_to(name("one"), None, &name("child")).is_err());
+        assert!(store.fork_to(name("one"), None, name("child")).is_err());
         // A repetition adds nothing, and other content under its key is still refused as such.
         assert!(say("one", &"x".repeat(300), &keyed).unwrap().duplicate);
         say("one", &"x".repeat(250), &none).unwrap();
