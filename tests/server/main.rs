@@ -4,6 +4,7 @@
 mod conventions;
 mod crash;
 mod documented;
+mod full_disk;
 mod http;
 mod items;
 mod native;
@@ -25,6 +26,7 @@ const THEMES: &[Theme] = &[
     ("conventions", conventions::TESTS),
     ("crash", crash::TESTS),
     ("documented", documented::TESTS),
+    ("full_disk", full_disk::TESTS),
     ("items", items::TESTS),
     ("native", native::TESTS),
     ("openai", openai::TESTS),
