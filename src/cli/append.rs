@@ -26,7 +26,13 @@ Examples:
   convo append chat-42 request.json --from anthropic
 
 A line is one message as JSON: {\"role\": \"user\", \"chunks\": [{\"type\": \"text\", \"text\": \"hello\"}]}. It is \
-durable once its receipt is printed. Blank lines are skipped. A bad line stops the command; the lines before it stay.
+durable once its receipt is printed. Blank lines are skipped. A bad line stops the command; the lines before it stay. \
+Without --key, a file that is appended twice is there twice.
+
+A tool call, and its result, which bears the call's id:
+  {\"role\": \"assistant\", \"chunks\": [{\"type\": \"tool_call\", \"id\": \"call_1\", \"name\": \"search\", \"arguments\": \
+{\"q\": \"tea\"}}]}
+  {\"role\": \"tool\", \"chunks\": [{\"type\": \"tool_result\", \"tool_call_id\": \"call_1\", \"output\": \"...\"}]}
 
 With --from, the file is a provider's request, an array of its messages, or one of its messages per line. Broken \
 requests are accepted too; the report on stderr names what could not be read exactly.";

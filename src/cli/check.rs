@@ -36,9 +36,10 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
     let target = args.aim.target;
-    let Request { name, json } = request::read(&args.file)?;
-    let findings = provider::check(target, &json)
-        .map_err(|error| request::not_json(&name, error.line, error.column, &error.message))?;
+    let request = request::read(&args.file)?;
+    let Request { name, json } = &request;
+    let findings = provider::check(target, json)
+        .map_err(|error| request::not_json(name, error.line, error.column, &error.message))?;
     let layout = Layout::folded("--json has all of it");
     for finding in &findings {
         output.result(finding, || text(finding, layout))?;
@@ -53,6 +54,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
         };
         output::note(&format!("{name}: {target}: {verdict}"));
     }
+    request::note_other_wire(target, &request, "--for");
     Ok(if hard > 0 { Exit::Findings } else { Exit::Done })
 }
 

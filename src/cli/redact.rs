@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         seq: redaction.seq,
         summaries: redaction.summaries,
     };
-    output.result(&shown, || format!("erased {what}"))?;
+    output.result(&shown, || format!("erased {what}; what may still hold it: convo help redact"))?;
     for seq in &shown.summaries {
         warn(&format!("the summary at seq {seq} may quote it, and was left as it is"));
     }

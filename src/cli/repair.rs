@@ -45,16 +45,18 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
     let Renderer { target, options } = args.rendering.prepare()?;
-    let Request { name, json } = request::read(&args.file)?;
-    let (request, error, report) = match provider::repair(args.from.unwrap_or(target), target, &json, &options) {
+    let (input, from) = (request::read(&args.file)?, args.from.unwrap_or(target));
+    let Request { name, json } = &input;
+    let (request, error, report) = match provider::repair(from, target, json, &options) {
         Ok(prompt) => {
+            request::note_other_wire(from, &input, "--from");
             let request = if output.is_json() { on_one_line(prompt.request) } else { prompt.request };
             (Some(request), None, prompt.report)
         }
         Err(error @ (Error::NothingToSend(_) | Error::TooLarge(_))) => {
-            (None, Some(Failure::from(error).at(&name)), Vec::new())
+            (None, Some(Failure::from(error).at(name)), Vec::new())
         }
-        Err(error) => return Err(Failure::from(error).at(&name)),
+        Err(error) => return Err(Failure::from(error).at(name)),
     };
     let shown = Shown { conversation: None, key: None, request, error, report };
     if args.report { shown.print_report(output) } else { shown.print(output) }

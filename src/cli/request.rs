@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use conversation_store::provider::{self, Target};
 use serde::de::IgnoredAny;
 
 use super::failure::Failure;
 use super::lines::Input;
+use super::output;
 
 /// A request, or the array of its messages: text that is JSON.
 pub(super) struct Request {
@@ -54,6 +56,16 @@ impl Request {
         let text = error.to_string();
         let message = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text);
         Err(not_json(&self.name, line, column, message))
+    }
+}
+
+/// A note on stderr if the request looks like one of another wire.
+pub(super) fn note_other_wire(read_as: Target, request: &Request, option: &str) {
+    if let Some(wire) = provider::likely_wire(read_as, &request.json) {
+        let (name, wire) = (&request.name, wire.name);
+        output::note(&format!(
+            "{name}: it looks like a request of {wire}, not of {read_as}: say so with {option} {wire}"
+        ));
     }
 }
 

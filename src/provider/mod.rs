@@ -49,6 +49,7 @@ pub use read::event::Event;
 pub(crate) use read::fields;
 pub use read::parse::parse;
 pub use read::parsed::Parsed;
+pub use repair::guess::likely_wire;
 pub use repair::request::repair;
 pub use target::{Dialect, Target, Wire};
 

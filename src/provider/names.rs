@@ -10,7 +10,7 @@ use super::{DIALECTS, WIRES};
 #[non_exhaustive]
 pub enum UnknownTarget {
     /// No wire has this name.
-    #[error("unknown wire `{0}`; known are {known}", known = known_wires())]
+    #[error("unknown wire `{0}`; {known}", known = known_wires(.0))]
     Wire(String),
     /// No dialect has this name.
     #[error("unknown dialect `{name}` of {wire}; known are {known}", known = known_dialects(.wire))]
@@ -65,8 +65,14 @@ impl FromStr for Target {
     }
 }
 
-fn known_wires() -> String {
-    WIRES.iter().map(|wire| wire.name).collect::<Vec<_>>().join(", ")
+/// What to give in place of a name that no wire has: it may be a dialect's.
+fn known_wires(name: &str) -> String {
+    let dialects = DIALECTS.iter().filter(|dialect| dialect.name == name);
+    let targets: Vec<_> = dialects.map(|dialect| format!("`{}/{name}`", dialect.wire)).collect();
+    if !targets.is_empty() {
+        return format!("it is a dialect: {}", targets.join(" or "));
+    }
+    format!("known are {}", WIRES.iter().map(|wire| wire.name).collect::<Vec<_>>().join(", "))
 }
 
 fn known_dialects(wire: &str) -> String {

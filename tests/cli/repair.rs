@@ -88,6 +88,24 @@ fn a_request_of_another_wire_is_noticed() {
 }
 
 #[test]
+fn a_request_that_another_wire_reads_better_is_noted() {
+    let place = Place::new();
+    // Most of it reads as openai-chat, too.
+    let anthropic = r#"{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "u", "name": "f", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "u", "content": "1"}]}]}"#;
+    let looks_like = "stdin: it looks like a request of anthropic, not of openai-chat: say so with";
+    for (command, option) in [("check", "--for"), ("repair", "--from")] {
+        let run = place.run_with(&[command, "--for", "openai-chat"], anthropic);
+        assert!(run.stderr.contains(&format!("{looks_like} {option} anthropic\n")), "{}", run.stderr);
+        let run = place.run_with(&[command, "--for", "anthropic"], anthropic);
+        assert!(!run.stderr.contains("looks like"), "{}", run.stderr);
+    }
+    let run = place.run_with(&["repair", "--from", "anthropic", "--for", "openai-chat"], anthropic);
+    assert!(run.exit == 0 && !run.stderr.contains("looks like"), "{}", run.stderr);
+}
+
+#[test]
 fn the_envelope_holds_request_and_report() {
     let place = Place::new();
     let run = place.run(&["repair", &refused("openai-chat"), "--for", "openai-chat", "--json"]);

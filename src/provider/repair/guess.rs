@@ -10,20 +10,39 @@ use crate::provider::read::fields::{Fields, array};
 use crate::provider::read::parse::Readable;
 use crate::provider::target::{Target, Wire};
 
+/// The wire that a request looks like, if that is another one than it is read as: `read_as` refuses it, and the other leaves
+/// at most half as many of its messages unread. Takes as long as a check of each wire.
+///
+/// ```
+/// use conversation_store::provider::{Target, likely_wire};
+///
+/// let request = r#"{"max_tokens": 9, "messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}]}"#;
+/// let wire = likely_wire(Target::OPENAI_CHAT, request).map(|wire| wire.name);
+/// assert_eq!(wire, Some("anthropic"));
+/// ```
+#[must_use]
+pub fn likely_wire(read_as: Target, request: &str) -> Option<&'static Wire> {
+    let text = Readable::of(request);
+    let (strange, _) = strange(read_as, &text).filter(|(strange, _)| *strange > 0)?;
+    other_wire(read_as, &text, strange)
+}
+
 /// Refuses a request of which most cannot be read as one of `from`, where another wire leaves at most half as many messages
 /// unread. A request that `from` accepts is one of `from`, whatever it holds that the package does not know.
 pub(super) fn refuse_other_wire(from: Target, text: &Readable<'_>) -> Result<()> {
-    let Some((strange, all)) = strange(from, text) else { return Ok(()) };
-    if strange * 2 <= all || is_accepted(from, text) {
-        return Ok(());
-    }
-    match likely(from, text).filter(|(_, less)| *less * 2 <= strange) {
-        Some((wire, _)) => Err(Error::InvalidInput(format!(
+    let Some((strange, all)) = strange(from, text).filter(|(strange, all)| strange * 2 > *all) else { return Ok(()) };
+    other_wire(from, text, strange).map_or(Ok(()), |wire| {
+        Err(Error::InvalidInput(format!(
             "{strange} of {all} messages cannot be read as {from}; it looks like a request of {}: say so with --from",
             wire.name
-        ))),
-        None => Ok(()),
-    }
+        )))
+    })
+}
+
+/// The wire that a request looks like of which `from` cannot read so many messages.
+fn other_wire(from: Target, text: &Readable<'_>, strange: usize) -> Option<&'static Wire> {
+    let (wire, less) = likely(from, text)?;
+    (less * 2 <= strange && !is_accepted(from, text)).then_some(wire)
 }
 
 /// Whether `from` refuses nothing of the request.

@@ -8,7 +8,7 @@
 
 mod align;
 mod edits;
-mod guess;
+pub(super) mod guess;
 mod named;
 mod outline;
 mod places;
