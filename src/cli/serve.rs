@@ -1,5 +1,5 @@
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use conversation_store::server::{Config, LogFormat, Server};
 use conversation_store::{Error, Health};
@@ -93,10 +93,15 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     Ok(Exit::Done)
 }
 
-fn settings(args: &Args) -> Result<Config, Failure> {
+/// The settings of a file and of the environment.
+pub(super) fn read(file: Option<&Path>) -> Result<Config, Failure> {
     let environment =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let mut config = Config::read(args.config.as_deref(), environment)?;
+    Ok(Config::read(file, environment)?)
+}
+
+fn settings(args: &Args) -> Result<Config, Failure> {
+    let mut config = read(args.config.as_deref())?;
     if let Some(listen) = args.listen {
         config.server.listen = listen;
     }
@@ -110,7 +115,7 @@ fn settings(args: &Args) -> Result<Config, Failure> {
     Ok(config)
 }
 
-fn address(text: &str) -> Result<SocketAddr, &'static str> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, &'static str> {
     text.parse().map_err(|_| "expected an address and a port, as 127.0.0.1:8080")
 }
 

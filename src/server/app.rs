@@ -26,6 +26,9 @@ use super::writers::Writers;
 use crate::model::Name;
 use crate::store::Store;
 
+/// The most bytes of an idempotency key.
+const KEY_BYTES: usize = 1_000;
+
 /// What all requests share.
 #[derive(Debug)]
 pub(crate) struct App {
@@ -137,6 +140,10 @@ impl Call {
     pub(crate) fn idempotency_key(&self) -> Result<Option<&str>, Refusal> {
         let Some(value) = self.headers.get("idempotency-key") else { return Ok(None) };
         match value.to_str() {
+            Ok(key) if key.len() > KEY_BYTES => {
+                let message = format!("Invalid 'Idempotency-Key': string too long. Expected at most {KEY_BYTES}.");
+                Err(Refusal::invalid("Idempotency-Key", "string_above_max_length", message))
+            }
             Ok(key) if !key.is_empty() => Ok(Some(key)),
             _ => Err(Refusal::value("Idempotency-Key", "expected text")),
         }

@@ -201,7 +201,14 @@ pub(crate) fn random<const BYTES: usize>() -> Result<[u8; BYTES]> {
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    // Each request has its key's hash, and an id.
+    let digit = |four: u8| char::from_digit(u32::from(four), 16).unwrap_or_default();
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 15));
+    }
+    text
 }
 
 fn hash(secret: &str) -> [u8; 32] {

@@ -8,6 +8,7 @@
 //! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them. `remote/`: the log itself,
 //!   for `convo --store http://...`; its table is not in the OpenAPI document.
 //! - `pages/`: the same for people, as HTML; `auth` (who calls), `sessions` (who is logged in), `finder` (what they search).
+//! - `quota/` (limits on what an owner stores: a log around the log), `retention` (what is erased in the background).
 //! - `serve` (what happens to every request), `health`, `openapi` (the document, made from the tables), `listen`.
 //!
 //! **To add a route**: write a row in its API's table, and its handler. The row is what is served, documented and
@@ -32,14 +33,18 @@ mod pages;
 mod parse;
 mod pool;
 mod query;
+mod quota;
 mod rate;
 mod refusal;
 mod remote;
+mod retention;
 mod route;
 mod serve;
 mod sessions;
 mod streams;
 mod stripes;
+#[cfg(test)]
+mod tests;
 mod timed;
 mod writers;
 
@@ -56,7 +61,7 @@ use app::App;
 use listen::Listening;
 use serve::Face;
 
-pub use config::{Auth, Bounds, Config, Log, LogFormat, OpenAi, Pages, Serving};
+pub use config::{Auth, Bounds, Config, Log, LogFormat, OpenAi, Pages, Policy, Serving};
 pub use keys::{Key, KeyFile, Scope};
 
 use crate::error::{Error, Result};
@@ -126,6 +131,7 @@ impl Server {
             .map_err(Error::io("start the threads of the server"))?;
         let serving = config.server.clone();
         let document = openapi::document(ROUTES).to_string().into();
+        let store = quota::limited(store, &config.limits);
         let app = Arc::new(App::new(store, config, keys, document));
         let main = Listening {
             listener: runtime.block_on(listen::bind(serving.listen))?,
@@ -183,6 +189,7 @@ impl Server {
             let (end, ending) = watch::channel(false);
             tokio::spawn(reload(Arc::clone(&app)));
             tokio::spawn(remote::interrupt_unheard(Arc::clone(&app)));
+            let pruning = tokio::spawn(retention::run(Arc::clone(&app)));
             let mut serving = vec![tokio::spawn(listen::serve(addresses.main, Arc::clone(&app), ending.clone()))];
             if let Some(admin) = addresses.admin {
                 serving.push(tokio::spawn(listen::serve(admin, Arc::clone(&app), ending)));
@@ -204,6 +211,7 @@ impl Server {
             for task in serving {
                 let _ = task.await;
             }
+            let _ = pruning.await;
         });
         // Closing the store waits for its calls that still run.
         runtime.shutdown_background();

@@ -13,6 +13,7 @@ crate::tests! {
     an_open_address_needs_keys, settings_are_checked, health_needs_no_key, the_admin_address_has_health_and_metrics_alone,
     keys_come_and_go, keys_end, request_ids, limits_of_bodies, slow_clients_are_cut_off, too_many_requests,
     browsers_are_told_only_what_is_allowed, logs_have_no_content, tls_is_spoken, metrics_count,
+    a_container_asks_for_health,
 }
 
 fn an_open_address_needs_keys() {
@@ -274,6 +275,8 @@ fn metrics_count() {
         "convo_requests_total{route=\"GET /v1/conversations/{conversation}\",status=\"404\"} 1",
         "convo_messages_appended_total 1",
         "convo_request_seconds_count 3",
+        "convo_conversations 1",
+        "convo_open_files ",
     ] {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }
@@ -326,4 +329,36 @@ fn tls_is_spoken() {
         request,
     );
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+fn a_container_asks_for_health() {
+    let mut server = Running::start("memory:", &["--admin-listen", "127.0.0.1:0"]);
+    let check = |args: &[&str], environment: &[(&str, &str)]| {
+        let (exit, answer, error) = run(&[&["--json", "healthcheck"], args].concat(), environment);
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer} {error}"));
+        assert_eq!(answer["healthy"], exit == Some(0), "{answer}");
+        (exit, answer["answer"].to_string())
+    };
+    let (main, admin) = (server.client.address.clone(), server.admin.as_ref().unwrap().address.clone());
+    assert_eq!(check(&["--listen", &main], &[]).0, Some(0));
+    assert_eq!(check(&["--live"], &[("CONVO_SERVER__LISTEN", &main)]).0, Some(0));
+    // The admin address counts first; a server on all addresses is asked on this machine.
+    let everywhere = admin.replace("127.0.0.1", "0.0.0.0");
+    let of_admin = [("CONVO_SERVER__LISTEN", "127.0.0.1:1"), ("CONVO_SERVER__ADMIN_LISTEN", &*everywhere)];
+    assert_eq!(check(&[], &of_admin).0, Some(0));
+    let tls = [("CONVO_SERVER__TLS_KEY", "key.pem"), ("CONVO_SERVER__TLS_CERTIFICATE", "chain.pem")];
+    let (exit, _, error) = run(&["healthcheck"], &tls);
+    assert!(exit == Some(2) && error.contains("server.admin_listen"), "{error}");
+    server.kill();
+    let (exit, answer) = check(&["--listen", &main], &[]);
+    assert!(exit == Some(1) && answer.contains(&main), "{answer}");
+    let draining = Running::start("memory:", &["--config", &config("[server]\ndrain_seconds = 60\n")]);
+    draining.signal("TERM");
+    let begun = Instant::now();
+    while draining.client.get("/readyz").status == 200 {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+    let (exit, answer) = check(&["--listen", &draining.client.address], &[]);
+    assert!(exit == Some(1) && answer.contains("draining"), "{answer}");
+    assert_eq!(check(&["--live", "--listen", &draining.client.address], &[]).0, Some(0));
 }
