@@ -30,7 +30,7 @@ use super::route::{Content, Route, Verb};
 
 /// HTML out. These routes are not in the OpenAPI document: they are for people.
 const fn row(verb: Verb, path: &'static str, handler: Handler) -> Route {
-    const PAGE: Content = Content { media_type: frame::HTML, schema: "", example: "" };
+    const PAGE: Content = Content { media_type: frame::HTML, schema: "", example: "", optional: false };
     Route {
         verb,
         path,
