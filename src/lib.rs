@@ -74,6 +74,8 @@ mod client;
 mod embedded;
 mod error;
 mod history;
+#[cfg(feature = "transfer")]
+mod html;
 mod log;
 pub mod model;
 #[cfg(feature = "postgres")]

@@ -123,6 +123,20 @@ pub(crate) fn messages(log: &dyn Log, name: &Name, from: u64, limit: usize) -> R
     raw(grouped)
 }
 
+/// As [`messages`], with those that are rewound or removed. Reads from where the first of them begins to the end.
+#[cfg(feature = "server")]
+pub(crate) fn hidden_messages(log: &dyn Log, name: &Name, from: u64, limit: usize) -> Result<Vec<StoredMessage>> {
+    let grouped = settled(log, name, |view| {
+        let grouper = Grouper::new(view.epoch, view.live.clone(), 0).from(from).with_hidden();
+        let grouped = group_from(log, view, grouper, first_seq_of(log, view, from)?)?;
+        let is_whole = grouped.damage.is_empty();
+        Ok((grouped, is_whole))
+    })?;
+    let mut messages = raw(grouped)?;
+    messages.truncate(limit);
+    Ok(messages)
+}
+
 /// The newest visible messages, in order of their index.
 pub(crate) fn newest_messages(log: &dyn Log, name: &Name, count: usize) -> Result<(Grouped, View)> {
     settled(log, name, |view| {

@@ -12,11 +12,14 @@ use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 
 use super::config::Config;
+#[cfg(feature = "search")]
+use super::finder::Finder;
 use super::keys::{Keys, Scope};
 use super::metrics::Metrics;
 use super::pool::Pool;
 use super::query::Query;
 use super::refusal::Refusal;
+use super::sessions::{SessionId, Sessions};
 use super::streams::Streams;
 use super::stripes::Stripes;
 use super::writers::Writers;
@@ -43,6 +46,11 @@ pub(crate) struct App {
     pub(crate) appending: Stripes,
     /// Messages that clients of the log are writing.
     pub(crate) writers: Writers,
+    /// Who is logged in at the pages.
+    pub(crate) sessions: Sessions,
+    /// What the pages search.
+    #[cfg(feature = "search")]
+    pub(crate) finder: Finder,
     /// Whether the server is ending: it is not ready any more.
     pub(crate) draining: AtomicBool,
     /// True once open streams must end.
@@ -63,6 +71,9 @@ impl App {
             streams: Arc::new(Streams::new(config.limits.streams, config.limits.streams_per_key)),
             appending: Stripes::default(),
             writers: Writers::default(),
+            sessions: Sessions::new(config.pages.session()),
+            #[cfg(feature = "search")]
+            finder: Finder::new(config.pages.search_index.clone()),
             draining: AtomicBool::new(false),
             closing: watch::Sender::new(false),
             config,
@@ -82,6 +93,10 @@ pub(crate) struct Caller {
     pub(crate) key: String,
     pub(crate) owner: String,
     pub(crate) scopes: Vec<Scope>,
+    /// The digest of the key's secret, if a key is needed.
+    pub(crate) digest: Option<String>,
+    /// The session, at the pages.
+    pub(crate) session: Option<SessionId>,
 }
 
 /// A request, without its body.

@@ -46,6 +46,8 @@ pub struct Config {
     pub log: Log,
     /// What the OpenAI Conversations API accepts.
     pub openai: OpenAi,
+    /// The pages for people.
+    pub pages: Pages,
     /// Which conversations are erased in the background. None by default; only a file can have policies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub retention: Vec<Policy>,
@@ -165,6 +167,20 @@ pub struct OpenAi {
     pub strict_item_types: bool,
 }
 
+/// The pages for people, under `/pages`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Pages {
+    /// Whether they are served: they are by default.
+    pub enabled: bool,
+    /// Hours after which a session ends: 12. It ends earlier when its key does, and with the server.
+    pub session_hours: u64,
+    /// The directory of the search index. Absent: the program takes the one beside the store, and the library one in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search_index: Option<PathBuf>,
+}
+
 /// Conversations that are erased once nobody has used them for a time, as `convo prune` does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -257,6 +273,12 @@ impl Default for Log {
 impl Default for OpenAi {
     fn default() -> Self {
         Self { items_per_request: 20, strict_item_types: false }
+    }
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self { enabled: true, session_hours: 12, search_index: None }
     }
 }
 
@@ -362,6 +384,12 @@ impl Bounds {
 
     pub(crate) const fn keep_alive(&self) -> Duration {
         Duration::from_secs(self.keep_alive_seconds)
+    }
+}
+
+impl Pages {
+    pub(crate) const fn session(&self) -> Duration {
+        Duration::from_secs(self.session_hours.saturating_mul(3_600))
     }
 }
 

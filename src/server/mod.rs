@@ -7,6 +7,7 @@
 //!   are writing), `app` (what all requests share, and what one of them is), `body`.
 //! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them. `remote/`: the log itself,
 //!   for `convo --store http://...`; its table is not in the OpenAPI document.
+//! - `pages/`: the same for people, as HTML; `auth` (who calls), `sessions` (who is logged in), `finder` (what they search).
 //! - `quota/` (limits on what an owner stores: a log around the log), `retention` (what is erased in the background).
 //! - `serve` (what happens to every request), `health`, `openapi` (the document, made from the tables), `listen`.
 //!
@@ -19,6 +20,8 @@ mod app;
 mod auth;
 mod body;
 mod config;
+#[cfg(feature = "search")]
+mod finder;
 mod health;
 mod keys;
 mod listen;
@@ -26,6 +29,7 @@ mod metrics;
 mod native;
 mod openai;
 mod openapi;
+mod pages;
 mod parse;
 mod pool;
 mod query;
@@ -36,6 +40,7 @@ mod remote;
 mod retention;
 mod route;
 mod serve;
+mod sessions;
 mod streams;
 mod stripes;
 #[cfg(test)]
@@ -54,8 +59,9 @@ use tokio::sync::{Notify, watch};
 
 use app::App;
 use listen::Listening;
+use serve::Face;
 
-pub use config::{Auth, Bounds, Config, Log, LogFormat, OpenAi, Policy, Serving};
+pub use config::{Auth, Bounds, Config, Log, LogFormat, OpenAi, Pages, Policy, Serving};
 pub use keys::{Key, KeyFile, Scope};
 
 use crate::error::{Error, Result};
@@ -63,8 +69,14 @@ use crate::store::Store;
 
 /// The routes of both APIs.
 const ROUTES: &[&[route::Route]] = &[openai::ROUTES, native::ROUTES];
-/// All routes.
-const SERVED: &[&[route::Route]] = &[openai::ROUTES, native::ROUTES, remote::ROUTES];
+/// All routes, and whom they face.
+const SERVED: &[(Face, &[route::Route])] = &[
+    (Face::Api, openai::ROUTES),
+    (Face::Api, native::ROUTES),
+    (Face::Api, remote::ROUTES),
+    (Face::Pages, pages::ROUTES),
+    (Face::Door, pages::DOOR),
+];
 
 /// A server that is bound to its addresses, and serves once it runs.
 #[derive(Debug)]

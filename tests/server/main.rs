@@ -10,6 +10,7 @@ mod items;
 mod native;
 mod openai;
 mod owners;
+mod pages;
 mod quotas;
 mod retention;
 mod running;
@@ -31,6 +32,7 @@ const THEMES: &[Theme] = &[
     ("native", native::TESTS),
     ("openai", openai::TESTS),
     ("owners", owners::TESTS),
+    ("pages", pages::TESTS),
     ("quotas", quotas::TESTS),
     ("retention", retention::TESTS),
     ("streams", streams::TESTS),

@@ -4,11 +4,11 @@
 
 mod admin;
 mod conversations;
-mod events;
+pub(super) mod events;
 mod ingest;
 mod messages;
-mod naming;
-mod options;
+pub(super) mod naming;
+pub(super) mod options;
 mod prompts;
 
 use super::app::Handler;
