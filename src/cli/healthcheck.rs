@@ -14,8 +14,9 @@ use super::values::seconds;
 const EXAMPLES: &str = "\
 Examples:
   convo healthcheck
-  convo healthcheck --config /etc/convo.toml
-  HEALTHCHECK CMD [\"convo\", \"healthcheck\"]
+  convo healthcheck --config convo.toml
+
+In a Dockerfile: HEALTHCHECK CMD [\"convo\", \"healthcheck\"]
 
 Asks the server of the same settings on this machine: those of --config, then CONVO_TABLE__NAME in the environment. It asks \
 server.admin_listen if that is set, which a server that speaks TLS needs. Exit code 0 if the server is ready, 1 if it is not, \
