@@ -133,12 +133,6 @@ impl<'a> Record<'a> {
         Self { first_seq, header, entries }
     }
 
-    /// Bytes of its entries.
-    #[cfg(feature = "server")]
-    pub(crate) const fn entry_bytes(&self) -> usize {
-        self.entries.len()
-    }
-
     /// Checks a record.
     pub(crate) fn open(conversation: ConversationId, first_seq: u64, bytes: &'a [u8]) -> Result<Self> {
         Self::open_inner(conversation, first_seq, bytes).map_err(|error| at(error, conversation, first_seq))

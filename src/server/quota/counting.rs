@@ -92,7 +92,7 @@ pub(super) fn own_bytes(log: &dyn Log, view: &View) -> Result<u64> {
     let mut bytes = 0;
     log.read(view, first..=view.last_seq(), Order::Ascending, &mut |reading| {
         if let Reading::Record { record, own: true, .. } = reading {
-            bytes += record.entry_bytes() as u64;
+            bytes += record.content().len() as u64;
         }
         ControlFlow::Continue(())
     })?;
