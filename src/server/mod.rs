@@ -25,6 +25,7 @@ mod finder;
 mod health;
 mod keys;
 mod listen;
+mod local;
 mod metrics;
 mod native;
 mod openai;

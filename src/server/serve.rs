@@ -23,7 +23,7 @@ use super::query::Query;
 use super::rate::Rates;
 use super::refusal::Refusal;
 use super::route::{Route, Verb};
-use super::{body, health, keys};
+use super::{body, health, keys, local};
 
 /// Whom routes face: that decides how a caller is known, and what an error looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,19 @@ fn elsewhere(app: &Arc<App>, request: &Request, refusal: Refusal) -> Reply {
 
 /// Request ids, logs, metrics, and what browsers may do.
 pub(crate) fn around(router: Router, app: &Arc<App>) -> Router {
-    let logged = Arc::clone(app);
+    let (guarded, logged) = (Arc::clone(app), Arc::clone(app));
+    let router = router.layer(from_fn(move |request: Request, next: Next| {
+        let app = Arc::clone(&guarded);
+        async move {
+            match local::is_welcome(&app, request.headers()) {
+                Ok(()) => next.run(request).await,
+                Err(refusal) => {
+                    app.metrics.refused.get_or_create(&Reason { reason: "origin" }).inc();
+                    elsewhere(&app, &request, refusal)
+                }
+            }
+        }
+    }));
     let router = router.layer(from_fn(move |request, next| {
         let app = Arc::clone(&logged);
         async move { log(&app, request, next).await }
