@@ -30,7 +30,8 @@ pub(crate) fn is_welcome(app: &App, headers: &HeaderMap) -> Result<(), Refusal> 
     if is_same || app.config.server.cors_origins.iter().any(|known| known == origin) {
         return Ok(());
     }
-    let message = format!("Pages of {origin:?} may not use this server. `server.cors_origins` names the origins that may.");
+    let message =
+        format!("Pages of {origin:?} may not use this server. `server.cors_origins` names the origins that may.");
     Err(Refusal::new(403, "foreign_origin", message))
 }
 
@@ -53,12 +54,27 @@ mod tests {
 
     #[test]
     fn only_names_of_this_machine_are_local() {
-        for host in ["localhost", "LocalHost:8080", "app.localhost:1", "127.0.0.1:8080", "127.9.9.9", "[::1]:80", "[::ffff:127.0.0.1]"]
-        {
+        for host in [
+            "localhost",
+            "LocalHost:8080",
+            "app.localhost:1",
+            "127.0.0.1:8080",
+            "127.9.9.9",
+            "[::1]:80",
+            "[::ffff:127.0.0.1]",
+        ] {
             assert!(is_this_machine(host), "{host}");
         }
-        for host in ["evil.example:8080", "localhost.evil.example", "evillocalhost", "10.0.0.1", "0.0.0.0:8080", "[::]:80", "", "a b"]
-        {
+        for host in [
+            "evil.example:8080",
+            "localhost.evil.example",
+            "evillocalhost",
+            "10.0.0.1",
+            "0.0.0.0:8080",
+            "[::]:80",
+            "",
+            "a b",
+        ] {
             assert!(!is_this_machine(host), "{host}");
         }
     }

@@ -267,7 +267,8 @@ fn without_keys_other_sites_are_refused() {
         for (client, is_expected) in [&closed.client, &open.client, &clients[0]].into_iter().zip(expected) {
             // As a form of another site can be sent: the browser asks nobody before it.
             let plain = [headers, &[("content-type", "text/plain")]].concat();
-            let stored = |client: &crate::http::Client| client.get("/v1/conversations").ok()["data"].as_array().unwrap().len();
+            let stored =
+                |client: &crate::http::Client| client.get("/v1/conversations").ok()["data"].as_array().unwrap().len();
             let before = stored(client);
             let posted = client.send("POST", "/v1/conversations", &plain, b"{}");
             assert_eq!(posted.status == 200, is_expected, "{headers:?}: {}", posted.text());
