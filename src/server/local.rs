@@ -1,6 +1,6 @@
 //! Who may ask a server that needs no keys: programs on this machine, and no page of another site.
 //!
-//! A browser sends what any site tells it to, also to `localhost`. Two facts give the site away: the name by which it found
+//! A browser sends what any site wants, also to `localhost`. Two facts give the site away: the name by which it found
 //! the server (a site may give its own name the address 127.0.0.1), and the origin of a request that it makes itself.
 
 use std::net::IpAddr;
