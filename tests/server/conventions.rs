@@ -251,7 +251,8 @@ fn without_keys_other_sites_are_refused() {
     let own = format!("http://{}", closed.client.address);
     // The name that was asked, the origin, and whether the server without keys answers; the one that accepts everybody; and
     // the one with keys.
-    let table: [(&[(&str, &str)], [bool; 3]); 9] = [
+    type Row<'a> = (&'a [(&'a str, &'a str)], [bool; 3]);
+    let table: [Row<'_>; 9] = [
         (&[], [true, true, true]),
         (&[("host", "localhost:8080")], [true, true, true]),
         (&[("host", "[::1]:8080")], [true, true, true]),
