@@ -74,6 +74,8 @@ mod client;
 mod embedded;
 mod error;
 mod history;
+#[cfg(feature = "transfer")]
+mod html;
 mod log;
 pub mod model;
 #[cfg(feature = "postgres")]
@@ -114,6 +116,8 @@ pub mod documentation {
     pub mod servers {}
     #[doc = include_str!("docs/server.md")]
     pub mod server {}
+    #[doc = include_str!("docs/recipes.md")]
+    pub mod recipes {}
     #[doc = include_str!("docs/targets.md")]
     pub mod targets {}
     #[doc = include_str!("docs/format.md")]

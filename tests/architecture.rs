@@ -20,9 +20,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("postgres", &["error", "history", "log", "model", "record"]),
     ("provider", &["error", "history", "model"]),
     ("store", &["client", "embedded", "error", "history", "log", "model", "postgres", "provider"]),
-    ("transfer", &["error", "history", "log", "model", "provider", "store"]),
+    ("html", &[]),
+    ("transfer", &["error", "history", "html", "log", "model", "provider", "store"]),
     ("search", &["error", "history", "log", "model", "store"]),
-    ("server", &["error", "history", "log", "model", "provider", "record", "store"]),
+    ("server", &["error", "history", "html", "log", "model", "provider", "record", "search", "store"]),
     // The program is a user of the library, by its public interface.
     ("cli", &[]),
 ];

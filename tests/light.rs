@@ -51,7 +51,7 @@ fn what_only_the_program_needs_is_not_in_the_library() {
 #[test]
 fn what_only_the_server_needs_is_not_in_the_program() {
     let (program, server) = (packages(&["--features", "cli"]), packages(&["--features", "server"]));
-    for name in ["axum", "hyper", "tokio", "tokio-rustls"] {
+    for name in ["askama", "axum", "hyper", "tokio", "tokio-rustls"] {
         assert!(has(&server, name), "{name} is no part of the server any more");
         assert!(!has(&program, name), "{name} is in the program without the server");
     }

@@ -16,6 +16,8 @@ mod find_id;
 mod fork;
 mod formats;
 mod health;
+#[cfg(feature = "server")]
+mod healthcheck;
 mod import;
 mod ingest;
 #[cfg(feature = "server")]
@@ -187,6 +189,8 @@ enum Command {
     #[cfg(feature = "server")]
     Serve(serve::Args),
     #[cfg(feature = "server")]
+    Healthcheck(healthcheck::Args),
+    #[cfg(feature = "server")]
     Keys(keys::Args),
     /// Print the OpenAPI document of the server
     #[cfg(feature = "server")]
@@ -340,6 +344,8 @@ impl Command {
             Self::Man(args) => man::run(&args, program(), output),
             #[cfg(feature = "server")]
             Self::Serve(args) => serve::run(&args, location, output),
+            #[cfg(feature = "server")]
+            Self::Healthcheck(args) => healthcheck::run(&args, output),
             #[cfg(feature = "server")]
             Self::Keys(args) => keys::run(&args, location, output),
             #[cfg(feature = "server")]

@@ -1,6 +1,5 @@
 use conversation_store::model::Timestamp;
 use conversation_store::{ListItem, Pruned, Retention};
-use jiff::{Span, SpanRelativeTo};
 use serde::Serialize;
 
 use super::confirm::confirm;
@@ -141,31 +140,8 @@ fn question(count: u64, retention: &Retention) -> String {
     format!("Delete {}, last used before {}?", text::count(count, "conversation"), text::time(retention.idle_since))
 }
 
-/// A time of weeks, days, hours or less, in microseconds. A single `m` is refused: it may be meant as a month.
-fn micros(text: &str) -> Result<i64, &'static str> {
-    if text.split(|character: char| !character.is_alphabetic()).any(|unit| unit.eq_ignore_ascii_case("m")) {
-        return Err("`m` may be minutes or months: write 5min, or 30d");
-    }
-    let span = text.parse::<Span>().ok();
-    let duration = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
-    let micros = duration.map(|duration| duration.as_micros()).filter(|micros| *micros >= 0);
-    micros
-        .and_then(|micros| i64::try_from(micros).ok())
-        .ok_or("expected a time of weeks, days, hours or less: 90d, 36h")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_weeks_days_hours_and_less() {
-        assert_eq!(micros("90d"), Ok(90 * 86_400_000_000));
-        assert_eq!(micros("1w 2h"), Ok((7 * 24 + 2) * 3_600_000_000));
-        assert_eq!(micros("0s"), Ok(0));
-        assert_eq!(micros("5min"), Ok(300_000_000));
-        for bad in ["", "90", "-1d", "1m", "2 M", "1h3m", "2 months", "1y", "x", "999999999999999w"] {
-            assert!(micros(bad).is_err(), "{bad}");
-        }
-    }
+/// A time, in microseconds.
+fn micros(text: &str) -> Result<i64, String> {
+    let idle = Retention::parse_idle(text).map_err(|error| error.to_string())?;
+    i64::try_from(idle.as_micros()).map_err(|error| error.to_string())
 }

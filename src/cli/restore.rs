@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
-use conversation_store::Store;
+use conversation_store::{Error, Store};
 
-use super::failure::{Exit, Outcome};
+use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::Output;
 use super::progress::Progress;
@@ -26,7 +26,14 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let progress = Progress::bytes(Some(0));
-    let summary = Store::restore(&args.file, &location.url()?, |done, all| progress.set_of(done, all))?;
+    let url = location.url()?;
+    let restored = Store::restore(&args.file, &url, |done, all| progress.set_of(done, all));
+    let summary = restored.map_err(|error| match error {
+        Error::InvalidInput(_) => {
+            Failure::from(error).with_hint(format!("the store is {url}: --store names another one"))
+        }
+        error => Failure::from(error),
+    })?;
     drop(progress);
     output.result(&summary, || {
         format!("{} from {}", text::count(summary.conversations, "conversation"), text::count(summary.bytes, "byte"))

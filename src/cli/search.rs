@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
 }
 
 /// The index of a store, if the store is a directory.
-fn beside(location: &Location) -> Result<Option<PathBuf>, Failure> {
+pub(super) fn beside(location: &Location) -> Result<Option<PathBuf>, Failure> {
     let url = location.url()?;
     let store = directory(&url).filter(|_| !url.starts_with("backup:"));
     Ok(store.map(|store| {

@@ -1,5 +1,5 @@
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use conversation_store::server::{Config, LogFormat, Server};
 use conversation_store::{Error, Health};
@@ -19,8 +19,8 @@ Examples:
   convo serve --listen 0.0.0.0:8080 --keys keys.json
   curl -H 'Authorization: Bearer KEY' http://127.0.0.1:8080/v1/conversations
 
-The OpenAI Conversations API is under /v1, the native API under /api/v1, its description at /openapi.json. Settings \
-come from the defaults, then --config, then CONVO_TABLE__NAME in the environment, then flags: the last one counts. \
+The OpenAI Conversations API is under /v1, the native API under /api/v1, its description at /openapi.json, and pages \
+for people at /. Settings come from the defaults, then --config, then CONVO_TABLE__NAME in the environment, then flags: the last one counts. \
 Without keys, the server listens only on addresses of this machine. SIGTERM and SIGINT end it: it answers the requests \
 in progress, sends followers a last event, and closes the store.";
 
@@ -60,7 +60,8 @@ struct Listening {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let config = settings(args)?;
+    #[cfg_attr(not(feature = "search"), expect(unused_mut, reason = "there is no index to name"))]
+    let mut config = settings(args)?;
     if args.print_config {
         output.verbatim(&config.to_toml())?;
         return Ok(Exit::Done);
@@ -69,6 +70,10 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     log(&config)?;
     if args.check_config {
         return Ok(Exit::Done);
+    }
+    #[cfg(feature = "search")]
+    if config.pages.search_index.is_none() {
+        config.pages.search_index = super::search::beside(location)?;
     }
     let store = location.create()?;
     let Health { went_back, .. } = store.health();
@@ -88,10 +93,15 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     Ok(Exit::Done)
 }
 
-fn settings(args: &Args) -> Result<Config, Failure> {
+/// The settings of a file and of the environment.
+pub(super) fn read(file: Option<&Path>) -> Result<Config, Failure> {
     let environment =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let mut config = Config::read(args.config.as_deref(), environment)?;
+    Ok(Config::read(file, environment)?)
+}
+
+fn settings(args: &Args) -> Result<Config, Failure> {
+    let mut config = read(args.config.as_deref())?;
     if let Some(listen) = args.listen {
         config.server.listen = listen;
     }
@@ -105,7 +115,7 @@ fn settings(args: &Args) -> Result<Config, Failure> {
     Ok(config)
 }
 
-fn address(text: &str) -> Result<SocketAddr, &'static str> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, &'static str> {
     text.parse().map_err(|_| "expected an address and a port, as 127.0.0.1:8080")
 }
 

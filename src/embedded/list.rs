@@ -1,6 +1,6 @@
 //! The list of conversations, read from the indexes.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -34,8 +34,10 @@ impl Core {
         drop(state);
         let seen = read?;
         if !moved.is_empty() {
-            let seen: HashSet<_> = seen.into_iter().collect();
-            let missed: Vec<_> = moved.into_iter().filter(|id| !seen.contains(id)).collect();
+            for id in &seen {
+                moved.remove(id);
+            }
+            let missed: Vec<_> = moved.into_iter().collect();
             self.add_to_list(&missed, &mut pager)?;
             pager.keep_newest_of_each();
         }
@@ -53,9 +55,10 @@ impl Core {
         let end = key::after(&all);
         let mut start = query.after.map_or(all, |cursor| key::index_from(&owner, listed_micros(cursor.0.micros)));
         // One more than the page holds shows whether there is a next page.
-        let mut batch = query.limit.saturating_add(1).min(BATCH);
-        let (mut in_place, mut seen) = (0, Vec::new());
-        while in_place <= query.limit {
+        let needed = query.limit.saturating_add(1);
+        let mut batch = needed.min(BATCH);
+        let (mut in_place, mut seen, mut rounds) = (0, Vec::new(), 0);
+        while in_place < needed {
             let (mut ids, mut places) = (Vec::with_capacity(batch), Vec::with_capacity(batch));
             let from = std::mem::take(&mut start);
             self.engine.keys(&from..&end, Order::Ascending, &mut |key, _| {
@@ -78,7 +81,9 @@ impl Core {
             if is_last {
                 break;
             }
-            batch = BATCH.min(batch * 2);
+            // Few are left out of a page, and all of them where none belongs there.
+            rounds += 1;
+            batch = BATCH.min((needed - in_place.min(needed)).saturating_mul(1 << rounds.min(10)));
         }
         Ok(seen)
     }

@@ -77,6 +77,13 @@ impl Core {
             }
             drop(state);
             let pushed = buffer.collected.push(chunk_index, delta);
+            if is_first && pushed.is_err() {
+                // It collects nothing.
+                if let Some(place) = buffer.clear() {
+                    self.lock().collecting.remove(&place);
+                }
+                return pushed;
+            }
             let is_enough = buffer.collected.is_enough();
             drop(buffer);
             if is_first {

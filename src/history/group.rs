@@ -271,6 +271,8 @@ pub(crate) struct Grouper {
     removals: Vec<Remove>,
     summaries: Vec<Summary>,
     damage: Vec<Error>,
+    /// Whether what rewinds and removals hide is left out.
+    hides: bool,
 }
 
 impl Grouper {
@@ -291,12 +293,20 @@ impl Grouper {
             removals: Vec::new(),
             summaries: Vec::new(),
             damage: Vec::new(),
+            hides: true,
         }
     }
 
     /// Leaves messages before this one out.
     pub(crate) fn from(mut self, message: u64) -> Self {
         self.from = message;
+        self
+    }
+
+    /// Keeps what rewinds and removals hide.
+    #[cfg(feature = "server")]
+    pub(crate) fn with_hidden(mut self) -> Self {
+        self.hides = false;
         self
     }
 
@@ -466,7 +476,7 @@ impl Grouper {
     }
 
     pub(crate) fn finish(self) -> Grouped {
-        let Self { from, reaches_back, mut messages, headless, scattered, mut damage, .. } = self;
+        let Self { from, reaches_back, mut messages, headless, scattered, mut damage, hides, .. } = self;
         if !scattered.is_empty() {
             messages.iter_mut().filter(|stored| scattered.contains(&stored.index)).for_each(StoredMessage::gather);
         }
@@ -478,7 +488,9 @@ impl Grouper {
         });
         let removed: HashSet<(u64, Option<u32>)> =
             self.removals.iter().map(|remove| (remove.message, remove.chunk)).collect();
-        messages.retain(|message| !hidden.holds(message.index) && !removed.contains(&(message.index, None)));
+        let is_shown = |index| !hidden.holds(index) && !removed.contains(&(index, None));
+        messages.retain(|message| !hides || is_shown(message.index));
+        let removed = if hides { removed } else { HashSet::new() };
         let parted: HashSet<u64> = removed.iter().map(|(message, _)| *message).collect();
         for stored in messages.iter_mut().filter(|stored| parted.contains(&stored.index)) {
             *stored = stored.select(|at| !removed.contains(&(stored.index, Some(stored.chunk_index(at)))));

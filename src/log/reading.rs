@@ -115,19 +115,45 @@ pub(crate) fn refresh(log: &dyn Log, conversation: &mut Conversation) -> Result<
 /// Up to `limit` visible messages from an index on, as they were appended. Reads from where the first of them begins to
 /// where the last of them ends.
 pub(crate) fn messages(log: &dyn Log, name: &Name, from: u64, limit: usize) -> Result<Vec<StoredMessage>> {
+    page(log, name, from, limit, usize::MAX).map(|(messages, _)| messages)
+}
+
+/// As [`messages`], ending with the message that makes these bytes full. Also returns where the next page begins, if there
+/// is one.
+pub(crate) fn page(
+    log: &dyn Log,
+    name: &Name,
+    from: u64,
+    limit: usize,
+    bytes: usize,
+) -> Result<(Vec<StoredMessage>, Option<u64>)> {
+    let (grouped, next) = settled(log, name, |view| {
+        let (grouped, next) = messages_of(log, view, from, limit, bytes)?;
+        let is_whole = grouped.damage.is_empty();
+        Ok(((grouped, next), is_whole))
+    })?;
+    raw(grouped).map(|messages| (messages, next))
+}
+
+/// As [`messages`], with those that are rewound or removed. Reads from where the first of them begins to the end.
+#[cfg(feature = "server")]
+pub(crate) fn hidden_messages(log: &dyn Log, name: &Name, from: u64, limit: usize) -> Result<Vec<StoredMessage>> {
     let grouped = settled(log, name, |view| {
-        let grouped = messages_of(log, view, from, limit)?;
+        let grouper = Grouper::new(view.epoch, view.live.clone(), 0).from(from).with_hidden();
+        let grouped = group_from(log, view, grouper, first_seq_of(log, view, from)?)?;
         let is_whole = grouped.damage.is_empty();
         Ok((grouped, is_whole))
     })?;
-    raw(grouped)
+    let mut messages = raw(grouped)?;
+    messages.truncate(limit);
+    Ok(messages)
 }
 
 /// The newest visible messages, in order of their index.
 pub(crate) fn newest_messages(log: &dyn Log, name: &Name, count: usize) -> Result<(Grouped, View)> {
     settled(log, name, |view| {
         let from = newest(log, view, count)?;
-        let grouped = messages_of(log, view, from, usize::MAX)?;
+        let (grouped, _) = messages_of(log, view, from, usize::MAX, usize::MAX)?;
         let is_whole = grouped.damage.is_empty();
         Ok(((named(grouped, name), view.clone()), is_whole))
     })
@@ -145,15 +171,20 @@ pub(crate) fn raw(mut grouped: Grouped) -> Result<Vec<StoredMessage>> {
     if grouped.damage.is_empty() { Ok(grouped.messages) } else { Err(grouped.damage.remove(0)) }
 }
 
-fn messages_of(log: &dyn Log, view: &View, from: u64, limit: usize) -> Result<Grouped> {
+/// Reads until there are so many messages, or at least one and so many bytes were read. Also returns the index of the first
+/// visible message after these, if there is one.
+fn messages_of(log: &dyn Log, view: &View, from: u64, limit: usize, bytes: usize) -> Result<(Grouped, Option<u64>)> {
     let hides = hides(log, view)?;
     let mut grouper = Grouper::new(view.epoch, view.live.clone(), 0).from(from);
-    let (mut whole, mut visible) = (0, 0);
+    let (mut whole, mut visible, mut read, mut most) = (0, 0, 0, limit);
     if limit > 0 && from < view.head.next_message_index {
         let first = first_seq_of(log, view, from)?;
         log.read(view, first..=view.last_seq(), Order::Ascending, &mut |reading| {
             match reading {
-                Reading::Record { record, last, own } => grouper.push(record, last, own),
+                Reading::Record { record, last, own } => {
+                    read += record.content().len();
+                    grouper.push(record, last, own);
+                }
                 Reading::Damaged(error) => grouper.damaged(error),
                 Reading::Stray(_) => {}
             }
@@ -161,7 +192,10 @@ fn messages_of(log: &dyn Log, view: &View, from: u64, limit: usize) -> Result<Gr
                 visible += usize::from(!hides.iter().any(|hide| hide.hides(index)));
                 whole += 1;
             }
-            if visible >= limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if visible > 0 && read >= bytes {
+                most = limit.min(visible);
+            }
+            if visible >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
     }
     let mut grouped = grouper.finish();
@@ -174,8 +208,12 @@ fn messages_of(log: &dyn Log, view: &View, from: u64, limit: usize) -> Result<Gr
             *stored = stored.select(|position| !hidden(stored.chunk_index(position)));
         }
     }
-    grouped.messages.truncate(limit);
-    Ok(grouped)
+    grouped.messages.truncate(most);
+    let mut next = grouped.messages.last().map_or(view.head.next_message_index, |stored| stored.index + 1);
+    while let Some(hidden) = hides.iter().filter_map(|hide| hide.messages()).find(|hidden| hidden.contains(&next)) {
+        next = hidden.end;
+    }
+    Ok((grouped, (next < view.head.next_message_index).then_some(next)))
 }
 
 /// The index of the first of the newest visible messages.

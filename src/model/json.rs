@@ -53,6 +53,14 @@ impl PartialEq for Json {
     }
 }
 
+#[cfg(feature = "server")]
+impl Json {
+    /// The fields of a JSON object, in order, each with its raw text; `None` for anything else.
+    pub(crate) fn fields(text: &str) -> Option<Vec<(String, &RawValue)>> {
+        serde_json::from_str(text).ok().map(|Object(fields)| fields)
+    }
+}
+
 impl Eq for Json {}
 
 impl fmt::Debug for Json {

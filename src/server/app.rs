@@ -12,16 +12,22 @@ use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 
 use super::config::Config;
+#[cfg(feature = "search")]
+use super::finder::Finder;
 use super::keys::{Keys, Scope};
 use super::metrics::Metrics;
 use super::pool::Pool;
 use super::query::Query;
 use super::refusal::Refusal;
+use super::sessions::{SessionId, Sessions};
 use super::streams::Streams;
 use super::stripes::Stripes;
 use super::writers::Writers;
 use crate::model::Name;
 use crate::store::Store;
+
+/// The most bytes of an idempotency key.
+const KEY_BYTES: usize = 1_000;
 
 /// What all requests share.
 #[derive(Debug)]
@@ -40,6 +46,11 @@ pub(crate) struct App {
     pub(crate) appending: Stripes,
     /// Messages that clients of the log are writing.
     pub(crate) writers: Writers,
+    /// Who is logged in at the pages.
+    pub(crate) sessions: Sessions,
+    /// What the pages search.
+    #[cfg(feature = "search")]
+    pub(crate) finder: Finder,
     /// Whether the server is ending: it is not ready any more.
     pub(crate) draining: AtomicBool,
     /// True once open streams must end.
@@ -60,6 +71,9 @@ impl App {
             streams: Arc::new(Streams::new(config.limits.streams, config.limits.streams_per_key)),
             appending: Stripes::default(),
             writers: Writers::default(),
+            sessions: Sessions::new(config.pages.session()),
+            #[cfg(feature = "search")]
+            finder: Finder::new(config.pages.search_index.clone()),
             draining: AtomicBool::new(false),
             closing: watch::Sender::new(false),
             config,
@@ -79,6 +93,10 @@ pub(crate) struct Caller {
     pub(crate) key: String,
     pub(crate) owner: String,
     pub(crate) scopes: Vec<Scope>,
+    /// The digest of the key's secret, if a key is needed.
+    pub(crate) digest: Option<String>,
+    /// The session, at the pages.
+    pub(crate) session: Option<SessionId>,
 }
 
 /// A request, without its body.
@@ -122,6 +140,10 @@ impl Call {
     pub(crate) fn idempotency_key(&self) -> Result<Option<&str>, Refusal> {
         let Some(value) = self.headers.get("idempotency-key") else { return Ok(None) };
         match value.to_str() {
+            Ok(key) if key.len() > KEY_BYTES => {
+                let message = format!("Invalid 'Idempotency-Key': string too long. Expected at most {KEY_BYTES}.");
+                Err(Refusal::invalid("Idempotency-Key", "string_above_max_length", message))
+            }
             Ok(key) if !key.is_empty() => Ok(Some(key)),
             _ => Err(Refusal::value("Idempotency-Key", "expected text")),
         }

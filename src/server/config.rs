@@ -4,10 +4,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use toml::{Table, Value};
 
 use crate::error::{Error, Result};
+use crate::log::limits::{check_key, check_tags};
+use crate::model::Name;
+use crate::store::Retention;
 
 /// The settings of a server. Every field has a default; an unknown name is an error.
 ///
@@ -22,6 +26,9 @@ use crate::error::{Error, Result};
 ///
 /// [limits]
 /// body_bytes = 67108864
+///
+/// [[retention]]
+/// idle = "90d"
 /// ```
 ///
 /// In the environment, each name is `CONVO_`, the table, two underscores, and the name: `CONVO_LIMITS__BODY_BYTES`.
@@ -39,6 +46,11 @@ pub struct Config {
     pub log: Log,
     /// What the OpenAI Conversations API accepts.
     pub openai: OpenAi,
+    /// The pages for people.
+    pub pages: Pages,
+    /// Which conversations are erased in the background. None by default; only a file can have policies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub retention: Vec<Policy>,
 }
 
 /// Addresses, TLS, the shutdown.
@@ -64,6 +76,8 @@ pub struct Serving {
     pub drain_seconds: u64,
     /// Seconds that requests have to finish after that: 30.
     pub shutdown_seconds: u64,
+    /// Seconds between two rounds of the policies of retention: 3,600. The first one begins with the server.
+    pub retention_seconds: u64,
 }
 
 /// Who may do what.
@@ -101,6 +115,10 @@ pub struct Bounds {
     /// Requests per second of one key, which may all come at once; 0, the default, for no limit. More are refused with
     /// 429.
     pub requests_per_second: u32,
+    /// Bytes that one owner may have stored; 0, the default, for no limit. Over it, what adds to them gets 413.
+    pub owner_bytes: u64,
+    /// Conversations that one owner may have; 0, the default, for no limit. Over it, a new one gets 413.
+    pub owner_conversations: u64,
     /// Seconds in which a request's head must arrive, also after the previous request on the same connection: 75, more
     /// than proxies keep a connection open.
     pub header_seconds: u64,
@@ -149,6 +167,66 @@ pub struct OpenAi {
     pub strict_item_types: bool,
 }
 
+/// The pages for people, under `/pages`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Pages {
+    /// Whether they are served: they are by default.
+    pub enabled: bool,
+    /// Hours after which a session ends: 12. It ends earlier when its key does, and with the server.
+    pub session_hours: u64,
+    /// The directory of the search index. Absent: the program takes the one beside the store, and the library one in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search_index: Option<PathBuf>,
+}
+
+/// Conversations that are erased once nobody has used them for a time, as `convo prune` does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Policy {
+    /// How long nothing has happened: `90d`, `2w`, `36h`. At least a minute.
+    #[serde(deserialize_with = "idle")]
+    pub idle: String,
+    /// Only conversations of this owner; empty: those without one. Absent: those of every owner, which costs a read for each
+    /// conversation of the store in each round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Only conversations that have all of these tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Of each owner's conversations with these tags, so many of the newest stay, however old they are: 0.
+    #[serde(default)]
+    pub keep_last: usize,
+}
+
+/// A time that a policy may have.
+fn idle<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let policy = Policy { idle: text, ..Policy::default() };
+    policy.idle().map_err(D::Error::custom)?;
+    Ok(policy.idle)
+}
+
+impl Policy {
+    /// How long nothing has happened.
+    pub(crate) fn idle(&self) -> Result<Duration> {
+        let idle = Retention::parse_idle(&self.idle)?;
+        if idle < Duration::from_secs(60) {
+            let problem = "less than a minute would erase conversations that are in use";
+            return Err(Error::InvalidInput(format!("{:?}: {problem}", self.idle)));
+        }
+        Ok(idle)
+    }
+
+    fn check(&self) -> Result<()> {
+        self.idle()?;
+        check_key(&Name::from("").with_owner(self.owner.as_deref().unwrap_or_default()))?;
+        check_tags(&self.tags)
+    }
+}
+
 impl Default for Serving {
     fn default() -> Self {
         Self {
@@ -159,6 +237,7 @@ impl Default for Serving {
             cors_origins: Vec::new(),
             drain_seconds: 0,
             shutdown_seconds: 30,
+            retention_seconds: 3_600,
         }
     }
 }
@@ -174,6 +253,8 @@ impl Default for Bounds {
             streams: 12_288,
             streams_per_key: 12_288,
             requests_per_second: 0,
+            owner_bytes: 0,
+            owner_conversations: 0,
             header_seconds: 75,
             idle_seconds: 30,
             body_seconds: 300,
@@ -192,6 +273,12 @@ impl Default for Log {
 impl Default for OpenAi {
     fn default() -> Self {
         Self { items_per_request: 20, strict_item_types: false }
+    }
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self { enabled: true, session_hours: 12, search_index: None }
     }
 }
 
@@ -251,6 +338,12 @@ impl Config {
                 &format!("{origin:?} is not an origin such as https://chat.example"),
             ));
         }
+        for (number, policy) in self.retention.iter().enumerate() {
+            policy.check().map_err(|error| invalid(&format!("retention, policy {number}"), &error.to_string()))?;
+        }
+        if self.server.retention_seconds == 0 {
+            return Err(invalid("server.retention_seconds", "it must be at least 1"));
+        }
         let limits = [
             ("body_bytes", self.limits.body_bytes),
             ("bodies_bytes", self.limits.bodies_bytes),
@@ -291,6 +384,12 @@ impl Bounds {
 
     pub(crate) const fn keep_alive(&self) -> Duration {
         Duration::from_secs(self.keep_alive_seconds)
+    }
+}
+
+impl Pages {
+    pub(crate) const fn session(&self) -> Duration {
+        Duration::from_secs(self.session_hours.saturating_mul(3_600))
     }
 }
 

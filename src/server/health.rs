@@ -30,10 +30,13 @@ pub(crate) fn routes(router: Router, app: &Arc<App>, is_admin: bool) -> Router {
         .route(
             "/metrics",
             get(move |request: Request| async move {
-                match may_measure(&measured, request.headers(), is_admin) {
-                    Ok(()) => reply(200, METRICS, measured.metrics.to_text()),
-                    Err(refusal) => refusal.reply(),
+                if let Err(refusal) = may_measure(&measured, request.headers(), is_admin) {
+                    return refusal.reply();
                 }
+                let app = Arc::clone(&measured);
+                // Metrics are there also while all threads of the store wait.
+                let _ = tokio::task::spawn_blocking(move || app.metrics.look(&app.store)).await;
+                reply(200, METRICS, measured.metrics.to_text())
             }),
         )
 }

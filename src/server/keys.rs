@@ -128,7 +128,7 @@ impl KeyFile {
             id: format!("key_{}", hex(&id)),
             owner: owner.to_owned(),
             scopes,
-            sha256: hex(&hash(&secret)),
+            sha256: digest(&secret),
             created_at: Timestamp::now().to_string(),
             expires_at: expires_at.map(|at| at.to_string()),
         };
@@ -201,11 +201,23 @@ pub(crate) fn random<const BYTES: usize>() -> Result<[u8; BYTES]> {
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    // Each request has its key's hash, and an id.
+    let digit = |four: u8| char::from_digit(u32::from(four), 16).unwrap_or_default();
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 15));
+    }
+    text
 }
 
 fn hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
+}
+
+/// The SHA-256 of a secret, in hexadecimal digits.
+pub(crate) fn digest(secret: &str) -> String {
+    hex(&hash(secret))
 }
 
 /// The keys that a server accepts: those of the file, read again when it changes.
@@ -247,10 +259,10 @@ impl Keys {
         Ok(true)
     }
 
-    /// The key with this secret, unless it has expired.
-    pub(crate) fn find(&self, secret: &str) -> Option<Arc<Key>> {
+    /// The key whose secret has this digest, unless it has expired.
+    pub(crate) fn find_digest(&self, digest: &str) -> Option<Arc<Key>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let key = known.keys.get(&hex(&hash(secret)))?;
+        let key = known.keys.get(digest)?;
         (!key.is_expired(Timestamp::now())).then(|| Arc::clone(key))
     }
 }
@@ -279,17 +291,18 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         assert!(!text.contains(&secret) && secret.len() > 40, "the file holds hashes");
         let keys = Keys::open(&path).unwrap();
-        assert_eq!(keys.find(&secret).map(|key| key.owner.clone()).as_deref(), Some("ada"));
-        assert!(keys.find(&ended).is_none() && keys.find("convo_other").is_none() && keys.find(&ada.sha256).is_none());
+        let find = |secret: &str| keys.find_digest(&digest(secret));
+        assert_eq!(find(&secret).map(|key| key.owner.clone()).as_deref(), Some("ada"));
+        assert!(find(&ended).is_none() && find("convo_other").is_none() && find(&ada.sha256).is_none());
         assert!(!keys.reload().unwrap(), "nothing changed");
         file.revoke(&ada.id).unwrap();
-        assert!(keys.find(&secret).is_some() && keys.reload().unwrap() && keys.find(&secret).is_none());
+        assert!(find(&secret).is_some() && keys.reload().unwrap() && find(&secret).is_none());
         assert!(matches!(file.revoke(&ada.id), Err(Error::NotFound { .. })));
         // A broken file revokes nothing.
         let (_, secret) = file.create("grace", &[Scope::Read], None).unwrap();
         keys.reload().unwrap();
         fs::write(&path, "{").unwrap();
-        assert!(keys.reload().is_err() && keys.find(&secret).is_some());
+        assert!(keys.reload().is_err() && find(&secret).is_some());
         #[cfg(unix)]
         {
             file.create("x", &[Scope::Read], None).unwrap_err();

@@ -10,6 +10,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::store::Store;
+
 /// A request: its route, as the table of routes has it, and its status.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct Answered {
@@ -39,6 +41,11 @@ pub(crate) struct Metrics {
     pub(crate) store_calls: Gauge,
     pub(crate) store_seconds: Histogram,
     pub(crate) unreadable_keys: Counter,
+    pub(crate) retention_erased: Counter,
+    pub(crate) retention_failures: Counter,
+    pub(crate) conversations: Gauge,
+    pub(crate) stored_bytes: Gauge,
+    pub(crate) open_files: Gauge,
 }
 
 impl fmt::Debug for Metrics {
@@ -67,6 +74,11 @@ impl Metrics {
             store_calls: Gauge::default(),
             store_seconds: Histogram::new(SECONDS),
             unreadable_keys: Counter::default(),
+            retention_erased: Counter::default(),
+            retention_failures: Counter::default(),
+            conversations: Gauge::default(),
+            stored_bytes: Gauge::default(),
+            open_files: Gauge::default(),
             registry: Registry::default(),
         };
         registry.register("requests", "Requests by route and status", metrics.answered.clone());
@@ -86,7 +98,33 @@ impl Metrics {
             "Times that the file of keys could not be read",
             metrics.unreadable_keys.clone(),
         );
+        registry.register(
+            "retention_erased",
+            "Conversations that a policy of retention erased",
+            metrics.retention_erased.clone(),
+        );
+        registry.register(
+            "retention_failures",
+            "Policies of retention that could not be applied to the end",
+            metrics.retention_failures.clone(),
+        );
+        registry.register("conversations", "Conversations of the store", metrics.conversations.clone());
+        registry.register("stored_bytes", "Bytes of the store's files", metrics.stored_bytes.clone());
+        registry.register("open_files", "File handles that the process has open", metrics.open_files.clone());
         Self { registry, ..metrics }
+    }
+
+    /// Looks at what nothing counts as it happens: how much the store holds, and the open files.
+    pub(crate) fn look(&self, store: &Store) {
+        // What cannot be read keeps its last value.
+        if let Ok(size) = store.size() {
+            self.conversations.set(i64::try_from(size.conversations).unwrap_or(i64::MAX));
+            self.stored_bytes.set(size.bytes.and_then(|bytes| i64::try_from(bytes).ok()).unwrap_or_default());
+        }
+        // Only Linux has them here.
+        if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
+            self.open_files.set(i64::try_from(files.count()).unwrap_or(i64::MAX));
+        }
     }
 
     /// All of it, as OpenMetrics text.

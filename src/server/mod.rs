@@ -7,6 +7,8 @@
 //!   are writing), `app` (what all requests share, and what one of them is), `body`.
 //! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them. `remote/`: the log itself,
 //!   for `convo --store http://...`; its table is not in the OpenAPI document.
+//! - `pages/`: the same for people, as HTML; `auth` (who calls), `sessions` (who is logged in), `finder` (what they search).
+//! - `quota/` (limits on what an owner stores: a log around the log), `retention` (what is erased in the background).
 //! - `serve` (what happens to every request), `health`, `openapi` (the document, made from the tables), `listen`.
 //!
 //! **To add a route**: write a row in its API's table, and its handler. The row is what is served, documented and
@@ -18,23 +20,32 @@ mod app;
 mod auth;
 mod body;
 mod config;
+#[cfg(feature = "search")]
+mod finder;
 mod health;
 mod keys;
 mod listen;
+mod local;
 mod metrics;
 mod native;
 mod openai;
 mod openapi;
+mod pages;
 mod parse;
 mod pool;
 mod query;
+mod quota;
 mod rate;
 mod refusal;
 mod remote;
+mod retention;
 mod route;
 mod serve;
+mod sessions;
 mod streams;
 mod stripes;
+#[cfg(test)]
+mod tests;
 mod timed;
 mod writers;
 
@@ -49,8 +60,9 @@ use tokio::sync::{Notify, watch};
 
 use app::App;
 use listen::Listening;
+use serve::Face;
 
-pub use config::{Auth, Bounds, Config, Log, LogFormat, OpenAi, Serving};
+pub use config::{Auth, Bounds, Config, Log, LogFormat, OpenAi, Pages, Policy, Serving};
 pub use keys::{Key, KeyFile, Scope};
 
 use crate::error::{Error, Result};
@@ -58,8 +70,14 @@ use crate::store::Store;
 
 /// The routes of both APIs.
 const ROUTES: &[&[route::Route]] = &[openai::ROUTES, native::ROUTES];
-/// All routes.
-const SERVED: &[&[route::Route]] = &[openai::ROUTES, native::ROUTES, remote::ROUTES];
+/// All routes, and whom they face.
+const SERVED: &[(Face, &[route::Route])] = &[
+    (Face::Api, openai::ROUTES),
+    (Face::Api, native::ROUTES),
+    (Face::Api, remote::ROUTES),
+    (Face::Pages, pages::ROUTES),
+    (Face::Door, pages::DOOR),
+];
 
 /// A server that is bound to its addresses, and serves once it runs.
 #[derive(Debug)]
@@ -114,6 +132,7 @@ impl Server {
             .map_err(Error::io("start the threads of the server"))?;
         let serving = config.server.clone();
         let document = openapi::document(ROUTES).to_string().into();
+        let store = quota::limited(store, &config.limits);
         let app = Arc::new(App::new(store, config, keys, document));
         let main = Listening {
             listener: runtime.block_on(listen::bind(serving.listen))?,
@@ -171,6 +190,7 @@ impl Server {
             let (end, ending) = watch::channel(false);
             tokio::spawn(reload(Arc::clone(&app)));
             tokio::spawn(remote::interrupt_unheard(Arc::clone(&app)));
+            let pruning = tokio::spawn(retention::run(Arc::clone(&app)));
             let mut serving = vec![tokio::spawn(listen::serve(addresses.main, Arc::clone(&app), ending.clone()))];
             if let Some(admin) = addresses.admin {
                 serving.push(tokio::spawn(listen::serve(admin, Arc::clone(&app), ending)));
@@ -192,6 +212,7 @@ impl Server {
             for task in serving {
                 let _ = task.await;
             }
+            let _ = pruning.await;
         });
         // Closing the store waits for its calls that still run.
         runtime.shutdown_background();

@@ -86,7 +86,7 @@ fn operation(route: &Route) -> Value {
         "responses": answers,
     });
     if let (Value::Object(operation), Some(body)) = (&mut operation, &route.body) {
-        operation.insert("requestBody".to_owned(), json!({ "required": true, "content": content(body) }));
+        operation.insert("requestBody".to_owned(), json!({ "required": !body.optional, "content": content(body) }));
     }
     operation
 }

@@ -21,6 +21,19 @@ impl Query {
         self.0.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str()).collect()
     }
 
+    /// Without the fields of a form that were left blank.
+    pub(crate) fn filled(&self) -> Self {
+        Self(self.0.iter().filter(|(_, value)| !value.trim().is_empty()).cloned().collect())
+    }
+
+    /// With a value for a name that has none.
+    pub(crate) fn or(mut self, name: &str, value: &str) -> Self {
+        if self.get(name).is_none() {
+            self.0.push((name.to_owned(), value.to_owned()));
+        }
+        self
+    }
+
     /// A value that can be parsed.
     pub(crate) fn parse<T: std::str::FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, Refusal> {
         let read =

@@ -1,5 +1,7 @@
 //! Why a request fails: one form for both APIs, and one table from the store's errors.
 
+use std::io::ErrorKind;
+
 use serde_json::{Map, Value, json};
 
 use super::keys::Scope;
@@ -96,8 +98,9 @@ impl Refusal {
 
 /// The status of each kind of the store's errors; their codes are [`Error::code`]. `docs/server.md` has the table for
 /// people.
-const fn status(error: &Error) -> u16 {
+fn status(error: &Error) -> u16 {
     match error {
+        Error::Io { source, .. } if source.kind() == ErrorKind::StorageFull => 503,
         Error::InvalidInput(_) => 400,
         Error::NotFound { .. } => 404,
         Error::NameTaken { .. }
@@ -127,6 +130,8 @@ impl From<Error> for Refusal {
             Error::ReadOnly | Error::Closed | Error::Poisoned { .. } | Error::WentBack { .. } => {
                 Self { retry_after: Some(30), ..refusal }
             }
+            // A full disk.
+            Error::Io { .. } if refusal.status == 503 => Self { retry_after: Some(30), ..refusal },
             _ => refusal,
         }
     }

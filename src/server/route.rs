@@ -63,11 +63,18 @@ pub(crate) struct Content {
     pub(crate) media_type: &'static str,
     pub(crate) schema: &'static str,
     pub(crate) example: &'static str,
+    /// Whether a request may leave it out.
+    pub(crate) optional: bool,
 }
 
 /// JSON of a schema, with an example.
 pub(crate) const fn json(schema: &'static str, example: &'static str) -> Content {
-    Content { media_type: "application/json", schema, example }
+    Content { media_type: "application/json", schema, example, optional: false }
+}
+
+/// As [`json`], for a body that a request may leave out.
+pub(crate) const fn optional_json(schema: &'static str, example: &'static str) -> Content {
+    Content { optional: true, ..json(schema, example) }
 }
 
 /// A parameter after the `?`.

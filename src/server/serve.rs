@@ -15,14 +15,36 @@ use tokio::sync::Semaphore;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::app::{App, Call, Caller, Handler, Outcome, Reply};
-use super::auth::caller;
+use super::auth::{caller, nobody, visitor};
 use super::keys::random;
 use super::metrics::{Answered, Reason};
+use super::pages::{self, Asked};
 use super::query::Query;
 use super::rate::Rates;
 use super::refusal::Refusal;
 use super::route::{Route, Verb};
-use super::{body, health, keys};
+use super::{body, health, keys, local};
+
+/// Whom routes face: that decides how a caller is known, and what an error looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Face {
+    /// Programs with a key.
+    Api,
+    /// People who are logged in.
+    Pages,
+    /// People who may not be logged in yet.
+    Door,
+}
+
+impl Face {
+    fn caller(self, app: &App, headers: &HeaderMap) -> Result<Caller, Refusal> {
+        match self {
+            Self::Api => caller(app, headers),
+            Self::Pages => visitor(app, headers),
+            Self::Door => Ok(visitor(app, headers).unwrap_or_else(|_| nobody(Vec::new()))),
+        }
+    }
+}
 
 /// Room for requests, and their rates.
 #[derive(Debug)]
@@ -33,11 +55,12 @@ struct Gate {
 }
 
 /// All routes of the APIs, and the layers around them.
-pub(crate) fn router(app: &Arc<App>, routes: &[&'static [Route]]) -> Router {
+pub(crate) fn router(app: &Arc<App>, tables: &[(Face, &'static [Route])]) -> Router {
     let requests = Arc::new(Semaphore::new(app.config.limits.requests.min(Semaphore::MAX_PERMITS)));
     let gate = Arc::new(Gate { app: Arc::clone(app), requests, rates: Rates::default() });
     let mut router = Router::new();
-    for route in routes.iter().copied().flatten() {
+    let served = tables.iter().filter(|(face, _)| *face == Face::Api || app.config.pages.enabled);
+    for (face, route) in served.flat_map(|(face, routes)| routes.iter().map(|route| (*face, route))) {
         let gate = Arc::clone(&gate);
         let filter = match route.verb {
             Verb::Get => MethodFilter::GET,
@@ -47,7 +70,7 @@ pub(crate) fn router(app: &Arc<App>, routes: &[&'static [Route]]) -> Router {
         };
         let handle = move |request: Request| {
             let gate = Arc::clone(&gate);
-            async move { dispatch(&gate, route, request).await }
+            async move { dispatch(&gate, face, route, request).await }
         };
         router = router.route(route.path, on(filter, handle));
     }
@@ -55,20 +78,41 @@ pub(crate) fn router(app: &Arc<App>, routes: &[&'static [Route]]) -> Router {
     let (unknown, wrong) = (Arc::clone(app), Arc::clone(app));
     let unknown = move |request: Request| {
         let message = format!("Invalid URL ({} {})", request.method(), request.uri().path());
-        let known = caller(&unknown, request.headers()).map(|_| Refusal::not_found(message));
-        async move { known.unwrap_or_else(|refusal| refusal).reply() }
+        let reply = elsewhere(&unknown, &request, Refusal::not_found(message));
+        async move { reply }
     };
     let wrong = move |request: Request| {
         let message = format!("Not allowed: {} {}", request.method(), request.uri().path());
-        let known = caller(&wrong, request.headers()).map(|_| Refusal::new(405, "method_not_allowed", message));
-        async move { known.unwrap_or_else(|refusal| refusal).reply() }
+        let reply = elsewhere(&wrong, &request, Refusal::new(405, "method_not_allowed", message));
+        async move { reply }
     };
     around(router.fallback(unknown).method_not_allowed_fallback(wrong), app)
 }
 
+/// The answer where there is no route: to people a page.
+fn elsewhere(app: &Arc<App>, request: &Request, refusal: Refusal) -> Reply {
+    let asked = Asked::of(request);
+    if app.config.pages.enabled && asked.expects_page() {
+        return pages::refused(app, &asked, visitor(app, request.headers()).ok().as_ref(), &refusal);
+    }
+    caller(app, request.headers()).map(|_| refusal).unwrap_or_else(|refusal| refusal).reply()
+}
+
 /// Request ids, logs, metrics, and what browsers may do.
 pub(crate) fn around(router: Router, app: &Arc<App>) -> Router {
-    let logged = Arc::clone(app);
+    let (guarded, logged) = (Arc::clone(app), Arc::clone(app));
+    let router = router.layer(from_fn(move |request: Request, next: Next| {
+        let app = Arc::clone(&guarded);
+        async move {
+            match local::is_welcome(&app, request.headers()) {
+                Ok(()) => next.run(request).await,
+                Err(refusal) => {
+                    app.metrics.refused.get_or_create(&Reason { reason: "origin" }).inc();
+                    elsewhere(&app, &request, refusal)
+                }
+            }
+        }
+    }));
     let router = router.layer(from_fn(move |request, next| {
         let app = Arc::clone(&logged);
         async move { log(&app, request, next).await }
@@ -139,28 +183,43 @@ fn request_id(headers: &HeaderMap) -> String {
     given.map_or_else(|| format!("req_{}", keys::hex(&random::<12>().unwrap_or_default())), str::to_owned)
 }
 
-async fn dispatch(gate: &Arc<Gate>, route: &'static Route, request: Request) -> Reply {
-    let caller = match caller(&gate.app, request.headers()) {
+async fn dispatch(gate: &Arc<Gate>, face: Face, route: &'static Route, request: Request) -> Reply {
+    let asked = (face != Face::Api).then(|| Asked::of(&request));
+    let refused = |caller: Option<&Caller>, refusal: Refusal| match &asked {
+        None => refusal.reply(),
+        Some(asked) => pages::refused(&gate.app, asked, caller, &refusal),
+    };
+    let caller = match face.caller(&gate.app, request.headers()) {
         Ok(caller) => caller,
         Err(refusal) => {
             gate.app.metrics.refused.get_or_create(&Reason { reason: "key" }).inc();
-            return refusal.reply();
+            return refused(None, refusal);
         }
     };
-    let key = AskedBy(caller.key.clone());
-    let mut reply = answer(gate, route, caller, request).await.unwrap_or_else(|refusal| refusal.reply());
-    reply.extensions_mut().insert(key);
+    let answered = answer(gate, face, route, caller.clone(), request).await;
+    let mut reply = answered.unwrap_or_else(|refusal| refused(Some(&caller), refusal));
+    if asked.is_some() {
+        pages::protect(&mut reply);
+    }
+    reply.extensions_mut().insert(AskedBy(caller.key));
     reply
 }
 
-async fn answer(gate: &Arc<Gate>, route: &'static Route, caller: Caller, mut request: Request) -> Outcome {
+async fn answer(gate: &Arc<Gate>, face: Face, route: &'static Route, caller: Caller, mut request: Request) -> Outcome {
     let app = &gate.app;
     let refused = |reason: &'static str| app.metrics.refused.get_or_create(&Reason { reason }).inc();
-    if !caller.scopes.contains(&route.scope) {
+    if face != Face::Door && !caller.scopes.contains(&route.scope) {
         refused("scope");
         return Err(Refusal::missing_scope(route.scope));
     }
-    if let Err(seconds) = gate.rates.take(&caller.key, app.config.limits.requests_per_second, Instant::now()) {
+    let is_welcome = match (face, route.verb) {
+        (Face::Api, _) => Ok(()),
+        (_, Verb::Get) => pages::not_embedded(request.headers()),
+        (_, _) => pages::same_origin(request.headers()),
+    };
+    is_welcome.inspect_err(|_| _ = refused("origin"))?;
+    let per_second = if face == Face::Door { 0 } else { app.config.limits.requests_per_second };
+    if let Err(seconds) = gate.rates.take(&caller.key, per_second, Instant::now()) {
         refused("rate");
         let message = "this key has exceeded its requests per second";
         return Err(Refusal { retry_after: Some(seconds), ..Refusal::new(429, "rate_limit_exceeded", message) });

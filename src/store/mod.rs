@@ -58,6 +58,12 @@ impl Store {
         &*self.log
     }
 
+    /// The same store, whose calls go through a log around its own.
+    #[cfg(feature = "server")]
+    pub(crate) fn around<L: Log + 'static>(self, outer: impl FnOnce(Arc<dyn Log>) -> L) -> Self {
+        Self { log: Arc::new(outer(self.log)) }
+    }
+
     /// Opens a store, creating it if there is none. Where it is, as a URL:
     ///
     /// | URL | what it is |

@@ -1,5 +1,10 @@
 //! Retention: conversations that nobody has used for a long time are erased.
 
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use jiff::{Span, SpanRelativeTo};
+
 use super::Store;
 use crate::error::{Error, Result};
 use crate::history::Cursor;
@@ -44,6 +49,31 @@ impl Retention {
     #[must_use]
     pub const fn new(idle_since: Timestamp) -> Self {
         Self { idle_since, owner: String::new(), tags: Vec::new(), keep_last: 0 }
+    }
+
+    /// Reads how long nothing has happened: `90d`, `2w`, `1w 2h`, `36h`, `5min`.
+    ///
+    /// ```
+    /// use conversation_store::Retention;
+    ///
+    /// assert_eq!(Retention::parse_idle("36h")?.as_secs(), 36 * 3600);
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` for anything else, and for a single `m`: it may be meant as minutes or as months.
+    pub fn parse_idle(text: &str) -> Result<Duration> {
+        let invalid = |problem: &str| Error::InvalidInput(format!("{text:?}: {problem}"));
+        if text.split(|character: char| !character.is_alphabetic()).any(|unit| unit.eq_ignore_ascii_case("m")) {
+            return Err(invalid("`m` may be minutes or months: write 5min, or 30d"));
+        }
+        let span = text.parse::<Span>().ok();
+        let duration = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
+        let duration = duration.and_then(|duration| Duration::try_from(duration).ok());
+        // What no time of the store can hold is no time.
+        duration
+            .filter(|duration| i64::try_from(duration.as_micros()).is_ok())
+            .ok_or_else(|| invalid("expected a time of weeks, days, hours or less: 90d, 36h"))
     }
 
     /// Those of this owner.
@@ -91,22 +121,34 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::list`] and [`Store::delete`]. What was erased before the error stays erased.
-    pub fn prune(&self, retention: &Retention, mut erased: impl FnMut(&ListItem)) -> Result<Pruned> {
+    pub fn prune(&self, retention: &Retention, erased: impl FnMut(&ListItem)) -> Result<Pruned> {
+        self.prune_while(retention, || true, erased)
+    }
+
+    /// As [`Store::prune`], for as long as `goes_on`, which is called before each deletion.
+    pub(crate) fn prune_while(
+        &self,
+        retention: &Retention,
+        mut goes_on: impl FnMut() -> bool,
+        mut erased: impl FnMut(&ListItem),
+    ) -> Result<Pruned> {
         let mut pruned = Pruned::default();
         pruned.unreadable = self.each_idle(retention, &mut |item| {
+            if !goes_on() {
+                return Ok(ControlFlow::Break(()));
+            }
             let end = Cursor { seq: item.last_seq, incarnation: Some(item.incarnation) };
             match self.delete_at(item.id, end) {
                 Ok(()) => {
                     pruned.erased += 1;
                     erased(item);
-                    Ok(())
                 }
                 Err(Error::StaleHead { .. } | Error::StaleCursor { .. } | Error::NotFound { .. }) => {
                     pruned.used += 1;
-                    Ok(())
                 }
-                Err(error) => Err(error),
+                Err(error) => return Err(error),
             }
+            Ok(ControlFlow::Continue(()))
         })?;
         Ok(pruned)
     }
@@ -119,11 +161,15 @@ impl Store {
     pub fn idle(&self, retention: &Retention, mut found: impl FnMut(&ListItem)) -> Result<u64> {
         self.each_idle(retention, &mut |item| {
             found(item);
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })
     }
 
-    fn each_idle(&self, retention: &Retention, visit: &mut dyn FnMut(&ListItem) -> Result<()>) -> Result<u64> {
+    fn each_idle(
+        &self,
+        retention: &Retention,
+        visit: &mut dyn FnMut(&ListItem) -> Result<ControlFlow<()>>,
+    ) -> Result<u64> {
         let mut query = ListQuery::new().with_owner(&retention.owner);
         query.tags.clone_from(&retention.tags);
         let Some(newest) = self.after_the_newest(&query, retention.keep_last)? else { return Ok(0) };
@@ -135,7 +181,11 @@ impl Store {
         loop {
             let page = self.list(&query)?;
             unreadable += page.unreadable.len() as u64;
-            page.items.iter().try_for_each(&mut *visit)?;
+            for item in &page.items {
+                if visit(item)?.is_break() {
+                    return Ok(unreadable);
+                }
+            }
             match page.next {
                 Some(next) => query.after = Some(next),
                 None => return Ok(unreadable),
@@ -155,5 +205,22 @@ impl Store {
             query.after = Some(next);
         }
         Ok(Some(query.after))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_weeks_days_hours_and_less() {
+        let seconds = |text| Retention::parse_idle(text).map(|idle| idle.as_secs()).ok();
+        assert_eq!(seconds("90d"), Some(90 * 86_400));
+        assert_eq!(seconds("1w 2h"), Some((7 * 24 + 2) * 3600));
+        assert_eq!(seconds("0s"), Some(0));
+        assert_eq!(seconds("5min"), Some(300));
+        for bad in ["", "90", "-1d", "1m", "2 M", "1h3m", "2 months", "1y", "x", "999999999999999w"] {
+            assert_eq!(seconds(bad), None, "{bad}");
+        }
     }
 }

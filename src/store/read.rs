@@ -105,6 +105,26 @@ impl Store {
         self.ask(name, |log, name| reading::messages(log, name, from, limit))
     }
 
+    /// As [`Store::messages`], ending with the message that makes these bytes full. Also returns where the next page begins, if
+    /// there is one.
+    #[cfg(feature = "server")]
+    pub(crate) fn page(
+        &self,
+        name: impl Into<Name>,
+        from: u64,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<(Vec<StoredMessage>, Option<u64>)> {
+        self.ask(name, |log, name| reading::page(log, name, from, limit, bytes))
+    }
+
+    /// As [`Store::messages`], with those that are rewound or removed. Cost: reading from where the first one begins to the
+    /// end.
+    #[cfg(feature = "server")]
+    pub(crate) fn hidden_messages(&self, name: impl Into<Name>, from: u64, limit: usize) -> Result<Vec<StoredMessage>> {
+        self.ask(name, |log, name| reading::hidden_messages(log, name, from, limit))
+    }
+
     /// The newest `count` messages, in order, as they were appended. Cost: as [`Store::messages`].
     ///
     /// # Errors

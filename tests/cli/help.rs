@@ -62,6 +62,7 @@ fn furnished() -> Place {
         let id = keys["keys"][0]["id"].as_str().unwrap();
         place.write("keys.json", keys.to_string().replace(id, "key_0123456789ab"));
     }
+    place.write("convo.toml", "[server]\nlisten = \"127.0.0.1:8080\"\n");
     std::fs::create_dir(place.path("man1")).unwrap();
     place.write("man1/convo-prompt.1", "");
     // The programs of others that examples name.
@@ -101,6 +102,12 @@ fn run(place: &Place, example: &str) -> (i32, String) {
     if script.starts_with("convo serve") {
         let address = if script.contains("--listen") { "" } else { " --listen 127.0.0.1:0" };
         script = format!("timeout 2 {}{address}; test $? = 124", script.replace(":8080", ":0"));
+    }
+    if script.starts_with("convo healthcheck") {
+        script = format!(
+            "convo --json serve --listen 127.0.0.1:0 >listening & until [ -s listening ]; do sleep 0.1; done; \
+             {script} --listen $(grep -o '127[0-9.:]*' listening); found=$?; kill $!; exit $found"
+        );
     }
     #[cfg(feature = "postgres")]
     if script.contains("postgres://") {

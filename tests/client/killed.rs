@@ -8,36 +8,58 @@ use conversation_store::{Error, MessageState, Store, StoreOptions};
 use crate::running::{Running, run};
 use crate::{store, url};
 
-/// Every append that a client saw acknowledged is there, through the next server, and in the store itself.
+/// How a server is written to while it is killed.
+const LOADS: &[&[&str]] = &[
+    &["--threads", "8", "--streams", "2", "--mixed"],
+    &["--threads", "1"],
+    &["--threads", "32"],
+    &["--threads", "2", "--streams", "8", "--chunk-bytes", "300000"],
+];
+/// The store begins again after so many rounds, once it was verified itself.
+const ROUNDS: u64 = 12;
+
+/// Every append that a client saw acknowledged is there, through the next server, and in the store itself. `CONVO_KILLS` is how
+/// often a server is killed.
 #[test]
 fn what_was_acknowledged_through_a_server_outlives_it() {
-    let mut server = Running::durable(&[]);
-    for round in 0..3 {
-        let acks = server.dir.path().join(format!("acks-{round}")).to_str().unwrap().to_owned();
-        let (from, to) = (url(&server), acks.clone());
-        let load = std::thread::spawn(move || {
-            let load = ["--threads", "8", "--streams", "2", "--mixed", "--seconds", "60", "--acks", &to];
-            run(&[&["--store", &from, "bench"], load.as_slice()].concat(), &[])
-        });
-        // Once there is something to lose.
-        while std::fs::read_to_string(&acks).map_or(0, |acks| acks.lines().count()) < 150 {
-            assert!(!load.is_finished(), "{:?}", load.join());
-            std::thread::sleep(Duration::from_millis(5));
+    let kills = std::env::var("CONVO_KILLS").map_or(3, |kills| kills.parse().unwrap());
+    let (mut acknowledged, mut round) = (0, 0);
+    while round < kills {
+        let mut server = Running::durable(&[]);
+        let all = server.dir.path().join("acks").to_str().unwrap().to_owned();
+        let mut owed = String::new();
+        for _ in 0..ROUNDS.min(kills - round) {
+            let load = LOADS[usize::try_from(round).unwrap() % LOADS.len()];
+            let acks = server.dir.path().join(format!("acks-{round}")).to_str().unwrap().to_owned();
+            let (from, to) = (url(&server), acks.clone());
+            let writing = std::thread::spawn(move || {
+                let args = ["--store", &from, "bench", "--seconds", "60", "--acks", &to];
+                run(&[args.as_slice(), load].concat(), &[])
+            });
+            // Once there is something to lose, and then at any moment.
+            while std::fs::read_to_string(&acks).map_or(0, |acks| acks.lines().count()) < 100 {
+                assert!(!writing.is_finished(), "{:?}", writing.join());
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            std::thread::sleep(Duration::from_micros(round * 7_919 % 50_000));
+            server.kill();
+            let (code, _, stderr) = writing.join().unwrap();
+            assert_eq!(code, Some(2), "its server is gone: {stderr}");
+            let lines = std::fs::read_to_string(&acks).unwrap();
+            owed.push_str(lines.rfind('\n').map_or("", |end| lines.split_at(end + 1).0));
+            server.restart();
+            let (code, found, stderr) = run(&["--store", &url(&server), "--json", "verify", "--acks", &acks], &[]);
+            assert_eq!(code, Some(0), "round {round}, {load:?}: {found} {stderr}");
+            round += 1;
         }
         server.kill();
-        let (code, _, stderr) = load.join().unwrap();
-        assert_eq!(code, Some(2), "its server is gone: {stderr}");
-        server.restart();
-        let (code, found, stderr) = run(&["--store", &url(&server), "--json", "verify", "--acks", &acks], &[]);
+        std::fs::write(&all, &owed).unwrap();
+        let store = format!("sled:{}", server.dir.path().join("store").display());
+        let (code, found, stderr) = run(&["--store", &store, "--json", "verify", "--acks", &all], &[]);
         assert_eq!(code, Some(0), "{found} {stderr}");
+        acknowledged += owed.lines().count();
     }
-    server.kill();
-    let store = format!("sled:{}", server.dir.path().join("store").display());
-    for round in 0..3 {
-        let acks = server.dir.path().join(format!("acks-{round}")).to_str().unwrap().to_owned();
-        let (code, found, stderr) = run(&["--store", &store, "--json", "verify", "--acks", &acks], &[]);
-        assert_eq!(code, Some(0), "{found} {stderr}");
-    }
+    println!("{round} kills of a server, {acknowledged} acknowledgements: nothing was lost");
 }
 
 #[test]

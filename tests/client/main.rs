@@ -9,10 +9,12 @@ mod hostile;
 #[path = "../server/http.rs"]
 mod http;
 mod killed;
+mod leases;
 mod owners;
 #[allow(dead_code, reason = "the tests of the server use all of it")]
 #[path = "../server/running.rs"]
 mod running;
+mod tls;
 
 use conversation_store::Store;
 use running::Running;

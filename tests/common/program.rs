@@ -94,8 +94,20 @@ impl Writer {
         }
     }
 
+    /// Stops it. The signal is not enough: on a busy machine threads run on for a tenth of a second, and acknowledge more.
     pub(crate) fn stop(&self) {
         signal("STOP", self.child.id());
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let stands = |task: &Path| {
+            // The state follows the name, which is in parentheses. A thread that has ended does nothing more.
+            let stat = fs::read_to_string(task.join("stat")).unwrap_or_default();
+            stat.rsplit(") ").next().is_none_or(|state| state.is_empty() || state.starts_with(['T', 'Z', 'X']))
+        };
+        let begun = Instant::now();
+        while !fs::read_dir(&tasks).unwrap().all(|task| stands(&task.unwrap().path())) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it does not stop");
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Kills it. It may have ended because its disk was gone, but not before it was told to write for long enough.

@@ -16,7 +16,7 @@ const IMAGE: &str = "4G";
 pub(crate) enum Cut {
     /// The file system is shut down: no dirty page, and no journal, is written any more.
     Shutdown,
-    /// The writer is stopped and the image copied as it is: for kernels without that call.
+    /// The writer is stopped and the image copied as it is at one moment: for kernels without that call.
     Copy,
 }
 
@@ -62,7 +62,13 @@ impl Disk {
             Cut::Copy => {
                 writer.stop();
                 let copy = self.dir.path().join("copy");
-                done(Command::new("cp").arg("--sparse=always").args([&self.image, &copy])).unwrap();
+                // The kernel goes on writing, and a copy must be the disk of one moment: the one after the copy and before
+                // the look whether the image is still the same.
+                let is_one_moment = || {
+                    done(Command::new("cp").arg("--sparse=always").args([&self.image, &copy])).unwrap();
+                    done(Command::new("cmp").arg("--silent").args([&self.image, &copy])).is_ok()
+                };
+                assert!((0..100).any(|_| is_one_moment()), "the disk does not come to rest");
                 self.image = copy;
             }
         }

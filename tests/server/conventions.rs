@@ -12,7 +12,9 @@ use crate::streams::config;
 crate::tests! {
     an_open_address_needs_keys, settings_are_checked, health_needs_no_key, the_admin_address_has_health_and_metrics_alone,
     keys_come_and_go, keys_end, request_ids, limits_of_bodies, slow_clients_are_cut_off, too_many_requests,
-    browsers_are_told_only_what_is_allowed, logs_have_no_content, tls_is_spoken, metrics_count,
+    browsers_are_told_only_what_is_allowed,
+    without_keys_other_sites_are_refused, logs_have_no_content, tls_is_spoken, metrics_count,
+    a_container_asks_for_health,
 }
 
 fn an_open_address_needs_keys() {
@@ -239,6 +241,53 @@ fn browsers_are_told_only_what_is_allowed() {
     assert!(answer.header("access-control-expose-headers").unwrap().contains("x-request-id"));
 }
 
+fn without_keys_other_sites_are_refused() {
+    let file = config("[server]\ncors_origins = [\"https://chat.example\"]\n");
+    let insecure = format!("{file}.insecure");
+    std::fs::write(&insecure, "[auth]\ninsecure_no_auth = true\n").unwrap();
+    let closed = Running::start("memory:", &["--config", &file]);
+    let open = Running::start("memory:", &["--config", &insecure]);
+    let (keyed, clients) = Running::with_keys(&[("ada", "read,append")]);
+    let own = format!("http://{}", closed.client.address);
+    // The name that was asked, the origin, and whether the server without keys answers; the one that accepts everybody; and
+    // the one with keys.
+    type Row<'a> = (&'a [(&'a str, &'a str)], [bool; 3]);
+    let table: [Row<'_>; 9] = [
+        (&[], [true, true, true]),
+        (&[("host", "localhost:8080")], [true, true, true]),
+        (&[("host", "[::1]:8080")], [true, true, true]),
+        (&[("host", "evil.example:8080")], [false, true, true]),
+        (&[("host", "evil.example"), ("origin", "http://evil.example")], [false, true, true]),
+        (&[("origin", "https://evil.example")], [false, false, true]),
+        (&[("origin", "null")], [false, false, true]),
+        (&[("origin", "https://chat.example")], [true, false, true]),
+        (&[("origin", &own)], [true, false, true]),
+    ];
+    let paths = ["/v1/conversations", "/api/v1/conversations", "/healthz", "/openapi.json", "/pages", "/none"];
+    for (headers, expected) in table {
+        for (client, is_expected) in [&closed.client, &open.client, &clients[0]].into_iter().zip(expected) {
+            // As a form of another site can be sent: the browser asks nobody before it.
+            let plain = [headers, &[("content-type", "text/plain")]].concat();
+            let stored =
+                |client: &crate::http::Client| client.get("/v1/conversations").ok()["data"].as_array().unwrap().len();
+            let before = stored(client);
+            let posted = client.send("POST", "/v1/conversations", &plain, b"{}");
+            assert_eq!(posted.status == 200, is_expected, "{headers:?}: {}", posted.text());
+            assert_eq!(stored(client), before + usize::from(is_expected), "{headers:?}");
+            for path in paths {
+                let answer = client.send("GET", path, headers, b"");
+                assert_eq!(answer.status != 403, is_expected, "{path}, {headers:?}: {}", answer.text());
+            }
+        }
+    }
+    let refused = closed.client.send("GET", "/v1/conversations", &[("host", "evil.example")], b"");
+    assert_eq!(refused.code(403), "unknown_host");
+    assert!(refused.text().contains("convo keys create"), "{}", refused.text());
+    let page = closed.client.send("GET", "/pages", &[("host", "evil.example"), ("accept", "text/html")], b"");
+    assert!(page.status == 403 && page.header("content-type").unwrap().starts_with("text/html"), "{page:?}");
+    drop(keyed);
+}
+
 fn logs_have_no_content() {
     let server = Running::durable(&[]);
     let item = json!({ "items": [{ "role": "user", "content": "the-secret-words" }], "metadata": { "a": "the-secret-words" } });
@@ -274,6 +323,8 @@ fn metrics_count() {
         "convo_requests_total{route=\"GET /v1/conversations/{conversation}\",status=\"404\"} 1",
         "convo_messages_appended_total 1",
         "convo_request_seconds_count 3",
+        "convo_conversations 1",
+        "convo_open_files ",
     ] {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }
@@ -326,4 +377,36 @@ fn tls_is_spoken() {
         request,
     );
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+fn a_container_asks_for_health() {
+    let mut server = Running::start("memory:", &["--admin-listen", "127.0.0.1:0"]);
+    let check = |args: &[&str], environment: &[(&str, &str)]| {
+        let (exit, answer, error) = run(&[&["--json", "healthcheck"], args].concat(), environment);
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer} {error}"));
+        assert_eq!(answer["healthy"], exit == Some(0), "{answer}");
+        (exit, answer["answer"].to_string())
+    };
+    let (main, admin) = (server.client.address.clone(), server.admin.as_ref().unwrap().address.clone());
+    assert_eq!(check(&["--listen", &main], &[]).0, Some(0));
+    assert_eq!(check(&["--live"], &[("CONVO_SERVER__LISTEN", &main)]).0, Some(0));
+    // The admin address counts first; a server on all addresses is asked on this machine.
+    let everywhere = admin.replace("127.0.0.1", "0.0.0.0");
+    let of_admin = [("CONVO_SERVER__LISTEN", "127.0.0.1:1"), ("CONVO_SERVER__ADMIN_LISTEN", &*everywhere)];
+    assert_eq!(check(&[], &of_admin).0, Some(0));
+    let tls = [("CONVO_SERVER__TLS_KEY", "key.pem"), ("CONVO_SERVER__TLS_CERTIFICATE", "chain.pem")];
+    let (exit, _, error) = run(&["healthcheck"], &tls);
+    assert!(exit == Some(2) && error.contains("server.admin_listen"), "{error}");
+    server.kill();
+    let (exit, answer) = check(&["--listen", &main], &[]);
+    assert!(exit == Some(1) && answer.contains(&main), "{answer}");
+    let draining = Running::start("memory:", &["--config", &config("[server]\ndrain_seconds = 60\n")]);
+    draining.signal("TERM");
+    let begun = Instant::now();
+    while draining.client.get("/readyz").status == 200 {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+    let (exit, answer) = check(&["--listen", &draining.client.address], &[]);
+    assert!(exit == Some(1) && answer.contains("draining"), "{answer}");
+    assert_eq!(check(&["--live", "--listen", &draining.client.address], &[]).0, Some(0));
 }

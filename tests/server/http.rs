@@ -117,7 +117,10 @@ impl Client {
 
     /// The head of a request.
     pub(crate) fn head(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> String {
-        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\n", self.address);
+        let mut head = format!("{method} {path} HTTP/1.1\r\n");
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            head.push_str(&format!("host: {}\r\n", self.address));
+        }
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }

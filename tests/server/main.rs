@@ -4,11 +4,15 @@
 mod conventions;
 mod crash;
 mod documented;
+mod full_disk;
 mod http;
 mod items;
 mod native;
 mod openai;
 mod owners;
+mod pages;
+mod quotas;
+mod retention;
 mod running;
 mod streams;
 
@@ -23,10 +27,14 @@ const THEMES: &[Theme] = &[
     ("conventions", conventions::TESTS),
     ("crash", crash::TESTS),
     ("documented", documented::TESTS),
+    ("full_disk", full_disk::TESTS),
     ("items", items::TESTS),
     ("native", native::TESTS),
     ("openai", openai::TESTS),
     ("owners", owners::TESTS),
+    ("pages", pages::TESTS),
+    ("quotas", quotas::TESTS),
+    ("retention", retention::TESTS),
     ("streams", streams::TESTS),
 ];
 

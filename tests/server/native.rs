@@ -10,6 +10,7 @@ crate::tests! {
     messages_are_appended_and_read, appends_expect_and_repeat, conversations_have_titles_tags_and_metadata,
     forks_rewinds_and_removals, a_redaction_erases, prompts_and_next_steps, what_one_api_writes_the_other_reads,
     requests_are_checked_and_repaired, a_key_makes_a_conversation_and_an_id_does_not, a_backup_is_whole, pages_of_the_list,
+    pages_of_messages_end_early,
 }
 
 const CHAT: &str = "/api/v1/conversations/chat-42";
@@ -317,4 +318,36 @@ fn a_backup_is_whole() {
     let (exit, shown, error) = crate::running::run(&["--store", &backup, "--json", "show", "chat-42"], &[]);
     assert_eq!(exit, Some(0), "{error}");
     assert!(shown.contains("kept"), "{shown}");
+}
+
+/// A page ends with the message that fills its bytes, also where one append wrote all messages, and goes on after what is
+/// hidden.
+fn pages_of_messages_end_early() {
+    const SIZES: [usize; 6] = [9_000_000, 1, 9_000_000, 1, 1_000_000, 17_000_000];
+    let server = Running::open();
+    let client = &server.client;
+    let pages = |path: &str| {
+        let (mut pages, mut from) = (Vec::new(), 0);
+        loop {
+            let page = client.get(&format!("{path}/messages?from={from}&limit=1000")).ok();
+            let messages = page["messages"].as_array().unwrap();
+            pages.push(messages.iter().map(|message| message["index"].as_u64().unwrap()).collect::<Vec<_>>());
+            assert!(pages.len() < 10, "{pages:?}");
+            let Some(next) = page["next"].as_u64() else { return pages };
+            from = next;
+        }
+    };
+    for size in SIZES {
+        say(client, CHAT, &"x".repeat(size));
+    }
+    assert_eq!(pages(CHAT), [vec![0, 1, 2], vec![3, 4, 5]]);
+    client.delete(&format!("{CHAT}/messages/1")).ok();
+    assert_eq!(pages(CHAT), [vec![0, 2], vec![3, 4, 5]]);
+    client.delete(&format!("{CHAT}/messages/5")).ok();
+    assert_eq!(pages(CHAT), [vec![0, 2], vec![3, 4]]);
+    let other = "/api/v1/conversations/chat-43";
+    let all: Vec<Value> = (0..1_000).map(|_| user("short")).collect();
+    client.post(&format!("{other}/messages"), &json!(all)).ok();
+    let read = pages(other);
+    assert_eq!((read.len(), read.concat()), (1, (0..1_000).collect::<Vec<u64>>()));
 }

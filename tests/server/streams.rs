@@ -12,7 +12,8 @@ crate::tests! {
     an_answer_is_durable_while_it_comes, a_broken_pipe_leaves_an_interrupted_message, an_answer_that_is_none_leaves_nothing,
     an_ingest_is_repeated_by_its_key, a_follower_sees_all_once,
     a_cursor_is_not_read_on_in_another_conversation_of_the_name, followers_resume_over_restarts,
-    followers_are_told_of_the_end, a_follower_is_kept_alive, a_follower_that_never_reads_is_dropped, streams_are_bounded,
+    followers_are_told_of_the_end, a_follower_is_kept_alive, a_follower_that_never_reads_is_dropped,
+    followers_that_never_read_take_little_memory, streams_are_bounded,
 }
 
 const CHAT: &str = "/api/v1/conversations/chat-42";
@@ -196,12 +197,12 @@ fn a_cursor_is_not_read_on_in_another_conversation_of_the_name() {
     assert_eq!(follow(&[("last-event-id", "3")]).code(410), "stale_cursor");
 }
 
-/// A follower whose server is killed comes back with the last id that it saw.
+/// A follower whose server is killed comes back with the last id that it saw. `CONVO_KILLS` is how often.
 fn followers_resume_over_restarts() {
     let mut server = Running::durable(&[]);
     say(&server.client, "first");
     let (mut seen, mut said) = (Vec::new(), 1);
-    for _ in 0..4 {
+    for _ in 0..std::env::var("CONVO_KILLS").map_or(4, |kills| kills.parse().unwrap()) {
         let last = seen.last().copied().unwrap_or(0_u64).to_string();
         let mut events = server.client.follow(&format!("{CHAT}/events"), &[("last-event-id", &last)]);
         let client = server.client.clone();
@@ -309,6 +310,39 @@ fn a_follower_that_never_reads_is_dropped() {
     }
     // Others go on.
     assert_eq!(server.client.follow(&format!("{CHAT}/events"), &[]).take(24).len(), 24);
+}
+
+/// 32 of them on 64 MB of entries: the server holds a piece of each, not all of it.
+fn followers_that_never_read_take_little_memory() {
+    let mut server = Running::durable(&["--config", &config("[limits]\nidle_seconds = 600\n")]);
+    let text = "x".repeat(1024 * 1024);
+    (0..64).for_each(|_| say(&server.client, &text));
+    // What was written is not in its memory any more.
+    server.kill_and_restart();
+    let before = server.resident();
+    let stuck: Vec<_> = (0..32)
+        .map(|_| {
+            let mut stream = server.client.connect().unwrap();
+            stream.write_all(server.client.head("GET", &format!("{CHAT}/events"), &[]).as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let begun = std::time::Instant::now();
+    while !server.client.get("/metrics").text().contains("convo_followers 32") {
+        assert!(begun.elapsed() < Duration::from_secs(60), "they never began");
+    }
+    // Their sockets are full once the server has nothing more to do for them.
+    let (mut last, mut same) = (0, 0);
+    while same < 10 {
+        let now = server.resident();
+        same = if now.abs_diff(last) < 1_000_000 { same + 1 } else { 0 };
+        last = now;
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(begun.elapsed() < Duration::from_secs(60), "its memory does not settle");
+    }
+    let each = last.saturating_sub(before) / stuck.len() as u64;
+    println!("{each} bytes for each");
+    assert!(each < 12 * 1024 * 1024, "{each} bytes for each of those that never read");
 }
 
 fn streams_are_bounded() {

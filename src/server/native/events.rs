@@ -18,7 +18,8 @@ use tokio::time::{Instant, sleep_until};
 use super::naming;
 use crate::error::Error;
 use crate::history::{Cursor, Entry};
-use crate::server::app::{App, Call, Streaming, reply};
+use crate::server::app::{App, Call, Caller, Streaming, reply};
+use crate::server::auth::is_still;
 use crate::server::refusal::Refusal;
 use crate::server::streams::Stream;
 use crate::store::Tail;
@@ -29,7 +30,7 @@ const PIECES: usize = 1;
 /// Milliseconds after which a client that lost its connection returns.
 const RETRY: u32 = 1_000;
 
-pub(super) fn events(call: Call, _: Body) -> Streaming {
+pub(in crate::server) fn events(call: Call, _: Body) -> Streaming {
     Box::pin(async move {
         call.query.check(&["since"])?;
         let since: Cursor = call.query.parse("since", "cursor")?.unwrap_or_default();
@@ -46,7 +47,7 @@ pub(super) fn events(call: Call, _: Body) -> Streaming {
         let open = move || Ok(opening.store().tail(naming::name(&opening), cursor)?);
         let tail = call.app.pool.run(open).await?;
         let (sender, receiver) = channel(PIECES);
-        tokio::spawn(follow(Arc::clone(&call.app), tail, sender, room));
+        tokio::spawn(follow(Arc::clone(&call.app), call.caller, tail, sender, room));
         let mut reply = reply(200, "text/event-stream", Body::new(Pieces(receiver)));
         let headers = [("cache-control", "no-store"), ("x-accel-buffering", "no")];
         for (name, value) in headers {
@@ -80,20 +81,20 @@ enum News {
 }
 
 /// Sends entries until the client disconnects, the conversation is deleted, or the server ends.
-async fn follow(app: Arc<App>, tail: Tail, sender: Sender<Bytes>, room: Stream) {
+async fn follow(app: Arc<App>, caller: Caller, tail: Tail, sender: Sender<Bytes>, room: Stream) {
     app.metrics.followers.inc();
     let begin = format!("retry: {RETRY}\n: following\n\n");
     if sender.send(begin.into()).await.is_ok() {
         // Nothing is sent to a client that has gone.
-        let _ = send(&app, tail, &sender).await;
+        let _ = send(&app, &caller, tail, &sender).await;
     }
     app.metrics.followers.dec();
     drop(room);
 }
 
-async fn send(app: &Arc<App>, tail: Tail, sender: &Sender<Bytes>) -> Result<(), ()> {
+async fn send(app: &Arc<App>, caller: &Caller, tail: Tail, sender: &Sender<Bytes>) -> Result<(), ()> {
     let mut last = tail.cursor();
-    let Some(mut tail) = replay(app, tail, sender, &mut last).await? else { return Ok(()) };
+    let Some(mut tail) = replay(app, caller, tail, sender, &mut last).await? else { return Ok(()) };
     let mut closing = app.closing.subscribe();
     loop {
         let quiet = Instant::now() + app.config.limits.keep_alive().max(Duration::from_millis(10));
@@ -108,6 +109,7 @@ async fn send(app: &Arc<App>, tail: Tail, sender: &Sender<Bytes>) -> Result<(), 
             },
             () = sleep_until(quiet) => News::Quiet,
         };
+        let news = if is_still(app, caller) { news } else { News::End("unauthorized") };
         match news {
             News::Entries(entries) => deliver(&entries, sender, &mut last).await?,
             News::Quiet => sender.send(Bytes::from_static(b": alive\n\n")).await.map_err(|_| ())?,
@@ -117,7 +119,13 @@ async fn send(app: &Arc<App>, tail: Tail, sender: &Sender<Bytes>) -> Result<(), 
 }
 
 /// Sends the stored entries, read on a thread for it. None: it has come to their end.
-async fn replay(app: &Arc<App>, mut tail: Tail, sender: &Sender<Bytes>, last: &mut Cursor) -> Result<Option<Tail>, ()> {
+async fn replay(
+    app: &Arc<App>,
+    caller: &Caller,
+    mut tail: Tail,
+    sender: &Sender<Bytes>,
+    last: &mut Cursor,
+) -> Result<Option<Tail>, ()> {
     loop {
         let read = app.pool.run(move || {
             let entries = tail.next(Duration::ZERO);
@@ -131,6 +139,9 @@ async fn replay(app: &Arc<App>, mut tail: Tail, sender: &Sender<Bytes>, last: &m
         }
         if *app.closing.borrow() {
             return close(sender, "shutdown", *last).await.map(|()| None);
+        }
+        if !is_still(app, caller) {
+            return close(sender, "unauthorized", *last).await.map(|()| None);
         }
         tail = back;
     }

@@ -18,8 +18,6 @@ const PAGE: u64 = 1_000;
 const NEWEST: u64 = 100;
 /// A page of messages ends with the message that exceeds this.
 const BYTES: usize = 16 * 1024 * 1024;
-/// Messages that are read at a time.
-const BATCH: usize = 10;
 /// The types of bodies that hold one message per line.
 const LINES: &[&str] = &["application/x-ndjson", "application/jsonl", "application/x-jsonlines"];
 
@@ -71,9 +69,9 @@ fn expected(at: usize, error: &Expected) -> Refusal {
 }
 
 /// A page of messages.
-#[derive(Default, Serialize)]
+#[derive(Serialize)]
 struct Messages {
-    messages: Vec<Box<RawValue>>,
+    messages: Vec<StoredMessage>,
     /// The index at which the next page begins, if there is more.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<u64>,
@@ -84,34 +82,12 @@ pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
     let (store, name) = (call.store(), naming::name(call));
     if let Some(count) = call.query.number("newest", 1, NEWEST)? {
         let newest = store.newest_messages(&name, usize::try_from(count).unwrap_or(usize::MAX))?;
-        return ok(&Messages { messages: newest.iter().map(raw).collect::<Result<_, _>>()?, next: None });
+        return ok(&Messages { messages: newest, next: None });
     }
-    let mut from = call.query.number("from", 0, u64::MAX)?.unwrap_or(0);
+    let from = call.query.number("from", 0, u64::MAX)?.unwrap_or(0);
     let limit = call.query.number("limit", 1, PAGE)?.unwrap_or(100);
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let (mut page, mut bytes) = (Messages::default(), 0);
-    loop {
-        let count = BATCH.min(limit - page.messages.len());
-        let batch = store.messages(&name, from, count)?;
-        for stored in &batch {
-            let raw = raw(stored)?;
-            bytes += raw.get().len();
-            from = stored.index + 1;
-            page.messages.push(raw);
-        }
-        if page.messages.len() >= limit || bytes >= BYTES {
-            page.next = (from < store.describe(&name)?.messages).then_some(from);
-            return ok(&page);
-        }
-        if batch.len() < count {
-            return ok(&page);
-        }
-    }
-}
-
-fn raw(stored: &StoredMessage) -> Result<Box<RawValue>, Refusal> {
-    serde_json::value::to_raw_value(stored)
-        .map_err(|error| Refusal::internal(format!("cannot write a message: {error}")))
+    let (messages, next) = store.page(&name, from, usize::try_from(limit).unwrap_or(usize::MAX), BYTES)?;
+    ok(&Messages { messages, next })
 }
 
 pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {

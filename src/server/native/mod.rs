@@ -4,20 +4,24 @@
 
 mod admin;
 mod conversations;
-mod events;
+pub(super) mod events;
 mod ingest;
 mod messages;
-mod naming;
-mod options;
+pub(super) mod naming;
+pub(super) mod options;
 mod prompts;
 
 use super::app::Handler;
 use super::keys::Scope;
-use super::route::{Content, Parameter, Route, Verb, header, json, query};
+use super::route::{Content, Parameter, Route, Verb, header, json, optional_json, query};
 
-const FOR: Parameter =
-    query("for", r#"{"type":"string"}"#, "The target: a wire, or a wire and its dialect, as in openai-chat/mistral");
-const FROM: Parameter = query("from", r#"{"type":"string"}"#, "The wire of the answer, or the wire and its dialect");
+/// A wire, or a wire and its dialect.
+const TARGET: &str =
+    r#"{"type":"string","pattern":"^(openai-chat|openai-responses|anthropic|gemini|bedrock-converse)(/[a-z0-9-]+)?$"}"#;
+const FOR: Parameter = query("for", TARGET, "The target: a wire, or a wire and its dialect, as in openai-chat/mistral");
+const FROM: Parameter = query("from", TARGET, "The wire of the answer, or the wire and its dialect");
+/// A seq, or a cursor.
+const CURSOR: &str = r#"{"type":"string","pattern":"^[0-9]{1,19}(-[0-9a-f]{16})?$"}"#;
 const EXPECT: Parameter = query(
     "expect",
     r#"{"type":"string","pattern":"^(new|[0-9]+)$"}"#,
@@ -27,7 +31,7 @@ const CHUNK: Parameter =
     query("chunk", r#"{"type":"integer","minimum":0}"#, "One chunk of the message; all of it by default");
 const KEY: Parameter = header(
     "Idempotency-Key",
-    r#"{"type":"string","minLength":1,"maxLength":1024}"#,
+    r#"{"type":"string","minLength":1,"maxLength":1000}"#,
     "A repetition with the same key and content changes nothing and gets the first receipt",
 );
 const PROMPT: &[Parameter] = &[
@@ -54,7 +58,7 @@ pub(crate) const ROUTES: &[Route] = &[
         summary: "Create a conversation without messages",
         scope: Scope::Append,
         parameters: &[],
-        body: Some(json("NativeNew", r#"{"key":"chat-42","title":"Plans"}"#)),
+        body: Some(optional_json("NativeNew", r#"{"key":"chat-42","title":"Plans"}"#)),
         answer: json(
             "Described",
             r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","key":"chat-42","title":"Plans","created_at":"2026-11-22T09:00:00.000000Z","last_activity":"2026-11-22T09:00:00.000000Z","last_seq":1,"messages":0}"#,
@@ -69,8 +73,12 @@ pub(crate) const ROUTES: &[Route] = &[
         summary: "List conversations, newest activity first",
         scope: Scope::Read,
         parameters: &[
-            query("limit", r#"{"type":"integer","minimum":1}"#, "The most conversations: 1 to 1,000; 50 by default"),
-            query("after", r#"{"type":"string"}"#, "The `next` of the previous page"),
+            query(
+                "limit",
+                r#"{"type":"integer","minimum":1,"maximum":1000}"#,
+                "The most conversations: 1 to 1,000; 50 by default",
+            ),
+            query("after", r#"{"type":"string","minLength":1}"#, "The `next` of the previous page"),
             query("title", r#"{"type":"string"}"#, "Only titles that hold this text"),
             query("tag", r#"{"type":"string"}"#, "Only those with this tag; may be given several times"),
         ],
@@ -116,7 +124,7 @@ pub(crate) const ROUTES: &[Route] = &[
         summary: "Create a conversation that shares the entries up to a seq",
         scope: Scope::Append,
         parameters: &[],
-        body: Some(json("NewFork", r#"{"at_seq":1}"#)),
+        body: Some(optional_json("NewFork", r#"{"at_seq":1}"#)),
         answer: json(
             "Described",
             r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","key":"chat-42","title":"Plans","created_at":"2026-11-22T09:00:00.000000Z","last_activity":"2026-11-22T09:00:00.000000Z","last_seq":1,"messages":0}"#,
@@ -197,10 +205,14 @@ pub(crate) const ROUTES: &[Route] = &[
         scope: Scope::Read,
         parameters: &[
             query("from", r#"{"type":"integer","minimum":0}"#, "The first message index"),
-            query("limit", r#"{"type":"integer","minimum":1}"#, "The most messages: 1 to 1,000; 100 by default"),
+            query(
+                "limit",
+                r#"{"type":"integer","minimum":1,"maximum":1000}"#,
+                "The most messages: 1 to 1,000; 100 by default",
+            ),
             query(
                 "newest",
-                r#"{"type":"integer","minimum":1}"#,
+                r#"{"type":"integer","minimum":1,"maximum":100}"#,
                 "The newest messages, 1 to 100 of them, in place of from and limit",
             ),
         ],
@@ -291,8 +303,12 @@ pub(crate) const ROUTES: &[Route] = &[
         summary: "Read the log itself",
         scope: Scope::Read,
         parameters: &[
-            query("since", r#"{"type":"string"}"#, "Only entries after this seq"),
-            query("limit", r#"{"type":"integer","minimum":1}"#, "The most entries: 1 to 1,000, the default"),
+            query("since", CURSOR, "Only entries after this seq"),
+            query(
+                "limit",
+                r#"{"type":"integer","minimum":1,"maximum":1000}"#,
+                "The most entries: 1 to 1,000, the default",
+            ),
         ],
         body: None,
         answer: json(
@@ -309,14 +325,15 @@ pub(crate) const ROUTES: &[Route] = &[
         summary: "Follow the log: server-sent events, id = seq; the stored entries, then new ones as they are written",
         scope: Scope::Read,
         parameters: &[
-            query("since", r#"{"type":"string"}"#, "Only entries after this seq; 0 is the beginning"),
+            query("since", CURSOR, "Only entries after this seq; 0 is the beginning"),
             header("Last-Event-ID", r#"{"type":"string"}"#, "The last id that the client saw; it overrides since"),
         ],
         body: None,
         answer: Content {
             media_type: "text/event-stream",
             schema: "Events",
-            example: r#""id: 1\ndata: {\"seq\":1}\n\n""#,
+            example: r#"{"id":"1","data":"{\"seq\":1}"}"#,
+            optional: false,
         },
         refusals: &[404, 410],
         handler: Handler::Stream(events::events),
@@ -338,6 +355,7 @@ pub(crate) const ROUTES: &[Route] = &[
             media_type: "application/octet-stream",
             schema: "Bytes",
             example: r#""data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n""#,
+            optional: false,
         }),
         answer: json(
             "Ingested",
@@ -368,7 +386,7 @@ pub(crate) const ROUTES: &[Route] = &[
         summary: "As getPrompt, with tools to declare",
         scope: Scope::Read,
         parameters: PROMPT,
-        body: Some(json("PromptTools", r#"{"tools":[]}"#)),
+        body: Some(optional_json("PromptTools", r#"{"tools":[]}"#)),
         answer: json(
             "Prompt",
             r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","request":{"messages":[{"role":"user","content":"hello"}]},"report":[]}"#,
@@ -442,7 +460,7 @@ pub(crate) const ROUTES: &[Route] = &[
         id: "repairRequest",
         summary: "Turn a refused request into one that the target accepts",
         scope: Scope::Read,
-        parameters: &[FOR, query("from", r#"{"type":"string"}"#, "The wire of the request; by default that of `for`")],
+        parameters: &[FOR, query("from", TARGET, "The wire of the request; by default that of `for`")],
         body: Some(json("Request", r#"{"messages":[{"role":"user","content":"hello"}]}"#)),
         answer: json("Prompt", r#"{"request":{"messages":[{"role":"user","content":"hello"}]},"report":[]}"#),
         refusals: &[413, 422],
@@ -480,7 +498,7 @@ pub(crate) const ROUTES: &[Route] = &[
         scope: Scope::Admin,
         parameters: &[],
         body: None,
-        answer: Content { media_type: "application/octet-stream", schema: "Bytes", example: "\"\"" },
+        answer: Content { media_type: "application/octet-stream", schema: "Bytes", example: "\"\"", optional: false },
         refusals: &[],
         handler: Handler::Stream(admin::backup),
     },

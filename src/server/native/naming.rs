@@ -5,7 +5,7 @@ use crate::server::app::Call;
 use crate::server::refusal::Refusal;
 
 /// The caller's conversation: a UUID, an id of the OpenAI API, or a key.
-pub(super) fn name(call: &Call) -> Name {
+pub(in crate::server) fn name(call: &Call) -> Name {
     named(call, call.part("conversation"))
 }
 

@@ -33,7 +33,7 @@ fn one_of<T: Copy + Default>(call: &Call, name: &str, words: &[(&str, T)]) -> Re
 }
 
 /// A target: the wire, or the wire and its dialect, as in `openai-chat/mistral`.
-pub(super) fn target(call: &Call, name: &str) -> Result<Target, Refusal> {
+pub(in crate::server) fn target(call: &Call, name: &str) -> Result<Target, Refusal> {
     let Some(text) = call.query.get(name) else {
         let message = format!("Missing required parameter: '{name}'.");
         return Err(Refusal::invalid(name, "missing_required_parameter", message));
@@ -42,11 +42,11 @@ pub(super) fn target(call: &Call, name: &str) -> Result<Target, Refusal> {
 }
 
 /// The parameters that [`prompt`] reads.
-pub(super) const PROMPT: &[&str] =
+pub(in crate::server) const PROMPT: &[&str] =
     &["for", "model", "thinking", "images", "finished_tools", "no_content", "last", "last_turns", "window_tokens"];
 
 /// How to render a conversation.
-pub(super) fn prompt(call: &Call, tools: Vec<Tool>) -> Result<PromptOptions, Refusal> {
+pub(in crate::server) fn prompt(call: &Call, tools: Vec<Tool>) -> Result<PromptOptions, Refusal> {
     let mut options = PromptOptions::new();
     options.model = call.query.get("model").map(str::to_owned);
     options.thinking = one_of(

@@ -6,8 +6,10 @@ use crate::model::Name;
 use crate::store::Store;
 use crate::{Error, Result};
 
-/// Messages that are read at a time: usually half of a page, and few large ones.
-const MESSAGES: usize = 11;
+/// Messages that are read first, going back: few, because they may be large. Then more, as long as they are small.
+const MESSAGES: u64 = 11;
+/// So many bytes of items for each message are small.
+const SMALL: usize = 64 * 1024;
 /// A page ends with the item that exceeds this.
 const BYTES: usize = 16 * 1024 * 1024;
 
@@ -37,15 +39,16 @@ pub(super) fn ascending(store: &Store, name: &Name, after: Option<(u64, u32)>, l
     let mut page = Page::default();
     let mut from = after.map_or(0, |(message, _)| message);
     loop {
-        let messages = store.messages(name, from, MESSAGES)?;
+        // Most messages are one item; one more shows whether there is a next page.
+        let (messages, next) = store.page(name, from, limit.saturating_add(1), BYTES)?;
         for item in messages.iter().flat_map(given).filter(|item| after.is_none_or(|after| item.place > after)) {
             if !page.add(item, limit) {
                 return Ok(page);
             }
         }
-        match messages.last() {
-            Some(last) if messages.len() == MESSAGES => from = last.index + 1,
-            _ => return Ok(page),
+        match next {
+            Some(next) => from = next,
+            None => return Ok(page),
         }
     }
 }
@@ -53,11 +56,11 @@ pub(super) fn ascending(store: &Store, name: &Name, after: Option<(u64, u32)>, l
 /// Up to `limit` items before a place, newest first.
 pub(super) fn descending(store: &Store, name: &Name, before: Option<(u64, u32)>, limit: usize) -> Result<Page> {
     let mut page = Page::default();
-    let (mut end, mut reach) = (before.map(|(message, _)| message), MESSAGES as u64);
+    let (mut end, mut reach) = (before.map(|(message, _)| message), MESSAGES);
     loop {
         let (first, messages) = match end {
             None => {
-                let messages = store.newest_messages(name, MESSAGES)?;
+                let messages = store.newest_messages(name, usize::try_from(reach).unwrap_or(usize::MAX))?;
                 (messages.first().map_or(0, |first| first.index), messages)
             }
             Some(end) => {
@@ -77,8 +80,12 @@ pub(super) fn descending(store: &Store, name: &Name, before: Option<(u64, u32)>,
         if first == 0 {
             return Ok(page);
         }
-        // Steps over messages that a rewind hid grow.
-        reach = if messages.is_empty() { reach.saturating_mul(2).min(100_000) } else { MESSAGES as u64 };
+        // Steps over messages that a rewind hid grow, too.
+        reach = match messages.len() {
+            0 => reach.saturating_mul(2).min(100_000),
+            read if page.bytes / read < SMALL => reach.saturating_mul(2).min(limit as u64 + 1),
+            _ => MESSAGES,
+        };
         end = Some(first - 1);
     }
 }

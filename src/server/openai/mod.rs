@@ -11,7 +11,7 @@ mod listing;
 
 use super::app::Handler;
 use super::keys::Scope;
-use super::route::{Route, Verb, header, json, query};
+use super::route::{Route, Verb, header, json, optional_json, query};
 
 const CONVERSATION: &str = r#"{"id":"conv_0199a1b27c3d7e4f8a9b0c1d2e3f4a5b","object":"conversation","created_at":1773531716,"metadata":{"topic":"plans"}}"#;
 const ITEM: &str = r#"{"id":"msg_69b58644a57081948324470dc5eaec820bd744e943e1aadd","type":"message","role":"user","content":[{"type":"input_text","text":"hello"}],"status":"completed"}"#;
@@ -19,7 +19,7 @@ const ITEMS: &str = r#"{"object":"list","data":[{"id":"msg_69b58644a570819483244
 
 const KEY: super::route::Parameter = header(
     "Idempotency-Key",
-    r#"{"type":"string","minLength":1,"maxLength":1024}"#,
+    r#"{"type":"string","minLength":1,"maxLength":1000}"#,
     "A repetition with the same key and body changes nothing and gets the same answer",
 );
 const INCLUDE: super::route::Parameter =
@@ -33,7 +33,7 @@ pub(crate) const ROUTES: &[Route] = &[
         summary: "Create a conversation, with up to 20 items",
         scope: Scope::Append,
         parameters: &[KEY],
-        body: Some(json("NewConversation", r#"{"metadata":{"topic":"plans"}}"#)),
+        body: Some(optional_json("NewConversation", r#"{"metadata":{"topic":"plans"}}"#)),
         answer: json("Conversation", CONVERSATION),
         refusals: &[413, 422],
         handler: Handler::Store(conversations::create),

@@ -25,7 +25,7 @@ pub(crate) use self::writers::interrupt_unheard;
 
 /// A frame in, a frame out. These routes are not in the OpenAPI document: the client is of this crate.
 const fn row(path: &'static str, scope: Scope, handler: Handler) -> Route {
-    const FRAME: Content = Content { media_type: MEDIA_TYPE, schema: "", example: "" };
+    const FRAME: Content = Content { media_type: MEDIA_TYPE, schema: "", example: "", optional: false };
     Route {
         verb: Verb::Post,
         path,

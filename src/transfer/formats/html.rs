@@ -1,10 +1,10 @@
 //! One HTML file, for people: no scripts, nothing loaded from elsewhere, and no content of a conversation is executed.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::markdown::words;
+use crate::html::{escape, is_picture};
 use crate::model::Body;
 use crate::transfer::foreign::Skipped;
 use crate::transfer::format::{Format, Outgoing, Writer, returned};
@@ -79,33 +79,6 @@ fn body(body: &Body, tools: &HashMap<&str, &str>) -> String {
         Body::Opaque { kind, json, .. } => folded(kind, json.as_str()),
         Body::Unknown { kind } => format!("<div class=\"text\">[{}]</div>\n", escape(kind)),
     }
-}
-
-/// Whether this is a picture's data, of a kind that cannot hold a script.
-fn is_picture(url: &str) -> bool {
-    ["png", "jpeg", "gif", "webp"].iter().any(|kind| url.starts_with(&format!("data:image/{kind};base64,")))
-}
-
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            // Controls, and the marks that reverse the direction of what follows.
-            character if character.is_control() && !matches!(character, '\n' | '\t') => {
-                let _ = write!(out, "\\u{{{:x}}}", u32::from(character));
-            }
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                let _ = write!(out, "\\u{{{:x}}}", u32::from(character));
-            }
-            character => out.push(character),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

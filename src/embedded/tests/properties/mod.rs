@@ -207,6 +207,14 @@ fn a_message_that_is_written_elsewhere_is_not_redacted_through_a_fork() {
 }
 
 #[test]
+fn a_delta_that_is_refused_takes_no_place() {
+    let push = |writer| Op::Push { writer, chunk: 0, text: String::new() };
+    let begin = || Op::Begin { at: 0, role: Role::Assistant };
+    let ops = [begin(), push(0), Op::Sync, Op::PushOther { writer: 0, chunk: 0 }, begin(), push(0), push(1)];
+    run(Place::Memory(Arc::default()), ops.map(|op| (op, 0)).into()).unwrap();
+}
+
+#[test]
 fn what_was_appended_is_loaded_from_memory() {
     check(cases("CONVO_CASES", 10_000), || Place::Memory(Arc::default()));
 }

@@ -1,0 +1,238 @@
+//! A conversation: its messages, live while they are written.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use askama::Template;
+
+use super::frame::{Frame, page};
+use super::message::{Showing, Shown};
+use super::words::{Moment, Note, count};
+use crate::error::Error;
+use crate::history::{Calls, EntryKind, MessageState, Site, StoredMessage};
+use crate::log::ListItem;
+use crate::model::{Body, Name, Role};
+use crate::server::app::{Call, Outcome};
+use crate::server::native::naming;
+use crate::server::refusal::Refusal;
+
+/// Messages of a page.
+const PAGE: usize = 50;
+/// A page ends early after as many bytes of messages, as JSON.
+const BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of one text.
+const TEXT: usize = 64 * 1024;
+/// Entries that are read at a time.
+const ENTRIES: usize = 1_000;
+
+/// What all pages of a conversation show of it.
+#[derive(Debug)]
+pub(super) struct Heading {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) key: Option<String>,
+    pub(super) tags: Vec<String>,
+    pub(super) messages: String,
+    pub(super) hidden: u64,
+    pub(super) last_seq: u64,
+    pub(super) created: Moment,
+    pub(super) active: Moment,
+    /// The conversation that it was forked from, and up to which seq; no link if it is gone.
+    pub(super) parent: Option<Parent>,
+    pub(super) metadata: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct Parent {
+    pub(super) id: Option<String>,
+    pub(super) title: String,
+    pub(super) at_seq: u64,
+}
+
+impl Heading {
+    pub(super) fn of(call: &Call, name: &Name, item: ListItem) -> Result<Self, Refusal> {
+        let id = item.id.to_string();
+        let parent = match item.parent {
+            None => None,
+            Some(fork) => Some(match call.store().describe(call.own(fork.conversation)) {
+                Ok(parent) => {
+                    let id = parent.id.to_string();
+                    Parent { title: titled(&parent), id: Some(id), at_seq: fork.at_seq }
+                }
+                Err(Error::NotFound { .. }) => {
+                    Parent { id: None, title: "a conversation that is gone".to_owned(), at_seq: fork.at_seq }
+                }
+                Err(error) => return Err(error.into()),
+            }),
+        };
+        Ok(Self {
+            title: titled(&item),
+            key: item.key,
+            tags: item.tags,
+            messages: count(item.messages, "message"),
+            hidden: item.hidden,
+            last_seq: item.last_seq,
+            created: item.created_at.into(),
+            active: item.last_activity.into(),
+            parent,
+            metadata: call.store().metadata(name)?.map(|metadata| metadata.as_str().to_owned()),
+            id,
+        })
+    }
+}
+
+/// A conversation's name for people: its title, else its key, else its id.
+fn titled(item: &ListItem) -> String {
+    let title = item.title.clone().filter(|title| !title.trim().is_empty());
+    title.or_else(|| item.key.clone()).unwrap_or_else(|| item.id.to_string())
+}
+
+#[derive(Template)]
+#[template(path = "conversation.html")]
+struct Conversation {
+    frame: Frame,
+    heading: Heading,
+    messages: Vec<Shown>,
+    /// What could not be read.
+    damage: Vec<Note>,
+    shows_hidden: bool,
+    /// Where the pages before and after this one begin.
+    earlier: Option<u64>,
+    later: Option<u64>,
+    /// Where the live view goes on; absent if this is not the end of the conversation.
+    cursor: Option<String>,
+    /// The first message that what comes next may change.
+    settled: u64,
+}
+
+pub(super) fn conversation(call: &Call, _: &[u8]) -> Outcome {
+    call.query.check(&["from", "hidden", "whole"])?;
+    let (store, name) = (call.store(), naming::name(call));
+    let from = call.query.number("from", 0, u64::MAX)?;
+    let shows_hidden = call.query.get("hidden").is_some();
+    // The cursor is read first: what is written meanwhile comes again, and nothing is missed.
+    let item = store.describe(&name)?;
+    let cursor = store.tail(&name, 0)?.cursor().with_seq(item.last_seq);
+    let (messages, damage) = match read(call, &name, &item, from, shows_hidden) {
+        Ok(messages) => (messages, Vec::new()),
+        // What can be read is shown.
+        Err(Error::Corrupt { .. }) => whole(call, &name, from)?,
+        Err(error) => return Err(error.into()),
+    };
+    let first = messages.first().map(|stored| stored.index);
+    let next = messages.last().map_or_else(|| from.unwrap_or(0), |last| last.index + 1);
+    let has_earlier = match first {
+        Some(first) if first > 0 && damage.is_empty() => {
+            shows_hidden || store.messages(&name, 0, 1)?.iter().any(|stored| stored.index < first)
+        }
+        _ => false,
+    };
+    let rest = if shows_hidden { store.hidden_messages(&name, next, 1) } else { store.messages(&name, next, 1) };
+    let has_later = damage.is_empty() && !rest?.is_empty();
+    let most = if call.query.get("whole").is_some() { usize::MAX } else { TEXT };
+    let range = first.unwrap_or(0)..next;
+    let hidden = if shows_hidden { reasons(call, &name, range)? } else { HashMap::new() };
+    let settled = settled(&messages).unwrap_or(next);
+    let address = format!("/pages/conversations/{}", item.id);
+    let mut showing = Showing { address, most, hidden, ..Showing::default() };
+    let page_size = PAGE as u64;
+    let shown = Conversation {
+        frame: Frame::of(call),
+        heading: Heading::of(call, &name, item)?,
+        messages: showing.messages(&messages),
+        damage,
+        shows_hidden,
+        earlier: first.filter(|_| has_earlier).map(|first| first.saturating_sub(page_size)),
+        later: Some(next).filter(|_| has_later),
+        cursor: (!has_later).then(|| cursor.to_string()),
+        settled,
+    };
+    page(200, &shown)
+}
+
+/// The messages of a page: from one on, or the newest.
+fn read(
+    call: &Call,
+    name: &Name,
+    item: &ListItem,
+    from: Option<u64>,
+    shows_hidden: bool,
+) -> Result<Vec<StoredMessage>, Error> {
+    let store = call.store();
+    let mut messages = match from {
+        Some(from) if shows_hidden => store.hidden_messages(name, from, PAGE)?,
+        Some(from) => store.messages(name, from, PAGE)?,
+        None if shows_hidden => {
+            let all = item.messages + item.hidden;
+            store.hidden_messages(name, all.saturating_sub(PAGE as u64), PAGE)?
+        }
+        None => store.newest_messages(name, PAGE)?,
+    };
+    let size = |stored: &StoredMessage| serde_json::to_vec(stored).map_or(0, |json| json.len());
+    let mut bytes = 0;
+    let mut fits = |stored: &StoredMessage| {
+        bytes += size(stored);
+        bytes <= BYTES
+    };
+    // At least one message.
+    if from.is_some() {
+        let fitting = messages.iter().take_while(|stored| fits(stored)).count();
+        messages.truncate(fitting.max(1));
+    } else {
+        let fitting = messages.iter().rev().take_while(|stored| fits(stored)).count();
+        messages.drain(..messages.len() - fitting.max(1).min(messages.len()));
+    }
+    Ok(messages)
+}
+
+/// The messages of a conversation of which a part cannot be read, and what was done about it.
+fn whole(call: &Call, name: &Name, from: Option<u64>) -> Result<(Vec<StoredMessage>, Vec<Note>), Refusal> {
+    let conversation = call.store().load(name)?;
+    let damage = conversation.report().iter().map(Note::from).collect();
+    let mut messages = conversation.into_messages();
+    messages.retain(|stored| stored.index >= from.unwrap_or(0) && stored.state != MessageState::Synthetic);
+    messages.truncate(PAGE);
+    Ok((messages, damage))
+}
+
+/// The first message that what comes next may change: one that is being written, or the last one of the model, if a call of it
+/// has no result yet.
+fn settled(messages: &[StoredMessage]) -> Option<u64> {
+    let streaming = messages.iter().find(|stored| stored.state == MessageState::Streaming).map(|stored| stored.index);
+    let calls = Calls::pair(messages);
+    let last = messages.iter().rposition(|stored| stored.message.role == Role::Assistant);
+    let waiting = last.and_then(|at| Some((at, messages.get(at)?))).filter(|(at, stored)| {
+        let mut chunks = stored.message.chunks.iter().enumerate();
+        chunks.any(|(chunk, content)| {
+            matches!(content.body, Body::ToolCall { .. }) && calls.result(Site { message: *at, chunk }).is_none()
+        })
+    });
+    streaming.into_iter().chain(waiting.map(|(_, stored)| stored.index)).min()
+}
+
+/// What hides messages of a range, or erased them, and when. Cost: reading the log.
+fn reasons(call: &Call, name: &Name, range: Range<u64>) -> Result<HashMap<(u64, Option<u32>), String>, Refusal> {
+    let mut reasons: HashMap<(u64, Option<u32>), String> = HashMap::new();
+    let mut next = 1;
+    loop {
+        let entries = call.store().entries(name, next.., ENTRIES)?;
+        for entry in &entries {
+            next = entry.seq + 1;
+            let Some(index) = entry.message_index else { continue };
+            let (what, concerned) = match entry.kind {
+                EntryKind::Rewind { end } => ("rewound", index.max(range.start)..end.min(range.end)),
+                EntryKind::Remove => ("removed", index..index.saturating_add(1)),
+                EntryKind::Redact => ("redacted", index..index.saturating_add(1)),
+                _ => continue,
+            };
+            for index in concerned.filter(|index| range.contains(index)) {
+                let reason = format!("{what} at seq {}, {}", entry.seq, Moment::from(entry.created_at).short);
+                let known = reasons.entry((index, entry.chunk_index)).or_default();
+                *known = if known.is_empty() { reason } else { format!("{known}; {reason}") };
+            }
+        }
+        if entries.len() < ENTRIES {
+            return Ok(reasons);
+        }
+    }
+}

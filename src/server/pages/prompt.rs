@@ -1,0 +1,186 @@
+//! The prompt inspector: what would be sent to a target, beside what is stored.
+
+use askama::Template;
+
+use super::conversation::Heading;
+use super::frame::{Frame, page};
+use super::json_lines::JsonLines;
+use super::message::{Showing, Shown};
+use super::words::Note;
+use crate::error::Error;
+use crate::history::{MessageState, ReportLine};
+use crate::provider::{self, Prompt};
+use crate::server::app::{Call, Outcome};
+use crate::server::native::{naming, options};
+use crate::server::refusal::Refusal;
+
+/// The target of a form that names none.
+const TARGET: &str = "openai-chat";
+/// Bytes of one text beside the request, which has it whole.
+const TEXT: usize = 2_000;
+/// The newest messages that are beside the request.
+const MESSAGES: usize = 200;
+
+/// A control with a fixed number of values.
+#[derive(Template)]
+#[template(path = "choice.html")]
+pub(super) struct Choice {
+    pub(super) name: &'static str,
+    pub(super) label: &'static str,
+    /// Values, what they mean, and which is chosen.
+    pub(super) values: Vec<(String, String, bool)>,
+}
+
+impl Choice {
+    pub(super) fn new(call: &Call, name: &'static str, label: &'static str, values: &[(&str, &str)]) -> Self {
+        let chosen = call.query.get(name).unwrap_or_default();
+        let value = |(at, (value, text)): (usize, &(&str, &str))| {
+            let is_chosen = if chosen.is_empty() { at == 0 } else { chosen == *value };
+            ((*value).to_owned(), (*text).to_owned(), is_chosen)
+        };
+        Self { name, label, values: values.iter().enumerate().map(value).collect() }
+    }
+
+    /// The wires, and their dialects.
+    pub(super) fn target(call: &Call, name: &'static str, label: &'static str, none: Option<&str>) -> Self {
+        let dialects = provider::DIALECTS.iter().map(|dialect| format!("{}/{}", dialect.wire, dialect.name));
+        let mut names: Vec<String> = provider::WIRES.iter().map(|wire| wire.name.to_owned()).chain(dialects).collect();
+        names.sort_unstable_by_key(|name| (name != TARGET, name.clone()));
+        let mut values: Vec<(&str, &str)> = none.map(|none| ("", none)).into_iter().collect();
+        values.extend(names.iter().map(|name| (name.as_str(), name.as_str())));
+        Self::new(call, name, label, &values)
+    }
+}
+
+/// A control that takes a text or a number.
+struct Field {
+    name: &'static str,
+    label: &'static str,
+    value: String,
+    is_number: bool,
+}
+
+#[derive(Template)]
+#[template(path = "prompt.html")]
+struct Inspector {
+    frame: Frame,
+    heading: Heading,
+    choices: Vec<Choice>,
+    fields: Vec<Field>,
+    problem: Option<String>,
+    request: Option<JsonLines>,
+    /// Bytes of the request.
+    size: String,
+    lines: usize,
+    /// Lines of the report that are about no message and no place that is shown.
+    notes: Vec<Note>,
+    messages: Vec<Shown>,
+    left_out: usize,
+}
+
+pub(super) fn prompt(call: &Call, _: &[u8]) -> Outcome {
+    let call = Call { query: call.query.filled().or("for", TARGET), ..call.clone() };
+    call.query.check(options::PROMPT)?;
+    let (store, name) = (call.store(), naming::name(&call));
+    let conversation = store.load(&name)?;
+    let rendered = options::target(&call, "for")
+        .and_then(|target| Ok(provider::render(target, &conversation, &options::prompt(&call, Vec::new())?)?));
+    let (request, report, problem) = match rendered {
+        Ok(Prompt { request, report, .. }) => (Some(request), report, None),
+        Err(refusal) if refusal.status < 500 => (None, conversation.report().to_vec(), Some(refusal.message)),
+        Err(refusal) => return Err(refusal),
+    };
+    let mut lines = request.as_ref().map(|request| JsonLines::of(request.get()));
+    let mut stored = match store.load_raw(&name) {
+        Ok(stored) => stored,
+        Err(Error::Corrupt { .. }) => {
+            let mut messages = conversation.into_messages();
+            messages.retain(|stored| stored.state != MessageState::Synthetic);
+            messages
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let left_out = stored.len().saturating_sub(MESSAGES);
+    stored.drain(..left_out);
+    let item = store.describe(&name)?;
+    let address = format!("/pages/conversations/{}", item.id);
+    let mut showing = Showing { address, most: TEXT, ..Showing::default() };
+    let mut notes = Vec::new();
+    for line in &report {
+        let note = Note::from(line);
+        match line.message_index {
+            Some(index) => showing.notes.entry((index, line.chunk_index)).or_default().push(note),
+            None => notes.extend(match &mut lines {
+                Some(lines) => lines.put(note),
+                None => Some(note),
+            }),
+        }
+    }
+    let messages = showing.messages(&stored);
+    let mut rest: Vec<_> = showing.notes.into_iter().collect();
+    rest.sort_unstable_by_key(|(place, _)| *place);
+    // Their messages are not beside the request.
+    notes.extend(rest.into_iter().flat_map(|(place, notes)| notes.into_iter().map(move |note| placed(note, place))));
+    let inspector = Inspector {
+        frame: Frame::of(&call),
+        heading: Heading::of(&call, &name, item)?,
+        choices: choices(&call),
+        fields: fields(&call),
+        problem,
+        size: request.map_or_else(String::new, |request| super::words::count(request.get().len(), "byte")),
+        request: lines,
+        lines: report.len(),
+        notes,
+        messages,
+        left_out,
+    };
+    page(200, &inspector)
+}
+
+/// The note with the place in words.
+fn placed(note: Note, (message, chunk): (u64, Option<u32>)) -> Note {
+    let chunk = chunk.map_or_else(String::new, |chunk| format!(", chunk {chunk}"));
+    Note { place: Some(format!("message {message}{chunk}")), ..note }
+}
+
+fn choices(call: &Call) -> Vec<Choice> {
+    vec![
+        Choice::target(call, "for", "Target", None),
+        Choice::new(
+            call,
+            "thinking",
+            "Thinking",
+            &[("native", "as the target takes it"), ("tagged", "in <think> tags"), ("omit", "left out")],
+        ),
+        Choice::new(call, "images", "Images", &[("send", "sent"), ("omit", "left out")]),
+        Choice::new(
+            call,
+            "finished_tools",
+            "Finished tool calls",
+            &[("keep", "kept"), ("flatten", "as text"), ("drop", "left out")],
+        ),
+        Choice::new(call, "no_content", "Content of calls alone", &[("null", "null"), ("empty", "an empty text")]),
+    ]
+}
+
+fn fields(call: &Call) -> Vec<Field> {
+    let fields = [
+        ("model", "Model", false),
+        ("last", "Most messages", true),
+        ("last_turns", "Most turns", true),
+        ("window_tokens", "Most tokens", true),
+    ];
+    let value = |name: &str| call.query.get(name).unwrap_or_default().to_owned();
+    fields.map(|(name, label, is_number)| Field { name, label, value: value(name), is_number }).into()
+}
+
+/// The report of what was repaired, at the places of the request that was given: the lines that have none are returned.
+pub(super) fn annotate(lines: &mut JsonLines, report: &[ReportLine]) -> Vec<Note> {
+    report.iter().filter_map(|line| lines.put(Note::from(line))).collect()
+}
+
+/// A call with the fields of a form in place of its query.
+pub(super) fn with_form(call: &Call, body: &[u8]) -> Result<Call, Refusal> {
+    let form = crate::server::parse::text(body)?;
+    Ok(Call { query: crate::server::query::Query::new(form).filled(), ..call.clone() })
+}

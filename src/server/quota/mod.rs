@@ -1,0 +1,378 @@
+//! Limits on what one owner has stored: a log around the log, so that no way to write goes past them.
+//!
+//! `usage` knows what each owner has, and what may be added; `counting` counts it on what is stored.
+
+mod counting;
+mod usage;
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+use self::counting::{Counter, own_bytes};
+use self::usage::{Amount, Usages};
+use super::config::Bounds;
+use crate::error::{Error, Result};
+use crate::history::Cursor;
+use crate::log::limits::{check_chunk, check_messages};
+use crate::log::{
+    AppendOptions, BackupSummary, Control, Controlled, ExpectedHead, Health, ListPage, ListQuery, Log, NewConversation,
+    OpenMessage, Order, Receipt, Redaction, Size, Verification, View, Visit, Wait,
+};
+use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata, Name, Role};
+use crate::record::Body;
+use crate::store::Store;
+
+/// What an entry takes beside its content: 10 to 50 bytes.
+const ENTRY: u64 = 32;
+
+/// A log that takes no more of one owner than it may store.
+struct Quota {
+    log: Arc<dyn Log>,
+    usages: Arc<Usages>,
+    counter: Counter,
+}
+
+impl fmt::Debug for Quota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.log.fmt(f)
+    }
+}
+
+/// The store, with the limits that are set.
+pub(super) fn limited(store: Store, limits: &Bounds) -> Store {
+    let most = Amount { bytes: limits.owner_bytes, conversations: limits.owner_conversations };
+    if most == Amount::default() {
+        return store;
+    }
+    store.around(|log| {
+        let (usages, counter) = counting::start(Arc::clone(&log), most);
+        Quota { log, usages, counter }
+    })
+}
+
+impl Quota {
+    /// Whose conversation it is, or will be.
+    fn owner(&self, name: &Name) -> Result<String> {
+        match (name.owner(), name.key()) {
+            (Some(owner), _) => Ok(owner.to_owned()),
+            (None, Some(_)) => Ok(String::new()),
+            (None, None) => Ok(self.log.view(name)?.map_or_else(String::new, |view| view.head.owner.clone())),
+        }
+    }
+
+    /// One conversation, if there is none of that name. Not looked up if their number is not limited.
+    fn new_conversations(&self, name: &Name) -> Result<u64> {
+        let is_limited = self.usages.most().conversations > 0;
+        Ok(u64::from(is_limited && self.log.view(name)?.is_none()))
+    }
+
+    /// Writes something of this size. What repeats an earlier request adds nothing, and is answered over the limit too.
+    fn write<T>(
+        &self,
+        name: &Name,
+        bytes: u64,
+        options: &AppendOptions,
+        receipt: impl Fn(&T) -> &Receipt,
+        write: impl Fn(&AppendOptions) -> Result<T>,
+    ) -> Result<T> {
+        let amount = Amount { bytes, conversations: self.new_conversations(name)? };
+        let taken = match self.usages.take(&self.owner(name)?, amount) {
+            Ok(taken) => taken,
+            Err(over @ Error::LimitExceeded { .. }) if options.idempotency_key.is_some() => {
+                // The key is looked at before what is expected, and nothing else can be written.
+                return match write(&options.clone().with_expected(ExpectedHead::At(u64::MAX))) {
+                    Err(error) if !matches!(error, Error::KeyReused { .. }) => Err(over),
+                    repeated => repeated,
+                };
+            }
+            Err(error) => return Err(error),
+        };
+        let written = write(options)?;
+        match receipt(&written) {
+            Receipt { duplicate: true, .. } => {}
+            // Another one made the conversation meanwhile.
+            Receipt { first_seq: 2.., .. } => taken.keep(Amount { bytes, conversations: 0 }),
+            _ => taken.keep(amount),
+        }
+        Ok(written)
+    }
+}
+
+impl Log for Quota {
+    fn owner(&self) -> &str {
+        self.log.owner()
+    }
+
+    fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
+        let content = check_messages(messages)?;
+        let is_limited = self.usages.most().bytes > 0;
+        let bytes = if is_limited { Body::messages(messages, content)?.content().len() as u64 } else { 0 };
+        self.write(name, bytes, options, |receipt| receipt, |options| self.log.append(name, messages, options))
+    }
+
+    fn begin(
+        &self,
+        name: &Name,
+        role: Role,
+        metadata: Metadata,
+        options: &AppendOptions,
+    ) -> Result<(Option<Box<dyn OpenMessage>>, Receipt)> {
+        let begin = |options: &AppendOptions| self.log.begin(name, role, metadata.clone(), options);
+        let known = Message { metadata: metadata.clone(), ..Message::new(role, []) };
+        let bytes = check_messages(std::slice::from_ref(&known))? as u64 + ENTRY;
+        let (message, receipt) = self.write(name, bytes, options, |(_, receipt)| receipt, begin)?;
+        let (usages, owner) = (Arc::clone(&self.usages), self.owner(name)?);
+        let counted = |message| Box::new(Counted { message, usages, owner }) as Box<dyn OpenMessage>;
+        Ok((message.map(counted), receipt))
+    }
+
+    fn create(&self, name: &Name, conversation: &NewConversation) -> Result<Receipt> {
+        let NewConversation { title, tags, metadata } = conversation;
+        let metadata = metadata.as_ref().map_or(0, |metadata| metadata.as_str().len());
+        let texts = title.iter().chain(tags).map(String::len).sum::<usize>();
+        let bytes = (metadata + texts) as u64 + ENTRY;
+        self.write(name, bytes, &AppendOptions::new(), |receipt| receipt, |_| self.log.create(name, conversation))
+    }
+
+    fn control(&self, name: &Name, control: &Control<'_>) -> Result<Controlled> {
+        let bytes = ENTRY
+            + match control {
+                Control::Title(title) => title.map_or(0, str::len),
+                Control::Tags { add, .. } => add.iter().map(|tag| tag.len()).sum(),
+                Control::Metadata(metadata) => metadata.as_str().len(),
+                Control::Summarize { text, .. } => text.len(),
+                // What hides something is never refused.
+                Control::Rewind { .. } | Control::Remove { .. } => return self.log.control(name, control),
+            } as u64;
+        let amount = Amount { bytes, conversations: 0 };
+        let taken = self.usages.take(&self.owner(name)?, amount)?;
+        let controlled = self.log.control(name, control)?;
+        taken.keep(amount);
+        Ok(controlled)
+    }
+
+    fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
+        let owner = if child.owner().is_some() { self.owner(child)? } else { self.owner(parent)? };
+        let amount = Amount { bytes: ENTRY, conversations: 1 };
+        let taken = self.usages.take(&owner, amount)?;
+        self.log.fork(parent, at_seq, child)?;
+        taken.keep(amount);
+        Ok(())
+    }
+
+    fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {
+        let owner = self.owner(name)?;
+        let view = if self.usages.is_counted(&owner) { self.log.view(name)? } else { None };
+        let is_limited = self.usages.most().bytes > 0;
+        // What cannot be read is deleted all the same.
+        let bytes = view.filter(|_| is_limited).and_then(|view| own_bytes(&*self.log, &view).ok());
+        self.log.delete(name, at)?;
+        self.usages.give_back(&owner, Amount { bytes: bytes.unwrap_or(0), conversations: 1 });
+        Ok(())
+    }
+
+    fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {
+        self.log.redact(name, message, chunk)
+    }
+
+    fn view(&self, name: &Name) -> Result<Option<View>> {
+        self.log.view(name)
+    }
+
+    fn read(&self, view: &View, seqs: RangeInclusive<u64>, order: Order, visit: Visit<'_>) -> Result<()> {
+        self.log.read(view, seqs, order, visit)
+    }
+
+    fn is_there(&self, view: &View) -> Result<bool> {
+        self.log.is_there(view)
+    }
+
+    fn is_redacted_since(&self, view: &View, commit: u64) -> Result<bool> {
+        self.log.is_redacted_since(view, commit)
+    }
+
+    fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>> {
+        self.log.item_seqs(view, item)
+    }
+
+    fn conversations(&self) -> Result<Vec<ConversationId>> {
+        self.log.conversations()
+    }
+
+    fn list(&self, query: &ListQuery) -> Result<ListPage> {
+        self.log.list(query)
+    }
+
+    fn unfinished(&self) -> Result<Vec<ConversationId>> {
+        self.log.unfinished()
+    }
+
+    fn wait_for(&self, wait: &Wait<'_>) -> Result<bool> {
+        self.log.wait_for(wait)
+    }
+
+    fn poll_for(&self, wait: &Wait<'_>, follower: u64, waker: &Waker) -> Poll<Result<()>> {
+        self.log.poll_for(wait, follower, waker)
+    }
+
+    fn wake(&self, name: &Name, follower: u64) {
+        self.log.wake(name, follower);
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.log.sync()
+    }
+
+    fn close(&self) -> Result<()> {
+        self.counter.stop();
+        self.log.close()
+    }
+
+    fn health(&self) -> Health {
+        self.log.health()
+    }
+
+    fn size(&self) -> Result<Size> {
+        self.log.size()
+    }
+
+    fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {
+        self.log.verify(progress)
+    }
+
+    fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
+        self.log.backup(path, progress)
+    }
+}
+
+/// A message that is being written, whose deltas are counted as they come.
+#[derive(Debug)]
+struct Counted {
+    message: Box<dyn OpenMessage>,
+    usages: Arc<Usages>,
+    owner: String,
+}
+
+impl OpenMessage for Counted {
+    fn index(&self) -> u64 {
+        self.message.index()
+    }
+
+    fn push(&self, chunk_index: u32, delta: Chunk) -> Result<()> {
+        let amount = Amount { bytes: check_chunk(&delta)? as u64, conversations: 0 };
+        let taken = self.usages.take(&self.owner, amount)?;
+        self.message.push(chunk_index, delta)?;
+        taken.keep(amount);
+        Ok(())
+    }
+
+    fn finish(&self, reason: Option<FinishReason>, usage: Option<Json>, metadata: Metadata) -> Result<Receipt> {
+        // A message is always closed.
+        self.message.finish(reason, usage, metadata)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(bytes: u64, conversations: u64) -> Bounds {
+        Bounds { owner_bytes: bytes, owner_conversations: conversations, ..Bounds::default() }
+    }
+
+    fn name(key: &str) -> Name {
+        Name::from(key).with_owner("ada")
+    }
+
+    /// What is counted as it is written is what is counted on what is stored.
+    #[test]
+    fn what_is_counted_is_what_is_stored() {
+        let inner = Store::open("memory:").unwrap();
+        let log = inner.clone();
+        let mut usages = None;
+        let store = inner.around(|log| {
+            let (counted, counter) = counting::start(Arc::clone(&log), Amount { bytes: 1 << 30, conversations: 100 });
+            usages = Some(Arc::clone(&counted));
+            Quota { log, usages: counted, counter }
+        });
+        let now = |usages: &Option<Arc<Usages>>| usages.as_ref().unwrap().now("ada").unwrap();
+        for at in 0..50_usize {
+            let message = Message::assistant([Chunk::thinking("x".repeat(at)), Chunk::text("é".repeat(100 * at))]);
+            store.append(name(&format!("chat {}", at % 7)), &[message, Message::user("hello")]).unwrap();
+            let stored = counting::count(log.log(), "ada", true, &|| false).unwrap();
+            assert_eq!(now(&usages), stored, "{at}");
+        }
+        store.delete(name("chat 3")).unwrap();
+        assert_eq!(now(&usages), counting::count(log.log(), "ada", true, &|| false).unwrap());
+        // Streams, forks and entries about a conversation are counted within what an entry takes.
+        let mut writer = store.begin(name("chat 1"), Role::Assistant, Metadata::default()).unwrap();
+        for _ in 0..100 {
+            writer.push(0, Chunk::text("x".repeat(1_000))).unwrap();
+        }
+        writer.finish(None, None).unwrap();
+        store.set_title(name("chat 1"), Some("title")).unwrap();
+        store.fork_to(name("chat 1"), None, name("child")).unwrap();
+        let (counted, stored) = (now(&usages), counting::count(log.log(), "ada", true, &|| false).unwrap());
+        assert_eq!(counted.conversations, stored.conversations);
+        assert!(counted.bytes.abs_diff(stored.bytes) < 105 * 50, "{counted:?} {stored:?}");
+        store.close().unwrap();
+    }
+
+    #[test]
+    fn what_is_over_a_limit_is_refused_and_leaves_nothing() {
+        let store = limited(Store::open("memory:").unwrap(), &limits(1_000, 2));
+        let say = |key: &str, text: &str, options: &AppendOptions| {
+            store.append_with(name(key), &[Message::user(text)], options)
+        };
+        let none = AppendOptions::new();
+        let keyed = AppendOptions::new().with_idempotency_key("k");
+        say("one", &"x".repeat(300), &keyed).unwrap();
+        say("two", &"x".repeat(300), &none).unwrap();
+        let over = |result: Result<Receipt>, what: &str| match result {
+            Err(Error::LimitExceeded { what: limited, .. }) => assert!(limited.contains(what), "{limited}"),
+            other => panic!("{other:?}"),
+        };
+        over(say("three", "x", &none), "owner_conversations");
+        over(say("one", &"x".repeat(500), &none), "owner_bytes");
+        over(store.create(name("three"), &NewConversation::new()), "owner_conversations");
+        assert!(store.fork_to(name("one"), None, name("child")).is_err());
+        // A repetition adds nothing, and other content under its key is still refused as such.
+        assert!(say("one", &"x".repeat(300), &keyed).unwrap().duplicate);
+        say("one", &"x".repeat(250), &none).unwrap();
+        assert!(say("one", &"x".repeat(300), &keyed).unwrap().duplicate);
+        assert!(matches!(say("one", &"y".repeat(300), &keyed), Err(Error::KeyReused { .. })));
+        over(say("one", &"y".repeat(300), &AppendOptions::new().with_idempotency_key("l")), "owner_bytes");
+        let mut writer = store.begin(name("two"), Role::Assistant, Metadata::default()).unwrap();
+        assert!(matches!(writer.push(0, Chunk::text("x".repeat(300))), Err(Error::LimitExceeded { .. })));
+        writer.finish(None, None).unwrap();
+        assert_eq!(store.load_raw(name("two")).unwrap().len(), 2);
+        // Another owner has limits of its own; what is deleted makes room.
+        store.append(Name::from("one").with_owner("grace"), &[Message::user("x".repeat(900))]).unwrap();
+        store.delete(name("one")).unwrap();
+        say("three", &"x".repeat(500), &none).unwrap();
+        store.close().unwrap();
+    }
+
+    #[test]
+    fn many_at_once_do_not_go_past_a_limit() {
+        let store = limited(Store::open("memory:").unwrap(), &limits(100_000, 5));
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let store = &store;
+                scope.spawn(move || {
+                    for at in 0..50 {
+                        let key = format!("chat {}", (thread + at) % 9);
+                        let _ = store.append(name(&key), &[Message::user("x".repeat(1_000))]);
+                    }
+                });
+            }
+        });
+        let stored = counting::count(store.log(), "ada", true, &|| false).unwrap();
+        assert_eq!(stored.conversations, 5);
+        assert!((95_000..=100_000).contains(&stored.bytes), "{stored:?}");
+        store.close().unwrap();
+    }
+}

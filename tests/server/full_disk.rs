@@ -1,0 +1,117 @@
+//! The disk becomes full under a server. Needs a tmpfs of its own: root.
+
+use std::fs;
+use std::io::Write as _;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::http::{Answer, Client};
+use crate::running::Running;
+
+crate::tests! { a_full_disk_is_reported_and_read_and_written_again_once_there_is_room }
+
+/// A small disk.
+struct Disk(TempDir);
+
+impl Disk {
+    /// Absent: it could not be mounted.
+    fn mount(megabytes: u32) -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let size = format!("size={megabytes}m");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "none"]).arg(dir.path()).output();
+        mounted.is_ok_and(|mounted| mounted.status.success()).then_some(Self(dir))
+    }
+
+    /// Takes all the room that is left.
+    fn fill(&self) {
+        let mut file = fs::File::options().create(true).append(true).open(self.0.path().join("fill")).unwrap();
+        for bytes in [64 * 1024, 4096, 1] {
+            while file.write_all(&vec![1; bytes]).is_ok() {}
+        }
+    }
+
+    fn make_room(&self) {
+        fs::remove_file(self.0.path().join("fill")).unwrap();
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+fn say(client: &Client, at: usize) -> Answer {
+    let message = json!({ "role": "user", "chunks": [{ "type": "text", "text": format!("{at} ").repeat(8_000) }] });
+    client.post(&format!("/api/v1/conversations/chat-{}/messages", at % 3), &message)
+}
+
+/// Messages that can be read.
+fn stored(client: &Client) -> usize {
+    (0..3)
+        .map(|at| {
+            let path = format!("/api/v1/conversations/chat-{at}/messages?limit=1000");
+            let page = client.get(&path).ok();
+            assert!(page.get("next").is_none());
+            page["messages"].as_array().unwrap().len()
+        })
+        .sum()
+}
+
+fn problems(client: &Client) -> Vec<Value> {
+    client.get("/readyz").of(503)["problems"].as_array().unwrap().clone()
+}
+
+fn a_full_disk_is_reported_and_read_and_written_again_once_there_is_room() {
+    let Some(disk) = Disk::mount(40) else {
+        assert!(std::env::var_os("CONVO_REQUIRE_MOUNT").is_none(), "a tmpfs cannot be mounted");
+        return println!("SKIPPED: a tmpfs cannot be mounted");
+    };
+    // Some of the room is taken, and is what will be made.
+    fs::write(disk.0.path().join("fill"), vec![1; 16 * 1024 * 1024]).unwrap();
+    let url = format!("sled:{}?cache_mb=1", disk.0.path().join("db").display());
+    let mut server = Running::start(&url, &[]);
+    let mut taken = 0;
+    let refused = loop {
+        let answer = say(&server.client, taken);
+        if answer.status != 200 {
+            break answer;
+        }
+        taken += 1;
+    };
+    assert!(taken > 100, "{taken}");
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    assert!(refused.header("retry-after").is_some());
+    for _ in 0..20 {
+        let answer = say(&server.client, taken);
+        assert_eq!(answer.status, 503, "{}", answer.text());
+    }
+    assert_eq!(problems(&server.client), ["poisoned"]);
+    server.client.get("/livez").ok();
+    server.client.get("/api/v1/conversations").ok();
+    // A server that starts on a full disk is there for reading.
+    disk.fill();
+    server.kill_and_restart();
+    assert!(stored(&server.client) >= taken, "acknowledged and lost");
+    let mut refused = false;
+    for at in 0..200 {
+        // What fits into the room that the store's file has already is taken.
+        let answer = say(&server.client, at);
+        match answer.status {
+            200 => taken += 1,
+            status => {
+                assert_eq!(status, 503, "{}", answer.text());
+                refused = true;
+            }
+        }
+    }
+    assert!(refused && !problems(&server.client).is_empty());
+    disk.make_room();
+    server.kill_and_restart();
+    server.client.get("/readyz").ok();
+    assert!(stored(&server.client) >= taken, "acknowledged and lost");
+    assert_eq!(say(&server.client, 0).status, 200);
+    assert_eq!(server.client.post("/api/v1/admin/verify", &json!({})).ok()["problems"], json!([]));
+}
