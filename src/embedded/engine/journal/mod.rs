@@ -213,6 +213,7 @@ impl Journal {
                     tail.engine_unsynced = true;
                     return self.give(batch.take(), rewrites);
                 }
+                self.sync_engine(tail)?;
                 if tail.at + bytes > tail.regions.bytes {
                     self.switch(tail)?;
                 }
@@ -245,6 +246,11 @@ impl Journal {
             self.switch(tail)?;
         }
         tail.checkpoints.wait()
+    }
+
+    /// A batch that went to the engine alone is durable before any record that follows it.
+    fn sync_engine(&self, tail: &mut Tail) -> Result<()> {
+        if std::mem::take(&mut tail.engine_unsynced) { self.engine.sync() } else { Ok(()) }
     }
 
     fn sync_file(&self, tail: &mut Tail) -> Result<()> {
@@ -326,9 +332,7 @@ impl Engine for Journal {
         self.with_tail(
             || self.engine.sync(),
             |tail| {
-                if std::mem::take(&mut tail.engine_unsynced) {
-                    self.engine.sync()?;
-                }
+                self.sync_engine(tail)?;
                 self.sync_file(tail)
             },
         )
