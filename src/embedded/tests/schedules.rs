@@ -24,7 +24,7 @@ use crate::log::{AppendOptions, Durability, Receipt};
 use crate::model::{Chunk, Message, Metadata, Name, Role, Timestamp};
 
 const WINDOW: Duration = Duration::from_millis(20);
-/// What a commit takes, or no time at all: while time passes, no thread that could run stands still.
+/// What a commit takes, or no time at all: time passes only while no thread could run.
 const COMMIT: Duration = Duration::from_millis(4);
 const NEVER: Duration = Duration::from_secs(3600);
 /// How many changes of thread the second half of the schedules has at most.
