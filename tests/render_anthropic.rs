@@ -326,6 +326,19 @@ fn opaque_blocks_stand_where_they_may() {
 }
 
 /// A turn that the provider paused ends with its call: nothing is added, and the next message goes on with it.
+/// What a server's tool found, without the block around it that names the call: a broken answer leaves it so.
+#[test]
+fn a_result_that_names_no_call_is_left_out() {
+    let json = r#"{"type":"bash_code_execution_result","stdout":"1024\n","stderr":"","return_code":0,"content":[]}"#;
+    let (provider, kind) = ("anthropic".to_owned(), "bash_code_execution_result".to_owned());
+    let block = Chunk::from(Body::Opaque { provider, kind, json: Json::new(json).unwrap() });
+    let messages = [Message::user("hi"), Message::assistant([block, Chunk::text("1024")]), Message::user("so?")];
+    let prompt = rendered(Target::ANTHROPIC, &messages, &PromptOptions::new());
+    prompts::assert_accepted(Target::ANTHROPIC, &prompt);
+    assert!(!prompt.request.get().contains("bash_code"), "{}", prompt.request);
+    assert_eq!(prompt.report.len(), 1, "{:?}", prompt.report);
+}
+
 #[test]
 fn a_paused_turn_is_sent_back_as_it_is() {
     let opaque = |json: &str| {

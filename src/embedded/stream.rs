@@ -207,7 +207,12 @@ impl Core {
         // If nothing can be queued now, because the conversation is frozen, the background thread does it later.
         if self.try_queue(writer, Room::Unbounded).is_err() {
             // There is nobody to return an error to.
-            self.lock().remove(writer);
+            let place = writer.lock().clear();
+            let mut state = self.lock();
+            if let Some(place) = place {
+                state.collecting.remove(&place);
+            }
+            state.remove(writer);
         }
     }
 

@@ -34,16 +34,25 @@ impl Query {
         self
     }
 
+    /// The value of a name that may occur once.
+    fn only(&self, name: &str) -> Result<Option<&str>, Refusal> {
+        match self.all(name).as_slice() {
+            [] => Ok(None),
+            [value] => Ok(Some(value)),
+            _ => Err(Refusal::invalid(name, "invalid_type", format!("Invalid '{name}': it is given more than once."))),
+        }
+    }
+
     /// A value that can be parsed.
     pub(crate) fn parse<T: std::str::FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, Refusal> {
         let read =
             |text: &str| text.parse().map_err(|_| Refusal::value(name, &format!("{text:?} is not a {expected}")));
-        self.get(name).map(read).transpose()
+        self.only(name)?.map(read).transpose()
     }
 
     /// A number between bounds.
     pub(crate) fn number(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, Refusal> {
-        let Some(text) = self.get(name) else { return Ok(None) };
+        let Some(text) = self.only(name)? else { return Ok(None) };
         let Ok(number) = text.parse::<i128>() else {
             let message = format!("Invalid type for '{name}': expected an integer, but got {text:?} instead.");
             return Err(Refusal::invalid(name, "invalid_type", message));

@@ -94,7 +94,7 @@ impl Writer {
         }
     }
 
-    /// Stops it. The signal is not enough: on a busy machine threads run on for a tenth of a second, and acknowledge more.
+    /// Stops it. The signal is not enough: on a busy machine threads run on for a tenth of a second, and may acknowledge more.
     pub(crate) fn stop(&self) {
         signal("STOP", self.child.id());
         let tasks = format!("/proc/{}/task", self.child.id());

@@ -50,6 +50,9 @@ fn messages_are_appended_and_read() {
     assert_eq!(client.get(&format!("{CHAT}/messages/2")).ok()["chunks"][0]["text"], "three");
     let page = client.get(&format!("{CHAT}/messages?limit=2")).ok();
     assert_eq!((&page["next"], client.get(&format!("{CHAT}/messages?from=3")).ok().get("next")), (&json!(2), None));
+    for query in ["limit=1&limit=2", "newest=1&limit=x", "newest=1&from=-1", "newest=1&newest=1"] {
+        client.get(&format!("{CHAT}/messages?{query}")).code(400);
+    }
     client.get(&format!("{CHAT}/messages/9")).code(404);
     client.get(&format!("{CHAT}/messages/x")).code(400);
     let entries = client.get(&format!("{CHAT}/entries?since=3&limit=1")).ok();

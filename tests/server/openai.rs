@@ -270,6 +270,8 @@ fn an_idempotency_key_changes_nothing_twice() {
     assert_eq!(send(&server.client, "a", Some("msg_mine")).ok(), first, "also with an id, which is there by now");
     assert_eq!(send(&server.client, "b", None).code(422), "key_reused");
     assert_eq!(ids(&server.client.get(&items).ok()).len(), 2);
+    let long = "k".repeat(1_001);
+    server.client.send("POST", &items, &[("idempotency-key", &long)], br#"{"items":[]}"#).code(400);
     let make = || {
         let body = json!({ "metadata": { "a": "b" }, "items": [{ "role": "user", "content": "x" }] }).to_string();
         server.client.send("POST", "/v1/conversations", &[("idempotency-key", "k1")], body.as_bytes()).ok()

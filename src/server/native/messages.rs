@@ -80,12 +80,13 @@ struct Messages {
 pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
     call.query.check(&["from", "limit", "newest"])?;
     let (store, name) = (call.store(), naming::name(call));
-    if let Some(count) = call.query.number("newest", 1, NEWEST)? {
-        let newest = store.newest_messages(&name, usize::try_from(count).unwrap_or(usize::MAX))?;
-        return ok(&Messages { messages: newest, next: None });
-    }
+    let newest = call.query.number("newest", 1, NEWEST)?;
     let from = call.query.number("from", 0, u64::MAX)?.unwrap_or(0);
     let limit = call.query.number("limit", 1, PAGE)?.unwrap_or(100);
+    if let Some(count) = newest {
+        let messages = store.newest_messages(&name, usize::try_from(count).unwrap_or(usize::MAX))?;
+        return ok(&Messages { messages, next: None });
+    }
     let (messages, next) = store.page(&name, from, usize::try_from(limit).unwrap_or(usize::MAX), BYTES)?;
     ok(&Messages { messages, next })
 }

@@ -78,10 +78,10 @@ pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
 
 /// Appends items, all or none, and returns them with their ids as they are stored.
 pub(super) fn append(call: &Call, name: &Name, items: &[Taken]) -> Result<Vec<(String, String)>, Refusal> {
+    let (store, key) = (call.store(), call.idempotency_key()?);
     if items.is_empty() {
         return Ok(Vec::new());
     }
-    let (store, key) = (call.store(), call.idempotency_key()?);
     let is_retry = call.header("x-stainless-retry-count").is_some_and(|count| count != "0");
     let given_ids: Vec<&str> = items.iter().filter_map(|item| item.id.as_deref()).collect();
     let locks = &call.app.appending;

@@ -13,6 +13,7 @@ use super::request::{Block, OwnKind};
 use crate::history::report::{Fact, Unsent};
 use crate::model::{Body, Chunk};
 use crate::provider::anthropic::rules::AN_37;
+use crate::provider::anthropic::server_tools::is_server_result;
 use crate::provider::prompt::own::words;
 use crate::provider::prompt::turns::{Call, Origin, Reply, Turn};
 
@@ -121,6 +122,7 @@ impl<'a> Renderer<'a> {
         let is_used = |id: &str| self.server_calls.contains(id);
         match (given.asks(), given.answers()) {
             (None, _) if given.kind().ends_with("tool_use") => return Some(Unsent::NoId),
+            (None, None) if is_server_result(given.kind()) => return Some(Unsent::CallMissing(AN_37.id)),
             (Some(id), _) if is_used(id) => return Some(Unsent::IdUsed(None)),
             (Some(id), _) if given.kind() == "server_tool_use" && !is_server_id(id) => {
                 return Some(Unsent::IdForeign);
