@@ -208,6 +208,8 @@ impl Journal {
         self.with_tail(
             || self.give(batch.take(), rewrites),
             |tail| {
+                // A torn record ends the replay, so no later one may reach the disk before it.
+                self.sync_file(tail)?;
                 if bytes > tail.regions.bytes {
                     self.drain(tail)?;
                     tail.engine_unsynced = true;
@@ -229,7 +231,6 @@ impl Journal {
 
     /// Goes on in the other region, once the engine has what that holds.
     fn switch(&self, tail: &mut Tail) -> Result<()> {
-        self.sync_file(tail)?;
         tail.checkpoints.wait()?;
         let mut layers = self.layers.write().unwrap_or_else(PoisonError::into_inner);
         let layer = std::mem::take(&mut layers.active);
