@@ -41,11 +41,7 @@ fn a_store_that_lost_its_newest_data_to_damage() {
     assert_eq!(run.exit, 2);
     assert!(run.stderr.starts_with("error: damaged data in the store: "), "{}", run.stderr);
 
-    let db = place.path("convo.db/db");
-    let mut bytes = std::fs::read(&db).unwrap();
-    let at = bytes.windows(64).position(|window| window.iter().all(|byte| *byte == b'x')).unwrap();
-    bytes[at + 32] = b'y';
-    std::fs::write(&db, bytes).unwrap();
+    crate::verify::flip(&place.path("convo.db"), &[b'x'; 64]);
     let run = place.run(&["verify"]);
     let problem = &run.json()[0]["problems"][0]["detail"];
     assert_eq!(run.exit, 1);

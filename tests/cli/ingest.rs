@@ -77,8 +77,8 @@ fn a_stream_is_stored_while_it_comes() {
     let (first, _) = STREAM.split_at(STREAM.find("\n\n").unwrap() + 2);
     stdin.write_all(first.as_bytes()).unwrap();
     stdin.flush().unwrap();
-    // The deltas of a window are durable when sled's log has grown by them.
-    let log = place.path("convo.db/db");
+    // The deltas of a window are durable once they are in the journal.
+    let log = place.path("convo.db/journal");
     let has_come = || std::fs::read(&log).is_ok_and(|bytes| bytes.windows(6).any(|window| window == b"It is "));
     while !has_come() {
         std::thread::sleep(std::time::Duration::from_millis(5));

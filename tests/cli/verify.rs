@@ -5,11 +5,14 @@ use serde_json::json;
 use super::{ANSWER, HELLO, Place};
 
 /// Damages the bytes of a text in the store's log.
-fn flip(db: &Path, text: &[u8]) {
-    let mut bytes = std::fs::read(db).unwrap();
-    let at = bytes.windows(text.len()).position(|window| window == text).unwrap();
-    bytes[at + text.len() / 2] ^= 1;
-    std::fs::write(db, bytes).unwrap();
+/// Damages a text in sled's log, and in the journal, from which it would be restored.
+pub(crate) fn flip(store: &Path, text: &[u8]) {
+    for name in ["db", "journal"] {
+        let mut bytes = std::fs::read(store.join(name)).unwrap();
+        let at = bytes.windows(text.len()).position(|window| window == text).unwrap();
+        bytes[at + text.len() / 2] ^= 1;
+        std::fs::write(store.join(name), bytes).unwrap();
+    }
 }
 
 #[test]
@@ -39,7 +42,7 @@ fn a_store_that_went_back_can_be_looked_at() {
     let place = Place::new();
     place.append("a", &[HELLO]);
     place.append("b", &[&HELLO.replace("hello", &"x".repeat(10_000))]);
-    flip(&place.path("convo.db/db"), &[b'x'; 64]);
+    flip(&place.path("convo.db"), &[b'x'; 64]);
     let watermark = std::fs::read(place.path("convo.db/watermark")).unwrap();
     for args in [&["show", "a"][..], &["entries", "a"], &["next", "a"], &["list"], &["backup", "left"]] {
         let run = place.run(args);
