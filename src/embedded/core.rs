@@ -95,7 +95,8 @@ impl Core {
 
     pub(crate) fn health(&self) -> Health {
         let state = self.lock();
-        Health { poisoned: state.poisoned.clone(), closed: state.phase != Phase::Open, ..self.health.clone() }
+        let poisoned = state.poisoned.clone().or_else(|| self.engine.failure().map(str::to_owned));
+        Health { poisoned, closed: state.phase != Phase::Open, ..self.health.clone() }
     }
 
     /// How much the log holds.

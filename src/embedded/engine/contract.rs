@@ -47,6 +47,11 @@ pub(crate) trait Engine: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Why it takes no more writes, if one of its own in the background failed.
+    fn failure(&self) -> Option<&str> {
+        None
+    }
+
     /// The engine's directory, if it has one.
     fn directory(&self) -> Option<&Directory>;
 }

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::ballast;
 use super::watermark::Watermark;
@@ -12,6 +13,9 @@ use crate::error::{Error, Result};
 /// The name of the marker file: present once the store's first commit is durable.
 pub(crate) const MARKER: &str = "CONVERSATION-STORE";
 const LOCK: &str = "lock";
+/// How often a store that is locked is tried again, and after how long.
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(5);
 /// Names the copy of a store that did not open as it was, until the store's content has been compared with what can be
 /// derived.
 const DAMAGED: &str = "damaged";
@@ -288,7 +292,16 @@ fn lock(path: &Path) -> Result<File> {
     let action = format!("lock {}", lock_path.display());
     let open = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&lock_path);
     let mut file = open.map_err(Error::io(action.clone()))?;
-    match file.try_lock() {
+    let mut tries = 0;
+    let locked = loop {
+        match file.try_lock() {
+            // A process that is being started holds what its parent held, until its program runs.
+            Err(TryLockError::WouldBlock) if tries < TRIES => tries += 1,
+            locked => break locked,
+        }
+        std::thread::sleep(PAUSE);
+    };
+    match locked {
         Ok(()) => {
             // The holder's process id, for the error of the next one. A failure to write it changes nothing.
             let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));

@@ -1,8 +1,10 @@
 //! Messages as they were appended, to a conversation that makes sense: repaired on the way out, never in the log.
 //!
 //! Pure, idempotent, deterministic; a clean conversation comes out unchanged with an empty report. The rules run in the
-//! order of [`RULES`]. To add one: a file with a function of that shape, a row here, and what it reports in `report/`.
+//! order of [`RULES`]. To add one: a file with a function of that shape, a row here, what it reports in `report/`, and in
+//! `clean` what it has nothing to do with.
 
+mod clean;
 mod empty_messages;
 mod error_chunks;
 mod pairing;
@@ -30,6 +32,10 @@ const RULES: &[Reconcile] =
 
 /// Reconciles messages that are in order of their index.
 pub(crate) fn reconcile(messages: Vec<StoredMessage>) -> (Vec<StoredMessage>, Vec<ReportLine>) {
+    if clean::is_clean(&messages) { (messages, Vec::new()) } else { by_rules(messages) }
+}
+
+fn by_rules(messages: Vec<StoredMessage>) -> (Vec<StoredMessage>, Vec<ReportLine>) {
     let mut report = Vec::new();
     let messages = RULES.iter().fold(messages, |messages, rule| rule(messages, &mut report));
     (messages, report)

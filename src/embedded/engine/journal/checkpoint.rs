@@ -96,8 +96,8 @@ pub(super) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// `made` is called after each.
-    pub(super) fn start(engine: Arc<dyn Engine>, made: impl Fn() + Send + 'static) -> Result<Self> {
+    /// `ended` is called after each.
+    pub(super) fn start(engine: Arc<dyn Engine>, ended: impl Fn(&Result<()>) + Send + 'static) -> Result<Self> {
         let shared = Arc::new(Shared::default());
         let thread = thread::Builder::new().name("conversation-store-journal".to_owned());
         let thread = thread.spawn({
@@ -107,9 +107,7 @@ impl Checkpoints {
                     let made_it = catch_unwind(AssertUnwindSafe(|| checkpoint(&*engine, &job)));
                     let result =
                         made_it.unwrap_or_else(|_| Err(Error::io("make a checkpoint")(io::Error::other("a panic"))));
-                    if result.is_ok() {
-                        made();
-                    }
+                    ended(&result);
                     let mut work = shared.lock();
                     work.failed = result.err();
                     work.job = None;
@@ -130,8 +128,13 @@ impl Checkpoints {
 
     /// Returns once the checkpoint is made.
     pub(super) fn wait(&self) -> Result<()> {
-        let work = self.shared.wait_while(self.shared.lock(), |work| work.job.is_some());
-        work.failed.as_ref().map_or(Ok(()), |error| Err(again(error)))
+        drop(self.shared.wait_while(self.shared.lock(), |work| work.job.is_some()));
+        self.check()
+    }
+
+    /// Fails if a checkpoint did.
+    pub(super) fn check(&self) -> Result<()> {
+        self.shared.lock().failed.as_ref().map_or(Ok(()), |error| Err(again(error)))
     }
 }
 

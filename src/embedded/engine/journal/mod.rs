@@ -15,7 +15,7 @@ mod replay;
 mod tests;
 
 use std::ops::{ControlFlow, Range};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use super::contract::{Batch, Engine, RESERVED, Visit, VisitKeys};
 use super::directory::Directory;
@@ -37,6 +37,8 @@ struct Journal {
     writing: Mutex<Writing>,
     /// Why records that were acknowledged are missing.
     damage: Option<String>,
+    /// Why the engine did not get what is in the journal.
+    failure: Arc<OnceLock<String>>,
     region_bytes: usize,
     /// False for throw-away stores only.
     syncs: bool,
@@ -112,7 +114,7 @@ fn before_with(engine: Arc<dyn Engine>, syncs: bool, region_bytes: usize) -> Res
     let damage = replay.damage.clone();
     let layers = Arc::new(RwLock::new(layers));
     let writing = Mutex::new(Writing::Nothing { note, replay });
-    Ok(Arc::new(Journal { layers, writing, damage, region_bytes, syncs, engine }))
+    Ok(Arc::new(Journal { layers, writing, damage, failure: Arc::default(), region_bytes, syncs, engine }))
 }
 
 fn new_id() -> Id {
@@ -190,11 +192,23 @@ impl Journal {
         }
         directory.need_journal()?;
         let layers = Arc::clone(&self.layers);
-        let made = move || layers.write().unwrap_or_else(PoisonError::into_inner).frozen = None;
-        let checkpoints = Checkpoints::start(Arc::clone(&self.engine), made)?;
+        let failure = Arc::clone(&self.failure);
+        let ended = move |result: &Result<()>| match result {
+            Ok(()) => layers.write().unwrap_or_else(PoisonError::into_inner).frozen = None,
+            Err(error) => failure.set(error.to_string()).unwrap_or_default(),
+        };
+        let checkpoints = Checkpoints::start(Arc::clone(&self.engine), ended)?;
         let (epoch, region, at) = (new_id(), 0, 0);
         let (unsynced, engine_unsynced) = (false, false);
         Ok(Some(Tail { regions, checkpoints, journal, epoch, number, region, at, unsynced, engine_unsynced }))
+    }
+
+    /// What the engine read. Once it did not get what is in the journal, that is why it cannot read, too.
+    fn explain<T>(&self, read: Result<T>) -> Result<T> {
+        read.map_err(|error| match self.failure.get() {
+            Some(cause) => Error::Poisoned { cause: cause.clone() },
+            None => error,
+        })
     }
 
     /// Writes a batch to the engine alone, if it is not in the file.
@@ -208,6 +222,7 @@ impl Journal {
         self.with_tail(
             || self.give(batch.take(), rewrites),
             |tail| {
+                tail.checkpoints.check()?;
                 // A torn record ends the replay, so no later one may reach the disk before it.
                 self.sync_file(tail)?;
                 if bytes > tail.regions.bytes {
@@ -283,7 +298,7 @@ impl Engine for Journal {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         match self.layers().get(key) {
             Some(Last { value, .. }) => Ok(value.map(|value| value.to_vec())),
-            None => self.engine.get(key),
+            None => self.explain(self.engine.get(key)),
         }
     }
 
@@ -291,13 +306,14 @@ impl Engine for Journal {
         let range = range.start..range.end.min(&[RESERVED]);
         let mut cursor = Cursor::new(self.layers(), range.clone(), order);
         let mut flow = ControlFlow::Continue(());
-        self.engine.scan(range, order, &mut |key, value| {
+        let read = self.engine.scan(range, order, &mut |key, value| {
             flow = match cursor.show_to(Some(key), visit) {
                 ControlFlow::Continue(false) => visit(key, value),
                 shown => shown.map_continue(|_| ()),
             };
             flow
-        })?;
+        });
+        self.explain(read)?;
         if flow.is_continue() {
             let _ = cursor.show_to(None, visit);
         }
@@ -308,13 +324,14 @@ impl Engine for Journal {
         let range = range.start..range.end.min(&[RESERVED]);
         let mut cursor = Cursor::new(self.layers(), range.clone(), order);
         let mut flow = ControlFlow::Continue(());
-        self.engine.keys(range, order, &mut |key, length| {
+        let read = self.engine.keys(range, order, &mut |key, length| {
             flow = match cursor.show_to(Some(key), &mut |key, value| visit(key, value.len())) {
                 ControlFlow::Continue(false) => visit(key, length),
                 shown => shown.map_continue(|_| ()),
             };
             flow
-        })?;
+        });
+        self.explain(read)?;
         if flow.is_continue() {
             let _ = cursor.show_to(None, &mut |key, value| visit(key, value.len()));
         }
@@ -345,6 +362,10 @@ impl Engine for Journal {
 
     fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
     }
 
     fn directory(&self) -> Option<&Directory> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 
@@ -38,6 +39,8 @@ fn conforms_with_small_regions() {
 struct Forgetful {
     now: Memory,
     synced: Mutex<(Pairs, Vec<Batch>)>,
+    /// Whether it takes and gives nothing more.
+    fails: AtomicBool,
     directory: Directory,
 }
 
@@ -47,7 +50,12 @@ impl Forgetful {
         let now = Memory::default();
         now.write(Batch { ops: pairs.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect() })
             .unwrap();
-        Arc::new(Self { now, synced: Mutex::new((pairs, Vec::new())), directory })
+        Arc::new(Self { now, synced: Mutex::new((pairs, Vec::new())), fails: AtomicBool::new(false), directory })
+    }
+
+    fn check(&self) -> Result<()> {
+        let error = || Error::io("use the disk")(std::io::Error::other("it is gone"));
+        if self.fails.load(Ordering::Acquire) { Err(error()) } else { Ok(()) }
     }
 
     fn synced(&self) -> Pairs {
@@ -70,6 +78,7 @@ fn copied(batch: &Batch) -> Batch {
 
 impl Engine for Forgetful {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.check()?;
         self.now.get(key)
     }
 
@@ -78,6 +87,7 @@ impl Engine for Forgetful {
     }
 
     fn write(&self, batch: Batch) -> Result<()> {
+        self.check()?;
         self.synced.lock().unwrap().1.push(copied(&batch));
         self.now.write(batch)
     }
@@ -173,6 +183,38 @@ proptest! {
         drop(engine);
         prop_assert_eq!(inner.synced().into_iter().filter(|(key, _)| key[0] != RESERVED).collect::<Pairs>(), model);
     }
+}
+
+#[test]
+fn a_checkpoint_that_fails_ends_writing() {
+    let (dir, region_bytes) = (tempfile::tempdir().unwrap(), 1024);
+    let inner = Forgetful::new(dir.path(), Pairs::new());
+    let engine = before_with(Arc::clone(&inner) as Arc<dyn Engine>, true, region_bytes).unwrap();
+    let write = |at: u8| {
+        let mut batch = Batch::default();
+        batch.put(vec![b'k', at], vec![at; 300]);
+        engine.write(batch).and_then(|()| engine.sync())
+    };
+    write(0).unwrap();
+    write(1).unwrap();
+    assert_eq!(engine.failure(), None);
+    inner.fails.store(true, Ordering::Release);
+    // The next one begins the other region, so that the engine gets what is in this one.
+    write(2).unwrap();
+    while engine.failure().is_none() {
+        std::thread::yield_now();
+    }
+    assert!(engine.failure().unwrap().contains("it is gone"));
+    assert!(matches!(write(3), Err(Error::Io { .. })));
+    for at in 0..3 {
+        assert_eq!(engine.get(&[b'k', at]).unwrap(), Some(vec![at; 300]), "what was acknowledged is there");
+    }
+    assert!(matches!(engine.get(b"what only the engine has"), Err(Error::Poisoned { .. })));
+    let synced = inner.synced();
+    drop((engine, inner));
+    let reopened = before_with(Forgetful::new(dir.path(), synced), true, region_bytes).unwrap();
+    assert_eq!(reopened.damage(), None);
+    assert_eq!(all(&*reopened).len(), 3, "it is there after the next opening, too");
 }
 
 /// Loses the end of the last record, as a power cut may: nobody synced it.
