@@ -5,24 +5,37 @@ use proptest::prelude::*;
 
 use super::super::by_rules;
 use super::*;
-use crate::model::Message;
+use crate::model::{Message, Output};
 
 /// Few ids: those of one turn may repeat, and those of several turns do.
 fn id() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["", "1", "2", "3", "4", "5"])
 }
 
-/// A question, calls, their results in messages of so many, and whether the last of these goes on.
+fn result(id: &str, tool: &str, output: &str) -> Chunk {
+    let body = Body::ToolResult {
+        tool_call_id: id.to_owned(),
+        name: (!tool.is_empty()).then(|| tool.to_owned()),
+        output: Output::Text(output.to_owned()),
+        is_error: None,
+    };
+    body.into()
+}
+
+/// A question, calls, their results in messages of so many, and whether the last of these goes on. A result may name
+/// another call's tool.
 fn turn() -> impl Strategy<Value = Vec<Message>> {
     let results = vec(1..4_usize, 1..4);
     let role = prop::sample::select(vec![Role::Tool, Role::User, Role::System]);
-    (vec(id(), 0..4), results, role, any::<bool>()).prop_map(|(ids, mut sizes, role, goes_on)| {
-        let calls = ids.iter().map(|id| Chunk::tool_call(*id, "tool", "{}"));
+    let tool = || prop::sample::select(vec!["", "look", "run"]);
+    let calls = vec((id(), tool(), tool()), 0..4);
+    (calls, results, role, any::<bool>()).prop_map(|(ids, mut sizes, role, goes_on)| {
+        let calls = ids.iter().map(|(id, tool, _)| Chunk::tool_call(*id, *tool, "{}"));
         let mut messages = vec![Message::user("a"), Message::assistant([Chunk::text("b")].into_iter().chain(calls))];
         let mut left = ids.as_slice();
         while !left.is_empty() {
             let (these, rest) = left.split_at(sizes.pop().unwrap_or(9).min(left.len()));
-            messages.push(Message::new(role, these.iter().map(|id| Chunk::tool_result(*id, "c"))));
+            messages.push(Message::new(role, these.iter().map(|(id, _, tool)| result(id, tool, "c"))));
             left = rest;
         }
         if let (true, Some(last)) = (goes_on, messages.last_mut()) {
@@ -54,7 +67,7 @@ fn change(messages: &mut Vec<StoredMessage>, kind: u8, at: usize, other: usize, 
 fn chunk() -> impl Strategy<Value = Chunk> {
     prop_oneof![
         id().prop_map(|id| Chunk::tool_call(id, "other", "{")),
-        id().prop_map(|id| Chunk::tool_result(id, "e")),
+        id().prop_map(|id| result(id, "", "e")),
         Just(Chunk::text("")),
         Just(Chunk::error("500")),
     ]
@@ -89,7 +102,7 @@ proptest! {
 #[test]
 fn what_usual_programs_store_is_clean() {
     let call = |id: &str| Chunk::tool_call(id, "tool", "{}");
-    let result = |id: &str| Chunk::tool_result(id, "c");
+    let result = |id: &str| result(id, "", "c");
     let table = [
         vec![],
         vec![Message::user("a"), Message::assistant([Chunk::thinking("b")])],
