@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 pub(crate) const USAGE: &str = "\
 cargo bench --bench peers --features peers,fjall -- [OPTIONS]
-  --quick          small sizes, few rounds: whether it runs, not how fast
+  --quick          few rounds, small stores: three minutes. Only the rows of appends say how fast it is
   --only NAME      only this workload; may be given more than once
   --engine NAME    only this engine; may be given more than once
   --threads N      only with so many threads

@@ -327,17 +327,21 @@ impl Grouper {
     pub(crate) fn push(&mut self, record: &Record<'_>, last: u64, own: bool) {
         let mut last_message = None;
         for line in record.lines() {
-            let taken = line.and_then(|(seq, line)| {
-                if let Line::Chunk(line) = &line {
-                    let index = record.message_index(line.message);
-                    if seq > last {
-                        // After the fork point: a message that goes on there is not whole.
-                        self.interrupt(index);
+            // By reference: an entry is large, and moving each one costs as much as reading it.
+            let taken = match line {
+                Ok((seq, ref line)) => {
+                    if let Line::Chunk(line) = line {
+                        let index = record.message_index(line.message);
+                        if seq > last {
+                            // After the fork point: a message that goes on there is not whole.
+                            self.interrupt(index);
+                        }
+                        last_message = Some(index);
                     }
-                    last_message = Some(index);
+                    if seq <= last { self.line(record, seq, line, own) } else { Ok(()) }
                 }
-                if seq <= last { self.line(record, seq, &line, own) } else { Ok(()) }
-            });
+                Err(error) => Err(error),
+            };
             if let Err(error) = taken {
                 self.damaged(error);
             }
@@ -451,10 +455,8 @@ impl Grouper {
                 if !begins {
                     self.headless.insert(index);
                 }
-                let mut stored = StoredMessage::unread(index, role, record.header.time, seq);
-                let changed = change(&mut stored);
-                self.messages.insert(at, stored);
-                changed
+                self.messages.insert(at, StoredMessage::unread(index, role, record.header.time, seq));
+                self.messages.get_mut(at).map_or(Ok(()), change)
             }
         }
     }

@@ -246,6 +246,7 @@ impl<'a> Record<'a> {
 }
 
 impl<'a> Line<'a> {
+    #[inline]
     fn decode(entry: &'a [u8]) -> Result<Self> {
         let (kind, body) = entry.split_first().ok_or_else(|| short("an entry"))?;
         Ok(match *kind {

@@ -14,6 +14,9 @@ use crate::texts::{Texts, conversations};
 const CHUNKS: usize = 3;
 const CHUNK_BYTES: usize = 500;
 const UNIT: Unit = Unit::rate("appends/s");
+/// How long a round takes for one engine, also in a quick run: in shorter ones, what an engine does in the background falls
+/// into some rounds only.
+const ROUND: Duration = Duration::from_millis(400);
 
 /// What a thread does: its number, and how much it has done.
 type Append<'a> = &'a (dyn Fn(&dyn Peer, usize, usize) + Sync);
@@ -54,9 +57,7 @@ fn run(bench: &Bench, workload: &'static str, threads: &[usize], append: Append<
     let mut all = Vec::new();
     for threads in bench.threads(threads) {
         let title = format!("{workload}, {threads} threads");
-        let series = interleave(&title, bench.size(25, 3), &mut peers, |peer, _| {
-            rate(&**peer, threads, bench.round_time(), append)
-        });
+        let series = interleave(&title, bench.size(25, 6), &mut peers, |peer, _| rate(&**peer, threads, ROUND, append));
         all.push(Measured { workload, threads, unit: UNIT, series });
     }
     bench.end(workload, peers);
