@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod backups;
+mod bouncer;
 mod cluster;
 #[path = "../common/mod.rs"]
 mod common;
