@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test takes what it needs of this")]
 
 pub(crate) mod blocks;
+#[cfg(all(feature = "postgres", unix))]
+pub(crate) mod bouncer;
 pub(crate) mod chat;
 pub(crate) mod hostile;
 pub(crate) mod items;

@@ -12,15 +12,19 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
-/// Set, a missing server is an error.
-const REQUIRED: &str = "CONVO_REQUIRE_POSTGRES";
+/// Set, a missing server is an error, and so is a missing pooler.
+pub(crate) const REQUIRED: &str = "CONVO_REQUIRE_POSTGRES";
 
 /// Runs until its standard input ends, which is when the tests end. Each line there is a signal that ends the server, which is
-/// started again.
+/// started again. With the connection of a primary, the server is its standby.
 const RUN: &str = r#"
-"$BIN/initdb" -D "$DIR/data" -U postgres --auth=trust --no-sync --locale=C -E UTF8 >"$DIR/initdb.log" 2>&1 || exit 1
+if [ -n "$PRIMARY" ]; then
+    "$BIN/pg_basebackup" -d "$PRIMARY" -D "$DIR/data" -R -c fast --no-sync >"$DIR/initdb.log" 2>&1 || exit 1
+else
+    "$BIN/initdb" -D "$DIR/data" -U postgres --auth=trust --no-sync --locale=C -E UTF8 >"$DIR/initdb.log" 2>&1 || exit 1
+fi
 run() {
     "$BIN/postgres" -D "$DIR/data" -k "$DIR" -p "$PORT" -c listen_addresses=127.0.0.1 -c max_connections=400 -c fsync=off \
         -c shared_buffers=64MB -c autovacuum_naptime=5s "$@" >>"$DIR/server.log" 2>&1 &
@@ -34,6 +38,9 @@ while read -r signal; do
 done
 kill -QUIT $server
 wait $server
+# A server that was killed leaves this file, and a piece of shared memory that is named there.
+left=$(sed -n '7s/.* //p' "$DIR/data/postmaster.pid")
+[ -z "$left" ] || ipcrm -m "$left"
 rm -rf "$DIR"
 "#;
 
@@ -71,7 +78,8 @@ fn programs() -> Option<PathBuf> {
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().filter_map(Result::ok);
     folders.extend(versions.map(|version| version.path().join("bin")));
-    folders.into_iter().find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
+    let needed = ["initdb", "postgres", "pg_basebackup"];
+    folders.into_iter().find(|folder| needed.iter().all(|program| folder.join(program).is_file()))
 }
 
 /// The user who may run the server, as root may not.
@@ -86,21 +94,47 @@ fn user() -> Option<(u32, u32)> {
     })
 }
 
+/// Lets a command run as the user who may run servers.
+pub(crate) fn as_user(command: &mut Command) -> &mut Command {
+    match user() {
+        Some((uid, gid)) => command.uid(uid).gid(gid),
+        None => command,
+    }
+}
+
+/// A port that is free.
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).unwrap().port()
+}
+
+/// A name that no schema and no role has.
+pub(crate) fn unused_name() -> String {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    format!("s{}", MADE.fetch_add(1, Ordering::Relaxed))
+}
+
 impl Server {
     /// Starts one more server. `options`: what its settings are.
     pub(crate) fn start(options: &[&str]) -> Result<Self, String> {
+        Self::start_from("", options)
+    }
+
+    /// Starts a standby of a server, which knows it by a name.
+    pub(crate) fn standby_of(primary: &Self, name: &str, options: &[&str]) -> Result<Self, String> {
+        Self::start_from(&primary.replication(name), options)
+    }
+
+    fn start_from(primary: &str, options: &[&str]) -> Result<Self, String> {
         let bin = programs().ok_or("no PostgreSQL server is installed here")?;
         let dir = tempfile::Builder::new().prefix("convo-pg").tempdir_in("/tmp").map_err(|error| error.to_string())?;
         let dir = dir.keep();
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).unwrap().port();
+        let port = free_port();
         let mut command = Command::new("sh");
         command.args(["-c", RUN, "sh"]).args(options).env("BIN", bin).env("DIR", &dir).env("PORT", port.to_string());
         command.current_dir(&dir).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.env("PRIMARY", primary);
         Self::own(&dir);
-        if let Some((uid, gid)) = user() {
-            command.uid(uid).gid(gid);
-        }
-        let running = command.spawn().map_err(|error| error.to_string())?;
+        let running = as_user(&mut command).spawn().map_err(|error| error.to_string())?;
         let mut server = Self { port, dir, running };
         server.wait()?;
         Ok(server)
@@ -134,10 +168,20 @@ impl Server {
         self.wait().unwrap();
     }
 
+    /// How a standby of this name connects to it.
+    pub(crate) fn replication(&self, name: &str) -> String {
+        format!("host=127.0.0.1 port={} user=postgres application_name={name}", self.port)
+    }
+
+    /// The process that all others of the server come from.
+    pub(crate) fn pid(&self) -> u32 {
+        let file = fs::read_to_string(self.dir.join("data/postmaster.pid")).unwrap();
+        file.lines().next().unwrap().trim().parse().unwrap()
+    }
+
     /// The URL of a store that nobody has made: a schema of the one database.
     pub(crate) fn url(&self) -> String {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let name = format!("s{}", MADE.fetch_add(1, Ordering::Relaxed));
+        let name = unused_name();
         self.run(&format!("CREATE SCHEMA {name}")).unwrap();
         self.url_of(&name)
     }
@@ -157,6 +201,17 @@ impl Server {
     /// Runs statements.
     pub(crate) fn run(&self, sql: &str) -> Result<(), tokio_postgres::Error> {
         self.run_in("postgres", sql)
+    }
+
+    /// The first value that a query gives, as text.
+    pub(crate) fn value(&self, sql: &str) -> Result<Option<String>, tokio_postgres::Error> {
+        self.with("postgres", async |client| {
+            let rows = client.simple_query(sql).await?;
+            Ok(rows.iter().find_map(|message| match message {
+                SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+                _ => None,
+            }))
+        })
     }
 
     /// Runs statements in a database.

@@ -68,6 +68,16 @@ const PLACES: &[Row] = &[
         buffers: false,
         closed: Interruption::Reopened,
     },
+    #[cfg(all(feature = "postgres", unix))]
+    Row {
+        name: "pgbouncer",
+        missing: common::bouncer::missing,
+        url: |_| common::bouncer::bouncer().unwrap().url() + "?lease_seconds=3600",
+        served: false,
+        survives: true,
+        buffers: false,
+        closed: Interruption::Reopened,
+    },
     #[cfg(all(feature = "client", feature = "server"))]
     Row {
         name: "http",

@@ -4,9 +4,12 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod backups;
+mod bouncer;
+mod cluster;
 #[path = "../common/mod.rs"]
 mod common;
 mod damage;
+mod failover;
 mod followers;
 mod leases;
 mod lists;

@@ -43,7 +43,7 @@ fn after_results<'a>(stored: &StoredMessage, mut after: &'a [StoredMessage]) -> 
             }
             next = calls.next();
         }
-        // Whoever gives the last results may go on in the same message.
+        // The message that has the last results may go on after them.
         let goes_on = chunks.peek().is_some();
         let may_go_on = next.is_none() && matches!(results.message.role, Role::User | Role::Tool);
         if results.message.role == Role::Assistant
