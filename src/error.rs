@@ -124,7 +124,8 @@ pub enum Error {
         /// The newest commit that was acknowledged.
         to: u64,
     },
-    /// An earlier write failed, so that the store takes no more. Reads go on as far as the engine can still read. Open it again.
+    /// An earlier write failed, so that the store takes no more. Reads go on as far as the engine can still read. Open it
+    /// again.
     #[error("the store takes no more writes: {cause}; open it again")]
     Poisoned {
         /// The first failure.

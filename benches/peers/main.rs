@@ -1,8 +1,8 @@
 //! The whole store beside hand-written peers that do the same job at the same durability.
 //!
 //! `cargo bench --bench peers --features peers,fjall` measures all, which takes a quarter of an hour; `-- --quick` takes
-//! three minutes, with fewer rounds and small stores; `cargo test --bench peers --features peers,fjall` only checks that all engines give back the same.
-//! `src/docs/performance.md` says how it is measured.
+//! three minutes, with fewer rounds and small stores; `cargo test --bench peers --features peers,fjall` only checks that all
+//! engines give back the same. `src/docs/performance.md` says how it is measured.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a benchmark fails by panicking")]
 
 mod agree;

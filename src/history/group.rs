@@ -327,7 +327,7 @@ impl Grouper {
     pub(crate) fn push(&mut self, record: &Record<'_>, last: u64, own: bool) {
         let mut last_message = None;
         for line in record.lines() {
-            // By reference: an entry is large, and moving each one costs as much as reading it.
+            // By reference: an entry is large, and is not moved again.
             let taken = match line {
                 Ok((seq, ref line)) => {
                     if let Line::Chunk(line) = line {

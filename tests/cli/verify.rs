@@ -4,7 +4,6 @@ use serde_json::json;
 
 use super::{ANSWER, HELLO, Place};
 
-/// Damages the bytes of a text in the store's log.
 /// Damages a text in sled's log, and in the journal, from which it would be restored.
 pub(crate) fn flip(store: &Path, text: &[u8]) {
     for name in ["db", "journal"] {
