@@ -147,7 +147,7 @@ impl Entry {
             }
             Line::Meta(meta) => bare(EntryKind::Meta {
                 title: meta.title.map(|title| title.map(str::to_owned)),
-                tags: meta.tags.as_ref().map(|tags| tags.iter().map(|tag| (*tag).to_owned()).collect()),
+                tags: meta.tags.as_ref().map(|tags| tags.0.iter().map(|tag| (*tag).to_owned()).collect()),
                 metadata: meta.metadata()?,
             }),
             Line::Rewind(rewind) => {

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::error::{Error, Result};
 use crate::model::{Chunk, FinishReason, Message, Metadata, Role, Timestamp};
-use crate::record::{self, Line, MessageHeader, Record, Remove, Rewind};
+use crate::record::{self, ChunkLine, Line, MessageHeader, Record, Remove, Rewind};
 
 /// A message in its place.
 ///
@@ -69,6 +69,19 @@ impl StoredMessage {
         message.metadata.created_at = Some(Timestamp::from_micros(time));
         let (state, chunk_indexes) = (MessageState::Interrupted, Vec::with_capacity(1));
         Self { index, state, first_seq: seq, last_seq: seq, chunk_indexes, message }
+    }
+
+    /// A message that was appended whole, with its first chunk.
+    #[inline]
+    fn whole(index: u64, time: i64, seq: u64, header: &MessageHeader<'_>, line: &ChunkLine<'_>) -> Result<Self> {
+        let mut metadata = header.metadata()?;
+        // The store's time, unless the caller gave one.
+        metadata.created_at = metadata.created_at.or(Some(Timestamp::from_micros(time)));
+        let (finish_reason, usage) = (header.finish_reason(), header.usage()?);
+        let message =
+            Message { role: record::role(line.role)?, chunks: vec![line.chunk()?], finish_reason, usage, metadata };
+        let (state, chunk_indexes) = (MessageState::Complete, vec![line.chunk]);
+        Ok(Self { index, state, first_seq: seq, last_seq: seq, chunk_indexes, message })
     }
 
     fn begin(&mut self, header: &MessageHeader<'_>) -> Result<()> {
@@ -370,24 +383,7 @@ impl Grouper {
         self.reaches_back |= is_back && seq > self.after;
         match line {
             Line::Chunk(_) | Line::Begin(_) | Line::Finish(_) | Line::Interrupt(_) if is_back => Ok(()),
-            Line::Chunk(line) => {
-                let (header, index) = (line.header.as_ref(), line.message);
-                let of = record.message_index(index);
-                let was_scattered = self.scattered.contains(&of);
-                let mut scatters = false;
-                let changed = self.change(record, seq, index, line.role, header.is_some(), |stored| {
-                    if let Some(header) = header {
-                        stored.begin(header)?;
-                        stored.state = MessageState::Complete;
-                    }
-                    scatters = stored.add(line.chunk, line.chunk()?, was_scattered);
-                    Ok(())
-                });
-                if scatters && !was_scattered {
-                    self.scattered.insert(of);
-                }
-                changed
-            }
+            Line::Chunk(line) => self.chunk(record, seq, line),
             Line::Begin(begin) => {
                 let index = record.message_index(begin.message);
                 let live = own && begin.epoch == Some(self.epoch) && self.live.contains(&index);
@@ -428,6 +424,30 @@ impl Grouper {
             }
             Line::Meta(_) | Line::Redact(_) | Line::Unknown(_) => Ok(()),
         }
+    }
+
+    fn chunk(&mut self, record: &Record<'_>, seq: u64, line: &ChunkLine<'_>) -> Result<()> {
+        let of = record.message_index(line.message);
+        if let Some(header) = line.header.as_ref().filter(|_| self.find(of) == Err(self.messages.len()))
+            && let Ok(whole) = StoredMessage::whole(of, record.header.time, seq, header, line)
+        {
+            self.messages.push(whole);
+            return Ok(());
+        }
+        let was_scattered = self.scattered.contains(&of);
+        let mut scatters = false;
+        let changed = self.change(record, seq, line.message, line.role, line.header.is_some(), |stored| {
+            if let Some(header) = &line.header {
+                stored.begin(header)?;
+                stored.state = MessageState::Complete;
+            }
+            scatters = stored.add(line.chunk, line.chunk()?, was_scattered);
+            Ok(())
+        });
+        if scatters && !was_scattered {
+            self.scattered.insert(of);
+        }
+        changed
     }
 
     /// Changes the message of an entry, which may be its beginning; the first entry of a message makes it.

@@ -34,7 +34,7 @@ impl Names {
                 }
                 Line::Meta(meta) => {
                     if let Some(tags) = &meta.tags {
-                        self.tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+                        self.tags = tags.0.iter().map(|tag| (*tag).to_owned()).collect();
                     }
                     if let Some(title) = meta.title {
                         let first = self.said.first().cloned();

@@ -70,6 +70,14 @@ pub(super) fn decode<'a, T: BorrowDecode<'a, ()>>(what: &str, bytes: &'a [u8]) -
     T::borrow_decode(&mut decoder).map_err(|error| corrupt(format!("{what}: {error}")))
 }
 
+/// As [`decode`], for types that make no room for what they have not read: texts that are borrowed, and
+/// [`List`](super::list::List).
+#[inline]
+pub(super) fn decode_entry<'a, T: BorrowDecode<'a, ()>>(what: &str, bytes: &'a [u8]) -> Result<T> {
+    let mut decoder = DecoderImpl::new(SliceReader::new(bytes), CONFIG, ());
+    T::borrow_decode(&mut decoder).map_err(|error| corrupt(format!("{what}: {error}")))
+}
+
 /// The checksum of a value: of its key and its bytes, so that a value under a wrong key is found too.
 pub(super) fn checksum(key: &[u8], parts: &[&[u8]]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();

@@ -12,6 +12,7 @@ mod envelope;
 mod head;
 mod index;
 pub(crate) mod key;
+mod list;
 mod read;
 mod rewrite;
 mod split;

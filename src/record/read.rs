@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::model::{self, Body, Chunk, Extra, FinishReason, Json, Metadata, Role, Timestamp};
 
 use super::envelope::corrupt;
+use super::list::List;
 
 impl v1::ChunkLine<'_> {
     /// Its text, if it is a text.
@@ -101,7 +102,7 @@ fn body(content: &v1::Content<'_>) -> Result<Body> {
             name: owned(*name),
             output: match output {
                 v1::Output::Text(text) => model::Output::Text(text.0.to_owned()),
-                v1::Output::Parts(parts) => model::Output::Parts(parts.iter().map(part).collect::<Result<_>>()?),
+                v1::Output::Parts(List(parts)) => model::Output::Parts(parts.iter().map(part).collect::<Result<_>>()?),
             },
             is_error: *is_error,
         },

@@ -7,7 +7,7 @@ use bincode::{Decode, Encode};
 use super::digest::digest;
 use super::encode::{Body, HEADER_BYTES};
 use super::envelope::{
-    CONFIG, MAX_NUMBER, VERSION, check_number, check_version, checksum, corrupt, decode, newer, short,
+    CONFIG, MAX_NUMBER, VERSION, check_number, check_version, checksum, corrupt, decode, decode_entry, newer, short,
 };
 use super::head::Parent;
 use super::key;
@@ -250,15 +250,15 @@ impl<'a> Line<'a> {
     fn decode(entry: &'a [u8]) -> Result<Self> {
         let (kind, body) = entry.split_first().ok_or_else(|| short("an entry"))?;
         Ok(match *kind {
-            v1::CHUNK => Self::Chunk(decode("a chunk", body)?),
-            v1::BEGIN => Self::Begin(decode("a begin entry", body)?),
-            v1::FINISH => Self::Finish(decode("a finish entry", body)?),
-            v1::META => Self::Meta(decode("a meta entry", body)?),
-            v1::REWIND => Self::Rewind(decode("a rewind entry", body)?),
-            v1::SUMMARY => Self::Summary(decode("a summary entry", body)?),
-            v1::REDACT => Self::Redact(decode("a redact entry", body)?),
-            v1::INTERRUPT => Self::Interrupt(decode("an interrupt entry", body)?),
-            v1::REMOVE => Self::Remove(decode("a remove entry", body)?),
+            v1::CHUNK => Self::Chunk(decode_entry("a chunk", body)?),
+            v1::BEGIN => Self::Begin(decode_entry("a begin entry", body)?),
+            v1::FINISH => Self::Finish(decode_entry("a finish entry", body)?),
+            v1::META => Self::Meta(decode_entry("a meta entry", body)?),
+            v1::REWIND => Self::Rewind(decode_entry("a rewind entry", body)?),
+            v1::SUMMARY => Self::Summary(decode_entry("a summary entry", body)?),
+            v1::REDACT => Self::Redact(decode_entry("a redact entry", body)?),
+            v1::INTERRUPT => Self::Interrupt(decode_entry("an interrupt entry", body)?),
+            v1::REMOVE => Self::Remove(decode_entry("a remove entry", body)?),
             kind if kind >= v1::NEEDED => return Err(newer(format!("an entry of kind {kind}"))),
             kind => Self::Unknown(kind),
         })

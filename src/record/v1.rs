@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use bincode::{BorrowDecode, Encode};
 
+use super::list::List;
 use super::text::Text;
 
 /// Kind bytes. 0 is never written.
@@ -76,7 +77,7 @@ pub(crate) enum Content<'a> {
 #[derive(Debug, Clone, Encode, BorrowDecode)]
 pub(crate) enum Output<'a> {
     Text(Text<'a>),
-    Parts(Vec<Part<'a>>),
+    Parts(List<Part<'a>>),
 }
 
 #[derive(Debug, Clone, Encode, BorrowDecode)]
@@ -144,7 +145,7 @@ pub(crate) struct Finish<'a> {
 pub(crate) struct Meta<'a> {
     /// `Some(None)` gives the title back to the first user text.
     pub(crate) title: Option<Option<&'a str>>,
-    pub(crate) tags: Option<Vec<&'a str>>,
+    pub(crate) tags: Option<List<&'a str>>,
     /// A JSON object, which replaces the one before it.
     pub(crate) metadata: Option<&'a str>,
     /// The seq of the meta entry before this one; 0 if there is none.

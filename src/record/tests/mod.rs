@@ -4,6 +4,7 @@ mod bytes;
 mod damage;
 mod reading;
 
+use super::list::List;
 use super::v1;
 use super::{
     Body, Commit, ForkPoint, Fragment, Head, Header, InterruptCause, Lag, Line, Meta, Origin, Parent, Receipt, Record,
@@ -91,7 +92,9 @@ fn entries() -> Vec<(&'static str, Body)> {
         add(&mut body).unwrap();
         body
     };
-    let meta = |title, tags, metadata| Body::meta(&Meta { title, tags, metadata, previous: 3 }).unwrap();
+    let meta = |title, tags: Option<Vec<_>>, metadata| {
+        Body::meta(&Meta { title, tags: tags.map(Vec::into_iter).map(List::from_iter), metadata, previous: 3 }).unwrap()
+    };
     let summary = |tokens| Body::summary(&v1::Summary { through: 6, text: "s", tokens }).unwrap();
     let redact = |chunk| Body::new().with_entry(v1::REDACT, &v1::Redact { message: 7, chunk });
     let fragments = [(0, Chunk::text("a")), (300, Chunk::tool_call("", "", "{"))];
