@@ -95,7 +95,7 @@ impl Core {
 
     pub(crate) fn health(&self) -> Health {
         let state = self.lock();
-        let poisoned = state.poisoned.clone().or_else(|| self.engine.failure().map(str::to_owned));
+        let poisoned = state.poisoned.clone().or_else(|| self.engine.failure());
         Health { poisoned, closed: state.phase != Phase::Open, ..self.health.clone() }
     }
 

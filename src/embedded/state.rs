@@ -347,6 +347,13 @@ impl State {
         self.collected
     }
 
+    /// Removes a writer, if it has a place, from those that collect.
+    pub(super) fn collect_no_more(&mut self, place: Option<u64>) {
+        if let Some(place) = place {
+            self.collecting.remove(&place);
+        }
+    }
+
     /// Removes a writer from those that live.
     pub(super) fn remove(&mut self, writer: &Writer) {
         if self.check_live(writer).is_ok() {

@@ -79,9 +79,7 @@ impl Core {
             let pushed = buffer.collected.push(chunk_index, delta);
             if is_first && pushed.is_err() {
                 // It collects nothing.
-                if let Some(place) = buffer.clear() {
-                    self.lock().collecting.remove(&place);
-                }
+                self.lock().collect_no_more(buffer.clear());
                 return pushed;
             }
             let is_enough = buffer.collected.is_enough();
@@ -146,9 +144,7 @@ impl Core {
             let pending = self.place_of(&mut state, writer, body, interrupt).pending;
             state.push(pending);
         }
-        if let Some(place) = buffer.clear() {
-            state.collecting.remove(&place);
-        }
+        state.collect_no_more(buffer.clear());
         if is_dropped {
             state.remove(writer);
         }
@@ -184,9 +180,7 @@ impl Core {
             }
             let mut placed = self.place_of(&mut state, writer, body, |head| head.close(writer.message_index));
             placed.pending.finishes = Some(writer.message_index);
-            if let Some(place) = buffer.clear() {
-                state.collecting.remove(&place);
-            }
+            state.collect_no_more(buffer.clear());
             let waiter = self.enqueue(state, placed.pending);
             drop(buffer);
             self.wait(&waiter)?;
@@ -209,9 +203,7 @@ impl Core {
             // There is nobody to return an error to.
             let place = writer.lock().clear();
             let mut state = self.lock();
-            if let Some(place) = place {
-                state.collecting.remove(&place);
-            }
+            state.collect_no_more(place);
             state.remove(writer);
         }
     }

@@ -26,13 +26,17 @@ pub(crate) fn is_welcome(app: &App, headers: &HeaderMap) -> Result<(), Refusal> 
         return Err(Refusal::new(403, "unknown_host", message));
     }
     let Some(origin) = origin else { return Ok(()) };
-    let is_same = origin.split_once("://").is_some_and(|(_, authority)| Some(authority) == host);
-    if is_same || app.config.server.cors_origins.iter().any(|known| known == origin) {
+    if is_of_host(origin, host) || app.config.server.cors_origins.iter().any(|known| known == origin) {
         return Ok(());
     }
     let message =
         format!("Pages of {origin:?} may not use this server. `server.cors_origins` names the origins that may.");
     Err(Refusal::new(403, "foreign_origin", message))
+}
+
+/// Whether an origin is that of the host that was asked.
+pub(crate) fn is_of_host(origin: &str, host: Option<&str>) -> bool {
+    origin.split_once("://").is_some_and(|(_, authority)| Some(authority) == host)
 }
 
 /// Whether a name can mean nothing but this machine.

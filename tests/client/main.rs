@@ -10,6 +10,8 @@ mod hostile;
 mod http;
 mod killed;
 mod leases;
+#[path = "../common/openssl.rs"]
+mod openssl;
 mod owners;
 #[allow(dead_code, reason = "the tests of the server use all of it")]
 #[path = "../server/running.rs"]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::openai::conversation;
+use crate::openssl::{is_there, openssl};
 use crate::running::{Running, create_key, run};
 use crate::streams::config;
 
@@ -332,50 +333,22 @@ fn metrics_count() {
 
 /// The program speaks TLS itself where no proxy does.
 fn tls_is_spoken() {
-    let has_openssl = std::process::Command::new("openssl").arg("version").output().is_ok();
-    if !has_openssl {
-        assert!(std::env::var_os("CONVO_REQUIRE_OPENSSL").is_none(), "openssl is needed");
+    if !is_there() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let (certificate, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
-    let openssl = |args: &[&str], input: &str| {
-        let mut child = std::process::Command::new("openssl")
-            .args(args)
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        String::from_utf8_lossy(&child.wait_with_output().unwrap().stdout).into_owned()
-    };
-    let (certificate, key) = (certificate.to_str().unwrap(), key.to_str().unwrap());
     openssl(
-        &[
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-subj",
-            "/CN=localhost",
-            "-days",
-            "1",
-            "-keyout",
-            key,
-            "-out",
-            certificate,
-        ],
+        dir.path(),
+        "req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -days 1 -keyout key.pem -out cert.pem",
         "",
     );
-    let file = config(&format!("[server]\ntls_certificate = \"{certificate}\"\ntls_key = \"{key}\"\n"));
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let file =
+        config(&format!("[server]\ntls_certificate = {:?}\ntls_key = {:?}\n", path("cert.pem"), path("key.pem")));
     let server = Running::start("memory:", &["--config", &file]);
     let request = "GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-    let answer = openssl(
-        &["s_client", "-connect", &server.client.address, "-quiet", "-ign_eof", "-CAfile", certificate],
-        request,
-    );
+    let words = format!("s_client -connect {} -quiet -ign_eof -CAfile cert.pem", server.client.address);
+    let answer = openssl(dir.path(), &words, request);
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 

@@ -9,6 +9,8 @@ mod http;
 mod items;
 mod native;
 mod openai;
+#[path = "../common/openssl.rs"]
+mod openssl;
 mod owners;
 mod pages;
 mod quotas;

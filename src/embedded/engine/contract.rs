@@ -48,7 +48,7 @@ pub(crate) trait Engine: Send + Sync + fmt::Debug {
     }
 
     /// Why it takes no more writes, if one of its own in the background failed.
-    fn failure(&self) -> Option<&str> {
+    fn failure(&self) -> Option<String> {
         None
     }
 

@@ -376,3 +376,26 @@ fn bytes(folder: &Path) -> io::Result<u64> {
     }
     Ok(all)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_held_for_a_moment_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let got = (0..5).any(|_| {
+            let held = lock(dir.path()).unwrap();
+            let holder = std::thread::spawn(move || {
+                std::thread::sleep(PAUSE);
+                drop(held);
+            });
+            let got = lock(dir.path());
+            holder.join().unwrap();
+            got.is_ok()
+        });
+        assert!(got, "it was not to be had, each time");
+        let _held = lock(dir.path()).unwrap();
+        assert!(matches!(lock(dir.path()), Err(Error::Busy(_))));
+    }
+}

@@ -4,6 +4,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use crate::server::app::Reply;
+use crate::server::local::is_of_host;
 use crate::server::refusal::Refusal;
 
 /// Nothing is loaded but the program's own files and pictures that are part of a page; nothing is sent elsewhere; no script
@@ -73,9 +74,7 @@ pub(crate) fn same_origin(headers: &HeaderMap) -> Result<(), Refusal> {
     let of = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let is_same = match (of("sec-fetch-site"), of("origin")) {
         (Some(site), _) => site == "same-origin",
-        (None, Some(origin)) => {
-            origin.split_once("://").is_some_and(|(_, authority)| of("host").is_some_and(|host| host == authority))
-        }
+        (None, Some(origin)) => is_of_host(origin, of("host")),
         (None, None) => false,
     };
     if is_same {

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::super::contract::{Batch, Engine};
@@ -61,12 +61,13 @@ fn give(engine: &dyn Engine, small: &mut Batch, large: &mut Batch) -> Result<()>
     if large.ops.is_empty() { Ok(()) } else { engine.rewrite(std::mem::take(large)) }
 }
 
+/// Why a checkpoint failed: nothing is given to the engine after that.
+pub(super) type Failure = Arc<OnceLock<Error>>;
+
 /// What the thread has to do.
 #[derive(Debug, Default)]
 struct Work {
     job: Option<Job>,
-    /// The first error: nothing is given to the engine after that.
-    failed: Option<Error>,
     stop: bool,
 }
 
@@ -91,33 +92,34 @@ impl Shared {
 #[derive(Debug)]
 pub(super) struct Checkpoints {
     shared: Arc<Shared>,
+    failure: Failure,
     /// Absent only during the drop.
     thread: Option<JoinHandle<()>>,
 }
 
 impl Checkpoints {
-    /// `ended` is called after each.
-    pub(super) fn start(engine: Arc<dyn Engine>, ended: impl Fn(&Result<()>) + Send + 'static) -> Result<Self> {
+    /// `made` is called after each, and `failure` is set by the first that fails.
+    pub(super) fn start(engine: Arc<dyn Engine>, failure: Failure, made: impl Fn() + Send + 'static) -> Result<Self> {
         let shared = Arc::new(Shared::default());
         let thread = thread::Builder::new().name("conversation-store-journal".to_owned());
         let thread = thread.spawn({
-            let shared = Arc::clone(&shared);
+            let (shared, failure) = (Arc::clone(&shared), Arc::clone(&failure));
             move || {
                 while let Some(job) = next(&shared) {
                     let made_it = catch_unwind(AssertUnwindSafe(|| checkpoint(&*engine, &job)));
                     let result =
                         made_it.unwrap_or_else(|_| Err(Error::io("make a checkpoint")(io::Error::other("a panic"))));
-                    ended(&result);
-                    let mut work = shared.lock();
-                    work.failed = result.err();
-                    work.job = None;
-                    drop(work);
+                    let failed = result.map(|()| made()).map_err(|error| failure.set(error)).is_err();
+                    shared.lock().job = None;
                     shared.changed.notify_all();
+                    if failed {
+                        break;
+                    }
                 }
             }
         });
         let thread = thread.map_err(Error::io("start a thread for the journal"))?;
-        Ok(Self { shared, thread: Some(thread) })
+        Ok(Self { shared, failure, thread: Some(thread) })
     }
 
     /// Hands over a layer. The last one's checkpoint was made.
@@ -134,7 +136,7 @@ impl Checkpoints {
 
     /// Fails if a checkpoint did.
     pub(super) fn check(&self) -> Result<()> {
-        self.shared.lock().failed.as_ref().map_or(Ok(()), |error| Err(again(error)))
+        self.failure.get().map_or(Ok(()), |error| Err(again(error)))
     }
 }
 
@@ -151,9 +153,7 @@ impl Drop for Checkpoints {
 
 /// The next layer, once there is one. None: that is the end.
 fn next(shared: &Shared) -> Option<Job> {
-    let is_idle = |work: &Work| work.failed.is_some() || (work.job.is_none() && !work.stop);
-    let work = shared.wait_while(shared.lock(), |work| is_idle(work) && !work.stop);
-    if work.failed.is_some() { None } else { work.job.clone() }
+    shared.wait_while(shared.lock(), |work| work.job.is_none() && !work.stop).job.clone()
 }
 
 /// The same error once more.

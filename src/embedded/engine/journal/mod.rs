@@ -15,13 +15,13 @@ mod replay;
 mod tests;
 
 use std::ops::{ControlFlow, Range};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::contract::{Batch, Engine, RESERVED, Visit, VisitKeys};
 use super::directory::Directory;
 use crate::error::{Error, Result};
 use crate::log::Order;
-use checkpoint::{Checkpoints, Job, checkpoint};
+use checkpoint::{Checkpoints, Failure, Job, checkpoint};
 use file::{REGION_BYTES, Regions};
 use layer::{Cursor, Last, Layers};
 use note::Note;
@@ -38,7 +38,7 @@ struct Journal {
     /// Why records that were acknowledged are missing.
     damage: Option<String>,
     /// Why the engine did not get what is in the journal.
-    failure: Arc<OnceLock<String>>,
+    failure: Failure,
     region_bytes: usize,
     /// False for throw-away stores only.
     syncs: bool,
@@ -192,12 +192,8 @@ impl Journal {
         }
         directory.need_journal()?;
         let layers = Arc::clone(&self.layers);
-        let failure = Arc::clone(&self.failure);
-        let ended = move |result: &Result<()>| match result {
-            Ok(()) => layers.write().unwrap_or_else(PoisonError::into_inner).frozen = None,
-            Err(error) => failure.set(error.to_string()).unwrap_or_default(),
-        };
-        let checkpoints = Checkpoints::start(Arc::clone(&self.engine), ended)?;
+        let made = move || layers.write().unwrap_or_else(PoisonError::into_inner).frozen = None;
+        let checkpoints = Checkpoints::start(Arc::clone(&self.engine), Arc::clone(&self.failure), made)?;
         let (epoch, region, at) = (new_id(), 0, 0);
         let (unsynced, engine_unsynced) = (false, false);
         Ok(Some(Tail { regions, checkpoints, journal, epoch, number, region, at, unsynced, engine_unsynced }))
@@ -206,7 +202,7 @@ impl Journal {
     /// What the engine read. Once it did not get what is in the journal, that is why it cannot read, too.
     fn explain<T>(&self, read: Result<T>) -> Result<T> {
         read.map_err(|error| match self.failure.get() {
-            Some(cause) => Error::Poisoned { cause: cause.clone() },
+            Some(cause) => Error::Poisoned { cause: cause.to_string() },
             None => error,
         })
     }
@@ -364,8 +360,8 @@ impl Engine for Journal {
         self.damage.as_deref()
     }
 
-    fn failure(&self) -> Option<&str> {
-        self.failure.get().map(String::as_str)
+    fn failure(&self) -> Option<String> {
+        self.failure.get().map(Error::to_string)
     }
 
     fn directory(&self) -> Option<&Directory> {
