@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::io;
 use std::time::Duration;
 
-use tokio_postgres::error::{DbError, SqlState};
+use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use crate::error::Error;
 
@@ -27,8 +27,8 @@ impl Failure {
     /// Of a statement that was sent.
     pub(super) fn of(error: &tokio_postgres::Error) -> Self {
         match error.as_db_error() {
-            // The server ends: a commit may be on its way already.
-            Some(error) if ends_server(error.code()) => Self::Lost(said(error)),
+            // The server or the connection ends: a commit may be on its way already.
+            Some(error) if ends_server(error.code()) || ends_connection(error) => Self::Lost(said(error)),
             Some(error) => Self::Refused { code: error.code().clone(), message: said(error) },
             None => Self::Lost(chain(error)),
         }
@@ -118,6 +118,11 @@ fn may_pass(code: &SqlState) -> bool {
 
 fn ends_server(code: &SqlState) -> bool {
     [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN].contains(code) || code.code().starts_with("08")
+}
+
+/// Whether the connection ends with it. A server that cannot write its log says so in this way, and may have committed.
+fn ends_connection(error: &DbError) -> bool {
+    matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
 }
 
 /// What the server said, without its details: they may quote what is stored.

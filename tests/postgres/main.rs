@@ -9,8 +9,14 @@ mod cluster;
 #[path = "../common/mod.rs"]
 mod common;
 mod damage;
+#[cfg(target_os = "linux")]
+#[allow(dead_code, reason = "the tests of power cuts use all of it")]
+#[path = "../power_cut/disk.rs"]
+mod disk;
 mod failover;
 mod followers;
+#[cfg(target_os = "linux")]
+mod full_disk;
 mod leases;
 mod lists;
 mod migrating;
