@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod backups;
+#[cfg(all(feature = "client", feature = "server"))]
+mod balancer;
 mod bouncer;
 mod cluster;
 #[path = "../common/mod.rs"]
@@ -17,6 +19,10 @@ mod failover;
 mod followers;
 #[cfg(target_os = "linux")]
 mod full_disk;
+#[cfg(all(feature = "client", feature = "server"))]
+#[allow(dead_code, reason = "the tests of the server use all of it")]
+#[path = "../server/http.rs"]
+mod http;
 mod leases;
 mod lists;
 mod migrating;
@@ -26,6 +32,12 @@ mod process;
 mod processes;
 mod proxy;
 mod reaching;
+#[cfg(all(feature = "client", feature = "server"))]
+#[allow(dead_code, reason = "the tests of the server use all of it")]
+#[path = "../server/running.rs"]
+mod running;
+#[cfg(all(feature = "client", feature = "server"))]
+mod servers;
 
 use common::postgres::{Server, server};
 
