@@ -38,6 +38,7 @@ mod reaching;
 mod running;
 #[cfg(all(feature = "client", feature = "server"))]
 mod servers;
+mod showing;
 
 use common::postgres::{Server, server};
 
