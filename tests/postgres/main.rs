@@ -39,6 +39,7 @@ mod running;
 #[cfg(all(feature = "client", feature = "server"))]
 mod servers;
 mod showing;
+mod steps;
 
 use common::postgres::{Server, server};
 
