@@ -120,6 +120,11 @@ impl Location {
         files.filter_map(|file| file.ok()?.metadata().ok()?.modified().ok()).max()
     }
 
+    /// Whether other processes can write to the store while this one has it open: it is a database's, or a server's.
+    pub(super) fn is_shared(&self) -> bool {
+        self.url().is_ok_and(|url| is_remote(&url))
+    }
+
     /// Whether a store was named.
     pub(super) const fn is_named(&self) -> bool {
         self.url.is_some()

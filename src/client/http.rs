@@ -36,6 +36,9 @@ const ERROR_BYTES: u64 = 1024 * 1024;
 pub(super) enum Again {
     /// It is made again: twice is as once.
     Repeat,
+    /// It is made again: twice is as once for a server that may have taken it. For one that does not know what it is about,
+    /// its outcome is not known.
+    RepeatThere,
     /// Its outcome is not known.
     Ask,
 }
@@ -113,6 +116,7 @@ impl Server {
         let body = frame::write(asked, bytes)?;
         let path = format!("{PATH}{call}");
         let mut pauses = PAUSES.iter();
+        let mut may_be_done = false;
         loop {
             let cut = match self.ask("POST", &path, &body, Some(ANSWER)).and_then(whole) {
                 Ok((200, mut answer)) => {
@@ -121,12 +125,22 @@ impl Server {
                     answer.drain(..start);
                     return Ok((head, answer));
                 }
-                Ok((status, answer)) => return Err(self.refused(status, &answer)),
+                Ok((status, answer)) => {
+                    return Err(match self.refused(status, &answer) {
+                        Error::NotFound { what } if may_be_done && again == Again::RepeatThere => {
+                            let cause = format!("no answer came from {}, and now it does not know {what}", self.base);
+                            Error::OutcomeUnknown { cause }
+                        }
+                        error => error,
+                    });
+                }
                 Err(cut) => cut,
             };
+            may_be_done |= !cut.was_not_sent();
             match (pauses.next(), again) {
-                (Some(pause), Again::Repeat) => thread::sleep(*pause),
+                (Some(pause), Again::Repeat | Again::RepeatThere) => thread::sleep(*pause),
                 (_, Again::Ask) if !cut.was_not_sent() => return Err(self.unknown(&cut)),
+                (None, Again::RepeatThere) if may_be_done => return Err(self.unknown(&cut)),
                 _ => return Err(self.gone(cut)),
             }
         }

@@ -52,7 +52,7 @@ impl Open {
             Error::NotFound { .. } => Error::MessageClosed {
                 conversation: self.name.clone(),
                 message_index: self.index,
-                reason: "the server was started again, or had not heard of its writer in time",
+                reason: "the server is another one, was started again, or had not heard of its writer in time",
             },
             error => error,
         }
@@ -78,7 +78,7 @@ impl OpenMessage for Open {
         let end = Message { finish_reason: reason, usage, ..messages::known(self.role, metadata) };
         let finish = Finish { writer: self.writer.clone() };
         let finished: Result<Option<Receipt>> =
-            self.shared.write("finish", &finish, &messages::seal(&[end])?, Again::Repeat);
+            self.shared.write("finish", &finish, &messages::seal(&[end])?, Again::RepeatThere);
         let gone = || Error::OutcomeUnknown { cause: "the server gave no receipt".to_owned() };
         finished.map_err(|error| self.unknown(error))?.ok_or_else(gone)
     }

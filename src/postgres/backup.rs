@@ -22,7 +22,7 @@ const RECORD_BYTES: u64 = 4 * 1024 * 1024;
 impl Shared {
     /// Writes everything to a new file; `progress` is called with conversations done, and of all.
     pub(super) fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
-        let session = self.database.session()?;
+        let session = self.database.session_of_steps()?;
         session.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         backup_file::write(path, |out| write(&session, out, progress).map(|conversations| (conversations, 0)))
     }

@@ -12,7 +12,7 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::{Error as Refusal, Row};
 
 use super::connection::Connector;
-use super::failure::Failure;
+use super::failure::{self, Failure};
 use super::url::Url;
 use super::value::Statement;
 use crate::error::{Error, Result};
@@ -36,6 +36,8 @@ pub(super) struct Database {
 pub(super) struct Calls {
     pool: Pool,
     timeout: Duration,
+    /// How long one step of long work may take.
+    step: Duration,
     /// Whether statements are prepared, once a connection. A pooler between may not keep them.
     prepared: bool,
     /// Where the database is, for people.
@@ -56,7 +58,8 @@ impl Database {
         let manager = Manager::from_connect(url.config.clone(), connector, config);
         let pool = Pool::builder(manager).max_size(url.pool).runtime(Tokio::Tokio1).build();
         let pool = pool.map_err(|error| Error::InvalidInput(format!("the pool of connections: {error}")))?;
-        let calls = Calls { pool, timeout: url.timeout, prepared: url.prepared, shown: url.shown.as_str().into() };
+        let shown = url.shown.as_str().into();
+        let calls = Calls { pool, timeout: url.timeout, step: url.step, prepared: url.prepared, shown };
         let database = Self { runtime: Some(runtime), calls };
         let calls = database.calls.clone();
         database.wait(async move {
@@ -103,6 +106,13 @@ impl Database {
         Ok(Session { database: self, connection: Some(Arc::new(connected)), limit: None })
     }
 
+    /// As [`Database::session`], for long work in steps: each statement has to be answered in the time of a step.
+    pub(super) fn session_of_steps(&self) -> Result<Session<'_>> {
+        let mut session = self.session()?;
+        session.limit = Some(self.calls.step);
+        Ok(session)
+    }
+
     /// Reads something with several statements that all see one moment. It is read again if its connection is lost.
     pub(super) fn at_one_moment<T>(&self, mut read: impl FnMut(&Session<'_>) -> Result<T>) -> Result<T> {
         let until = Instant::now() + self.calls.timeout;
@@ -111,7 +121,7 @@ impl Database {
             session.limit = Some(self.calls.timeout);
             let begun = session.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
             match begun.and_then(|()| read(&session)) {
-                Err(Error::OutcomeUnknown { .. }) if Instant::now() < until => {}
+                Err(error) if failure::is_lost_without_effect(&error) && Instant::now() < until => {}
                 Ok(done) => {
                     // What was read, was read: nothing depends on how its transaction ends.
                     let _ = session.end();
@@ -171,7 +181,7 @@ impl Calls {
         let failure = match answer {
             Ok(Ok(rows)) => return Ok(rows),
             Ok(Err(error)) => Failure::of(&error),
-            Err(_) => Failure::unanswered(self.timeout),
+            Err(_) => Failure::Unanswered(self.timeout),
         };
         if failure.spoils_connection() {
             // It is closed. A statement is never cancelled: where it waits for a standby, that would end the wait, and it
@@ -216,15 +226,21 @@ pub(super) struct Session<'a> {
 impl Session<'_> {
     /// Runs statements that give nothing.
     pub(super) fn script(&self, sql: &'static str) -> Result<()> {
-        self.ask(|connection| async move { connection.batch_execute(sql).await })
+        self.ask(|connection| async move { connection.batch_execute(sql).await }, Failure::into_error_without_effect)
     }
 
     /// The rows that a statement gives.
     pub(super) fn query(&self, statement: Statement) -> Result<Vec<Row>> {
-        self.ask(|connection| async move { connection.query_typed(statement.sql, &statement.typed()).await })
+        let query =
+            |connection: Arc<Object>| async move { connection.query_typed(statement.sql, &statement.typed()).await };
+        self.ask(query, Failure::into_error_without_effect)
     }
 
-    fn ask<T, Answer>(&self, ask: impl FnOnce(Arc<Object>) -> Answer) -> Result<T>
+    fn ask<T, Answer>(
+        &self,
+        ask: impl FnOnce(Arc<Object>) -> Answer,
+        error: impl FnOnce(Failure, &str) -> Error + Send + 'static,
+    ) -> Result<T>
     where
         T: Send + 'static,
         Answer: Future<Output = Result<T, Refusal>> + Send + 'static,
@@ -233,16 +249,17 @@ impl Session<'_> {
         let (answer, limit, shown) = (ask(connection), self.limit, Arc::clone(&self.database.calls.shown));
         self.database.wait(async move {
             let answer = match limit {
-                Some(limit) => timeout(limit, answer).await.map_err(|_| Failure::unanswered(limit)),
+                Some(limit) => timeout(limit, answer).await.map_err(|_| Failure::Unanswered(limit)),
                 None => Ok(answer.await),
             };
-            answer.and_then(|answer| answer.map_err(|error| Failure::of(&error))).map_err(|it| it.into_error(&shown))
+            let answer = answer.and_then(|answer| answer.map_err(|refusal| Failure::of(&refusal)));
+            answer.map_err(|failure| error(failure, &shown))
         })?
     }
 
     /// Commits, and gives the connection back.
     pub(super) fn end(mut self) -> Result<()> {
-        self.script("COMMIT")?;
+        self.ask(|connection| async move { connection.batch_execute("COMMIT").await }, Failure::into_error)?;
         self.connection = None;
         Ok(())
     }

@@ -4,9 +4,12 @@ use std::error::Error as _;
 use std::io;
 use std::time::Duration;
 
-use tokio_postgres::error::{DbError, SqlState};
+use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use crate::error::Error;
+
+/// The kind of a connection that was lost before its transaction was committed.
+const LOST: io::ErrorKind = io::ErrorKind::ConnectionAborted;
 
 /// Why a call has no answer.
 #[derive(Debug)]
@@ -21,14 +24,16 @@ pub(super) enum Failure {
     Refused { code: SqlState, message: String },
     /// The connection ended: it may have taken effect.
     Lost(String),
+    /// No answer came in this time: it may have taken effect.
+    Unanswered(Duration),
 }
 
 impl Failure {
     /// Of a statement that was sent.
     pub(super) fn of(error: &tokio_postgres::Error) -> Self {
         match error.as_db_error() {
-            // The server ends: a commit may be on its way already.
-            Some(error) if ends_server(error.code()) => Self::Lost(said(error)),
+            // The server or the connection ends: a commit may be on its way already.
+            Some(error) if ends_server(error.code()) || ends_connection(error) => Self::Lost(said(error)),
             Some(error) => Self::Refused { code: error.code().clone(), message: said(error) },
             None => Self::Lost(chain(error)),
         }
@@ -43,25 +48,20 @@ impl Failure {
         }
     }
 
-    /// Of a statement that has no answer after so long.
-    pub(super) fn unanswered(limit: Duration) -> Self {
-        Self::Lost(format!("no answer within {} s", limit.as_secs()))
-    }
-
     /// Whether the call may be made again, and may succeed then. `is_repeatable`: it may be made twice.
     pub(super) fn passes(&self, is_repeatable: bool) -> bool {
         match self {
             Self::Unreached(_) => true,
             Self::NotLetIn(_) | Self::Exhausted(_) => false,
             Self::Refused { code, .. } => may_pass(code),
-            Self::Lost(_) => is_repeatable,
+            Self::Lost(_) | Self::Unanswered(_) => is_repeatable,
         }
     }
 
     /// Whether nothing else may be sent through its connection.
     pub(super) fn spoils_connection(&self) -> bool {
         match self {
-            Self::Lost(_) => true,
+            Self::Lost(_) | Self::Unanswered(_) => true,
             // It is no primary any more: another host may be.
             Self::Refused { code, .. } => {
                 [SqlState::READ_ONLY_SQL_TRANSACTION, SqlState::INVALID_SQL_STATEMENT_NAME].contains(code)
@@ -87,8 +87,28 @@ impl Failure {
             }
             Self::Refused { code, message } => io("use", kind(&code), message),
             Self::Lost(cause) => Error::OutcomeUnknown { cause: format!("PostgreSQL at {shown}: {cause}") },
+            Self::Unanswered(limit) => Self::Lost(unanswered(limit)).into_error(shown),
         }
     }
+
+    /// As [`Failure::into_error`], of a statement whose transaction is not committed: it has no effect.
+    pub(super) fn into_error_without_effect(self, shown: &str) -> Error {
+        let (kind, cause) = match self {
+            Self::Lost(cause) => (LOST, cause),
+            Self::Unanswered(limit) => (io::ErrorKind::TimedOut, unanswered(limit)),
+            other => return other.into_error(shown),
+        };
+        Error::io(format!("use PostgreSQL at {shown}"))(io::Error::new(kind, cause))
+    }
+}
+
+/// Whether an error says that a connection was lost, or gave no answer, before anything had an effect.
+pub(super) fn is_lost_without_effect(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if [LOST, io::ErrorKind::TimedOut].contains(&source.kind()))
+}
+
+fn unanswered(limit: Duration) -> String {
+    format!("no answer within {} s", limit.as_secs())
 }
 
 fn kind(code: &SqlState) -> io::ErrorKind {
@@ -118,6 +138,11 @@ fn may_pass(code: &SqlState) -> bool {
 
 fn ends_server(code: &SqlState) -> bool {
     [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN].contains(code) || code.code().starts_with("08")
+}
+
+/// Whether the connection ends with it. A server that cannot write its log says so in this way, and may have committed.
+fn ends_connection(error: &DbError) -> bool {
+    matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
 }
 
 /// What the server said, without its details: they may quote what is stored.

@@ -23,7 +23,7 @@ pub(crate) fn restore(file: &Path, url: &str, progress: &mut dyn FnMut(u64, u64)
     let (input, bytes) = backup_file::open(file)?;
     let database = Database::connect(&Url::parse(url)?)?;
     schema::check(&database, true)?;
-    let session = database.session()?;
+    let session = database.session_of_steps()?;
     // All of it, or nothing.
     session.script("BEGIN; LOCK TABLE cs_conversation IN EXCLUSIVE MODE")?;
     let has_any = session.query(Statement::repeatable(ANY))?.first().map_or(Ok(false), |row| get(row, "has_any"))?;
@@ -38,7 +38,7 @@ pub(crate) fn restore(file: &Path, url: &str, progress: &mut dyn FnMut(u64, u64)
         Ok(())
     })?;
     let conversations = restoring.finish()?;
-    session.script("COMMIT")?;
+    session.end()?;
     Ok(BackupSummary { conversations, unreadable: 0, bytes })
 }
 

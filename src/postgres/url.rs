@@ -29,6 +29,8 @@ pub(super) struct Url {
     pub(super) pool: usize,
     /// How long a call waits, for a connection and for its answer.
     pub(super) timeout: Duration,
+    /// How long one step of a backup or a restore may take.
+    pub(super) step: Duration,
     /// Whether statements are prepared, once a connection.
     pub(super) prepared: bool,
     /// How long a message stays open after its program was heard of last.
@@ -41,6 +43,7 @@ impl Url {
         let (place, options) = text.split_once('?').unwrap_or((text, ""));
         let (mut sslmode, mut roots, mut prepared) = (None, None, false);
         let (mut pool, mut timeout, mut lease) = (16, Duration::from_secs(15), Duration::from_secs(15));
+        let mut step = Duration::from_secs(300);
         let mut theirs = Vec::new();
         for option in options.split('&').filter(|option| !option.is_empty()) {
             let (name, value) = option.split_once('=').ok_or_else(|| problem("an option is NAME=VALUE"))?;
@@ -60,6 +63,7 @@ impl Url {
                     };
                 }
                 "timeout_seconds" => timeout = Duration::from_secs(number(3600)?),
+                "step_seconds" => step = Duration::from_secs(number(86_400)?),
                 "lease_seconds" => lease = Duration::from_secs(number(3600)?),
                 _ => theirs.push(option),
             }
@@ -89,7 +93,7 @@ impl Url {
             config.connect_timeout(timeout);
         }
         let shown = shown(&config);
-        Ok(Self { config, shown, roots, pool, timeout, prepared, lease })
+        Ok(Self { config, shown, roots, pool, timeout, step, prepared, lease })
     }
 }
 

@@ -18,12 +18,14 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 pub(crate) const REQUIRED: &str = "CONVO_REQUIRE_POSTGRES";
 
 /// Runs until its standard input ends, which is when the tests end. Each line there is a signal that ends the server, which is
-/// started again. With the connection of a primary, the server is its standby.
+/// started again. With the connection of a primary, the server is its standby. With a directory for its log of writes, that is
+/// there, and not among its data.
 const RUN: &str = r#"
 if [ -n "$PRIMARY" ]; then
     "$BIN/pg_basebackup" -d "$PRIMARY" -D "$DIR/data" -R -c fast --no-sync >"$DIR/initdb.log" 2>&1 || exit 1
 else
-    "$BIN/initdb" -D "$DIR/data" -U postgres --auth=trust --no-sync --locale=C -E UTF8 >"$DIR/initdb.log" 2>&1 || exit 1
+    "$BIN/initdb" -D "$DIR/data" -U postgres --auth=trust --no-sync --locale=C -E UTF8 ${WAL:+-X "$WAL"} \
+        >"$DIR/initdb.log" 2>&1 || exit 1
 fi
 run() {
     "$BIN/postgres" -D "$DIR/data" -k "$DIR" -p "$PORT" -c listen_addresses=127.0.0.1 -c max_connections=400 -c fsync=off \
@@ -116,15 +118,20 @@ pub(crate) fn unused_name() -> String {
 impl Server {
     /// Starts one more server. `options`: what its settings are.
     pub(crate) fn start(options: &[&str]) -> Result<Self, String> {
-        Self::start_from("", options)
+        Self::start_from("", None, options)
+    }
+
+    /// As [`Server::start`], with its log of writes in an empty directory.
+    pub(crate) fn start_with_wal(wal: &Path, options: &[&str]) -> Result<Self, String> {
+        Self::start_from("", Some(wal), options)
     }
 
     /// Starts a standby of a server, which knows it by a name.
     pub(crate) fn standby_of(primary: &Self, name: &str, options: &[&str]) -> Result<Self, String> {
-        Self::start_from(&primary.replication(name), options)
+        Self::start_from(&primary.replication(name), None, options)
     }
 
-    fn start_from(primary: &str, options: &[&str]) -> Result<Self, String> {
+    fn start_from(primary: &str, wal: Option<&Path>, options: &[&str]) -> Result<Self, String> {
         let bin = programs().ok_or("no PostgreSQL server is installed here")?;
         let dir = tempfile::Builder::new().prefix("convo-pg").tempdir_in("/tmp").map_err(|error| error.to_string())?;
         let dir = dir.keep();
@@ -132,7 +139,7 @@ impl Server {
         let mut command = Command::new("sh");
         command.args(["-c", RUN, "sh"]).args(options).env("BIN", bin).env("DIR", &dir).env("PORT", port.to_string());
         command.current_dir(&dir).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.env("PRIMARY", primary);
+        command.env("PRIMARY", primary).env("WAL", wal.unwrap_or(Path::new("")));
         Self::own(&dir);
         let running = as_user(&mut command).spawn().map_err(|error| error.to_string())?;
         let mut server = Self { port, dir, running };

@@ -4,13 +4,25 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod backups;
+#[cfg(all(feature = "client", feature = "server"))]
+mod balancer;
 mod bouncer;
 mod cluster;
 #[path = "../common/mod.rs"]
 mod common;
 mod damage;
+#[cfg(target_os = "linux")]
+#[allow(dead_code, reason = "the tests of power cuts use all of it")]
+#[path = "../power_cut/disk.rs"]
+mod disk;
 mod failover;
 mod followers;
+#[cfg(target_os = "linux")]
+mod full_disk;
+#[cfg(all(feature = "client", feature = "server"))]
+#[allow(dead_code, reason = "the tests of the server use all of it")]
+#[path = "../server/http.rs"]
+mod http;
 mod leases;
 mod lists;
 mod migrating;
@@ -20,6 +32,14 @@ mod process;
 mod processes;
 mod proxy;
 mod reaching;
+#[cfg(all(feature = "client", feature = "server"))]
+#[allow(dead_code, reason = "the tests of the server use all of it")]
+#[path = "../server/running.rs"]
+mod running;
+#[cfg(all(feature = "client", feature = "server"))]
+mod servers;
+mod showing;
+mod steps;
 
 use common::postgres::{Server, server};
 

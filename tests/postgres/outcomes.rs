@@ -16,7 +16,7 @@ fn with_key(key: &str) -> AppendOptions {
 }
 
 /// The URL of a store of its own, through a proxy.
-fn through(proxy: &Proxy, server: &Server) -> String {
+pub(crate) fn through(proxy: &Proxy, server: &Server) -> String {
     server.url().replace(&format!(":{}/", server.port), &format!(":{}/", proxy.port))
 }
 

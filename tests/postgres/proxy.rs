@@ -22,11 +22,13 @@ pub(crate) struct Proxy {
     shared: Arc<Shared>,
 }
 
+#[derive(Default)]
 struct Shared {
     cut: AtomicU8,
     /// What a call has to hold to be cut.
     call: Mutex<Vec<u8>>,
     cuts: AtomicUsize,
+    connections: AtomicUsize,
 }
 
 impl Proxy {
@@ -34,11 +36,12 @@ impl Proxy {
     pub(crate) fn start(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let shared = Arc::new(Shared { cut: AtomicU8::new(0), call: Mutex::default(), cuts: AtomicUsize::new(0) });
+        let shared = Arc::<Shared>::default();
         thread::spawn({
             let shared = Arc::clone(&shared);
             move || {
                 for client in listener.incoming().map_while(Result::ok) {
+                    shared.connections.fetch_add(1, Ordering::SeqCst);
                     let shared = Arc::clone(&shared);
                     thread::spawn(move || shared.carry(client, server));
                 }
@@ -51,6 +54,11 @@ impl Proxy {
     pub(crate) fn cut(&self, cut: Cut, call: &str) {
         *self.shared.call.lock().unwrap() = call.as_bytes().to_vec();
         self.shared.cut.store(cut as u8, Ordering::SeqCst);
+    }
+
+    /// How many connections were made.
+    pub(crate) fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::SeqCst)
     }
 
     /// How many connections were cut.

@@ -29,12 +29,17 @@ pub(crate) struct Disk {
 impl Disk {
     /// A new file system, mounted.
     pub(crate) fn new() -> Result<Self, String> {
+        Self::of(IMAGE)
+    }
+
+    /// As [`Disk::new`], of a size.
+    pub(crate) fn of(size: &str) -> Result<Self, String> {
         let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
         let image = dir.path().join("image");
         let mut disk = Self { image, dir, mounted: false };
         fs::create_dir(disk.mount_point()).map_err(|error| error.to_string())?;
         let image = disk.image.display().to_string();
-        done(Command::new("truncate").args(["-s", IMAGE, &image]))?;
+        done(Command::new("truncate").args(["-s", size, &image]))?;
         done(Command::new("mkfs.ext4").args(["-qF", "-E", "lazy_itable_init=1,nodiscard", &image]))?;
         disk.mount()?;
         Ok(disk)

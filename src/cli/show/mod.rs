@@ -1,6 +1,7 @@
 //! A conversation for people, or its messages as JSON.
 
 mod chunk;
+mod reading;
 
 use std::thread;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use super::style::{BOLD, DIM, WARNING, style_of};
 use super::text::{self, Layout};
 use super::values::{conversation, positive};
 pub(super) use chunk::summary;
+use reading::{Followed, Shown, load};
 
 /// The time between two looks at a conversation that is followed.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -47,8 +49,8 @@ pub(super) struct Args {
     /// Only the newest messages
     #[arg(long, value_name = "N", value_parser = positive)]
     last: Option<u64>,
-    /// Continue, and print what arrives, until Ctrl-C. A message is printed once it is complete. The store is open only
-    /// for moments, so that other processes can write to it
+    /// Continue, and print what arrives, until Ctrl-C. A message is printed once it is complete. A store in a directory is
+    /// open only for moments, so that other processes can write to it
     #[arg(long, short)]
     follow: bool,
     /// Fold nothing
@@ -59,19 +61,13 @@ pub(super) struct Args {
     raw: bool,
 }
 
-/// What is stored of a conversation at one moment.
-struct Shown {
-    item: ListItem,
-    messages: Vec<StoredMessage>,
-    report: Vec<ReportLine>,
-    summary: Option<Summary>,
-}
-
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
     let name = location.name(&args.conversation);
     let folded = Layout::folded("--full shows them");
     let layout = if args.raw || args.full { folded.whole() } else { folded };
-    let Shown { item, mut messages, report, summary } = load(args, location, &name)?;
+    let store = location.read()?;
+    let Shown { item, mut messages, report, summary } = load(&store, &name, args.raw)?;
+    let followed = if args.follow { Some(Followed::new(location, store, &name, item.last_seq)?) } else { None };
     if !args.follow {
         output.begin_pages();
     }
@@ -96,21 +92,10 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     if let Some(Summary { seq, through, .. }) = summary {
         output::note(&format!("prompts use the summary of seq {seq} in place of the messages up to {through}"));
     }
-    if args.follow {
-        return Err(follow(args, location, &name, next, layout, output));
+    match followed {
+        Some(followed) => Err(follow(followed, &name, next, args.raw, layout, output)),
+        None => Ok(Exit::Done),
     }
-    Ok(Exit::Done)
-}
-
-fn load(args: &Args, location: &Location, name: &Name) -> Result<Shown, Failure> {
-    let store = location.read()?;
-    let item = store.describe(name)?;
-    if args.raw {
-        return Ok(Shown { item, messages: store.load_raw(name)?, report: Vec::new(), summary: None });
-    }
-    let conversation = store.load(name)?;
-    let (report, summary) = (conversation.report().to_vec(), conversation.summary().cloned());
-    Ok(Shown { item, messages: conversation.into_messages(), report, summary })
 }
 
 /// Whether a line of the report is about the messages that are shown.
@@ -120,27 +105,20 @@ fn is_from(line: &ReportLine, first: u64) -> bool {
 
 /// Prints the messages from `next` on as they are completed; ends with the failure that stops it.
 fn follow(
-    args: &Args,
-    location: &Location,
+    mut followed: Followed<'_>,
     name: &Name,
     mut next: u64,
+    raw: bool,
     layout: Layout,
     output: &mut Output,
 ) -> Failure {
-    let mut seen = None;
     let mut step = || -> Result<(), Failure> {
         thread::sleep(PAUSE);
-        let changed = location.changed();
-        if changed.is_some() && changed == seen {
-            return Ok(());
-        }
         // A process that has the store open writes to it: its messages are printed when it is done.
-        let Shown { messages, .. } = match load(args, location, name) {
+        let messages = match followed.look(name, raw) {
             Err(failure) if failure.code == "busy" => return Ok(()),
-            loaded => loaded?,
+            looked => looked?.map_or_else(Vec::new, |shown| shown.messages),
         };
-        // From before the store was read: what is written during the read is printed next time.
-        seen = changed;
         for stored in messages {
             if stored.index < next {
                 continue;
