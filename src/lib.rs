@@ -86,6 +86,8 @@ mod record;
 pub mod search;
 #[cfg(feature = "server")]
 pub mod server;
+#[cfg(feature = "postgres")]
+mod sharded;
 mod store;
 #[cfg(feature = "transfer")]
 pub mod transfer;

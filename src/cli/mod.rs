@@ -84,8 +84,8 @@ prints the numbers that commands take: MESSAGE follows the word message, CHUNK t
 log) the word seq.
 
 The store is the one that --store names; otherwise CONVO_STORE; otherwise ./convo.db if it exists; otherwise your own: \
-$XDG_DATA_HOME/convo/store.db, by default ~/.local/share/convo/store.db. --store takes sled:DIRECTORY; fjall:DIRECTORY \
-or postgres://USER@HOST/DATABASE if it is built in; http://HOST:PORT, the store of a running `convo serve`, with the key in \
+$XDG_DATA_HOME/convo/store.db, by default ~/.local/share/convo/store.db. --store takes sled:DIRECTORY; fjall:DIRECTORY, \
+postgres://USER@HOST/DATABASE, or shards:FILE, a list of such databases, if it is built in; http://HOST:PORT, the store of a running `convo serve`, with the key in \
 CONVO_KEY, if it is built in; backup:FILE, to read a backup; memory:, to try something out. \
 sled:DIRECTORY?cache_mb=128 sets the cache; ?sync=never is for throw-away stores: a power cut destroys them.
 

@@ -49,6 +49,24 @@ pub(super) fn check(database: &Database, creates: bool) -> Result<()> {
     Ok(())
 }
 
+/// Fails if a database is a cluster of a sharded store: what is written to it alone passes by the map.
+pub(super) fn refuse_member(database: &Database) -> Result<()> {
+    if !is_member(database)? {
+        return Ok(());
+    }
+    let shown = &database.calls().shown;
+    Err(Error::InvalidInput(format!(
+        "the database in PostgreSQL at {shown} is one cluster of a sharded store: open that store with `shards:FILE`, the file \
+         that lists its clusters"
+    )))
+}
+
+/// Whether a database is a cluster of a sharded store.
+pub(super) fn is_member(database: &Database) -> Result<bool> {
+    const SQL: &str = "SELECT to_regclass('cs_shards') IS NOT NULL AS is_there";
+    is_there(&database.query(Statement::repeatable(SQL))?)
+}
+
 /// Makes the tables and functions, or makes older ones those of this version. All of it, or nothing. Of several programs that
 /// do it at once, one does, and the others wait and find it done.
 pub(super) fn migrate(database: &Database) -> Result<Migration> {

@@ -13,6 +13,8 @@ use crate::log::Migration;
 use crate::log::{BackupSummary, Clock, Log, Opening};
 #[cfg(feature = "postgres")]
 use crate::postgres::{self, Postgres};
+#[cfg(feature = "postgres")]
+use crate::sharded::{self, Sharded};
 
 pub(super) use crate::log::backup_file::check as check_backup;
 
@@ -21,6 +23,10 @@ pub(super) fn open(url: &str, clock: Clock, window: Duration, opening: Opening, 
     #[cfg(feature = "postgres")]
     if postgres::is_postgres(url) {
         return Ok(Arc::new(Postgres::open(url, clock, window, opening, create)?));
+    }
+    #[cfg(feature = "postgres")]
+    if sharded::is_sharded(url) {
+        return Ok(Arc::new(Sharded::open(url, clock, window, opening, create)?));
     }
     #[cfg(feature = "client")]
     if is_http(url) {
@@ -38,6 +44,9 @@ pub(super) fn migrate(url: &str) -> Result<Migration> {
     if postgres::is_postgres(url) {
         return postgres::migrate(url);
     }
+    if sharded::is_sharded(url) {
+        return sharded::migrate(url);
+    }
     Err(Error::InvalidInput("only a store in PostgreSQL has tables to migrate: name one".to_owned()))
 }
 
@@ -46,6 +55,10 @@ pub(super) fn restore(file: &Path, url: &str, progress: &mut dyn FnMut(u64, u64)
     #[cfg(feature = "postgres")]
     if postgres::is_postgres(url) {
         return postgres::restore(file, url, progress);
+    }
+    #[cfg(feature = "postgres")]
+    if sharded::is_sharded(url) {
+        return sharded::restore(file, url, progress);
     }
     #[cfg(feature = "client")]
     if is_http(url) {

@@ -114,6 +114,11 @@ fn run(place: &Place, example: &str) -> (i32, String) {
         let Ok(server) = super::postgres::server() else { return (0, String::new()) };
         script = script.replace("postgres://convo_owner@localhost/chats", &format!("'{}'", server.url()));
     }
+    #[cfg(feature = "postgres")]
+    if script.contains("shards:clusters") {
+        let Ok(server) = super::postgres::server() else { return (0, String::new()) };
+        std::fs::write(place.path("clusters"), [server.url(), server.url()].join("\n")).unwrap();
+    }
     let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap());
     let output = Command::new("sh")
         .args(["-c", &script])

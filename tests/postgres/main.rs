@@ -20,6 +20,7 @@ mod process;
 mod processes;
 mod proxy;
 mod reaching;
+mod shards;
 
 use common::postgres::{Server, server};
 
