@@ -20,7 +20,9 @@ const OLDEST: u32 = 1;
 const STEPS: &[&str] = &[include_str!("tables.sql")];
 /// The functions, under names that have a version too.
 const FUNCTIONS: &str = include_str!("functions.sql");
-const IS_THERE: &str = "SELECT to_regclass('cs_schema') IS NOT NULL AS is_there";
+/// A connection notes what it did not find. It looks again when it locks a table, here that of namespaces: another program may
+/// have made the schema while this one waited for its turn.
+const IS_THERE: &str = "SELECT to_regclass('cs_schema') IS NOT NULL AS is_there FROM pg_catalog.pg_namespace LIMIT 1";
 const VERSIONS: &str = "SELECT version, oldest FROM cs_schema";
 
 /// Fails unless the schema is there, and this program can work with it. `creates`: one that is not there is made.
