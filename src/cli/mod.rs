@@ -48,6 +48,8 @@ mod rewind;
 mod search;
 #[cfg(feature = "server")]
 mod serve;
+#[cfg(feature = "postgres")]
+mod shards;
 mod show;
 mod style;
 mod summarize;
@@ -180,6 +182,8 @@ enum Command {
     Restore(restore::Args),
     #[cfg(feature = "postgres")]
     Migrate(migrate::Args),
+    #[cfg(feature = "postgres")]
+    Shards(shards::Args),
     Bench(bench::Args),
     Check(check::Args),
     Repair(repair::Args),
@@ -336,6 +340,8 @@ impl Command {
             Self::Restore(args) => restore::run(&args, location, output),
             #[cfg(feature = "postgres")]
             Self::Migrate(args) => migrate::run(&args, location, output),
+            #[cfg(feature = "postgres")]
+            Self::Shards(args) => shards::run(&args, location, output),
             Self::Bench(args) => bench::run(&args, location, output),
             Self::Check(args) => check::run(&args, output),
             Self::Repair(args) => repair::run(&args, output),

@@ -1,6 +1,9 @@
 -- What a database has that is one cluster of a sharded store, beside its tables. Nothing here is in a database that holds a
 -- store by itself. All of it may be run again.
 
+-- First what writers lock first: nobody waits for one who waits for him.
+LOCK TABLE cs_conversation IN SHARE ROW EXCLUSIVE MODE;
+
 -- Which store this is, and which of its clusters.
 CREATE TABLE IF NOT EXISTS cs_shards (
   one      boolean PRIMARY KEY DEFAULT true CHECK (one),
@@ -41,6 +44,26 @@ CREATE TABLE IF NOT EXISTS cs_placed (
   token   bigint NOT NULL
 );
 
+-- Conversations that are being copied: the row of each, as it was, as text. What belongs to it is in its tables already.
+CREATE TABLE IF NOT EXISTS cs_arriving (
+  conv_id     bytea   PRIMARY KEY,
+  bucket      bigint  NOT NULL,
+  incarnation bigint  NOT NULL,
+  commit_no   bigint  NOT NULL,
+  redactions  bigint  NOT NULL,
+  next_seq    bigint  NOT NULL,
+  deleted     boolean NOT NULL,
+  head        bytea   NOT NULL
+);
+CREATE INDEX IF NOT EXISTS cs_arriving_bucket ON cs_arriving (bucket, conv_id);
+
+-- Conversations whose rows went to another cluster: what else of them is here is to be erased.
+CREATE TABLE IF NOT EXISTS cs_left (
+  conv_id bytea  PRIMARY KEY,
+  bucket  bigint NOT NULL
+);
+CREATE INDEX IF NOT EXISTS cs_left_bucket ON cs_left (bucket);
+
 -- The bucket of an id: ten bits, from all of its bytes.
 CREATE OR REPLACE FUNCTION cs_bucket_of_v1(p_conv bytea) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT (((get_byte(p_conv, 0) # get_byte(p_conv, 2) # get_byte(p_conv, 4) # get_byte(p_conv, 6)
@@ -71,6 +94,15 @@ CREATE OR REPLACE FUNCTION cs_decide_v1(p_conv bytea) RETURNS void LANGUAGE sql 
   SELECT pg_advisory_xact_lock(716338496, ('x' || encode(substr(p_conv, 13, 4), 'hex'))::bit(32)::integer)
 $$;
 
+-- Erases what belongs to conversations, but for their rows.
+CREATE OR REPLACE FUNCTION cs_erase_v1(p_convs bytea[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  DELETE FROM cs_open o WHERE o.conv_id = ANY (p_convs);
+  DELETE FROM cs_key k WHERE k.conv_id = ANY (p_convs);
+  DELETE FROM cs_item i WHERE i.conv_id = ANY (p_convs);
+  DELETE FROM cs_record r WHERE r.conv_id = ANY (p_convs);
+END $$;
+
 -- Each write changes the row of its conversation: this is where a write of a bucket that is not here ends.
 CREATE OR REPLACE FUNCTION cs_check_bucket_v1() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -81,28 +113,34 @@ BEGIN
   IF TG_OP = 'DELETE' THEN r := OLD; ELSE r := NEW; END IF;
   IF current_setting('conversation_store.moving', true) = 'on' THEN RETURN r; END IF;
   own := cs_bucket_of_v1(r.conv_id);
-  place := own;
-  IF r.parent_id IS NOT NULL THEN place := cs_place_of_v1(r.conv_id); END IF;
+  IF r.parent_id IS NULL THEN place := own;
+  ELSIF TG_OP = 'INSERT' THEN place := cs_place_of_v1(r.parent_id);
+  ELSE place := cs_place_of_v1(r.conv_id);
+  END IF;
   PERFORM cs_enter_v1(place);
   IF TG_OP = 'INSERT' THEN
-    IF r.parent_id IS NOT NULL AND cs_place_of_v1(r.parent_id) <> place THEN
-      RAISE EXCEPTION 'a fork belongs into the bucket of what it is forked from: open the store by its list of clusters'
-        USING ERRCODE = 'CSB03';
-    END IF;
     IF place = own THEN
       PERFORM cs_decide_v1(r.conv_id);
       IF EXISTS (SELECT FROM cs_placed p WHERE p.conv_id = r.conv_id) THEN
         RAISE EXCEPTION 'this name is that of a fork in another bucket' USING ERRCODE = 'CSB02';
       END IF;
+      -- Of a fork that was cut off.
+      DELETE FROM cs_family f WHERE f.conv_id = r.conv_id;
+    ELSIF NOT EXISTS (SELECT FROM cs_family f WHERE f.conv_id = r.conv_id AND f.bucket = place) THEN
+      RAISE EXCEPTION 'a fork is announced before it is made in another bucket' USING ERRCODE = 'CSB03';
     END IF;
+    -- What an earlier one of this id left here, as its bucket went, or was being copied.
+    DELETE FROM cs_left l WHERE l.conv_id = r.conv_id;
+    IF FOUND THEN PERFORM cs_erase_v1(ARRAY[r.conv_id]); END IF;
+    DELETE FROM cs_arriving a WHERE a.conv_id = r.conv_id;
+    IF FOUND THEN PERFORM cs_erase_v1(ARRAY[r.conv_id]); END IF;
   ELSIF TG_OP = 'DELETE' THEN
     DELETE FROM cs_family f WHERE f.conv_id = r.conv_id;
   END IF;
   RETURN r;
 END $$;
 
-DROP TRIGGER IF EXISTS cs_check_bucket ON cs_conversation;
-CREATE TRIGGER cs_check_bucket BEFORE INSERT OR UPDATE OR DELETE ON cs_conversation
+CREATE OR REPLACE TRIGGER cs_check_bucket BEFORE INSERT OR UPDATE OR DELETE ON cs_conversation
   FOR EACH ROW EXECUTE FUNCTION cs_check_bucket_v1();
 
 -- Whether a name is taken here. Outcomes are those of the other functions: 2 it is, 4 its name waits for forks.
@@ -199,3 +237,126 @@ CREATE OR REPLACE FUNCTION cs_place_forks_v1() RETURNS void LANGUAGE sql VOLATIL
   )
   INSERT INTO cs_placed SELECT f.conv_id, f.bucket, 0 FROM forks f ON CONFLICT DO NOTHING
 $$;
+
+-- The conversations of a bucket that is here, in the order of their ids.
+CREATE OR REPLACE FUNCTION cs_in_bucket_v1(p_bucket bigint, p_after bytea, p_limit bigint)
+RETURNS SETOF cs_conversation LANGUAGE sql STABLE AS $$
+  SELECT t.* FROM (
+    (SELECT o.conv_id FROM cs_conversation o
+      WHERE cs_bucket_of_v1(o.conv_id) = p_bucket AND o.conv_id > p_after
+        AND NOT EXISTS (SELECT FROM cs_family f WHERE f.conv_id = o.conv_id)
+      ORDER BY o.conv_id LIMIT p_limit)
+    UNION ALL
+    (SELECT f.conv_id FROM cs_family f JOIN cs_conversation o ON o.conv_id = f.conv_id
+      WHERE f.bucket = p_bucket AND f.conv_id > p_after
+      ORDER BY f.conv_id LIMIT p_limit)
+  ) ids JOIN cs_conversation t ON t.conv_id = ids.conv_id
+  ORDER BY t.conv_id LIMIT p_limit
+$$;
+
+-- How many conversations of a bucket have messages that are being written.
+CREATE OR REPLACE FUNCTION cs_written_in_v1(p_bucket bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+  SELECT count(*) FROM cs_conversation t
+  WHERE NOT t.deleted AND (cardinality(t.open_messages) > 0 OR cardinality(t.interrupted) > 0)
+    AND cardinality(t.open_messages) > 0 AND cs_place_of_v1(t.conv_id) = p_bucket
+$$;
+
+-- The steps of a move. Each may be repeated, and says so where another one comes first.
+CREATE OR REPLACE FUNCTION cs_arrive_v1(p_bucket bigint, p_peer bigint, p_mover bytea) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  b cs_bucket%ROWTYPE;
+BEGIN
+  INSERT INTO cs_bucket VALUES (p_bucket, 'arriving', p_peer, p_mover) ON CONFLICT (bucket) DO NOTHING;
+  SELECT * INTO b FROM cs_bucket t WHERE t.bucket = p_bucket FOR UPDATE;
+  IF b.state IN ('arriving', 'arrived') AND b.peer <> p_peer OR b.state IN ('here', 'leaving') THEN
+    RAISE EXCEPTION 'bucket % is % here', p_bucket, b.state USING ERRCODE = 'CSB04';
+  END IF;
+  IF b.state = 'gone' THEN b.state := 'arriving'; END IF;
+  UPDATE cs_bucket t SET state = b.state, peer = p_peer, mover = p_mover WHERE t.bucket = p_bucket;
+  RETURN b.state;
+END $$;
+
+-- Fails if another program moves the bucket by now.
+CREATE OR REPLACE FUNCTION cs_own_move_v1(p_bucket bigint, p_mover bytea) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  PERFORM FROM cs_bucket t WHERE t.bucket = p_bucket AND t.mover = p_mover AND t.state = 'arriving' FOR UPDATE;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'another program moves bucket %', p_bucket USING ERRCODE = 'CSB04';
+  END IF;
+END $$;
+
+-- Ends writing in a bucket, unless messages are being written in it: gives how many.
+CREATE OR REPLACE FUNCTION cs_freeze_v1(p_bucket bigint, p_peer bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  writing bigint;
+BEGIN
+  PERFORM FROM cs_bucket t WHERE t.bucket = p_bucket AND t.state = 'leaving' AND t.peer = p_peer;
+  IF FOUND THEN RETURN 0; END IF;
+  writing := cs_written_in_v1(p_bucket);
+  IF writing > 0 THEN RETURN writing; END IF;
+  PERFORM set_config('lock_timeout', '2000', true);
+  PERFORM pg_advisory_xact_lock(716338495, p_bucket::integer);
+  writing := cs_written_in_v1(p_bucket);
+  IF writing > 0 THEN RETURN writing; END IF;
+  UPDATE cs_bucket t SET state = 'leaving', peer = p_peer WHERE t.bucket = p_bucket AND t.state = 'here';
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'bucket % is not here any more', p_bucket USING ERRCODE = 'CSB04';
+  END IF;
+  RETURN 0;
+END $$;
+
+-- The bucket is here no more. The rows of its conversations go at once, so that nobody reads what is old.
+CREATE OR REPLACE FUNCTION cs_leave_v1(p_bucket bigint, p_peer bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  found_state text;
+  ids bytea[];
+BEGIN
+  SELECT t.state INTO found_state FROM cs_bucket t WHERE t.bucket = p_bucket AND t.peer = p_peer FOR UPDATE;
+  IF found_state = 'gone' THEN RETURN; END IF;
+  IF found_state IS DISTINCT FROM 'leaving' THEN
+    RAISE EXCEPTION 'bucket % is not leaving', p_bucket USING ERRCODE = 'CSB04';
+  END IF;
+  PERFORM set_config('conversation_store.moving', 'on', true);
+  ids := ARRAY(SELECT c.conv_id FROM cs_in_bucket_v1(p_bucket, '', 9223372036854775807) c);
+  INSERT INTO cs_left SELECT u.id, p_bucket FROM unnest(ids) AS u(id) ON CONFLICT (conv_id) DO UPDATE SET bucket = p_bucket;
+  DELETE FROM cs_conversation t WHERE t.conv_id = ANY (ids);
+  DELETE FROM cs_family f WHERE f.bucket = p_bucket;
+  DELETE FROM cs_placed p WHERE cs_bucket_of_v1(p.conv_id) = p_bucket;
+  UPDATE cs_bucket t SET state = 'gone', mover = NULL WHERE t.bucket = p_bucket;
+  UPDATE cs_shards SET moves = moves + 1;
+  PERFORM set_config('conversation_store.moving', '', true);
+END $$;
+
+-- The bucket is here from now on.
+CREATE OR REPLACE FUNCTION cs_take_v1(p_bucket bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  found_state text;
+BEGIN
+  SELECT t.state INTO found_state FROM cs_bucket t WHERE t.bucket = p_bucket FOR UPDATE;
+  IF found_state = 'here' THEN RETURN; END IF;
+  IF found_state IS DISTINCT FROM 'arrived' THEN
+    RAISE EXCEPTION 'bucket % has not arrived', p_bucket USING ERRCODE = 'CSB04';
+  END IF;
+  PERFORM set_config('conversation_store.moving', 'on', true);
+  INSERT INTO cs_conversation SELECT (x.head).* FROM (
+    SELECT convert_from(a.head, 'UTF8')::cs_conversation AS head FROM cs_arriving a WHERE a.bucket = p_bucket OFFSET 0
+  ) x;
+  DELETE FROM cs_arriving a WHERE a.bucket = p_bucket;
+  UPDATE cs_bucket t SET state = 'here', peer = NULL, mover = NULL WHERE t.bucket = p_bucket;
+  UPDATE cs_shards SET moves = moves + 1;
+  PERFORM set_config('conversation_store.moving', '', true);
+END $$;
+
+-- Erases some of what a bucket left: gives how many conversations.
+CREATE OR REPLACE FUNCTION cs_clear_v1(p_bucket bigint, p_limit bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  ids bytea[];
+BEGIN
+  WITH erased AS (
+    DELETE FROM cs_left l WHERE l.conv_id IN (
+      SELECT i.conv_id FROM cs_left i WHERE i.bucket = p_bucket LIMIT p_limit FOR UPDATE SKIP LOCKED)
+    RETURNING l.conv_id
+  ) SELECT array_agg(e.conv_id) INTO ids FROM erased e;
+  PERFORM cs_erase_v1(ids);
+  RETURN coalesce(cardinality(ids), 0);
+END $$;

@@ -32,6 +32,8 @@ pub(crate) struct Member {
 pub(crate) struct Bucket {
     pub(crate) bucket: u64,
     pub(crate) state: BucketState,
+    /// The other cluster of its move.
+    pub(crate) peer: Option<u64>,
 }
 
 /// What a cluster has of a bucket.
@@ -92,7 +94,7 @@ impl Postgres {
     pub(crate) fn member(&self) -> Result<Option<Member>> {
         const SHARDS: &str =
             "SELECT s.version::bigint, s.oldest::bigint, s.store_id, s.cluster, s.clusters FROM cs_shards s";
-        const BUCKETS: &str = "SELECT b.bucket, b.state FROM cs_bucket b ORDER BY b.bucket";
+        const BUCKETS: &str = "SELECT b.bucket, b.state, b.peer FROM cs_bucket b ORDER BY b.bucket";
         let database = &self.shared.database;
         if !schema::is_member(database)? {
             return Ok(None);
@@ -180,7 +182,8 @@ impl Postgres {
 }
 
 fn bucket(row: &Row) -> Result<Bucket> {
-    Ok(Bucket { bucket: number(row, "bucket")?, state: BucketState::of(get(row, "state")?)? })
+    let state = BucketState::of(get(row, "state")?)?;
+    Ok(Bucket { bucket: number(row, "bucket")?, state, peer: some_number(row, "peer")? })
 }
 
 #[cfg(test)]

@@ -20,25 +20,31 @@ pub(super) fn members(clusters: &[Postgres]) -> Result<Vec<Option<Member>>> {
 pub(super) fn read(clusters: &[Postgres], url: &str, patience: Duration) -> Result<Vec<usize>> {
     let until = Instant::now() + patience;
     loop {
-        let mut known = Vec::new();
-        for (member, cluster) in members(clusters)?.into_iter().zip(clusters) {
-            match member {
-                Some(member) => known.push(member),
-                None if known.is_empty() => return Err(Error::NotFound { what: format!("a store at {url}") }),
-                None => {
-                    let shown = cluster.shown();
-                    let text = format!("PostgreSQL at {shown} is no cluster of the store yet: `convo migrate` adds it");
-                    return Err(Error::InvalidInput(text));
-                }
-            }
-        }
-        check_list(clusters, &known)?;
+        let known = complete(clusters, url)?;
         // A bucket that moves meanwhile may be seen twice, or not at all.
         match check_buckets(&known) {
             Err(Error::Corrupt { .. }) if Instant::now() < until => sleep(PAUSE),
             map => return map,
         }
     }
+}
+
+/// What each cluster knows of the store; fails if the list is not that of a store.
+pub(super) fn complete(clusters: &[Postgres], url: &str) -> Result<Vec<Member>> {
+    let mut known = Vec::new();
+    for (member, cluster) in members(clusters)?.into_iter().zip(clusters) {
+        match member {
+            Some(member) => known.push(member),
+            None if known.is_empty() => return Err(Error::NotFound { what: format!("a store at {url}") }),
+            None => {
+                let shown = cluster.shown();
+                let text = format!("PostgreSQL at {shown} is no cluster of the store yet: `convo migrate` adds it");
+                return Err(Error::InvalidInput(text));
+            }
+        }
+    }
+    check_list(clusters, &known)?;
+    Ok(known)
 }
 
 /// Fails unless each cluster is where the list has it, and the list has them all.
@@ -102,7 +108,7 @@ fn check_buckets(members: &[Member]) -> Result<Vec<usize>> {
     places.map(|(bucket, (here, coming))| here.or(coming).ok_or_else(|| nowhere(bucket as u64))).collect()
 }
 
-fn nowhere(bucket: u64) -> Error {
+pub(super) fn nowhere(bucket: u64) -> Error {
     damaged(format!("bucket {bucket} is in no cluster"))
 }
 

@@ -12,6 +12,7 @@ mod fork;
 mod list_file;
 mod map;
 mod merge;
+mod mover;
 mod reading;
 mod restore;
 mod route;
@@ -30,6 +31,7 @@ use crate::model::{ConversationId, Timestamp};
 use crate::postgres::{self, Postgres};
 
 pub(crate) use self::list_file::is_sharded;
+pub(crate) use self::mover::{move_bucket, status};
 pub(crate) use self::restore::restore;
 
 /// The log of all conversations, in several databases.

@@ -8,9 +8,9 @@ use std::time::Duration;
 use crate::client::{Client, is_http};
 use crate::embedded::{self, Embedded, engine};
 use crate::error::{Error, Result};
-#[cfg(feature = "postgres")]
-use crate::log::Migration;
 use crate::log::{BackupSummary, Clock, Log, Opening};
+#[cfg(feature = "postgres")]
+use crate::log::{Migration, Shards};
 #[cfg(feature = "postgres")]
 use crate::postgres::{self, Postgres};
 #[cfg(feature = "postgres")]
@@ -48,6 +48,28 @@ pub(super) fn migrate(url: &str) -> Result<Migration> {
         return sharded::migrate(url);
     }
     Err(Error::InvalidInput("only a store in PostgreSQL has tables to migrate: name one".to_owned()))
+}
+
+/// Where the buckets of a log over several databases are.
+#[cfg(feature = "postgres")]
+pub(super) fn shards(url: &str) -> Result<Shards> {
+    check_sharded(url)?;
+    sharded::status(url)
+}
+
+/// Moves a bucket of a log over several databases.
+#[cfg(feature = "postgres")]
+pub(super) fn move_bucket(url: &str, bucket: u64, to: u64, wait: Duration) -> Result<()> {
+    check_sharded(url)?;
+    sharded::move_bucket(url, bucket, to, wait)
+}
+
+#[cfg(feature = "postgres")]
+fn check_sharded(url: &str) -> Result<()> {
+    if sharded::is_sharded(url) {
+        return Ok(());
+    }
+    Err(Error::InvalidInput("only a store over several databases has buckets: name its list, `shards:FILE`".to_owned()))
 }
 
 /// Fills a new log with a backup. `progress` is called with bytes read, and of the file.

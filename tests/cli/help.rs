@@ -118,6 +118,9 @@ fn run(place: &Place, example: &str) -> (i32, String) {
     if script.contains("shards:clusters") {
         let Ok(server) = super::postgres::server() else { return (0, String::new()) };
         std::fs::write(place.path("clusters"), [server.url(), server.url()].join("\n")).unwrap();
+        if script.starts_with("convo shards") {
+            script = format!("convo migrate --store shards:clusters && {script}");
+        }
     }
     let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap());
     let output = Command::new("sh")

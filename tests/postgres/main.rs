@@ -14,6 +14,7 @@ mod followers;
 mod leases;
 mod lists;
 mod migrating;
+mod moving;
 mod opening;
 mod outcomes;
 mod process;

@@ -230,6 +230,11 @@ fn a_fork_that_was_cut_off_leaves_nothing_in_the_way() {
             assert_eq!(server.value(&late).unwrap().as_deref(), Some("9"), "fork {number}");
         }
     }
+    for url in &list.urls {
+        let wrong = "cs_family f JOIN cs_conversation t ON t.conv_id = f.conv_id WHERE t.parent_id IS NULL";
+        let wrong = format!("SET search_path TO {}; SELECT count(*) FROM {wrong}", schema(url));
+        assert_eq!(server.value(&wrong).unwrap().as_deref(), Some("0"));
+    }
     assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
 }
 
