@@ -86,6 +86,8 @@ mod record;
 pub mod search;
 #[cfg(feature = "server")]
 pub mod server;
+#[cfg(feature = "postgres")]
+mod sharded;
 mod store;
 #[cfg(feature = "transfer")]
 pub mod transfer;
@@ -95,12 +97,12 @@ pub use history::{
     Conversation, Cursor, Entry, EntryHeader, EntryKind, Interruption, MessageState, NextStep, PendingCall, ReportLine,
     Rule, Severity, StoredMessage, Summary, ToolKind, next_step,
 };
-#[cfg(feature = "postgres")]
-pub use log::Migration;
 pub use log::{
     AppendOptions, BackupSummary, Durability, ExpectedHead, Fork, Health, Item, Limits, ListCursor, ListItem, ListPage,
     ListQuery, NewConversation, Problem, Receipt, Redaction, Size, TableSize, Unfinished, Verification,
 };
+#[cfg(feature = "postgres")]
+pub use log::{Migration, MovingBucket, ShardCluster, Shards};
 pub use store::{Begun, MessageWriter, Pruned, Retention, StopHandle, Store, StoreOptions, Tail};
 
 /// The programs in README are compiled and run with the tests.

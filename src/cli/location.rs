@@ -153,9 +153,9 @@ pub(super) fn directory(url: &str) -> Option<&Path> {
     (!path.is_empty() && !is_remote(url)).then(|| Path::new(path))
 }
 
-/// Whether a store's URL names a database or a server, not a directory.
+/// Whether a store's URL names databases or a server, not a directory.
 fn is_remote(url: &str) -> bool {
-    is_server(url) || ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme))
+    is_server(url) || ["postgres://", "postgresql://", "shards:"].iter().any(|scheme| url.starts_with(scheme))
 }
 
 fn is_server(url: &str) -> bool {
@@ -210,5 +210,6 @@ mod tests {
         assert_eq!(directory("memory:"), None);
         assert_eq!(directory("http://127.0.0.1:8080"), None);
         assert_eq!(directory("postgres://ada:secret@db.example.org/chats"), None);
+        assert_eq!(directory("shards:clusters"), None);
     }
 }

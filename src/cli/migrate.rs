@@ -7,10 +7,11 @@ use super::output::Output;
 const EXAMPLES: &str = "\
 Examples:
   convo migrate --store postgres://convo_owner@localhost/chats
+  convo migrate --store shards:clusters
 
 Makes the tables and functions of a store in PostgreSQL, or brings those of an older program up to date: all of it, or \
 nothing. Programs that have the store open go on. Name a role that may create tables; the programs that use the store \
-need one that may not.";
+need one that may not. Of shards:FILE, it does so in each cluster, then makes the map of buckets, and adds new clusters.";
 
 /// Create or update the tables of a store in PostgreSQL
 #[derive(Debug, clap::Args)]

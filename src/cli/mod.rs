@@ -48,6 +48,8 @@ mod rewind;
 mod search;
 #[cfg(feature = "server")]
 mod serve;
+#[cfg(feature = "postgres")]
+mod shards;
 mod show;
 mod style;
 mod summarize;
@@ -84,8 +86,8 @@ prints the numbers that commands take: MESSAGE follows the word message, CHUNK t
 log) the word seq.
 
 The store is the one that --store names; otherwise CONVO_STORE; otherwise ./convo.db if it exists; otherwise your own: \
-$XDG_DATA_HOME/convo/store.db, by default ~/.local/share/convo/store.db. --store takes sled:DIRECTORY; fjall:DIRECTORY \
-or postgres://USER@HOST/DATABASE if it is built in; http://HOST:PORT, the store of a running `convo serve`, with the key in \
+$XDG_DATA_HOME/convo/store.db, by default ~/.local/share/convo/store.db. --store takes sled:DIRECTORY; fjall:DIRECTORY, \
+postgres://USER@HOST/DATABASE, or shards:FILE, a list of such databases, if it is built in; http://HOST:PORT, the store of a running `convo serve`, with the key in \
 CONVO_KEY, if it is built in; backup:FILE, to read a backup; memory:, to try something out. \
 sled:DIRECTORY?cache_mb=128 sets the cache; ?sync=never is for throw-away stores: a power cut destroys them.
 
@@ -180,6 +182,8 @@ enum Command {
     Restore(restore::Args),
     #[cfg(feature = "postgres")]
     Migrate(migrate::Args),
+    #[cfg(feature = "postgres")]
+    Shards(shards::Args),
     Bench(bench::Args),
     Check(check::Args),
     Repair(repair::Args),
@@ -336,6 +340,8 @@ impl Command {
             Self::Restore(args) => restore::run(&args, location, output),
             #[cfg(feature = "postgres")]
             Self::Migrate(args) => migrate::run(&args, location, output),
+            #[cfg(feature = "postgres")]
+            Self::Shards(args) => shards::run(&args, location, output),
             Self::Bench(args) => bench::run(&args, location, output),
             Self::Check(args) => check::run(&args, output),
             Self::Repair(args) => repair::run(&args, output),

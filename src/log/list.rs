@@ -222,7 +222,7 @@ impl ListItem {
 
 impl ListItem {
     /// Its place in the list.
-    #[cfg(feature = "server")]
+    #[cfg(any(feature = "postgres", feature = "server"))]
     pub(crate) fn cursor(&self) -> ListCursor {
         ListCursor(Place { micros: self.last_activity.as_micros(), conversation: self.id })
     }

@@ -40,9 +40,9 @@ pub use limits::Limits;
 pub use list::{Fork, ListCursor, ListItem, ListPage, ListQuery};
 pub(crate) use opening::{Clock, Opening};
 pub use options::{AppendOptions, Durability, ExpectedHead, NewConversation};
-#[cfg(feature = "postgres")]
-pub use results::Migration;
 pub use results::{BackupSummary, Item, Receipt, Redaction, Size, TableSize, Unfinished};
+#[cfg(feature = "postgres")]
+pub use results::{Migration, MovingBucket, ShardCluster, Shards};
 pub(crate) use seam::{Log, OpenMessage};
 pub use verification::{Problem, Verification};
 pub(crate) use view::{Order, Reading, View, Visit, Wait};

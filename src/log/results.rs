@@ -56,6 +56,43 @@ pub struct Migration {
     pub to: u32,
 }
 
+/// Where the buckets of a store over several databases are.
+#[cfg(feature = "postgres")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Shards {
+    /// The clusters, by their numbers.
+    pub clusters: Vec<ShardCluster>,
+    /// The buckets whose moves have not ended.
+    pub moving: Vec<MovingBucket>,
+}
+
+/// A cluster of a store over several databases.
+#[cfg(feature = "postgres")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ShardCluster {
+    /// Its number, from 0.
+    pub cluster: u64,
+    /// Host, port and database.
+    pub at: String,
+    /// Its buckets: the first and the last of each range.
+    pub buckets: Vec<[u64; 2]>,
+}
+
+/// A bucket whose move has not ended.
+#[cfg(feature = "postgres")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct MovingBucket {
+    /// The bucket.
+    pub bucket: u64,
+    /// The number of the cluster that it comes from.
+    pub from: u64,
+    /// The number of the cluster that it goes to.
+    pub to: u64,
+}
+
 /// How much a store holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]

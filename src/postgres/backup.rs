@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::database::Session;
+use super::Postgres;
+use super::database::{Database, Session};
 use super::read::{header_of, origin};
 use super::rows::{self, Kept, Stored, conversation_columns, digest, number, record_columns};
 use super::shared::Shared;
@@ -19,50 +20,90 @@ const ROWS: u64 = 500;
 const RECORDS: u64 = 1_000;
 const RECORD_BYTES: u64 = 4 * 1024 * 1024;
 
-impl Shared {
+/// One moment of each of some databases, of which each conversation is in one.
+pub(crate) struct Moment<'a> {
+    sessions: Vec<Session<'a>>,
+    store_id: [u8; 16],
+    conversations: u64,
+    last_commit: u64,
+}
+
+impl<'a> Moment<'a> {
+    /// The moment of each database is this one, however long the backup takes.
+    pub(crate) fn begin(logs: &[&'a Postgres]) -> Result<Self> {
+        Self::of(logs.iter().map(|log| &log.shared.database))
+    }
+
+    fn of(databases: impl Iterator<Item = &'a Database>) -> Result<Self> {
+        const STORE: &str = "SELECT store_id, (SELECT count(*) FROM cs_conversation) AS rows, \
+                             (SELECT max(commit_no) FROM cs_conversation) AS last FROM cs_schema";
+        let mut moment = Self { sessions: Vec::new(), store_id: [0; 16], conversations: 0, last_commit: 0 };
+        for database in databases {
+            let session = database.session_of_steps()?;
+            session.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+            let store = session.query(Statement::repeatable(STORE))?;
+            let store = store.first().ok_or_else(|| rows::corrupt("it has no marker".to_owned()))?;
+            if moment.sessions.is_empty() {
+                moment.store_id = digest(store, "store_id")?;
+            }
+            moment.conversations += number(store, "rows")?;
+            moment.last_commit = moment.last_commit.max(rows::some_number(store, "last")?.unwrap_or_default());
+            moment.sessions.push(session);
+        }
+        Ok(moment)
+    }
+
     /// Writes everything to a new file; `progress` is called with conversations done, and of all.
-    pub(super) fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
-        let session = self.database.session_of_steps()?;
-        session.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
-        backup_file::write(path, |out| write(&session, out, progress).map(|conversations| (conversations, 0)))
+    pub(crate) fn write(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
+        backup_file::write(path, |out| self.pairs(out, progress).map(|conversations| (conversations, 0)))
+    }
+
+    fn pairs(&self, out: &mut Out, progress: &mut dyn FnMut(u64, u64)) -> Result<u64> {
+        let info = StoreInfo { store_id: self.store_id, format_version: record::VERSION.into() };
+        sealed(out, &key::meta(key::STORE), &info)?;
+        sealed(out, &key::meta(key::EPOCH), &super::append::EPOCH)?;
+        let mut written = Commit { number: self.last_commit, ..Commit::default() };
+        let mut done = 0;
+        for session in &self.sessions {
+            conversations(session, out, &mut |stored| {
+                if !stored.deleted {
+                    written.count(None, Some(&stored.head));
+                }
+                done += 1;
+                progress(done, self.conversations);
+            })?;
+        }
+        sealed(out, &key::meta(key::COMMIT), &written)?;
+        Ok(written.conversations)
     }
 }
 
-fn write(session: &Session<'_>, out: &mut Out, progress: &mut dyn FnMut(u64, u64)) -> Result<u64> {
-    const STORE: &str = "SELECT store_id, (SELECT count(*) FROM cs_conversation) AS rows, \
-                         (SELECT max(commit_no) FROM cs_conversation) AS last FROM cs_schema";
+impl Shared {
+    /// Writes everything to a new file; `progress` is called with conversations done, and of all.
+    pub(super) fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
+        Moment::of(std::iter::once(&self.database))?.write(path, progress)
+    }
+}
+
+fn conversations(session: &Session<'_>, out: &mut Out, written: &mut dyn FnMut(&Stored)) -> Result<()> {
     const CONVERSATIONS: &str = concat!(
         "SELECT ",
         conversation_columns!(),
         " FROM cs_conversation t WHERE t.conv_id > $1 ORDER BY t.conv_id LIMIT $2"
     );
-    let store = session.query(Statement::repeatable(STORE))?;
-    let store = store.first().ok_or_else(|| rows::corrupt("it has no marker".to_owned()))?;
-    let info = StoreInfo { store_id: digest(store, "store_id")?, format_version: record::VERSION.into() };
-    sealed(out, &key::meta(key::STORE), &info)?;
-    sealed(out, &key::meta(key::EPOCH), &super::append::EPOCH)?;
-    let all = number(store, "rows")?;
-    let last = rows::some_number(store, "last")?.unwrap_or_default();
-    let mut written = Commit { number: last, ..Commit::default() };
-    let (mut after, mut done) = (Vec::new(), 0);
+    let mut after = Vec::new();
     loop {
         let rows = session.query(Statement::repeatable(CONVERSATIONS).with(after.clone()).with(ROWS))?;
         for row in &rows {
             let stored = rows::conversation(row)?;
             conversation(session, out, &stored)?;
-            if !stored.deleted {
-                written.count(None, Some(&stored.head));
-            }
+            written(&stored);
             after = stored.id.as_bytes().to_vec();
-            done += 1;
-            progress(done, all);
         }
         if (rows.len() as u64) < ROWS {
-            break;
+            return Ok(());
         }
     }
-    sealed(out, &key::meta(key::COMMIT), &written)?;
-    Ok(written.conversations)
 }
 
 fn conversation(session: &Session<'_>, out: &mut Out, stored: &Stored) -> Result<()> {

@@ -85,6 +85,9 @@ impl Failure {
             Self::Refused { code, message } if may_pass(&code) || code == SqlState::QUERY_CANCELED => {
                 Error::Busy(format!("PostgreSQL at {shown} did not get to it: {message}"))
             }
+            Self::Refused { code, message } if is_of_shards(&code) => {
+                Error::Busy(format!("PostgreSQL at {shown}: {message}"))
+            }
             Self::Refused { code, message } => io("use", kind(&code), message),
             Self::Lost(cause) => Error::OutcomeUnknown { cause: format!("PostgreSQL at {shown}: {cause}") },
             Self::Unanswered(limit) => Self::Lost(unanswered(limit)).into_error(shown),
@@ -134,6 +137,11 @@ fn may_pass(code: &SqlState) -> bool {
         SqlState::INVALID_SQL_STATEMENT_NAME,
     ]
     .contains(code)
+}
+
+/// Whether the bucket of a conversation is not where it was looked for: `cluster.sql` has the codes.
+fn is_of_shards(code: &SqlState) -> bool {
+    code.code().starts_with("CSB")
 }
 
 fn ends_server(code: &SqlState) -> bool {

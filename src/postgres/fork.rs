@@ -15,20 +15,23 @@ use crate::model::{ConversationId, Name};
 use crate::record::{Head, Parent};
 
 impl Shared {
-    /// Makes a conversation that shares the entries up to `at_seq`.
-    pub(super) fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
+    /// Makes a conversation that shares the entries up to `at_seq`. `announced`: the token with which it was announced, where
+    /// it is in another bucket than that of its id.
+    pub(super) fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name, announced: Option<u64>) -> Result<()> {
         check_key(child)?;
         self.check_writable()?;
         let attempts = Attempts::new(self);
-        while !self.try_fork(parent, at_seq, child)? {
+        while !self.try_fork(parent, at_seq, child, announced)? {
             attempts.again(parent)?;
         }
         Ok(())
     }
 
-    fn try_fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<bool> {
+    fn try_fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name, announced: Option<u64>) -> Result<bool> {
         const SQL: &str = "SELECT * FROM cs_fork_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, \
                            $17, $18, $19, $20)";
+        const ANNOUNCED: &str = "SELECT * FROM cs_fork_placed_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
+                                 $14, $15, $16, $17, $18, $19, $20, $21)";
         let view = self.view(parent)?.ok_or_else(|| Error::no_conversation(parent))?;
         // A fork has the owner of its parent, unless its name says otherwise.
         let child = &match child.owner() {
@@ -47,7 +50,11 @@ impl Shared {
         let segments = self.segments(&view)?;
         let (shared, past) = self.past(&view, &segments, at_seq)?;
         let chain: Vec<Vec<u8>> = segments.iter().map(|segment| segment.conversation.as_bytes().to_vec()).collect();
-        let statement = Statement::once(SQL)
+        let statement = match announced {
+            Some(token) => Statement::once(ANNOUNCED).with(token),
+            None => Statement::once(SQL),
+        };
+        let statement = statement
             .with(view.id.as_bytes())
             .with(view.head.incarnation)
             .with(chain)
@@ -75,6 +82,7 @@ impl Shared {
                 let actual = some_number(&row, "o_last")?.unwrap_or_default();
                 Err(Error::NameTaken { conversation, actual })
             }
+            Outcome::Held => Err(Error::Busy(format!("another fork takes the name {conversation}: try again"))),
             other => Err(other.unexpected()),
         }
     }

@@ -1,4 +1,5 @@
--- What programs call. Each locks the head first: what it looks up is looked up under the lock, and its commit writes WAL, so
+-- What programs call. Each that writes changes the row of each conversation that it writes, and with it its commit_no. Each locks
+-- the head first: what it looks up is looked up under the lock, and its commit writes WAL, so
 -- that an answer waits for the standbys, also the answer that a key was used before.
 --
 -- Outcomes: 0 done, 1 the key was used before, 2 not as expected, 3 another owner's, 4 its name waits for forks, 5 the
@@ -241,6 +242,7 @@ BEGIN
     IF o_keep_to IS NOT NULL THEN
       DELETE FROM cs_item i WHERE i.conv_id = h.conv_id AND i.seq > o_keep_to;
       DELETE FROM cs_record r WHERE r.conv_id = h.conv_id AND r.first_seq > o_keep_to;
+      UPDATE cs_conversation t SET commit_no = cs_commit_v1(t.commit_no) WHERE t.conv_id = h.conv_id;
       o_kept := h.conv_id;
       RETURN;
     END IF;
@@ -271,6 +273,7 @@ BEGIN
   IF keep_to IS DISTINCT FROM p_keep_to OR h.redactions <> p_redactions THEN o_outcome := 8; RETURN; END IF;
   UPDATE cs_record r SET body = p_body, entries = p_entries, next_message = p_next_message, cut = p_cut
     WHERE r.conv_id = p_conv AND r.first_seq = p_first;
+  UPDATE cs_conversation t SET commit_no = cs_commit_v1(t.commit_no) WHERE t.conv_id = p_conv;
   o_outcome := 0;
 END $$;
 

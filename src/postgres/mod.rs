@@ -20,9 +20,13 @@ mod holding;
 mod lease;
 mod list;
 mod lock;
+mod member;
+mod moving;
+mod placing;
 mod read;
 mod redact;
 mod restore;
+mod restore_members;
 mod rows;
 mod schema;
 mod seam;
@@ -44,9 +48,15 @@ use tokio::task::AbortHandle;
 
 use crate::error::Result;
 use crate::log::{Clock, Migration, Opening};
+use crate::model::Name;
 
+pub(crate) use self::backup::Moment;
 use self::database::Database;
+pub(crate) use self::member::{BUCKETS, BucketState, Member, bucket_of};
+pub(crate) use self::moving::Transfer;
+pub(crate) use self::placing::Placed;
 pub(crate) use self::restore::restore;
+pub(crate) use self::restore_members::restore_members;
 use self::shared::Shared;
 use self::url::Url;
 pub(crate) use self::url::is_postgres;
@@ -74,11 +84,30 @@ impl Postgres {
         let url = Url::parse(url)?;
         let database = Database::connect(&url)?;
         schema::check(&database, creates && !opening.read_only)?;
+        schema::refuse_member(&database)?;
+        Self::start(database, &url, clock, window, opening)
+    }
+
+    /// As [`Postgres::open`], of a database that is one cluster of a sharded store, or becomes one.
+    pub(crate) fn open_member(
+        url: &str,
+        clock: Clock,
+        window: Duration,
+        opening: Opening,
+        creates: bool,
+    ) -> Result<Self> {
+        let url = Url::parse(url)?;
+        let database = Database::connect(&url)?;
+        schema::check(&database, creates && !opening.read_only)?;
+        Self::start(database, &url, clock, window, opening)
+    }
+
+    fn start(database: Database, url: &Url, clock: Clock, window: Duration, opening: Opening) -> Result<Self> {
         let warnings = schema::warnings(&database)?;
         for warning in &warnings {
             tracing::warn!("PostgreSQL at {}: {warning}", url.shown);
         }
-        let shared = Arc::new(Shared::new(database, clock, opening.read_only, &url, warnings));
+        let shared = Arc::new(Shared::new(database, clock, opening.read_only, url, warnings));
         let mut tasks = Vec::new();
         if let Some(runtime) = shared.database.handle() {
             tasks.push(runtime.spawn(Shared::look_for_news(Arc::clone(&shared))).abort_handle());
@@ -91,6 +120,11 @@ impl Postgres {
             }
         }
         Ok(Self { shared, tasks })
+    }
+
+    /// Makes a fork that was announced with a token, in another bucket than that of its id.
+    pub(crate) fn fork_announced(&self, parent: &Name, at_seq: Option<u64>, child: &Name, token: u64) -> Result<()> {
+        self.shared.fork(parent, at_seq, child, Some(token))
     }
 
     /// Takes no more writes, writes what was collected, and lets go of what is still being written. A second call does

@@ -19,18 +19,11 @@ const BYTES: usize = 4 * 1024 * 1024;
 
 /// Fills a database. `progress` is called with bytes read, and of the file.
 pub(crate) fn restore(file: &Path, url: &str, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
-    const ANY: &str = "SELECT EXISTS (SELECT FROM cs_conversation) AS has_any";
     let (input, bytes) = backup_file::open(file)?;
     let database = Database::connect(&Url::parse(url)?)?;
     schema::check(&database, true)?;
-    let session = database.session_of_steps()?;
-    // All of it, or nothing.
-    session.script("BEGIN; LOCK TABLE cs_conversation IN EXCLUSIVE MODE")?;
-    let has_any = session.query(Statement::repeatable(ANY))?.first().map_or(Ok(false), |row| get(row, "has_any"))?;
-    if has_any {
-        let detail = "a backup is restored into a new store only: name one that has no conversations";
-        return Err(Error::InvalidInput(detail.to_owned()));
-    }
+    schema::refuse_member(&database)?;
+    let session = begin(&database)?;
     let mut restoring = Restoring::new(&session);
     archive::read(input, &mut |key, value, read| {
         restoring.take(key, value)?;
@@ -40,6 +33,19 @@ pub(crate) fn restore(file: &Path, url: &str, progress: &mut dyn FnMut(u64, u64)
     let conversations = restoring.finish()?;
     session.end()?;
     Ok(BackupSummary { conversations, unreadable: 0, bytes })
+}
+
+/// A transaction that has a database, which holds no conversation, for itself: all of it, or nothing.
+pub(super) fn begin(database: &Database) -> Result<Session<'_>> {
+    const ANY: &str = "SELECT EXISTS (SELECT FROM cs_conversation) AS has_any";
+    let session = database.session_of_steps()?;
+    session.script("BEGIN; LOCK TABLE cs_conversation IN EXCLUSIVE MODE")?;
+    let has_any = session.query(Statement::repeatable(ANY))?.first().map_or(Ok(false), |row| get(row, "has_any"))?;
+    if has_any {
+        let detail = "a backup is restored into a new store only: name one that has no conversations";
+        return Err(Error::InvalidInput(detail.to_owned()));
+    }
+    Ok(session)
 }
 
 /// What is known of a conversation so far.
@@ -56,7 +62,7 @@ struct Known {
     next_message: u64,
 }
 
-struct Restoring<'a> {
+pub(super) struct Restoring<'a> {
     session: &'a Session<'a>,
     known: BTreeMap<ConversationId, Known>,
     records: Columns,
@@ -104,7 +110,7 @@ impl Columns {
 }
 
 impl<'a> Restoring<'a> {
-    fn new(session: &'a Session<'a>) -> Self {
+    pub(super) fn new(session: &'a Session<'a>) -> Self {
         Self {
             session,
             known: BTreeMap::new(),
@@ -115,7 +121,7 @@ impl<'a> Restoring<'a> {
         }
     }
 
-    fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    pub(super) fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let Some(kind) = key.first() else { return Ok(()) };
         if key == key::meta(key::STORE).as_slice() {
             let info: StoreInfo = record::open("the store's marker", key, value)?;
@@ -206,7 +212,7 @@ impl<'a> Restoring<'a> {
     }
 
     /// Inserts what waits, and the conversations: gives how many are not deleted.
-    fn finish(mut self) -> Result<u64> {
+    pub(super) fn finish(mut self) -> Result<u64> {
         self.insert_records()?;
         self.insert_receipts()?;
         self.insert_items()?;

@@ -20,7 +20,9 @@ const OLDEST: u32 = 1;
 const STEPS: &[&str] = &[include_str!("tables.sql")];
 /// The functions, under names that have a version too.
 const FUNCTIONS: &str = include_str!("functions.sql");
-const IS_THERE: &str = "SELECT to_regclass('cs_schema') IS NOT NULL AS is_there";
+/// A connection notes what it did not find. It looks again when it locks a table, here that of namespaces: another program may
+/// have made the schema while this one waited for its turn.
+const IS_THERE: &str = "SELECT to_regclass('cs_schema') IS NOT NULL AS is_there FROM pg_catalog.pg_namespace LIMIT 1";
 const VERSIONS: &str = "SELECT version, oldest FROM cs_schema";
 
 /// Fails unless the schema is there, and this program can work with it. `creates`: one that is not there is made.
@@ -47,6 +49,24 @@ pub(super) fn check(database: &Database, creates: bool) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// Fails if a database is a cluster of a sharded store: what is written to it alone passes by the map.
+pub(super) fn refuse_member(database: &Database) -> Result<()> {
+    if !is_member(database)? {
+        return Ok(());
+    }
+    let shown = &database.calls().shown;
+    Err(Error::InvalidInput(format!(
+        "the database in PostgreSQL at {shown} is one cluster of a sharded store: open that store with `shards:FILE`, the file \
+         that lists its clusters"
+    )))
+}
+
+/// Whether a database is a cluster of a sharded store.
+pub(super) fn is_member(database: &Database) -> Result<bool> {
+    const SQL: &str = "SELECT to_regclass('cs_shards') IS NOT NULL AS is_there";
+    is_there(&database.query(Statement::repeatable(SQL))?)
 }
 
 /// Makes the tables and functions, or makes older ones those of this version. All of it, or nothing. Of several programs that

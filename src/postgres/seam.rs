@@ -54,7 +54,7 @@ impl Log for Postgres {
     }
 
     fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
-        self.shared.fork(parent, at_seq, child)
+        self.shared.fork(parent, at_seq, child, None)
     }
 
     fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {

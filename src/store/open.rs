@@ -8,11 +8,13 @@ use std::time::Duration;
 use crate::client::{Client, is_http};
 use crate::embedded::{self, Embedded, engine};
 use crate::error::{Error, Result};
-#[cfg(feature = "postgres")]
-use crate::log::Migration;
 use crate::log::{BackupSummary, Clock, Log, Opening};
 #[cfg(feature = "postgres")]
+use crate::log::{Migration, Shards};
+#[cfg(feature = "postgres")]
 use crate::postgres::{self, Postgres};
+#[cfg(feature = "postgres")]
+use crate::sharded::{self, Sharded};
 
 pub(super) use crate::log::backup_file::check as check_backup;
 
@@ -21,6 +23,10 @@ pub(super) fn open(url: &str, clock: Clock, window: Duration, opening: Opening, 
     #[cfg(feature = "postgres")]
     if postgres::is_postgres(url) {
         return Ok(Arc::new(Postgres::open(url, clock, window, opening, create)?));
+    }
+    #[cfg(feature = "postgres")]
+    if sharded::is_sharded(url) {
+        return Ok(Arc::new(Sharded::open(url, clock, window, opening, create)?));
     }
     #[cfg(feature = "client")]
     if is_http(url) {
@@ -38,7 +44,32 @@ pub(super) fn migrate(url: &str) -> Result<Migration> {
     if postgres::is_postgres(url) {
         return postgres::migrate(url);
     }
+    if sharded::is_sharded(url) {
+        return sharded::migrate(url);
+    }
     Err(Error::InvalidInput("only a store in PostgreSQL has tables to migrate: name one".to_owned()))
+}
+
+/// Where the buckets of a log over several databases are.
+#[cfg(feature = "postgres")]
+pub(super) fn shards(url: &str) -> Result<Shards> {
+    check_sharded(url)?;
+    sharded::status(url)
+}
+
+/// Moves a bucket of a log over several databases.
+#[cfg(feature = "postgres")]
+pub(super) fn move_bucket(url: &str, bucket: u64, to: u64, wait: Duration) -> Result<()> {
+    check_sharded(url)?;
+    sharded::move_bucket(url, bucket, to, wait)
+}
+
+#[cfg(feature = "postgres")]
+fn check_sharded(url: &str) -> Result<()> {
+    if sharded::is_sharded(url) {
+        return Ok(());
+    }
+    Err(Error::InvalidInput("only a store over several databases has buckets: name its list, `shards:FILE`".to_owned()))
 }
 
 /// Fills a new log with a backup. `progress` is called with bytes read, and of the file.
@@ -46,6 +77,10 @@ pub(super) fn restore(file: &Path, url: &str, progress: &mut dyn FnMut(u64, u64)
     #[cfg(feature = "postgres")]
     if postgres::is_postgres(url) {
         return postgres::restore(file, url, progress);
+    }
+    #[cfg(feature = "postgres")]
+    if sharded::is_sharded(url) {
+        return sharded::restore(file, url, progress);
     }
     #[cfg(feature = "client")]
     if is_http(url) {

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::{Store, open};
 use crate::error::{Error, Result};
-#[cfg(feature = "postgres")]
-use crate::log::Migration;
 use crate::log::{BackupSummary, Health, Size, Verification};
+#[cfg(feature = "postgres")]
+use crate::log::{Migration, Shards};
 
 impl Store {
     /// Reads everything and compares what can be derived again. `progress` is called with conversations done and in all.
@@ -55,6 +55,27 @@ impl Store {
     #[cfg(feature = "postgres")]
     pub fn migrate(url: &str) -> Result<Migration> {
         open::migrate(url)
+    }
+
+    /// Where the buckets of a store over several databases are: `shards:FILE`.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the URL names another kind of store, or its list is not that of the store; `Io`.
+    #[cfg(feature = "postgres")]
+    pub fn shards(url: &str) -> Result<Shards> {
+        open::shards(url)
+    }
+
+    /// Moves a bucket of a store over several databases to the cluster of a number, while programs go on writing: they wait for
+    /// the time in which it is in neither. `wait` is how long messages that are being written in the bucket are waited for.
+    /// A move that was cut off goes on with the same call.
+    ///
+    /// # Errors
+    /// `InvalidInput`; `Busy` if messages are still being written, nothing was moved then, or if another program moves the
+    /// bucket; `Io`, `OutcomeUnknown`: move it again.
+    #[cfg(feature = "postgres")]
+    pub fn move_bucket(url: &str, bucket: u64, to: u64, wait: std::time::Duration) -> Result<()> {
+        open::move_bucket(url, bucket, to, wait)
     }
 
     /// Writes everything that is durable to a new file: framed, checksummed, compressed. The store goes on being used. The file

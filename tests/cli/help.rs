@@ -114,6 +114,14 @@ fn run(place: &Place, example: &str) -> (i32, String) {
         let Ok(server) = super::postgres::server() else { return (0, String::new()) };
         script = script.replace("postgres://convo_owner@localhost/chats", &format!("'{}'", server.url()));
     }
+    #[cfg(feature = "postgres")]
+    if script.contains("shards:clusters") {
+        let Ok(server) = super::postgres::server() else { return (0, String::new()) };
+        std::fs::write(place.path("clusters"), [server.url(), server.url()].join("\n")).unwrap();
+        if script.starts_with("convo shards") {
+            script = format!("convo migrate --store shards:clusters && {script}");
+        }
+    }
     let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap());
     let output = Command::new("sh")
         .args(["-c", &script])

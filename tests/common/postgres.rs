@@ -200,6 +200,16 @@ impl Server {
         format!("postgres:///postgres?user=postgres&host={dir}&port={}&{options}", self.port)
     }
 
+    /// The URL of a sharded store that nobody has made: its list is written to a new directory. `options`: those of each
+    /// cluster, each with its `&`.
+    pub(crate) fn shards(&self, dir: &Path, clusters: usize, options: &str) -> String {
+        fs::create_dir(dir).unwrap();
+        let list = dir.join("clusters");
+        let urls: String = (0..clusters).map(|_| self.url() + options + "\n").collect();
+        fs::write(&list, format!("# the clusters of a test\n{urls}")).unwrap();
+        format!("shards:{}", list.display())
+    }
+
     /// The URL of the store in a schema.
     pub(crate) fn url_of(&self, schema: &str) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres?options=-csearch_path%3D{schema}", self.port)

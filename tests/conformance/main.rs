@@ -78,6 +78,17 @@ const PLACES: &[Row] = &[
         buffers: false,
         closed: Interruption::Reopened,
     },
+    // Two schemas of one server are its clusters.
+    #[cfg(all(feature = "postgres", unix))]
+    Row {
+        name: "shards",
+        missing: common::postgres::missing,
+        url: |dir| common::postgres::server().unwrap().shards(dir, 2, "&lease_seconds=3600&pool=4"),
+        served: false,
+        survives: true,
+        buffers: false,
+        closed: Interruption::Reopened,
+    },
     #[cfg(all(feature = "client", feature = "server"))]
     Row {
         name: "http",

@@ -26,6 +26,7 @@ mod http;
 mod leases;
 mod lists;
 mod migrating;
+mod moving;
 mod opening;
 mod outcomes;
 mod process;
@@ -38,6 +39,7 @@ mod reaching;
 mod running;
 #[cfg(all(feature = "client", feature = "server"))]
 mod servers;
+mod shards;
 mod showing;
 mod steps;
 

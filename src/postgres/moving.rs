@@ -1,0 +1,330 @@
+//! The steps of moving a bucket from one database to another: what `cluster.sql` does not do by itself is copying.
+
+use std::collections::HashMap;
+
+use super::Postgres;
+use super::database::Session;
+use super::rows::{digest, get, number};
+use super::value::{Statement, signed};
+use crate::error::{Error, Result};
+
+/// Conversations that are copied in one transaction.
+const CONVERSATIONS: u64 = 100;
+/// Records that are copied at once, unless their bytes are enough.
+const RECORDS: u64 = 1_000;
+const RECORD_BYTES: u64 = 4 * 1024 * 1024;
+/// Conversations that are erased in one transaction.
+const ERASED: u64 = 200;
+
+/// A bucket that is on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transfer<'a> {
+    pub(crate) bucket: u64,
+    pub(crate) from: &'a Postgres,
+    pub(crate) to: &'a Postgres,
+    /// The numbers of both clusters.
+    pub(crate) numbers: (u64, u64),
+    /// Who moves it: of several programs, the one that began last.
+    pub(crate) mover: [u8; 16],
+}
+
+/// A conversation as it is in one of the clusters.
+struct Row {
+    incarnation: u64,
+    commit: u64,
+    redactions: u64,
+    next_seq: u64,
+    deleted: bool,
+}
+
+impl Row {
+    fn of(row: &tokio_postgres::Row) -> Result<Self> {
+        Ok(Self {
+            incarnation: number(row, "incarnation")?,
+            commit: number(row, "commit_no")?,
+            redactions: number(row, "redactions")?,
+            next_seq: number(row, "next_seq")?,
+            deleted: get(row, "deleted")?,
+        })
+    }
+
+    /// From which seq on it has more than a copy; nothing, if what the copy has may have changed.
+    fn more_than(&self, copy: &Self) -> Option<u64> {
+        let is_same = self.incarnation == copy.incarnation && self.redactions == copy.redactions;
+        (is_same && !self.deleted && !copy.deleted).then_some(copy.next_seq)
+    }
+}
+
+/// What has changed of a page of conversations.
+#[derive(Default)]
+struct Changes {
+    /// The ids of those that are copied from their beginning, or are there no more.
+    erased: Vec<Vec<u8>>,
+    /// The ids of those that are copied, and from which seq on.
+    ids: Vec<Vec<u8>>,
+    from: Vec<i64>,
+    rows: Vec<(Row, Vec<u8>)>,
+}
+
+impl Transfer<'_> {
+    /// Begins, or takes over from a program that was cut off. Whether all was copied already.
+    pub(crate) fn arrive(&self) -> Result<bool> {
+        const SQL: &str = "SELECT cs_arrive_v1($1, $2, $3) AS state";
+        let statement = Statement::repeatable(SQL).with(self.bucket).with(self.numbers.0).with(&self.mover);
+        Ok(get::<&str>(&self.to.shared.database.row(statement)?, "state")? == "arrived")
+    }
+
+    /// Ends writing, unless messages are being written: gives how many conversations have such messages.
+    pub(crate) fn freeze(&self) -> Result<u64> {
+        const SQL: &str = "SELECT cs_freeze_v1($1, $2) AS writing";
+        let statement = Statement::repeatable(SQL).with(self.bucket).with(self.numbers.1);
+        number(&self.from.shared.database.row(statement)?, "writing")
+    }
+
+    /// Copies what has changed since it was copied: gives how many conversations that are.
+    pub(crate) fn copy(&self) -> Result<u64> {
+        let (mut after, mut copied) = (Vec::new(), 0);
+        loop {
+            let (changed, last) = self.copy_page(&after)?;
+            copied += changed;
+            match last {
+                Some(last) => after = last,
+                None => return Ok(copied),
+            }
+        }
+    }
+
+    /// Copies what has changed of some conversations. Both sides are one moment each. Gives how many, and the id of the last
+    /// one, if more may follow.
+    fn copy_page(&self, after: &[u8]) -> Result<(u64, Option<Vec<u8>>)> {
+        const IS_HERE: &str = "SELECT FROM cs_bucket b WHERE b.bucket = $1 AND b.state IN ('here', 'leaving')";
+        const PAGE: &str = "SELECT c.conv_id, c.incarnation, c.commit_no, c.redactions, c.next_seq, c.deleted, \
+                            convert_to(c::text, 'UTF8') AS head FROM cs_in_bucket_v1($1, $2, $3) c ORDER BY c.conv_id";
+        let source = self.from.shared.database.session_of_steps()?;
+        source.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+        if source.query(Statement::repeatable(IS_HERE).with(self.bucket))?.is_empty() {
+            return Err(Error::Busy(format!("another program has moved bucket {}", self.bucket)));
+        }
+        let page = Statement::repeatable(PAGE).with(self.bucket).with(after).with(CONVERSATIONS);
+        let page = source.query(page)?;
+        let mut ids = Vec::new();
+        for row in &page {
+            ids.push(get::<&[u8]>(row, "conv_id")?.to_vec());
+        }
+        let last = ids.last().cloned().filter(|_| ids.len() as u64 == CONVERSATIONS);
+
+        let target = self.to.shared.database.session_of_steps()?;
+        target.script("BEGIN")?;
+        self.check_own(&target)?;
+        let mut changes = self.changes(&target, after, last.as_deref(), &page)?;
+        changes.keep_free(&target)?;
+        if !changes.is_empty() {
+            changes.erase(&target)?;
+            changes.insert(&target, self.bucket)?;
+            changes.copy_records(&source, &target)?;
+            changes.copy_rest(&source, &target)?;
+        }
+        target.end()?;
+        let _ = source.end();
+        Ok((changes.len(), last))
+    }
+
+    fn check_own(&self, target: &Session<'_>) -> Result<()> {
+        const OWN: &str = "SELECT cs_own_move_v1($1, $2)";
+        target.query(Statement::once(OWN).with(self.bucket).with(&self.mover)).map(|_| ())
+    }
+
+    /// What of a page is not as it was copied.
+    fn changes(
+        &self,
+        target: &Session<'_>,
+        after: &[u8],
+        last: Option<&[u8]>,
+        page: &[tokio_postgres::Row],
+    ) -> Result<Changes> {
+        const COPIED: &str = "SELECT a.conv_id, a.incarnation, a.commit_no, a.redactions, a.next_seq, a.deleted \
+                              FROM cs_arriving a WHERE a.bucket = $1 AND a.conv_id > $2 AND ($3 IS NULL OR a.conv_id <= $3)";
+        let copied = Statement::repeatable(COPIED).with(self.bucket).with(after).with(last.map(<[u8]>::to_vec));
+        let mut copies: HashMap<Vec<u8>, Row> = HashMap::new();
+        for row in &target.query(copied)? {
+            copies.insert(get::<&[u8]>(row, "conv_id")?.to_vec(), Row::of(row)?);
+        }
+        let mut changes = Changes::default();
+        for row in page {
+            let (id, now) = (get::<&[u8]>(row, "conv_id")?.to_vec(), Row::of(row)?);
+            let copy = copies.remove(&id);
+            if copy.as_ref().is_some_and(|copy| copy.commit == now.commit && copy.incarnation == now.incarnation) {
+                continue;
+            }
+            let from = copy.and_then(|copy| now.more_than(&copy));
+            if from.is_none() {
+                changes.erased.push(id.clone());
+            }
+            changes.ids.push(id);
+            changes.from.push(signed(from.unwrap_or_default()));
+            changes.rows.push((now, get::<&[u8]>(row, "head")?.to_vec()));
+        }
+        // Those that were copied, and are there no more.
+        changes.erased.extend(copies.into_keys());
+        changes.erased.sort_unstable();
+        Ok(changes)
+    }
+
+    /// All is copied. What says where forks are goes with it.
+    pub(crate) fn complete(&self) -> Result<()> {
+        const FAMILY: &str = "SELECT f.conv_id, f.bucket, f.token FROM cs_family f WHERE f.bucket = $1";
+        const PLACED: &str =
+            "SELECT p.conv_id, p.bucket, p.token FROM cs_placed p WHERE cs_bucket_of_v1(p.conv_id) = $1";
+        const NO_FAMILY: &str = "DELETE FROM cs_family f WHERE f.bucket = $1 \
+                                 OR f.conv_id IN (SELECT a.conv_id FROM cs_arriving a WHERE a.bucket = $1)";
+        const NO_PLACED: &str = "DELETE FROM cs_placed p WHERE cs_bucket_of_v1(p.conv_id) = $1";
+        const INTO_FAMILY: &str = "INSERT INTO cs_family SELECT u.id, u.bucket, u.token \
+                                   FROM unnest($1, $2, $3) AS u(id, bucket, token) ON CONFLICT DO NOTHING";
+        const INTO_PLACED: &str = "INSERT INTO cs_placed SELECT u.id, u.bucket, u.token \
+                                   FROM unnest($1, $2, $3) AS u(id, bucket, token)";
+        const ARRIVED: &str = "UPDATE cs_bucket SET state = 'arrived' WHERE bucket = $1";
+        let target = self.to.shared.database.session_of_steps()?;
+        target.script("BEGIN")?;
+        self.check_own(&target)?;
+        for (read, erase, write) in [(FAMILY, NO_FAMILY, INTO_FAMILY), (PLACED, NO_PLACED, INTO_PLACED)] {
+            target.query(Statement::once(erase).with(self.bucket))?;
+            let (mut ids, mut buckets, mut tokens) = (Vec::new(), Vec::new(), Vec::new());
+            for row in &self.from.shared.database.query(Statement::repeatable(read).with(self.bucket))? {
+                ids.push(digest(row, "conv_id")?.to_vec());
+                buckets.push(signed(number(row, "bucket")?));
+                tokens.push(signed(number(row, "token")?));
+            }
+            target.query(Statement::once(write).with(ids).with(buckets).with(tokens))?;
+        }
+        target.query(Statement::once(ARRIVED).with(self.bucket))?;
+        target.end()
+    }
+
+    /// The bucket is in the one cluster no more, and then in the other one.
+    pub(crate) fn switch(&self) -> Result<()> {
+        const LEAVE: &str = "SELECT cs_leave_v1($1, $2)";
+        const TAKE: &str = "SELECT cs_take_v1($1)";
+        // They take as long as the bucket is large: no limit ends them.
+        let leave = Statement::once(LEAVE).with(self.bucket).with(self.numbers.1);
+        let source = self.from.shared.database.session()?;
+        source.query(leave)?;
+        let target = self.to.shared.database.session()?;
+        target.query(Statement::once(TAKE).with(self.bucket)).map(|_| ())
+    }
+}
+
+impl Postgres {
+    /// Erases what buckets left that went to other clusters.
+    pub(crate) fn clear(&self, bucket: u64) -> Result<()> {
+        const SQL: &str = "SELECT cs_clear_v1($1, $2) AS erased";
+        let session = self.shared.database.session_of_steps()?;
+        loop {
+            let rows = session.query(Statement::once(SQL).with(bucket).with(ERASED))?;
+            if rows.first().map_or(Ok(0), |row| number(row, "erased"))? == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Changes {
+    const fn is_empty(&self) -> bool {
+        self.ids.is_empty() && self.erased.is_empty()
+    }
+
+    const fn len(&self) -> u64 {
+        self.ids.len() as u64
+    }
+
+    /// Leaves out the names that have a conversation here by now: a fork in another bucket, after the one that was copied was
+    /// deleted. None comes while the transaction lasts.
+    fn keep_free(&mut self, target: &Session<'_>) -> Result<()> {
+        const DECIDE: &str = "SELECT cs_decide_v1(u.id) FROM unnest($1) AS u(id)";
+        const TAKEN: &str = "SELECT t.conv_id FROM cs_conversation t WHERE t.conv_id = ANY ($1)";
+        let mut all = [self.ids.as_slice(), self.erased.as_slice()].concat();
+        all.sort_unstable();
+        all.dedup();
+        target.query(Statement::once(DECIDE).with(all.clone()))?;
+        for row in &target.query(Statement::repeatable(TAKEN).with(all))? {
+            let taken: &[u8] = get(row, "conv_id")?;
+            self.erased.retain(|id| id != taken);
+            if let Some(at) = self.ids.iter().position(|id| id == taken) {
+                self.ids.remove(at);
+                self.from.remove(at);
+                self.rows.remove(at);
+            }
+        }
+        Ok(())
+    }
+
+    fn erase(&self, target: &Session<'_>) -> Result<()> {
+        const COPIES: &str = "DELETE FROM cs_arriving a WHERE a.conv_id = ANY ($1)";
+        const LEFT: &str = "DELETE FROM cs_left l WHERE l.conv_id = ANY ($1)";
+        const ERASE: &str = "SELECT cs_erase_v1($1)";
+        [COPIES, LEFT, ERASE]
+            .iter()
+            .try_for_each(|sql| target.query(Statement::once(sql).with(self.erased.clone())).map(|_| ()))
+    }
+
+    fn insert(&mut self, target: &Session<'_>, bucket: u64) -> Result<()> {
+        const SQL: &str = "INSERT INTO cs_arriving SELECT u.id, $1, u.incarnation, u.commit_no, u.redactions, u.next_seq, \
+            u.deleted, u.head FROM unnest($2, $3, $4, $5, $6, $7, $8) \
+            AS u(id, incarnation, commit_no, redactions, next_seq, deleted, head) \
+            ON CONFLICT (conv_id) DO UPDATE SET bucket = $1, incarnation = excluded.incarnation, \
+            commit_no = excluded.commit_no, redactions = excluded.redactions, next_seq = excluded.next_seq, \
+            deleted = excluded.deleted, head = excluded.head";
+        let column = |of: fn(&Row) -> u64| -> Vec<i64> { self.rows.iter().map(|(row, _)| signed(of(row))).collect() };
+        let statement = Statement::once(SQL)
+            .with(bucket)
+            .with(self.ids.clone())
+            .with(column(|row| row.incarnation))
+            .with(column(|row| row.commit))
+            .with(column(|row| row.redactions))
+            .with(column(|row| row.next_seq))
+            .with(self.rows.iter().map(|(row, _)| row.deleted).collect::<Vec<_>>());
+        let heads: Vec<Vec<u8>> = self.rows.iter_mut().map(|(_, head)| std::mem::take(head)).collect();
+        target.query(statement.with(heads)).map(|_| ())
+    }
+
+    /// Rows go from one database to the other as text: their columns are not looked at.
+    fn copy_records(&self, source: &Session<'_>, target: &Session<'_>) -> Result<()> {
+        const READ: &str = "SELECT r.conv_id, r.first_seq, convert_to(r::text, 'UTF8') AS line FROM (\
+            SELECT i.conv_id, i.first_seq, sum(octet_length(i.body)) OVER (ORDER BY i.conv_id, i.first_seq \
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before \
+            FROM unnest($1, $2) AS u(id, low) JOIN cs_record i ON i.conv_id = u.id AND i.first_seq >= u.low \
+            WHERE (i.conv_id, i.first_seq) > ($3, $4) ORDER BY i.conv_id, i.first_seq LIMIT $5) p \
+            JOIN cs_record r ON r.conv_id = p.conv_id AND r.first_seq = p.first_seq \
+            WHERE coalesce(p.before, 0) < $6 ORDER BY r.conv_id, r.first_seq";
+        const WRITE: &str = "INSERT INTO cs_record SELECT (x.one).* FROM (\
+            SELECT convert_from(u.line, 'UTF8')::cs_record AS one FROM unnest($1) AS u(line) OFFSET 0) x";
+        let mut after = (Vec::new(), 0);
+        loop {
+            let read = Statement::repeatable(READ).with(self.ids.clone()).with(self.from.clone());
+            let rows = source.query(read.with(after.0.clone()).with(after.1).with(RECORDS).with(RECORD_BYTES))?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = (get::<&[u8]>(last, "conv_id")?.to_vec(), number(last, "first_seq")?);
+            target.query(Statement::once(WRITE).with(lines(&rows)?))?;
+        }
+    }
+
+    /// Idempotency keys and item ids.
+    fn copy_rest(&self, source: &Session<'_>, target: &Session<'_>) -> Result<()> {
+        const KEYS: &str = "SELECT convert_to(k::text, 'UTF8') AS line FROM unnest($1, $2) AS u(id, low) \
+                            JOIN cs_key k ON k.conv_id = u.id AND k.first_seq >= u.low";
+        const INTO_KEYS: &str = "INSERT INTO cs_key SELECT (x.one).* FROM (\
+            SELECT convert_from(u.line, 'UTF8')::cs_key AS one FROM unnest($1) AS u(line) OFFSET 0) x";
+        const ITEMS: &str = "SELECT convert_to(i::text, 'UTF8') AS line FROM unnest($1, $2) AS u(id, low) \
+                             JOIN cs_item i ON i.conv_id = u.id AND i.seq >= u.low";
+        const INTO_ITEMS: &str = "INSERT INTO cs_item SELECT (x.one).* FROM (\
+            SELECT convert_from(u.line, 'UTF8')::cs_item AS one FROM unnest($1) AS u(line) OFFSET 0) x";
+        for (read, write) in [(KEYS, INTO_KEYS), (ITEMS, INTO_ITEMS)] {
+            let rows = source.query(Statement::repeatable(read).with(self.ids.clone()).with(self.from.clone()))?;
+            target.query(Statement::once(write).with(lines(&rows)?))?;
+        }
+        Ok(())
+    }
+}
+
+fn lines(rows: &[tokio_postgres::Row]) -> Result<Vec<Vec<u8>>> {
+    rows.iter().map(|row| Ok(get::<&[u8]>(row, "line")?.to_vec())).collect()
+}

@@ -1,0 +1,95 @@
+//! Forks: each is in the bucket of its parent. The place of its id says so, where that is another one.
+
+use super::Sharded;
+use super::route::{Found, Place};
+use crate::error::{Error, Result};
+use crate::log::Log;
+use crate::log::limits::check_key;
+use crate::model::{ConversationId, Name};
+use crate::postgres::{Placed, bucket_of};
+
+impl Sharded {
+    /// Makes a conversation that shares the entries up to `at_seq`.
+    pub(super) fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
+        check_key(child)?;
+        let view = self.view(parent)?.ok_or_else(|| Error::no_conversation(parent))?;
+        // The id of a key depends on its owner.
+        let child = &match child.owner() {
+            Some(_) => child.clone(),
+            None => child.clone().with_owner(view.head.owner.as_str()),
+        };
+        let id = child.id();
+        let mut patience = self.patience();
+        loop {
+            let place = self.place(view.id);
+            let forked = if bucket_of(id) == place.bucket {
+                self.log(place.cluster)?.fork(parent, at_seq, child)
+            } else {
+                self.fork_elsewhere(parent, at_seq, child, place)
+            };
+            let error = match forked {
+                Err(error @ (Error::Busy(_) | Error::NotFound { .. })) => error,
+                forked => return forked,
+            };
+            let (parents, own) = (self.find(view.id)?, self.find(id)?);
+            match (parents, own) {
+                (Found::Moving(bucket), _) | (_, Found::Moving(bucket)) => patience.again(bucket)?,
+                (Found::At { place: now, .. }, _) if now != place => {}
+                _ if matches!(error, Error::NotFound { .. }) => return Err(error),
+                // The name is that of a fork in another bucket, or was.
+                (_, Found::At { place: other, token: Some(token), .. }) if bucket_of(id) == place.bucket => {
+                    if !self.forget_place(child, other, token)? {
+                        return Err(self.taken(child)?);
+                    }
+                }
+                _ => patience.again(place.bucket).map_err(|_| error)?,
+            }
+        }
+    }
+
+    /// Makes a fork in another bucket than that of its id.
+    fn fork_elsewhere(&self, parent: &Name, at_seq: Option<u64>, child: &Name, place: Place) -> Result<()> {
+        let log = self.log(place.cluster)?;
+        let token = token();
+        log.announce(child, place.bucket, token)?;
+        let mut replaced = None;
+        while let Placed::Other(bucket, old) =
+            self.log(self.home(child.id()).cluster)?.place(child, place.bucket, token, replaced)?
+        {
+            // Of what was announced, this fork alone stays.
+            self.log(self.at(bucket).cluster)?.retract(child, bucket, Some(token))?;
+            replaced = Some(old);
+        }
+        let forked = log.fork_announced(parent, at_seq, child, token);
+        if forked.as_ref().is_err_and(|error| !matches!(error, Error::OutcomeUnknown { .. })) {
+            // What is left otherwise, the next one of that name takes away.
+            let _ = self.forget_place(child, place, token);
+        }
+        forked
+    }
+
+    fn taken(&self, name: &Name) -> Result<Error> {
+        let conversation = name.clone();
+        Ok(match self.view(&name.id().into())? {
+            Some(view) => Error::NameTaken { conversation, actual: view.last_seq() },
+            None => Error::SharedByForks { conversation },
+        })
+    }
+
+    /// Forgets the place of a fork that is not there. False: there is a conversation of that name.
+    pub(super) fn forget_place(&self, name: &Name, place: Place, token: u64) -> Result<bool> {
+        match self.log(place.cluster)?.retract(name, place.bucket, None) {
+            Ok(()) => {}
+            Err(Error::NameTaken { .. } | Error::SharedByForks { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        self.log(self.home(name.id()).cluster)?.unplace(name.id(), token)?;
+        Ok(true)
+    }
+}
+
+/// A number that no two forks are likely to share.
+fn token() -> u64 {
+    let [.., a, b, c, d, e, f, g] = *ConversationId::new().as_bytes();
+    u64::from_be_bytes([0, a, b, c, d, e, f, g])
+}

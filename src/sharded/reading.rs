@@ -1,0 +1,105 @@
+//! Reading: what is read of a conversation while its bucket moves goes on in the other cluster, where it was.
+
+use std::ops::{ControlFlow, RangeInclusive};
+
+use super::Sharded;
+use super::route::{Found, Patience, Place};
+use crate::error::Result;
+use crate::log::{Log, Order, Reading, View, Visit};
+
+/// What is still to be read, and whether a part of it is missing where it is read.
+struct Left {
+    start: u64,
+    end: u64,
+    order: Order,
+}
+
+impl Left {
+    const fn is_empty(&self) -> bool {
+        self.start > self.end
+    }
+
+    /// Takes the seqs of a record. False: some before it were not read.
+    fn take(&mut self, first: u64, last: u64) -> bool {
+        let follows = match self.order {
+            Order::Ascending => first <= self.start,
+            Order::Descending => last >= self.end,
+        };
+        if follows {
+            match self.order {
+                Order::Ascending => self.start = last.saturating_add(1),
+                Order::Descending => self.end = first.saturating_sub(1),
+            }
+        }
+        follows
+    }
+}
+
+impl Sharded {
+    /// Shows the records that hold the seqs of a range of a view. What is missing may be so because the bucket has left: then
+    /// the rest is read where it is now.
+    pub(super) fn read(&self, view: &View, seqs: RangeInclusive<u64>, order: Order, visit: Visit<'_>) -> Result<()> {
+        let mut patience = self.patience();
+        let mut left = Left { start: *seqs.start(), end: (*seqs.end()).min(view.last_seq()), order };
+        loop {
+            let place = self.place(view.id);
+            let (mut has_left, mut has_ended, mut failed) = (false, false, Ok(()));
+            self.log(place.cluster)?.read(view, left.start..=left.end, order, &mut |reading| {
+                let is_next = match &reading {
+                    Reading::Record { record, last, .. } => {
+                        let through = (record.first_seq + record.len().max(1) - 1).min(*last);
+                        left.take(record.first_seq, through)
+                    }
+                    Reading::Damaged(_) => false,
+                    Reading::Stray(_) => true,
+                };
+                if !is_next {
+                    match self.left(view, place, &mut patience) {
+                        Ok(left) => has_left = left,
+                        Err(error) => failed = Err(error),
+                    }
+                    if has_left || failed.is_err() {
+                        return ControlFlow::Break(());
+                    }
+                    if let Reading::Record { record, last, .. } = &reading {
+                        // What is missing before it is damage, and was reported.
+                        let through = (record.first_seq + record.len().max(1) - 1).min(*last);
+                        match order {
+                            Order::Ascending => left.start = through.saturating_add(1),
+                            Order::Descending => left.end = record.first_seq.saturating_sub(1),
+                        }
+                    }
+                }
+                let flow = visit(reading);
+                has_ended = flow.is_break();
+                flow
+            })?;
+            failed?;
+            if !has_left && (has_ended || left.is_empty() || !self.left(view, place, &mut patience)?) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The seqs of entries that may bear a provider's item id, in order.
+    pub(super) fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>> {
+        let mut patience = self.patience();
+        loop {
+            let place = self.place(view.id);
+            let seqs = self.log(place.cluster)?.item_seqs(view, item)?;
+            // One statement gives those of one log: they are all there, or none is.
+            let is_whole = !seqs.is_empty() && view.head.parent.is_none();
+            if is_whole || !self.left(view, place, &mut patience)? {
+                return Ok(seqs);
+            }
+        }
+    }
+
+    /// Whether the conversation of a view is not where it was read, after a moment, if its bucket is on its way.
+    fn left(&self, view: &View, place: Place, patience: &mut Patience) -> Result<bool> {
+        match self.find(view.id)? {
+            Found::At { place: now, .. } => Ok(now != place),
+            Found::Moving(bucket) => patience.again(bucket).map(|()| true),
+        }
+    }
+}
