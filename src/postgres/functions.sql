@@ -44,8 +44,60 @@ DECLARE
   h cs_conversation%ROWTYPE;
   c bigint;
   is_new boolean := false;
+  is_used boolean := false;
+  at_commit bigint;
+  at_minute bigint;
+  had_title boolean;
+  had_interrupted boolean;
 BEGIN
   IF p_holder IS NOT NULL AND NOT cs_is_held_v1(p_holder) THEN o_outcome := 6; RETURN; END IF;
+  -- The usual append: one change of the row locks it, checks, and moves the head. Where it does not fit, what follows finds out
+  -- why. A key that somebody else uses at the same moment undoes all of it: the caller tries again, and finds the key.
+  IF p_expected <> -2 AND p_holder IS NULL AND NOT p_meta THEN
+    IF p_idem IS NOT NULL THEN
+      PERFORM FROM cs_key k WHERE k.conv_id = p_conv AND k.digest = p_idem;
+      is_used := FOUND;
+    END IF;
+    IF NOT is_used THEN
+      at_commit := cs_commit_v1(0);
+      at_minute := cs_minute_v1(p_now);
+      UPDATE cs_conversation t SET
+        commit_no = greatest(t.commit_no + 1, at_commit), next_seq = t.next_seq + p_entries,
+        next_message = t.next_message + p_messages, last_activity = greatest(t.last_activity, p_now),
+        minute = greatest(t.minute, at_minute)
+      WHERE t.conv_id = p_conv AND NOT t.deleted AND (p_owner IS NULL OR t.owner = p_owner)
+        AND (p_expected = -1 OR t.next_seq = p_expected + 1)
+      RETURNING t.next_seq - p_entries, t.next_message - p_messages, t.incarnation, t.commit_no, t.title_kind <> 0,
+        t.interrupted <> '{}' INTO o_first, o_message, o_incarnation, c, had_title, had_interrupted;
+      IF FOUND THEN
+        o_outcome := 0;
+        o_last := o_first + p_entries - 1;
+        o_messages := p_messages;
+        INSERT INTO cs_record VALUES (
+          p_conv, o_first, o_incarnation, c, p_now, o_message, o_message + p_messages, p_entries, false, p_body);
+        IF NOT had_title AND p_title IS NOT NULL THEN
+          UPDATE cs_conversation t SET title = p_title, title_kind = p_title_kind,
+            title_message = CASE WHEN p_title_kind = 1 THEN o_message + p_title_at ELSE t.title_message END
+          WHERE t.conv_id = p_conv;
+        END IF;
+        IF had_interrupted AND p_messages > 0 THEN
+          UPDATE cs_conversation t SET interrupted = '{}' WHERE t.conv_id = p_conv;
+        END IF;
+        IF cardinality(p_items) > 0 THEN
+          INSERT INTO cs_item SELECT p_conv, u.digest, o_first + u.at FROM unnest(p_items, p_item_at) AS u(digest, at)
+            ON CONFLICT DO NOTHING;
+        END IF;
+        IF p_idem IS NOT NULL THEN
+          INSERT INTO cs_key VALUES (p_conv, p_idem, o_first, o_last, o_message, p_messages, p_content)
+            ON CONFLICT DO NOTHING;
+          IF NOT FOUND THEN
+            RAISE EXCEPTION 'the key is used at the same moment' USING ERRCODE = 'serialization_failure';
+          END IF;
+        END IF;
+        RETURN;
+      END IF;
+    END IF;
+  END IF;
   LOOP
     SELECT * INTO h FROM cs_conversation t WHERE t.conv_id = p_conv FOR UPDATE;
     EXIT WHEN FOUND;
