@@ -7,13 +7,13 @@ use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
 use conversation_store::model::{Chunk, Message, Metadata, Name, Role};
-use conversation_store::{AppendOptions, Entry, Error, Receipt, Store};
+use conversation_store::{AppendOptions, Entry, Error, ListQuery, Receipt, Store};
 use tempfile::TempDir;
 
 use crate::common::cases;
 use crate::common::postgres::Server;
 
-const WAIT: Duration = Duration::from_secs(60);
+const WAIT: Duration = Duration::from_secs(300);
 /// How long an append is repeated.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -120,6 +120,14 @@ fn nothing_is_lost_or_doubled_while_buckets_move() {
         names.push(format!("fork {number}"));
         names.push(format!("elsewhere {number}"));
     }
+    // These are not written any more: each look at them finds all.
+    let long = keys_of(bucket, 6).pop().unwrap();
+    // More than is read at once.
+    for part in 0..2500 {
+        stores[0].append(long.as_str(), &[Message::user(format!("part {part}"))]).unwrap();
+    }
+    stores[0].fork_to(long.as_str(), Some(200), "branch").unwrap();
+    stores[0].append("branch", &[Message::user("its own")]).unwrap();
     let followed = names[0].clone();
     let (is_over, next) = (AtomicBool::new(false), AtomicUsize::new(0));
     let (acknowledged, entries, streamed) = scope(|scope| {
@@ -171,6 +179,26 @@ fn nothing_is_lost_or_doubled_while_buckets_move() {
                 entries.extend(news);
             }
         });
+        for (at, reader) in stores.iter().enumerate() {
+            let (is_over, long) = (&is_over, &long);
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    for (name, count) in [(long.as_str(), 2500), ("branch", 201)] {
+                        assert_eq!(reader.load_raw(name).unwrap().len(), count, "{name}, by {at}");
+                        assert_eq!(reader.newest_messages(name, 250).unwrap().len(), count.min(250), "{name}, by {at}");
+                        assert!(reader.find_item(name, "no such id").unwrap().is_none());
+                    }
+                }
+            });
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    let listed = reader.list(&ListQuery::new().with_limit(1000)).unwrap().items;
+                    let is_one = |key: &str| key.starts_with("chat ") || key == "branch";
+                    let listed = listed.iter().filter(|item| item.key.as_deref().is_some_and(is_one)).count();
+                    assert_eq!(listed, 7, "by {at}");
+                }
+            });
+        }
         let from = pair.holder(bucket);
         for turn in 0..cases("CONVO_MOVES", 6) {
             let begun = Instant::now();
