@@ -1,6 +1,6 @@
 -- What programs call. Each that writes changes the row of each conversation that it writes, and with it its commit_no. Each locks
--- the head first: what it looks up is looked up under the lock, and its commit writes WAL, so
--- that an answer waits for the standbys, also the answer that a key was used before.
+-- the head before it answers from what it looked up, and its commit writes WAL: so an answer waits for the standbys, also the
+-- answer that a key was used before.
 --
 -- Outcomes: 0 done, 1 the key was used before, 2 not as expected, 3 another owner's, 4 its name waits for forks, 5 the
 -- message is closed, 6 the holder's lease has run out, 7 the message's lease has run out, 8 it has changed meanwhile,
