@@ -1,6 +1,7 @@
 //! One message, streamed: deltas are collected, and sent as one part a window. Parts are numbered: one that is sent twice is
 //! written once.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::writer::{Closed, Part, Parts, Writer};
 use crate::error::{Error, Result};
 use crate::log::limits::check_known;
 use crate::log::{OpenMessage, Receipt};
-use crate::model::{Chunk, FinishReason, Json, Message, Metadata};
+use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata};
 use crate::record::{self, Body, InterruptCause};
 
 /// How a part ends its message, as a statement takes it.
@@ -90,23 +91,33 @@ impl Shared {
     /// Sends what all writers collected, and waits for it.
     pub(super) fn flush_all(self: &Arc<Self>) -> Result<()> {
         let task = Arc::clone(self);
-        self.database.wait(async move {
-            // Those that are being sent by somebody else are waited for too.
-            task.writers.take_collecting();
-            task.flush_these(task.writers.all()).await
-        })?
+        self.database.wait(async move { task.flush_these(task.writers.take_all()).await })?
     }
 
+    /// Sends what these collected: those of one conversation in turn, as each of them locks its row.
     async fn flush_these(self: &Arc<Self>, writers: Vec<Arc<Writer>>) -> Result<()> {
-        let flushing = writers.into_iter().map(|writer| {
+        let mut conversations: HashMap<ConversationId, Vec<Arc<Writer>>> = HashMap::new();
+        for writer in writers {
+            conversations.entry(writer.name.id()).or_default().push(writer);
+        }
+        let flushing = conversations.into_values().map(|writers| {
             let task = Arc::clone(self);
-            tokio::spawn(async move { task.flush_one(&writer).await })
+            tokio::spawn(async move {
+                let mut result = Ok(());
+                for writer in writers {
+                    match task.flush_one(&writer).await {
+                        // It lost its message, and with it what was collected.
+                        Ok(()) | Err(Error::MessageClosed { .. }) => {}
+                        failed => result = failed,
+                    }
+                }
+                result
+            })
         });
         let mut result = Ok(());
         for flushed in flushing.collect::<Vec<_>>() {
             match flushed.await {
-                // It lost its message, and with it what was collected.
-                Ok(Ok(()) | Err(Error::MessageClosed { .. })) => {}
+                Ok(Ok(())) => {}
                 Ok(failed) => result = failed,
                 Err(_) => result = Err(Error::Closed),
             }

@@ -172,9 +172,16 @@ impl Writers {
         collecting
     }
 
-    /// All open messages.
-    pub(super) fn all(&self) -> Vec<Arc<Writer>> {
-        locked(&self.all).open.values().flat_map(HashMap::values).cloned().collect()
+    /// All open messages, first those with something to be written, in their order; they are listed no more. Others may be
+    /// sent by somebody else.
+    pub(super) fn take_all(&self) -> Vec<Arc<Writer>> {
+        let mut writers = self.take_collecting();
+        let listed: HashSet<_> = writers.iter().map(Arc::as_ptr).collect();
+        let all = locked(&self.all);
+        let open = all.open.values().flat_map(HashMap::values);
+        let others: Vec<_> = open.filter(|writer| !listed.contains(&Arc::as_ptr(writer))).cloned().collect();
+        writers.extend(others);
+        writers
     }
 
     /// Ends the writers of a conversation's messages from `first` on.

@@ -100,6 +100,16 @@ const PLACES: &[Row] = &[
         // A client that is closed drops its writers: the server goes on.
         closed: Interruption::Dropped,
     },
+    #[cfg(all(feature = "client", feature = "server", feature = "postgres", unix))]
+    Row {
+        name: "http_postgres",
+        missing: common::postgres::missing,
+        url: |_| common::postgres::server().unwrap().url() + "&lease_seconds=3600",
+        served: true,
+        survives: true,
+        buffers: false,
+        closed: Interruption::Dropped,
+    },
 ];
 
 /// A theme: its name, and its tests by theirs.
