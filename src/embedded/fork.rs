@@ -34,12 +34,7 @@ impl Core {
             return Err(Error::no_conversation(parent));
         }
         let last = parent_head.next_seq - 1;
-        let at_seq = at_seq.unwrap_or(last);
-        if at_seq > last {
-            return Err(Error::NotFound {
-                what: format!("seq {at_seq} (the last is {last}) in conversation {parent}"),
-            });
-        }
+        let at_seq = past::fork_point(parent, last, at_seq)?;
         if child.id() == parent_id {
             // It is frozen here: waiting for it would never end.
             return Err(Error::NameTaken { conversation: child.clone(), actual: last });

@@ -2,8 +2,19 @@
 
 use super::chain::Records;
 use super::names::Names;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::model::Name;
 use crate::record::{Head, Line, TitleSource};
+
+/// The last seq that a fork of a conversation shares: its last one, unless another is given. Fails if there is no such seq.
+pub(crate) fn fork_point(parent: &Name, last: u64, at_seq: Option<u64>) -> Result<u64> {
+    match at_seq {
+        Some(at_seq) if at_seq > last => {
+            Err(Error::NotFound { what: format!("seq {at_seq} (the last is {last}) in conversation {parent}") })
+        }
+        at_seq => Ok(at_seq.unwrap_or(last)),
+    }
+}
 
 /// The head as it was before the first entry, as far as a fork takes it over.
 pub(crate) fn empty(head: &Head) -> Head {

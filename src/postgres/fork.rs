@@ -39,11 +39,7 @@ impl Shared {
             None => child.clone().with_owner(view.head.owner.as_str()),
         };
         let last = view.last_seq();
-        let at_seq = at_seq.unwrap_or(last);
-        if at_seq > last {
-            let what = format!("seq {at_seq} in conversation {parent}, whose last is {last},");
-            return Err(Error::NotFound { what });
-        }
+        let at_seq = past::fork_point(parent, last, at_seq)?;
         if child.id() == view.id {
             return Err(Error::NameTaken { conversation: child.clone(), actual: last });
         }

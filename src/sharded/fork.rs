@@ -3,8 +3,8 @@
 use super::Sharded;
 use super::route::{Found, Place};
 use crate::error::{Error, Result};
-use crate::log::Log;
 use crate::log::limits::check_key;
+use crate::log::{Log, past};
 use crate::model::{ConversationId, Name};
 use crate::postgres::{Placed, bucket_of};
 
@@ -19,6 +19,12 @@ impl Sharded {
             None => child.clone().with_owner(view.head.owner.as_str()),
         };
         let id = child.id();
+        // Before the name is looked at, as in a store of one cluster.
+        let last = view.last_seq();
+        past::fork_point(parent, last, at_seq)?;
+        if id == view.id {
+            return Err(Error::NameTaken { conversation: child.clone(), actual: last });
+        }
         let mut patience = self.patience();
         loop {
             let place = self.place(view.id);
@@ -52,20 +58,26 @@ impl Sharded {
         let log = self.log(place.cluster)?;
         let token = token();
         log.announce(child, place.bucket, token)?;
-        let mut replaced = None;
-        while let Placed::Other(bucket, old) =
-            self.log(self.home(child.id()).cluster)?.place(child, place.bucket, token, replaced)?
-        {
-            // Of what was announced, this fork alone stays.
-            self.log(self.at(bucket).cluster)?.retract(child, bucket, Some(token))?;
-            replaced = Some(old);
-        }
-        let forked = log.fork_announced(parent, at_seq, child, token);
+        let forked =
+            self.claim(child, place.bucket, token).and_then(|()| log.fork_announced(parent, at_seq, child, token));
         if forked.as_ref().is_err_and(|error| !matches!(error, Error::OutcomeUnknown { .. })) {
             // What is left otherwise, the next one of that name takes away.
             let _ = self.forget_place(child, place, token);
         }
         forked
+    }
+
+    /// Lets the place of an id name the bucket of an announced fork.
+    fn claim(&self, child: &Name, bucket: u64, token: u64) -> Result<()> {
+        let mut replaced = None;
+        while let Placed::Other(other, old) =
+            self.log(self.home(child.id()).cluster)?.place(child, bucket, token, replaced)?
+        {
+            // Of what was announced, this fork alone stays.
+            self.log(self.at(other).cluster)?.retract(child, other, Some(token))?;
+            replaced = Some(old);
+        }
+        Ok(())
     }
 
     fn taken(&self, name: &Name) -> Result<Error> {

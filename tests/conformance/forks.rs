@@ -98,6 +98,10 @@ fn a_fork_needs_a_free_name(place: &Place) {
         assert!(matches!(store.fork_to("chat", None, child), Err(Error::NameTaken { .. })));
     }
     assert!(matches!(store.fork_to("nobody", None, "child"), Err(Error::NotFound { .. })));
+    // What is to be shared is looked for first.
+    for child in ["other", "chat"] {
+        assert!(matches!(store.fork_to("chat", Some(6), child), Err(Error::NotFound { .. })));
+    }
 }
 
 fn a_chunk_behind_a_fork_point_is_not_the_forks_to_redact(place: &Place) {
