@@ -193,7 +193,7 @@ impl Calls {
 
     async fn ask(&self, connection: &Object, statement: &Statement) -> Result<Vec<Row>, Refusal> {
         let typed = statement.typed();
-        if !self.prepared {
+        if !self.prepared || statement.is_planned_anew {
             return connection.query_typed(statement.sql, &typed).await;
         }
         let (values, types): (Vec<_>, Vec<_>) = typed.into_iter().unzip();

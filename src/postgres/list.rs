@@ -87,7 +87,9 @@ impl<'a> Scan<'a> {
              ORDER BY t.minute DESC, t.last_activity DESC, t.conv_id DESC LIMIT $6"
         );
         let (micros, id) = &self.after;
+        // An owner may have one conversation or most, a tag may be of all or of one.
         Statement::repeatable(SQL)
+            .planned_anew()
             .with(self.query.owner.as_bytes())
             .with((*micros).max(0) / MICROS_A_MINUTE)
             .with(*micros)

@@ -9,6 +9,8 @@ pub(super) struct Statement {
     values: Vec<Value>,
     /// Whether it may be sent again where nobody knows whether it took effect.
     pub(super) is_repeatable: bool,
+    /// Whether it is planned for its values each time, also where statements are prepared.
+    pub(super) is_planned_anew: bool,
 }
 
 /// A value of a statement.
@@ -27,12 +29,18 @@ pub(super) enum Value {
 impl Statement {
     /// A statement that changes nothing, or the same once and twice.
     pub(super) const fn repeatable(sql: &'static str) -> Self {
-        Self { sql, values: Vec::new(), is_repeatable: true }
+        Self { sql, values: Vec::new(), is_repeatable: true, is_planned_anew: false }
     }
 
     /// A statement that is sent once.
     pub(super) const fn once(sql: &'static str) -> Self {
-        Self { sql, values: Vec::new(), is_repeatable: false }
+        Self { sql, values: Vec::new(), is_repeatable: false, is_planned_anew: false }
+    }
+
+    /// Lets it be planned for its values each time: a plan for any values would be wrong for some.
+    pub(super) const fn planned_anew(mut self) -> Self {
+        self.is_planned_anew = true;
+        self
     }
 
     /// Adds a value.

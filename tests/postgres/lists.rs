@@ -2,9 +2,11 @@
 
 use std::thread::{self, ScopedJoinHandle};
 
-use conversation_store::model::Message;
+use conversation_store::model::{Message, Name};
 use conversation_store::{ListQuery, Store};
 
+use crate::cluster::until;
+use crate::common::postgres::schema;
 use crate::proxy::{Cut, Proxy};
 
 /// More than one statement reads.
@@ -85,4 +87,34 @@ fn a_long_list_is_read_again_where_its_connection_is_lost() {
             assert_eq!(proxy.cuts(), cuts + 1, "{cut:?} {call}");
         }
     }
+}
+
+/// A plan that is kept is for any tags and any owner: it looks through the tags of all owners where no tag is asked for.
+#[test]
+fn a_page_without_tags_does_not_read_the_index_of_tags() {
+    const OWNERS: usize = 30;
+    let Some(server) = crate::running() else { return };
+    let url = server.url() + "&prepared=true&pool=1";
+    let store = Store::open(&url).unwrap();
+    for number in 0..OWNERS * 100 {
+        let name = Name::from(format!("chat {number}")).with_owner(format!("owner {}", number % OWNERS));
+        store.append(name, &[Message::user("one")]).unwrap();
+    }
+    let schema = schema(&url);
+    server.run(&format!("ANALYZE {schema}.cs_conversation")).unwrap();
+    for number in 0..20 {
+        let query = ListQuery::new().with_owner(format!("owner {number}")).with_limit(50);
+        assert_eq!(store.list(&query).unwrap().items.len(), 50);
+    }
+    // The end of a connection gives what it counted.
+    store.close().unwrap();
+    drop(store);
+    let scans = |index: &str| -> u64 {
+        let sql = format!(
+            "SELECT idx_scan FROM pg_stat_all_indexes WHERE schemaname = '{schema}' AND indexrelname = '{index}'"
+        );
+        server.value(&sql).unwrap().unwrap().parse().unwrap()
+    };
+    until("the lists are counted", || scans("cs_conversation_list") >= 20);
+    assert_eq!(scans("cs_conversation_tags"), 0);
 }
