@@ -17,6 +17,8 @@ mod reading;
 mod restore;
 mod route;
 mod seam;
+#[cfg(test)]
+mod tests;
 mod whole;
 
 use std::collections::HashMap;
