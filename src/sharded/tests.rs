@@ -25,7 +25,7 @@ struct Moving {
 }
 
 impl Moving {
-    fn to_the_other_cluster(&mut self) {
+    fn switch(&mut self) {
         self.cluster = 1 - self.cluster;
         move_bucket(&self.url, self.bucket, self.cluster, WAIT).unwrap();
     }
@@ -44,7 +44,7 @@ fn read_while_it_moves(log: &Sharded, name: &Name, order: Order, moving: &mut Mo
     Log::read(log, &view, 1..=u64::MAX, order, &mut |reading| {
         let Reading::Record { record, .. } = reading else { panic!("{name}: {reading:?}") };
         if seqs.is_empty() {
-            moving.to_the_other_cluster();
+            moving.switch();
         }
         seqs.push(record.first_seq);
         ControlFlow::Continue(())
@@ -79,7 +79,7 @@ fn what_is_read_goes_on_where_the_bucket_went() {
     }
     for name in [&chat, &fork] {
         let view = log.view(name).unwrap().unwrap();
-        moving.to_the_other_cluster();
+        moving.switch();
         assert_eq!(Log::item_seqs(&log, &view, "item").unwrap(), [MESSAGES / 2], "{name}");
     }
     log.close().unwrap();
