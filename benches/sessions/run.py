@@ -159,7 +159,7 @@ class LangChain(Timed):
         from langchain_community.chat_message_histories import SQLChatMessageHistory
         from langchain_core.messages import AIMessage, HumanMessage
 
-        self.title = f"LangChain {version('langchain-community')}, `SQLChatMessageHistory` on SQLite"
+        self.title = f"langchain-community {version('langchain-community')}, `SQLChatMessageHistory` on SQLite"
         self.kinds = {"user": HumanMessage, "assistant": AIMessage}
         make = lambda name: SQLChatMessageHistory(name, connection=f"sqlite:///{folder}/langchain.db")
         self.histories = {name: make(name) for name in ("short", "long", "loaded")}

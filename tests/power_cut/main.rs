@@ -62,7 +62,7 @@ const BUFFERED: &[(Load, Duration)] = &[
 
 /// The store's window of 25 ms, and what a commit takes on a machine that does other things too.
 const WINDOW: Duration = Duration::from_millis(500);
-/// Where appends come faster than the disk takes them, up to 32 MiB wait.
+/// Where appends come faster than the disk takes them, up to 4 MiB wait.
 const QUEUE: Duration = Duration::from_secs(10);
 /// How long is written before the cut, from the first acknowledgement on, at most.
 const LONGEST: Duration = Duration::from_millis(2500);
