@@ -71,6 +71,11 @@ impl<'a> Beside<'a> {
         self.0.map_or(Ok(()), |directory| directory.watermark().reset(commit))
     }
 
+    /// Notes no commit any more: until one is noted again, nobody can know whether the store went back.
+    pub(super) fn note_none(self) -> Result<()> {
+        self.0.map_or(Ok(()), |directory| directory.watermark().clear())
+    }
+
     /// Makes what is noted survive a power cut.
     pub(super) fn sync(self) -> Result<()> {
         self.0.map_or(Ok(()), |directory| directory.watermark().sync())

@@ -67,10 +67,14 @@ pub(super) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
     let state = State { commit, blocked, redactions, ..State::default() };
     let core = Core::new(engine, clock, epoch, health, state);
     if is_writable {
+        if !unknown.is_empty() {
+            // The first write may take away what states the damage. If this opening is cut off, the next one finds no number.
+            core.beside().note_none()?;
+        }
         note_opening(&*core.engine, &info, epoch, acknowledged)?;
         core.finish_deletions()?;
         core.repair(opening.accept_loss)?;
-        if marked != Some(commit.number) {
+        if marked != Some(commit.number) || !unknown.is_empty() {
             core.beside().note_only(commit.number)?;
         }
         if opening.accept_loss {

@@ -130,9 +130,10 @@ BEGIN
       RAISE EXCEPTION 'a fork is announced before it is made in another bucket' USING ERRCODE = 'CSB03';
     END IF;
     -- What an earlier one of this id left here, as its bucket went, or was being copied.
-    DELETE FROM cs_left l WHERE l.conv_id = r.conv_id;
-    IF FOUND THEN PERFORM cs_erase_v1(ARRAY[r.conv_id]); END IF;
+    -- In this order: a move that is given up makes of the second the first.
     DELETE FROM cs_arriving a WHERE a.conv_id = r.conv_id;
+    IF FOUND THEN PERFORM cs_erase_v1(ARRAY[r.conv_id]); END IF;
+    DELETE FROM cs_left l WHERE l.conv_id = r.conv_id;
     IF FOUND THEN PERFORM cs_erase_v1(ARRAY[r.conv_id]); END IF;
   ELSIF TG_OP = 'DELETE' THEN
     DELETE FROM cs_family f WHERE f.conv_id = r.conv_id;
@@ -156,7 +157,14 @@ CREATE OR REPLACE FUNCTION cs_announce_v1(p_conv bytea, p_bucket bigint, p_token
 ) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   PERFORM cs_enter_v1(p_bucket);
+  -- No bucket becomes one that has arrived until this is done; and what has arrived is looked for before what is here.
+  LOCK TABLE cs_family IN ROW EXCLUSIVE MODE;
   PERFORM cs_decide_v1(p_conv);
+  IF EXISTS (
+    SELECT FROM cs_arriving a JOIN cs_bucket b ON b.bucket = a.bucket AND b.state = 'arrived' WHERE a.conv_id = p_conv
+  ) THEN
+    RAISE EXCEPTION 'a conversation of this name is on its way here' USING ERRCODE = 'CSB01';
+  END IF;
   SELECT t.o_outcome, t.o_last INTO o_outcome, o_last FROM cs_taken_v1(p_conv) t;
   IF o_outcome IS NOT NULL THEN RETURN; END IF;
   INSERT INTO cs_family VALUES (p_conv, p_bucket, p_token)
@@ -274,6 +282,16 @@ BEGIN
   IF b.state = 'gone' THEN b.state := 'arriving'; END IF;
   UPDATE cs_bucket t SET state = b.state, peer = p_peer, mover = p_mover WHERE t.bucket = p_bucket;
   RETURN b.state;
+END $$;
+
+-- Gives up an arrival from a cluster that the bucket has left for another one.
+CREATE OR REPLACE FUNCTION cs_give_up_v1(p_bucket bigint, p_from bigint, p_now bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  UPDATE cs_bucket t SET state = 'gone', peer = p_now, mover = NULL
+    WHERE t.bucket = p_bucket AND t.state = 'arriving' AND t.peer = p_from;
+  IF NOT FOUND THEN RETURN; END IF;
+  WITH given_up AS (DELETE FROM cs_arriving a WHERE a.bucket = p_bucket RETURNING a.conv_id)
+    INSERT INTO cs_left SELECT g.conv_id, p_bucket FROM given_up g ON CONFLICT (conv_id) DO UPDATE SET bucket = p_bucket;
 END $$;
 
 -- Fails if another program moves the bucket by now.

@@ -1,5 +1,6 @@
 //! Deletion: a conversation goes with one call; of one that forks read, what they read stays until the last of them goes.
 
+use super::Postgres;
 use super::change::Attempts;
 use super::rows::{self, get, some_number};
 use super::segment::Segment;
@@ -12,8 +13,31 @@ use crate::log::past;
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Record};
 
+/// What became of a record that is to be written again.
+enum Cut {
+    Done,
+    /// Something was redacted meanwhile.
+    Again,
+    /// Its conversation is not here.
+    Absent,
+}
+
+impl Postgres {
+    /// As [`Shared::remove`].
+    pub(crate) fn remove(&self, name: &Name, at: Option<Cursor>) -> Result<Option<(ConversationId, u64)>> {
+        self.shared.remove(name, at)
+    }
+
+    /// As [`Shared::truncate`].
+    pub(crate) fn truncate(&self, id: ConversationId, keep_to: u64) -> Result<bool> {
+        self.shared.truncate(id, keep_to)
+    }
+}
+
 impl Shared {
-    pub(super) fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {
+    /// Deletes a conversation. Gives the one of which forks still read a part, and up to which seq: the rest of its last
+    /// record is to be truncated.
+    pub(super) fn remove(&self, name: &Name, at: Option<Cursor>) -> Result<Option<(ConversationId, u64)>> {
         const SQL: &str = "SELECT * FROM cs_delete_v1($1, $2, $3, $4)";
         self.check_writable()?;
         let statement = Statement::once(SQL)
@@ -35,25 +59,30 @@ impl Shared {
         }
         self.writers.close(name.id(), 0, Closed::Deleted);
         self.watched.gone(name.id());
-        if let (Some(_), Some(keep_to)) = (get::<Option<&[u8]>>(&row, "o_kept")?, some_number(&row, "o_keep_to")?) {
-            self.truncate(rows::id(&row, "o_kept")?, keep_to)?;
-        }
-        Ok(())
+        Ok(match (get::<Option<&[u8]>>(&row, "o_kept")?, some_number(&row, "o_keep_to")?) {
+            (Some(_), Some(keep_to)) => Some((rows::id(&row, "o_kept")?, keep_to)),
+            _ => None,
+        })
     }
 
-    /// Writes the record that holds the last entry that forks read again, without what comes after it.
-    pub(super) fn truncate(&self, id: ConversationId, keep_to: u64) -> Result<()> {
+    /// Writes the record that holds the last entry that forks read again, without what comes after it. False: its
+    /// conversation is not here.
+    pub(super) fn truncate(&self, id: ConversationId, keep_to: u64) -> Result<bool> {
         let attempts = Attempts::new(self);
-        while !self.try_truncate(id, keep_to)? {
-            attempts.again(&id.into())?;
+        loop {
+            match self.try_truncate(id, keep_to)? {
+                Cut::Done => return Ok(true),
+                Cut::Again => attempts.again(&id.into())?,
+                Cut::Absent => return Ok(false),
+            }
         }
-        Ok(())
     }
 
-    /// False: something was redacted meanwhile.
-    fn try_truncate(&self, id: ConversationId, keep_to: u64) -> Result<bool> {
+    fn try_truncate(&self, id: ConversationId, keep_to: u64) -> Result<Cut> {
         const SQL: &str = "SELECT * FROM cs_truncate_v1($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-        let Some(stored) = self.stored(&[id])?.remove(&id).filter(|stored| stored.deleted) else { return Ok(true) };
+        let Some(stored) = self.stored(&[id])?.remove(&id).filter(|stored| stored.deleted) else {
+            return Ok(Cut::Absent);
+        };
         let head = &stored.head;
         let first = head.first_seq();
         let kept = Segment { conversation: id, first, last: keep_to, incarnation: head.incarnation };
@@ -65,7 +94,7 @@ impl Shared {
             let cut = goes_on.then(|| record::truncate(record, keep_to, next_message_index)).transpose()?;
             Ok(Some(cut.map(|(header, body)| (record.first_seq, header, body))))
         })?;
-        let Some((first_seq, header, body)) = cut else { return Ok(true) };
+        let Some((first_seq, header, body)) = cut else { return Ok(Cut::Done) };
         let row = self.database.row(
             Statement::repeatable(SQL)
                 .with(id.as_bytes())
@@ -80,11 +109,13 @@ impl Shared {
         )?;
         // Where more forks are gone by now, the deletion of the last of them does this.
         match Outcome::of(&row)? {
-            Outcome::Done | Outcome::Gone => Ok(true),
-            Outcome::Moved => {
-                let now = self.stored(&[id])?.remove(&id);
-                Ok(now.is_none_or(|now| now.redactions == stored.redactions))
-            }
+            Outcome::Done => Ok(Cut::Done),
+            Outcome::Gone => Ok(Cut::Absent),
+            Outcome::Moved => Ok(match self.stored(&[id])?.remove(&id) {
+                None => Cut::Absent,
+                Some(now) if now.redactions == stored.redactions => Cut::Done,
+                Some(_) => Cut::Again,
+            }),
             other => Err(other.unexpected()),
         }
     }

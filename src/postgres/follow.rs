@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
 
+use super::Postgres;
 use super::lock::locked;
 use super::rows::{self, number};
 use super::shared::Shared;
@@ -32,6 +33,13 @@ fn answer(news: &News, wait: &Wait<'_>) -> Option<Result<()>> {
         News::Closed => Some(Err(Error::Closed)),
         News::Some => Some(Ok(())),
         News::None => None,
+    }
+}
+
+impl Postgres {
+    /// Looks for what followers of a conversation wait for, now.
+    pub(crate) fn look_again(&self, id: ConversationId) -> Result<()> {
+        self.shared.look(id)
     }
 }
 

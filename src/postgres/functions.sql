@@ -66,7 +66,7 @@ BEGIN
         next_message = t.next_message + p_messages, last_activity = greatest(t.last_activity, p_now),
         minute = greatest(t.minute, at_minute)
       WHERE t.conv_id = p_conv AND NOT t.deleted AND (p_owner IS NULL OR t.owner = p_owner)
-        AND (p_expected = -1 OR t.next_seq = p_expected + 1)
+        AND (p_expected = -1 OR t.next_seq - 1 = p_expected)
       RETURNING t.next_seq - p_entries, t.next_message - p_messages, t.incarnation, t.commit_no, t.title_kind <> 0,
         t.interrupted <> '{}' INTO o_first, o_message, o_incarnation, c, had_title, had_interrupted;
       IF FOUND THEN

@@ -60,6 +60,19 @@ pub(crate) struct Whereabouts {
     pub(crate) peer: Option<u64>,
     /// The bucket that the conversation is in as a fork, and the token of that place.
     pub(crate) placed: Option<(u64, u64)>,
+    /// How often a bucket has come or gone.
+    pub(crate) moves: u64,
+}
+
+/// What a cluster has of all buckets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Readable {
+    /// How many can be read here.
+    pub(crate) readable: u64,
+    /// How often one has come or gone.
+    pub(crate) moves: u64,
+    /// How many clusters there are.
+    pub(crate) clusters: u64,
 }
 
 /// The bucket of an id: ten bits, from all of its bytes.
@@ -154,20 +167,21 @@ impl Postgres {
 
     /// What is here of a bucket, and of the place of an id.
     pub(crate) fn whereabouts(&self, bucket: u64, id: ConversationId) -> Result<Whereabouts> {
-        const SQL: &str = "SELECT b.state, b.peer, p.bucket AS placed, p.token FROM (SELECT 1) one \
+        const SQL: &str = "SELECT b.state, b.peer, p.bucket AS placed, p.token, one.moves FROM cs_shards one \
                            LEFT JOIN cs_bucket b ON b.bucket = $1 LEFT JOIN cs_placed p ON p.conv_id = $2";
         let row = self.shared.database.row(Statement::repeatable(SQL).with(bucket).with(id.as_bytes()))?;
         let state = get::<Option<&str>>(&row, "state")?.map(BucketState::of).transpose()?;
         let placed = some_number(&row, "placed")?.zip(some_number(&row, "token")?);
-        Ok(Whereabouts { state, peer: some_number(&row, "peer")?, placed })
+        Ok(Whereabouts { state, peer: some_number(&row, "peer")?, placed, moves: number(&row, "moves")? })
     }
 
     /// How many buckets can be read here, and how often one came or went.
-    pub(crate) fn readable_buckets(&self) -> Result<(u64, u64)> {
-        const SQL: &str = "SELECT count(*) AS readable, (SELECT s.moves FROM cs_shards s) AS moves FROM cs_bucket b \
-                           WHERE b.state IN ('here', 'leaving')";
+    pub(crate) fn readable_buckets(&self) -> Result<Readable> {
+        const SQL: &str = "SELECT s.moves, s.clusters, (SELECT count(*) FROM cs_bucket b \
+                           WHERE b.state IN ('here', 'leaving')) AS readable FROM cs_shards s";
         let row = self.shared.database.row(Statement::repeatable(SQL))?;
-        Ok((number(&row, "readable")?, number(&row, "moves")?))
+        let (readable, moves) = (number(&row, "readable")?, number(&row, "moves")?);
+        Ok(Readable { readable, moves, clusters: number(&row, "clusters")? })
     }
 
     /// Where the database is, for people.

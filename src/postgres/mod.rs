@@ -46,13 +46,13 @@ use std::time::Duration;
 
 use tokio::task::AbortHandle;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::{Clock, Migration, Opening};
 use crate::model::Name;
 
 pub(crate) use self::backup::Moment;
 use self::database::Database;
-pub(crate) use self::member::{BUCKETS, BucketState, Member, bucket_of};
+pub(crate) use self::member::{BUCKETS, Bucket, BucketState, Member, bucket_of};
 pub(crate) use self::moving::Transfer;
 pub(crate) use self::placing::Placed;
 pub(crate) use self::restore::restore;
@@ -97,6 +97,13 @@ impl Postgres {
         creates: bool,
     ) -> Result<Self> {
         let url = Url::parse(url)?;
+        // A backup asks for the map while it keeps its moment.
+        if url.pool < 2 {
+            return Err(Error::InvalidInput(format!(
+                "{}: pool=1 is too few for a cluster of a store: 2 at least",
+                url.shown
+            )));
+        }
         let database = Database::connect(&url)?;
         schema::check(&database, creates && !opening.read_only)?;
         Self::start(database, &url, clock, window, opening)

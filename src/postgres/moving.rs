@@ -1,6 +1,7 @@
 //! The steps of moving a bucket from one database to another: what `cluster.sql` does not do by itself is copying.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::Postgres;
 use super::database::Session;
@@ -72,6 +73,12 @@ impl Transfer<'_> {
         const SQL: &str = "SELECT cs_arrive_v1($1, $2, $3) AS state";
         let statement = Statement::repeatable(SQL).with(self.bucket).with(self.numbers.0).with(&self.mover);
         Ok(get::<&str>(&self.to.shared.database.row(statement)?, "state")? == "arrived")
+    }
+
+    /// Interrupts the messages whose programs are gone: nobody else may be there to do it.
+    pub(crate) fn sweep(&self) -> Result<()> {
+        let shared = Arc::clone(&self.from.shared);
+        self.from.shared.database.wait(async move { shared.interrupt_expired().await })?
     }
 
     /// Ends writing, unless messages are being written: gives how many conversations have such messages.
@@ -172,7 +179,9 @@ impl Transfer<'_> {
 
     /// All is copied. What says where forks are goes with it.
     pub(crate) fn complete(&self) -> Result<()> {
-        const FAMILY: &str = "SELECT f.conv_id, f.bucket, f.token FROM cs_family f WHERE f.bucket = $1";
+        // One that was announced and not made is left where it is.
+        const FAMILY: &str = "SELECT f.conv_id, f.bucket, f.token FROM cs_family f WHERE f.bucket = $1 \
+                              AND EXISTS (SELECT FROM cs_conversation t WHERE t.conv_id = f.conv_id)";
         const PLACED: &str =
             "SELECT p.conv_id, p.bucket, p.token FROM cs_placed p WHERE cs_bucket_of_v1(p.conv_id) = $1";
         const NO_FAMILY: &str = "DELETE FROM cs_family f WHERE f.bucket = $1 \
@@ -184,7 +193,8 @@ impl Transfer<'_> {
                                    FROM unnest($1, $2, $3) AS u(id, bucket, token)";
         const ARRIVED: &str = "UPDATE cs_bucket SET state = 'arrived' WHERE bucket = $1";
         let target = self.to.shared.database.session_of_steps()?;
-        target.script("BEGIN")?;
+        // Nobody announces a fork meanwhile: who does it later sees that the names have arrived.
+        target.script("BEGIN; LOCK TABLE cs_family IN SHARE ROW EXCLUSIVE MODE")?;
         self.check_own(&target)?;
         for (read, erase, write) in [(FAMILY, NO_FAMILY, INTO_FAMILY), (PLACED, NO_PLACED, INTO_PLACED)] {
             target.query(Statement::once(erase).with(self.bucket))?;
@@ -214,6 +224,13 @@ impl Transfer<'_> {
 }
 
 impl Postgres {
+    /// Gives up that a bucket comes here from a cluster that it has left. `now`: where it is.
+    pub(crate) fn give_up(&self, bucket: u64, from: u64, now: u64) -> Result<()> {
+        const SQL: &str = "SELECT cs_give_up_v1($1, $2, $3)";
+        self.shared.database.query(Statement::once(SQL).with(bucket).with(from).with(now))?;
+        self.clear(bucket)
+    }
+
     /// Erases what buckets left that went to other clusters.
     pub(crate) fn clear(&self, bucket: u64) -> Result<()> {
         const SQL: &str = "SELECT cs_clear_v1($1, $2) AS erased";

@@ -58,7 +58,8 @@ impl Log for Postgres {
     }
 
     fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {
-        self.shared.delete(name, at)
+        let rest = self.shared.remove(name, at)?;
+        rest.map_or(Ok(()), |(id, keep_to)| self.shared.truncate(id, keep_to).map(|_| ()))
     }
 
     fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {

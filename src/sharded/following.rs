@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Sharded;
-use super::route::Found;
+use super::route::{Found, may_be_wrong};
 use crate::error::Result;
 use crate::log::{Log, Wait};
 
@@ -25,18 +25,28 @@ impl Sharded {
 
     /// As [`Sharded::wait_for`], for a follower that is woken when it should ask again.
     pub(super) fn poll_for(&self, wait: &Wait<'_>, follower: u64, waker: &Waker) -> Poll<Result<()>> {
-        let id = wait.name.id();
+        let (id, mut looked) = (wait.name.id(), None);
         loop {
-            let place = self.place(id);
-            let asked = match self.log(place.cluster) {
-                Ok(log) => log.poll_for(wait, follower, waker),
+            let asked = self.asked(id);
+            let log = match self.log(asked.place.cluster) {
+                Ok(log) => log,
                 Err(error) => return Poll::Ready(Err(error)),
             };
-            match asked {
-                Poll::Ready(Err(error)) if super::route::may_be_wrong(&error) => match self.find(id) {
+            match log.poll_for(wait, follower, waker) {
+                Poll::Ready(Err(error)) if may_be_wrong(&error) => match self.find(id) {
                     Err(failed) => return Poll::Ready(Err(failed)),
-                    Ok(Found::At { place: now, .. }) if now == place => return Poll::Ready(Err(error)),
-                    Ok(Found::At { .. }) => {}
+                    Ok(Found::At { place: now, .. }) if looked.is_some_and(|before| self.has_stayed(before, now)) => {
+                        return Poll::Ready(Err(error));
+                    }
+                    // What is known there may be from before the bucket left, and came back.
+                    Ok(Found::At { place: now, .. }) if now == asked.place => {
+                        looked = Some(self.asked(id));
+                        if let Err(failed) = log.look_again(id) {
+                            return Poll::Ready(Err(failed));
+                        }
+                    }
+                    // It asks there no more.
+                    Ok(Found::At { .. }) => log.wake(wait.name, follower),
                     Ok(Found::Moving(_)) => {
                         let waker = waker.clone();
                         thread::spawn(move || {
@@ -46,7 +56,7 @@ impl Sharded {
                         return Poll::Pending;
                     }
                 },
-                asked => return asked,
+                polled => return polled,
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Forks: each is in the bucket of its parent. The place of its id says so, where that is another one.
 
 use super::Sharded;
-use super::route::{Found, Place};
+use super::route::{Found, Place, may_be_wrong};
 use crate::error::{Error, Result};
 use crate::log::limits::check_key;
 use crate::log::{Log, past};
@@ -27,21 +27,22 @@ impl Sharded {
         }
         let mut patience = self.patience();
         loop {
-            let place = self.place(view.id);
+            let asked = self.asked(view.id);
+            let place = asked.place;
             let forked = if bucket_of(id) == place.bucket {
                 self.log(place.cluster)?.fork(parent, at_seq, child)
             } else {
                 self.fork_elsewhere(parent, at_seq, child, place)
             };
             let error = match forked {
-                Err(error @ (Error::Busy(_) | Error::NotFound { .. })) => error,
+                Err(error) if may_be_wrong(&error) => error,
                 forked => return forked,
             };
             let (parents, own) = (self.find(view.id)?, self.find(id)?);
             match (parents, own) {
                 (Found::Moving(bucket), _) | (_, Found::Moving(bucket)) => patience.again(bucket)?,
-                (Found::At { place: now, .. }, _) if now != place => {}
-                _ if matches!(error, Error::NotFound { .. }) => return Err(error),
+                (Found::At { place: now, .. }, _) if !self.has_stayed(asked, now) => {}
+                _ if !matches!(error, Error::Busy(_)) => return Err(error),
                 // The name is that of a fork in another bucket, or was.
                 (_, Found::At { place: other, token: Some(token), .. }) if bucket_of(id) == place.bucket => {
                     if !self.forget_place(child, other, token)? {

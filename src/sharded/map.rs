@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
-use crate::postgres::{BUCKETS, BucketState, Member, Postgres};
+use crate::postgres::{BUCKETS, Bucket, BucketState, Member, Postgres};
 
 /// Between two looks at a map in which buckets move.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -106,6 +106,16 @@ fn check_buckets(members: &[Member]) -> Result<Vec<usize>> {
     let places = map.into_iter().zip(on_its_way).enumerate();
     // One that left, and is not there yet, will be.
     places.map(|(bucket, (here, coming))| here.or(coming).ok_or_else(|| nowhere(bucket as u64))).collect()
+}
+
+/// Fails if a bucket is being moved.
+pub(super) fn check_still(clusters: &[Postgres], url: &str) -> Result<()> {
+    let members = complete(clusters, url)?;
+    let mut known = members.iter().flat_map(|member| &member.buckets);
+    match known.find(|bucket| !matches!(bucket.state, BucketState::Here | BucketState::Gone)) {
+        None => Ok(()),
+        Some(Bucket { bucket, .. }) => Err(Error::Busy(format!("bucket {bucket} is being moved: end that move first"))),
+    }
 }
 
 pub(super) fn nowhere(bucket: u64) -> Error {

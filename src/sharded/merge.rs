@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use std::thread;
 
 use super::Sharded;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::{ListPage, ListQuery, Log};
 use crate::model::ConversationId;
 use crate::postgres::{BUCKETS, Postgres};
@@ -34,13 +34,21 @@ impl Sharded {
         }
     }
 
-    /// Notes how often buckets have moved, if each is in a cluster now.
+    /// Notes how often buckets have moved, if each is in a cluster now. Fails if some are in clusters that are not known here.
     pub(super) fn settle(&self) -> Result<bool> {
         let seen = self.each(Postgres::readable_buckets)?;
-        let is_settled = seen.iter().map(|(readable, _)| readable).sum::<u64>() == BUCKETS;
+        seen.iter().enumerate().for_each(|(cluster, seen)| self.note_moves(cluster, seen.moves));
+        let is_settled = seen.iter().map(|seen| seen.readable).sum::<u64>() == BUCKETS;
+        let (known, now) =
+            (self.clusters.len() as u64, seen.iter().map(|seen| seen.clusters).max().unwrap_or_default());
         if is_settled {
-            let moves = seen.into_iter().map(|(_, moves)| moves).collect();
+            let moves = seen.into_iter().map(|seen| seen.moves).collect();
             *self.settled.lock().unwrap_or_else(PoisonError::into_inner) = moves;
+        } else if now > known {
+            return Err(Error::InvalidInput(format!(
+                "the store has {now} clusters by now, and had {known} in the list with which it was opened: add the new ones to \
+                 the list, and open it again"
+            )));
         }
         Ok(is_settled)
     }

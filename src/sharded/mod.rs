@@ -23,7 +23,7 @@ mod whole;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -43,7 +43,9 @@ pub(crate) struct Sharded {
     map: Vec<AtomicUsize>,
     /// The buckets of forks that are not in those of their ids, as they were last seen.
     placed: Mutex<HashMap<ConversationId, u64>>,
-    /// How often buckets had moved when each was in a cluster: by cluster.
+    /// How often buckets had come or gone when a cluster was last looked at: by cluster.
+    moves: Vec<AtomicU64>,
+    /// The same, when each bucket was in a cluster.
     settled: Mutex<Vec<u64>>,
     /// How long a call waits for a bucket that is being moved.
     patience: Duration,
@@ -66,7 +68,8 @@ impl Sharded {
         }
         let patience = clusters.iter().map(Postgres::patience).max().unwrap_or_default();
         let map = map::read(&clusters, url, patience)?.into_iter().map(AtomicUsize::new).collect();
-        let log = Self { clusters, map, placed: Mutex::default(), settled: Mutex::default(), patience };
+        let moves = clusters.iter().map(|_| AtomicU64::new(0)).collect();
+        let log = Self { clusters, map, placed: Mutex::default(), moves, settled: Mutex::default(), patience };
         log.settle()?;
         Ok(log)
     }

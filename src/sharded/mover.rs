@@ -9,7 +9,7 @@ use super::{connect, list_file, map};
 use crate::error::{Error, Result};
 use crate::log::{Clock, MovingBucket, Opening, ShardCluster, Shards};
 use crate::model::{ConversationId, Timestamp};
-use crate::postgres::{BUCKETS, BucketState, Member, Postgres, Transfer};
+use crate::postgres::{BUCKETS, Bucket, BucketState, Member, Postgres, Transfer};
 
 /// The bucket is copied again while it is written, until few conversations have changed, or so often.
 const COPIES: u32 = 5;
@@ -50,15 +50,20 @@ pub(crate) fn move_bucket(url: &str, bucket: u64, to: u64, wait: Duration) -> Re
             clusters.len()
         )));
     };
-    let (mut here, mut coming) = (None, None);
-    for member in &members {
-        for known in member.buckets.iter().filter(|known| known.bucket == bucket) {
-            match known.state {
-                state if state.is_readable() => here = Some(member.cluster),
-                state if is_coming(state) => coming = known.peer.map(|from| (from, member.cluster)),
-                _ => {}
+    let (mut here, mut coming, mut overtaken) = (None, None, Vec::new());
+    for (known, cluster) in of_bucket(&members, bucket) {
+        match (known.state, known.peer) {
+            (state, _) if state.is_readable() => here = Some(cluster),
+            (state, Some(from)) if is_coming(state) && comes_from(&members, bucket, from, cluster) => {
+                coming = Some((from, cluster));
             }
+            (BucketState::Arriving, Some(from)) => overtaken.extend(of(cluster).map(|log| (log, from))),
+            _ => {}
         }
+    }
+    // Two programs began to move it at once, and one of them did.
+    if let Some(now) = here {
+        overtaken.iter().try_for_each(|(log, from)| log.give_up(bucket, *from, now))?;
     }
     let from = match (here, coming) {
         (_, Some((_, on_its_way))) if on_its_way != to => {
@@ -76,6 +81,18 @@ pub(crate) fn move_bucket(url: &str, bucket: u64, to: u64, wait: Duration) -> Re
     let mover = *ConversationId::new().as_bytes();
     let transfer = Transfer { bucket, from: source, to: target, numbers: (from, to), mover };
     run(&transfer, wait)
+}
+
+/// What each cluster knows of a bucket, with the cluster's number.
+fn of_bucket(members: &[Member], bucket: u64) -> impl Iterator<Item = (&Bucket, u64)> {
+    let all = members.iter().flat_map(|member| member.buckets.iter().map(|known| (known, member.cluster)));
+    all.filter(move |(known, _)| known.bucket == bucket)
+}
+
+/// Whether a bucket that is coming to a cluster can still come from another one.
+fn comes_from(members: &[Member], bucket: u64, from: u64, to: u64) -> bool {
+    let mut there = of_bucket(members, bucket).filter(|(_, cluster)| *cluster == from);
+    there.any(|(known, _)| known.state == BucketState::Here || known.peer == Some(to))
 }
 
 fn run(transfer: &Transfer<'_>, wait: Duration) -> Result<()> {
@@ -112,6 +129,7 @@ fn freeze(transfer: &Transfer<'_>, wait: Duration) -> Result<()> {
             )));
         }
         sleep(PAUSE);
+        transfer.sweep()?;
     }
 }
 

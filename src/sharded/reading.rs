@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, RangeInclusive};
 
 use super::Sharded;
-use super::route::{Found, Patience, Place};
+use super::route::{Asked, Found, Patience};
 use crate::error::Result;
 use crate::log::{Log, Order, Reading, View, Visit};
 
@@ -42,9 +42,9 @@ impl Sharded {
         let mut patience = self.patience();
         let mut left = Left { start: *seqs.start(), end: (*seqs.end()).min(view.last_seq()), order };
         loop {
-            let place = self.place(view.id);
+            let asked = self.asked(view.id);
             let (mut has_left, mut has_ended, mut failed) = (false, false, Ok(()));
-            self.log(place.cluster)?.read(view, left.start..=left.end, order, &mut |reading| {
+            self.log(asked.place.cluster)?.read(view, left.start..=left.end, order, &mut |reading| {
                 let is_next = match &reading {
                     Reading::Record { record, last, .. } => {
                         let through = (record.first_seq + record.len().max(1) - 1).min(*last);
@@ -54,7 +54,7 @@ impl Sharded {
                     Reading::Stray(_) => true,
                 };
                 if !is_next {
-                    match self.left(view, place, &mut patience) {
+                    match self.left(view, asked, &mut patience) {
                         Ok(left) => has_left = left,
                         Err(error) => failed = Err(error),
                     }
@@ -75,7 +75,7 @@ impl Sharded {
                 flow
             })?;
             failed?;
-            if !has_left && (has_ended || left.is_empty() || !self.left(view, place, &mut patience)?) {
+            if !has_left && (has_ended || left.is_empty() || !self.left(view, asked, &mut patience)?) {
                 return Ok(());
             }
         }
@@ -85,20 +85,20 @@ impl Sharded {
     pub(super) fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>> {
         let mut patience = self.patience();
         loop {
-            let place = self.place(view.id);
-            let seqs = self.log(place.cluster)?.item_seqs(view, item)?;
+            let asked = self.asked(view.id);
+            let seqs = self.log(asked.place.cluster)?.item_seqs(view, item)?;
             // One statement gives those of one log: they are all there, or none is.
             let is_whole = !seqs.is_empty() && view.head.parent.is_none();
-            if is_whole || !self.left(view, place, &mut patience)? {
+            if is_whole || !self.left(view, asked, &mut patience)? {
                 return Ok(seqs);
             }
         }
     }
 
-    /// Whether the conversation of a view is not where it was read, after a moment, if its bucket is on its way.
-    fn left(&self, view: &View, place: Place, patience: &mut Patience) -> Result<bool> {
+    /// Whether the conversation of a view was not all the time where it was read; after a moment, if its bucket is on its way.
+    fn left(&self, view: &View, asked: Asked, patience: &mut Patience) -> Result<bool> {
         match self.find(view.id)? {
-            Found::At { place: now, .. } => Ok(now != place),
+            Found::At { place: now, .. } => Ok(!self.has_stayed(asked, now)),
             Found::Moving(bucket) => patience.again(bucket).map(|()| true),
         }
     }

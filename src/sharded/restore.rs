@@ -19,5 +19,6 @@ pub(crate) fn restore(file: &Path, url: &str, progress: &mut dyn FnMut(u64, u64)
     }
     let patience = clusters.iter().map(Postgres::patience).max().unwrap_or_default();
     let map = map::read(&clusters, url, patience)?;
+    map::check_still(&clusters, url)?;
     restore_members(file, &clusters, &map, progress)
 }

@@ -23,6 +23,13 @@ pub(super) struct Place {
     pub(super) cluster: usize,
 }
 
+/// Where a conversation was asked for, and how often buckets had come or gone there by then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) place: Place,
+    moves: u64,
+}
+
 /// What a look for a conversation found.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found {
@@ -74,6 +81,29 @@ impl Sharded {
         self.at(placed.unwrap_or_else(|| bucket_of(id)))
     }
 
+    /// Where to ask for a conversation.
+    pub(super) fn asked(&self, id: ConversationId) -> Asked {
+        let place = self.place(id);
+        Asked { place, moves: self.moves(place.cluster) }
+    }
+
+    /// Whether the bucket that was found in a place has been there ever since it was asked for there.
+    pub(super) fn has_stayed(&self, asked: Asked, now: Place) -> bool {
+        now == asked.place && self.moves(now.cluster) == asked.moves
+    }
+
+    /// How often buckets had come to a cluster or left it when it was last looked at.
+    fn moves(&self, cluster: usize) -> u64 {
+        self.moves.get(cluster).map_or(0, |moves| moves.load(Ordering::Acquire))
+    }
+
+    pub(super) fn note_moves(&self, cluster: usize, seen: u64) {
+        if let Some(moves) = self.moves.get(cluster) {
+            // It only grows: who looked earlier may note it later.
+            moves.fetch_max(seen, Ordering::AcqRel);
+        }
+    }
+
     /// Where a bucket was last seen.
     pub(super) fn at(&self, bucket: u64) -> Place {
         Place { bucket, cluster: self.cluster_of(bucket) }
@@ -114,7 +144,8 @@ impl Sharded {
     ) -> Result<T> {
         let mut patience = self.patience();
         loop {
-            let place = self.place(id);
+            let asked = self.asked(id);
+            let place = asked.place;
             let answer = call(self.log(place.cluster)?);
             let is_busy = matches!(&answer, Err(Error::Busy(_)));
             let may_be_wrong = match &answer {
@@ -126,7 +157,7 @@ impl Sharded {
             }
             match self.find(id) {
                 Err(failed) => return answer.and(Err(failed)),
-                Ok(Found::At { place: now, .. }) if now != place => {}
+                Ok(Found::At { place: now, .. }) if !self.has_stayed(asked, now) => {}
                 Ok(Found::At { token: Some(token), is_frozen: false, .. }) if is_busy => {
                     if !forget(place, token)? {
                         return answer;
@@ -164,6 +195,7 @@ impl Sharded {
         let mut cluster = self.cluster_of(bucket);
         for _ in 0..=self.clusters.len() {
             let seen = self.log(cluster)?.whereabouts(bucket, id)?;
+            self.note_moves(cluster, seen.moves);
             match (seen.state, seen.peer) {
                 (Some(state), _) if state.is_readable() => {
                     let place = Place { bucket, cluster };
@@ -171,7 +203,8 @@ impl Sharded {
                     let is_frozen = state == BucketState::Leaving;
                     return Ok((Found::At { place, token: None, is_frozen }, seen.placed));
                 }
-                (Some(BucketState::Gone), Some(peer)) => cluster = usize::try_from(peer).unwrap_or(usize::MAX),
+                // Where it went, or where it comes from.
+                (Some(_), Some(peer)) => cluster = usize::try_from(peer).unwrap_or(usize::MAX),
                 _ => break,
             }
         }

@@ -41,7 +41,9 @@ impl Log for Sharded {
     }
 
     fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {
-        self.ask(name.id(), |log| log.delete(name, at), |()| false)
+        let rest = self.ask(name.id(), |log| log.remove(name, at), |_| false)?;
+        let cut = |(id, keep_to)| self.ask(id, |log| log.truncate(id, keep_to), |is_there| !is_there).map(|_| ());
+        rest.map_or(Ok(()), cut)
     }
 
     fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {

@@ -77,6 +77,8 @@ fn an_append_is_taken_as_expected_or_not_at_all(place: &Place) {
     assert_eq!(append(ExpectedHead::NewConversation), Err(1));
     assert_eq!(append(ExpectedHead::At(1)), Ok(2));
     assert_eq!(append(ExpectedHead::At(1)), Err(2));
+    assert_eq!(append(ExpectedHead::At(u64::MAX)), Err(2));
+    assert_eq!(append(ExpectedHead::At(i64::MAX as u64)), Err(2));
     assert_eq!(append(ExpectedHead::Any), Ok(3));
     store.delete("chat").unwrap();
     assert_eq!(append(ExpectedHead::NewConversation), Ok(1));

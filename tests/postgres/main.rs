@@ -26,6 +26,7 @@ mod http;
 mod leases;
 mod lists;
 mod migrating;
+mod moved;
 mod moving;
 mod opening;
 mod outcomes;

@@ -34,6 +34,8 @@ const DURABLE: &[Load] = &[
     Load { name: "kept, forks, rewinds, streams", keeps: true, args: &["--threads", "8", "--mixed", "--streams", "4"] },
     Load { name: "kept, chunks of 1 MB", keeps: true, args: &["--threads", "4", "--chunk-bytes", "1000000"] },
     Load { name: "new, chunks of 1 MB", keeps: false, args: &["--threads", "2", "--chunk-bytes", "1000000"] },
+    // More than the journal before sled holds: sled gets each by itself.
+    Load { name: "kept, chunks of 20 MB", keeps: true, args: &["--threads", "2", "--chunk-bytes", "20000000"] },
 ];
 
 /// Buffered loads, with how old the oldest append may be that a cut takes.

@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::{ControlFlow, Range};
 
 use super::directory::Directory;
+#[cfg(feature = "sled")]
+use crate::error::Error;
 use crate::error::Result;
 use crate::log::Order;
 
@@ -79,7 +81,22 @@ pub(crate) struct Batch {
     pub(crate) ops: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
+/// Fails if a key is the engine's own.
+#[cfg(feature = "sled")]
+pub(crate) fn check_key(key: &[u8]) -> Result<()> {
+    if key.first() == Some(&RESERVED) {
+        return Err(Error::InvalidInput(format!("a key that begins with the byte {RESERVED} is the engine's own")));
+    }
+    Ok(())
+}
+
 impl Batch {
+    /// Fails if one of its keys is the engine's own.
+    #[cfg(feature = "sled")]
+    pub(crate) fn check(&self) -> Result<()> {
+        self.ops.iter().try_for_each(|(key, _)| check_key(key))
+    }
+
     pub(crate) fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
         self.ops.push((key, Some(value)));
     }

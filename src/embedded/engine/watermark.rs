@@ -70,12 +70,22 @@ impl Watermark {
         self.sync()
     }
 
+    /// Removes every number, and makes that survive a power cut.
+    pub(crate) fn clear(&self) -> Result<()> {
+        PLACES.iter().try_for_each(|place| self.write_bytes(*place, &[0; BYTES]))?;
+        self.sync()
+    }
+
     fn write(&self, place: u64, number: u64) -> Result<()> {
         let store = self.store.get().copied().unwrap_or_default();
         let mut bytes = [number.to_be_bytes().as_slice(), &store].concat();
         bytes.extend_from_slice(&crc32fast::hash(&bytes).to_be_bytes());
+        self.write_bytes(place, &bytes)
+    }
+
+    fn write_bytes(&self, place: u64, bytes: &[u8]) -> Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let write = file.seek(SeekFrom::Start(place)).and_then(|_| file.write_all(&bytes));
+        let write = file.seek(SeekFrom::Start(place)).and_then(|_| file.write_all(bytes));
         write.map_err(Error::io("write the watermark"))
     }
 

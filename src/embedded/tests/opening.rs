@@ -16,17 +16,17 @@ use crate::record::{self, Lost, key};
 /// An engine that takes so many writes, and no more.
 #[derive(Debug)]
 struct Cut {
-    memory: Arc<Memory>,
+    engine: Arc<dyn Engine>,
     left: AtomicUsize,
 }
 
 impl Engine for Cut {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.memory.get(key)
+        self.engine.get(key)
     }
 
     fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
-        self.memory.scan(range, order, visit)
+        self.engine.scan(range, order, visit)
     }
 
     fn write(&self, batch: Batch) -> Result<()> {
@@ -35,15 +35,19 @@ impl Engine for Cut {
             return Err(Error::io("write")(std::io::Error::other("the power is cut")));
         }
         self.left.store(left - 1, Ordering::Relaxed);
-        self.memory.write(batch)
+        self.engine.write(batch)
     }
 
     fn sync(&self) -> Result<()> {
-        Ok(())
+        self.engine.sync()
+    }
+
+    fn damage(&self) -> Option<&str> {
+        self.engine.damage()
     }
 
     fn directory(&self) -> Option<&Directory> {
-        None
+        self.engine.directory()
     }
 }
 
@@ -59,21 +63,78 @@ fn with_a_loss() -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     all(&*engine)
 }
 
+/// Opens a store and accepts its loss, in so many writes; whether that was enough.
+fn accept(engine: Arc<dyn Engine>, writes: usize) -> bool {
+    let engine = Arc::new(Cut { engine, left: AtomicUsize::new(writes) });
+    let opening = Opening { accept_loss: true, ..Opening::default() };
+    Embedded::open(engine, Arc::new(Timestamp::now), Duration::from_secs(3600), opening).is_ok()
+}
+
 #[test]
 fn a_loss_is_known_until_what_is_left_of_it_is_repaired() {
     let pairs = with_a_loss();
     for writes in 0.. {
         let memory = Arc::new(Memory::default());
         memory.write(Batch { ops: pairs.clone() }).unwrap();
-        let engine = Arc::new(Cut { memory: Arc::clone(&memory), left: AtomicUsize::new(writes) });
-        let opening = Opening { accept_loss: true, ..Opening::default() };
-        let opened =
-            Embedded::open(Arc::clone(&engine) as _, Arc::new(Timestamp::now), Duration::from_secs(3600), opening);
-        let is_accepted = opened.is_ok();
-        drop(opened);
+        let is_accepted = accept(Arc::clone(&memory) as _, writes);
         let log = open(&memory);
         let is_blocked = log.core().lock().blocked.is_some();
         if is_accepted || !is_blocked {
+            assert_eq!(problems(&log), [""; 0], "after {writes} writes");
+        }
+        if is_accepted {
+            assert!(!is_blocked && writes > 2, "after {writes} writes");
+            break;
+        }
+    }
+}
+
+/// The journal of a store is damaged, and the number of the last commit beside it is an early one, as after a power cut.
+#[cfg(feature = "sled")]
+#[test]
+fn damage_of_the_journal_is_known_until_what_is_left_is_repaired() {
+    use crate::log::{AppendOptions, Log};
+    use crate::model::Message;
+
+    let dir = tempfile::tempdir().unwrap();
+    let place = |name: &str| dir.path().join(name);
+    let url = |name: &str| format!("sled:{}", place(name).display());
+    let copied = |from: &str, to: &str| {
+        std::fs::create_dir(place(to)).unwrap();
+        for file in std::fs::read_dir(place(from)).unwrap().map(std::result::Result::unwrap) {
+            if file.file_type().unwrap().is_file() {
+                std::fs::copy(file.path(), place(to).join(file.file_name())).unwrap();
+            }
+        }
+    };
+    let opened = |name: &str| {
+        let engine = crate::embedded::engine::open(&url(name)).unwrap();
+        Embedded::open(engine, Arc::new(Timestamp::now), Duration::from_secs(3600), Opening::default()).unwrap()
+    };
+    let log = opened("store");
+    for number in 0..20 {
+        let line = Message::user(format!("line {number}"));
+        log.append(&Name::from("chat"), &[line], &AppendOptions::new()).unwrap();
+        if number == 2 {
+            std::fs::copy(place("store").join("watermark"), place("early")).unwrap();
+        }
+    }
+    copied("store", "killed");
+    drop(log);
+    std::fs::copy(place("early"), place("killed").join("watermark")).unwrap();
+    let mut journal = std::fs::read(place("killed").join("journal")).unwrap();
+    let records: Vec<usize> = (0..journal.len()).step_by(512).filter(|at| journal[*at..at + 32] != [0; 32]).collect();
+    journal[records[records.len() - 8] + 40] ^= 1;
+    std::fs::write(place("killed").join("journal"), journal).unwrap();
+    for writes in 0.. {
+        let name = format!("after {writes}");
+        copied("killed", &name);
+        let is_accepted = accept(crate::embedded::engine::open(&url(&name)).unwrap(), writes);
+        let log = opened(&name);
+        let is_blocked = log.core().lock().blocked.is_some();
+        // The first is the one with which the journal's damage is gone, the second repairs.
+        assert!(is_blocked || writes > 1, "after {writes} writes");
+        if !is_blocked {
             assert_eq!(problems(&log), [""; 0], "after {writes} writes");
         }
         if is_accepted {

@@ -13,7 +13,7 @@ use super::layer::Layer;
 use super::note::Note;
 use crate::error::{Error, Result};
 
-/// The bytes of a batch: while the engine writes one it may let nobody read.
+/// The most bytes of a batch, unless a single value has more: while the engine writes one it may let nobody read.
 const BATCH_BYTES: usize = 256 * 1024;
 /// The most bytes that the engine has and did not sync, unless a single value has more.
 const UNSYNCED_BYTES: usize = 1024 * 1024;
@@ -30,16 +30,17 @@ pub(super) fn checkpoint(engine: &dyn Engine, job: &Job) -> Result<()> {
     let (mut small, mut large) = (Batch::default(), Batch::default());
     let (mut batched, mut unsynced) = (0, 0);
     for (key, last) in &*job.layer.read() {
-        if batched >= BATCH_BYTES {
+        let value = last.value.as_ref().map(|value| value.to_vec());
+        let bytes = key.len() + value.as_ref().map_or(0, Vec::len);
+        if batched > 0 && batched + bytes > BATCH_BYTES {
             give(engine, &mut small, &mut large)?;
             unsynced += std::mem::take(&mut batched);
         }
-        if unsynced >= UNSYNCED_BYTES {
+        if batched == 0 && unsynced > 0 && unsynced + bytes.max(BATCH_BYTES) > UNSYNCED_BYTES {
             engine.sync()?;
             unsynced = 0;
         }
-        let value = last.value.as_ref().map(|value| value.to_vec());
-        batched += key.len() + value.as_ref().map_or(0, Vec::len);
+        batched += bytes;
         let batch = if last.rewrites { &mut large } else { &mut small };
         batch.ops.push((key.clone(), value));
     }

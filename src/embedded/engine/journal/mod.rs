@@ -178,7 +178,8 @@ impl Journal {
             }
             return Ok(None);
         };
-        let journal = found.map_or_else(new_id, |note| note.journal);
+        // What a closed journal holds is never read again, whatever becomes of the engine's note.
+        let journal = found.filter(|note| !note.closed).map_or_else(new_id, |note| note.journal);
         let number = replay.number.max(noted);
         if number > noted {
             // A power cut may interrupt the checkpoint, and must find all of it in the file. After damage, no later opening
@@ -213,6 +214,7 @@ impl Journal {
     }
 
     fn put(&self, batch: Batch, rewrites: bool) -> Result<()> {
+        batch.check()?;
         let bytes = record::bytes_of(&batch);
         let batch = std::cell::Cell::new(batch);
         self.with_tail(

@@ -217,6 +217,54 @@ fn a_checkpoint_that_fails_ends_writing() {
     assert_eq!(all(&*reopened).len(), 3, "it is there after the next opening, too");
 }
 
+/// A batch of one value.
+fn put(engine: &dyn Engine, key: &[u8]) -> Result<()> {
+    let mut batch = Batch::default();
+    batch.put(key.to_vec(), vec![7; 300]);
+    engine.write(batch).and_then(|()| engine.sync())
+}
+
+/// The engine lost what it noted when it was opened again: its data is that of the last closing.
+#[test]
+fn a_journal_is_not_read_by_an_engine_that_was_closed_before_it() {
+    // Two batches a region.
+    let (dir, region_bytes) = (tempfile::tempdir().unwrap(), 1024);
+    let opened = |pairs: Pairs| {
+        let inner = Forgetful::new(dir.path(), pairs);
+        (before_with(Arc::clone(&inner) as Arc<dyn Engine>, true, region_bytes).unwrap(), inner)
+    };
+    let (engine, inner) = opened(Pairs::new());
+    put(&*engine, b"before").unwrap();
+    drop(engine);
+    let closed = inner.synced();
+    drop(inner);
+    let (engine, inner) = opened(closed.clone());
+    for number in 0..4 {
+        put(&*engine, &[b'k', number]).unwrap();
+    }
+    // Cut off: it does not close.
+    inner.fails.store(true, Ordering::Release);
+    drop((engine, inner));
+    let (engine, inner) = opened(closed);
+    assert_eq!((engine.damage(), all(&*engine).len()), (None, 1));
+    put(&*engine, b"after").unwrap();
+    inner.fails.store(true, Ordering::Release);
+    let synced = inner.synced();
+    drop((engine, inner));
+    let (engine, _inner) = opened(synced);
+    assert_eq!((engine.damage(), all(&*engine).len()), (None, 2));
+}
+
+#[test]
+fn the_engines_own_keys_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = before_with(Forgetful::new(dir.path(), Pairs::new()), true, 1024).unwrap();
+    let refused = put(&*engine, &[RESERVED, 1]).unwrap_err();
+    assert!(matches!(refused, Error::InvalidInput(_)), "{refused}");
+    put(&*engine, b"another").unwrap();
+    assert_eq!(all(&*engine).len(), 1);
+}
+
 /// Loses the end of the last record, as a power cut may: nobody synced it.
 fn tear(file: &mut [u8], torn_at: usize, pairs: &Pairs) {
     let Some(note) = pairs.get(super::super::contract::JOURNAL_KEY) else { return };

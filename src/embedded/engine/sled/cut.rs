@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use super::super::contract::{JOURNAL_KEY, LARGE_BYTES, RESERVED};
+use super::super::contract::{JOURNAL_KEY, LARGE_BYTES, RESERVED, check_key};
 use crate::error::{Error, Result};
 
 /// The most bytes in one value of sled's.
@@ -57,8 +57,8 @@ pub(super) struct Cutter {
 impl Cutter {
     /// Puts or removes a value. `old`: the keys of the pieces that the tree holds of the old value.
     pub(super) fn add(&mut self, key: Vec<u8>, value: Option<Vec<u8>>, old: Vec<sled::IVec>) -> Result<()> {
-        if key.first() == Some(&RESERVED) && key != JOURNAL_KEY {
-            return Err(Error::InvalidInput(format!("a key that begins with the byte {RESERVED} is the engine's own")));
+        if key != JOURNAL_KEY {
+            check_key(&key)?;
         }
         old.into_iter().for_each(|piece| self.batch.remove(piece));
         self.remove_earlier(&key);
