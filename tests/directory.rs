@@ -128,3 +128,23 @@ fn a_store_that_is_empty_and_was_not_is_damaged() {
     }
     assert!(matches!(refused(&path), Error::Corrupt { .. }));
 }
+
+/// A folder of that name is removed only if a creation by fjall left it.
+#[cfg(feature = "fjall")]
+#[test]
+fn a_folder_that_fjall_did_not_make_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, url) = (dir.path().join("fjall"), format!("fjall:{}", dir.path().display()));
+    fs::create_dir_all(folder.join("keyspaces")).unwrap();
+    fs::write(folder.join("lock"), b"").unwrap();
+    fs::write(folder.join("0.jnl"), b"").unwrap();
+    fs::write(folder.join("notes"), b"mine").unwrap();
+    let error = Store::open(&url).map(|_| ()).unwrap_err();
+    assert!(matches!(&error, Error::InvalidInput(text) if text.contains("notes")), "{error}");
+    assert_eq!(fs::read(folder.join("notes")).unwrap(), b"mine");
+    fs::rename(folder.join("notes"), folder.join("keyspaces").join("notes")).unwrap();
+    Store::open(&url).map(|_| ()).unwrap_err();
+    assert_eq!(fs::read(folder.join("keyspaces").join("notes")).unwrap(), b"mine");
+    fs::remove_file(folder.join("keyspaces").join("notes")).unwrap();
+    Store::open(&url).unwrap().append("chat", &[Message::user("a")]).unwrap();
+}

@@ -81,7 +81,7 @@ impl Core {
         durability: Durability,
         mut state: MutexGuard<'a, State>,
     ) -> Result<(Option<record::Receipt>, MutexGuard<'a, State>)> {
-        let mut read = None;
+        let mut read: Option<(u64, Option<record::Receipt>)> = None;
         loop {
             let slot = state.slot(id);
             if let Some(receipt) = slot.receipts.get(digest) {
@@ -92,21 +92,21 @@ impl Core {
             };
             // Something may have been published while the engine was read; that read may have missed it.
             let seen = slot.published_count;
-            if let Some((_, stored)) = read.filter(|(at, _)| *at == seen) {
+            if let Some((_, stored)) = read.take().filter(|(at, _)| *at == seen) {
                 // A receipt of entries that are gone: they were lost, and their key with them.
                 let stored = Option::filter(stored, |receipt: &record::Receipt| receipt.last_seq < head.next_seq);
                 return Ok((stored, state));
             }
             drop(state);
             let key = key::receipt(id, digest);
-            let stored = match self.engine.get(&key)? {
-                Some(bytes) => Some(receipts::open(id, &key, &bytes)?),
-                None => None,
-            };
-            if let Some(receipt) = &stored {
-                self.check_proved(id, receipt)?;
+            let bytes = self.engine.get(&key)?;
+            let stored = bytes.as_ref().map(|bytes| receipts::open(id, &key, bytes)).transpose()?;
+            let proved = stored.as_ref().map_or(Ok(()), |receipt| self.check_proved(id, receipt));
+            // A redaction may have changed the receipt and its record between the two reads.
+            if proved.is_ok() || self.engine.get(&key)? == bytes {
+                proved?;
+                read = Some((seen, stored));
             }
-            read = Some((seen, stored));
             state = self.writable(id, durability)?;
         }
     }

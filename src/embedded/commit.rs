@@ -53,11 +53,11 @@ impl Core {
             let result = self.commit(last, &mut batch);
             let taken = sync::now() - start;
             let mut state = self.lock();
-            state.moves.end();
             state.crowd = batch.iter().chain(&state.queue).filter(|pending| pending.waiter.is_some()).count();
             state.patience = (taken / 4).min(PATIENCE);
             match &result {
                 Ok(commit) => {
+                    state.moves.end();
                     state.commit = *commit;
                     state.publish(&mut batch);
                 }

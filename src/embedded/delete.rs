@@ -70,9 +70,9 @@ impl Core {
         if self.forks(id)?.iter().any(|fork| fork.at_seq >= head.first_seq()) {
             pending.ops.extend(self.marked_deleted(id, &head)?);
         }
-        frozen.close_writers(0, Closed::Deleted);
-        let state = self.lock();
+        let mut state = self.lock();
         state.check_writable()?;
+        frozen.close_writers(&mut state, 0, Closed::Deleted);
         self.queue_durable(state, pending)?;
         // It is deleted from here on. Its name is free once nothing of it is left.
         self.lock().slot(id).reserved = true;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::core::{Core, Pin};
 use super::place::Draft;
-use super::state::Pending;
+use super::state::{Pending, State};
 use super::writer::Closed;
 use crate::error::{Error, Result};
 use crate::log::{Durability, Receipt};
@@ -48,9 +48,8 @@ impl Frozen<'_> {
         }
     }
 
-    /// Ends the writers of all messages from `first` on.
-    pub(super) fn close_writers(&self, first: u64, why: Closed) {
-        let mut state = self.pin.core.lock();
+    /// Ends the writers of all messages from `first` on, together with the write that hides or erases these.
+    pub(super) fn close_writers(&self, state: &mut State, first: u64, why: Closed) {
         state.slot(self.pin.id).writers.retain(|index, writer| {
             let stays = *index < first;
             if !stays {
@@ -58,7 +57,6 @@ impl Frozen<'_> {
             }
             stays
         });
-        drop(state);
         // Those of them that wait for the conversation need not wait any more.
         self.pin.core.room.notify_all();
     }
@@ -96,17 +94,21 @@ impl Core {
     }
 
     /// Writes an entry about a whole conversation, and returns once it is durable. What is `rewritten` is written with
-    /// it; `change` is what it does to the head beside moving it.
+    /// it; `closes` is the message from which on writers end; `change` is what it does to the head beside moving it.
     pub(super) fn write_control(
         &self,
         frozen: &Frozen<'_>,
         name: &Name,
         body: Body,
         rewritten: Rewritten,
+        closes: Option<u64>,
         change: impl FnOnce(&mut Head),
     ) -> Result<Receipt> {
         let mut state = self.lock();
         state.check_writable()?;
+        if let Some(first) = closes {
+            frozen.close_writers(&mut state, first, Closed::Rewound);
+        }
         let draft = Draft { name, body, messages: 0, base: None, said: &[] };
         let mut placed = self.place(&mut state, frozen.pin.id, draft, change);
         placed.pending.rewrites = !rewritten.ops.is_empty();

@@ -146,8 +146,11 @@ impl Core {
                 drop(state);
                 return self.sync();
             }
-            // The rest belongs to frozen conversations. Nothing more is written to them, so they will soon be unfrozen.
-            drop(self.wait_for_room(state));
+            // The rest belongs to frozen conversations, unless they were unfrozen by now. Nothing more is written to them, so
+            // they soon will be.
+            if state.collecting.values().all(|writer| state.is_frozen(writer.name.id())) {
+                drop(self.wait_for_room(state));
+            }
         }
     }
 }

@@ -63,7 +63,7 @@ impl Core {
         self.forget_titles(&family, message)?;
         let body = Body::redaction(Redact { message, chunk })?;
         let rewritten = Rewritten { ops, owners: owners.into_iter().collect() };
-        let receipt = self.write_control(&frozen, name, body, rewritten, |head| forget_title(head, message))?;
+        let receipt = self.write_control(&frozen, name, body, rewritten, None, |head| forget_title(head, message))?;
         drop((frozen, rest));
         // A title may have been made from the text meanwhile.
         self.forget_titles(&family, message)?;
@@ -144,13 +144,13 @@ impl Core {
         let mut queued = 0;
         for id in family {
             // A conversation that cannot be read shows no title.
-            let Ok(head) = damage_of(self.head_for_list(*id))? else { continue };
-            if head.is_none_or(|head| head.title_source != TitleSource::Message(message)) {
-                continue;
-            }
-            let _pin = self.pin(*id)?;
+            let Ok(_pin) = damage_of(self.pin(*id))? else { continue };
+            // Once nobody holds it who may have read the text, and has not written the title yet.
             let mut state = self.writable(*id, Durability::Durable)?;
-            let Some(mut head) = state.slot(*id).queued.clone() else { continue };
+            let head = state.slot(*id).queued.clone();
+            let Some(mut head) = head.filter(|head| head.title_source == TitleSource::Message(message)) else {
+                continue;
+            };
             forget_title(Arc::make_mut(&mut head), message);
             let pending = Pending { head: Some((*id, Some(head))), ..Pending::default() };
             queued += 1;

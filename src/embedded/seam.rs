@@ -8,7 +8,7 @@ use std::task::{Poll, Waker};
 use super::Embedded;
 use super::core::Core;
 use super::frozen::Rewritten;
-use super::writer::{Closed, Writer};
+use super::writer::Writer;
 use crate::error::Result;
 use crate::history::Cursor;
 use crate::log::decision::{self, Decision};
@@ -48,12 +48,9 @@ impl Log for Embedded {
         let Some(Decision { body, closes, change }) = decision::decide(self, name, &view, control)? else {
             return Ok(Controlled::unchanged(&view));
         };
-        if let Some(first) = closes {
-            frozen.close_writers(first, Closed::Rewound);
-        }
         let tags = change.tags(&view.head);
         let receipt =
-            self.core().write_control(&frozen, name, body, Rewritten::default(), |head| change.apply(head))?;
+            self.core().write_control(&frozen, name, body, Rewritten::default(), closes, |head| change.apply(head))?;
         Ok(Controlled { receipt, tags })
     }
 

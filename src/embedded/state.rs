@@ -308,7 +308,8 @@ impl State {
 
     /// Drops the slots that nobody needs, if there are more than `limit`.
     pub(super) fn evict(&mut self, limit: usize) {
-        if self.slots.len() > limit {
+        // After a failed commit the engine may have what is not durable: readers see the slots.
+        if self.slots.len() > limit && self.poisoned.is_none() {
             let lagging = &self.lagging;
             self.slots.retain(|id, slot| !slot.is_idle() || lagging.contains(*id));
             self.generation += 1;

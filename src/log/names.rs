@@ -29,7 +29,12 @@ impl Names {
                         && self.whole == Some(index)
                         && self.said.last().is_none_or(|(said, _)| *said < index)
                     {
-                        self.hear(index, title);
+                        if is_redacted(&title) {
+                            // By a redaction in another conversation that shares the message.
+                            self.whole = None;
+                        } else {
+                            self.hear(index, title);
+                        }
                     }
                 }
                 Line::Meta(meta) => {
@@ -66,14 +71,12 @@ impl Names {
 
     /// The title that the messages give.
     pub(crate) fn first_said(self) -> Option<(u64, String)> {
-        self.said.into_iter().find(|(_, title)| !is_redacted(title))
+        self.said.into_iter().next()
     }
 
     pub(crate) fn give(self, head: &mut Head) {
         head.tags = self.tags;
-        // A redaction in another conversation that shares the message leaves no entry here.
-        let title = self.title.filter(|(source, title)| *source == TitleSource::Caller || !is_redacted(title));
-        (head.title_source, head.title) = match title {
+        (head.title_source, head.title) = match self.title {
             Some((source, title)) => (source, Some(title)),
             None => (TitleSource::Pending, None),
         };

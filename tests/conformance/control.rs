@@ -11,6 +11,7 @@ crate::tests![
     a_removal_hides_a_message_or_a_chunk_and_keeps,
     a_message_that_is_written_cannot_be_removed_but_a_chunk_of_it_can,
     a_title_goes_with_what_it_came_from,
+    a_fork_is_named_after_what_is_left,
     a_parents_rewind_does_not_touch_its_fork,
     a_message_that_is_rewound_is_closed_to_its_writer,
     a_deleted_name_begins_anew,
@@ -139,4 +140,21 @@ fn a_title_goes_with_what_it_came_from(place: &Place) {
     store.set_title("chat", None).unwrap();
     assert_ne!(title("chat").as_deref(), Some("first"));
     assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
+}
+
+/// A message that forks share is redacted in one of them: in all of them the next one gives the title.
+fn a_fork_is_named_after_what_is_left(place: &Place) {
+    let store = place.store();
+    let title = |name: &str| store.describe(name).unwrap().title;
+    store.append("parent", &[user("secret")]).unwrap();
+    store.fork_to("parent", None, "fork").unwrap();
+    store.redact("parent", 0, None).unwrap();
+    assert_eq!(title("fork"), None);
+    store.append("fork", &[user("hello")]).unwrap();
+    store.append("fork", &[user("more")]).unwrap();
+    store.fork_to("fork", Some(2), "earlier").unwrap();
+    assert_eq!([title("fork"), title("earlier")], [(); 2].map(|()| Some("hello".to_owned())));
+    store.set_title("earlier", Some("mine")).unwrap();
+    store.set_title("earlier", None).unwrap();
+    assert_eq!(title("earlier").as_deref(), Some("hello"));
 }

@@ -1,7 +1,9 @@
 //! fjall: a log-structured engine, for stores that are written more than they are read.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +23,9 @@ const FOLDER: &str = "fjall";
 /// The file that marks the folder as a database, and its length. It is synced before anything is written.
 const VERSION: &str = "version";
 const VERSION_BYTES: u64 = 4;
+/// What fjall creates before that: files without data, and a folder without files.
+const CREATED: [&str; 3] = ["lock", "0.jnl", VERSION];
+const KEYSPACES: &str = "keyspaces";
 const DEFAULT_CACHE_BYTES: u64 = 32 * 1024 * 1024;
 
 pub(crate) struct Fjall {
@@ -63,7 +68,23 @@ fn remove_cut_off_creation(folder: &Path) -> Result<()> {
     if is_whole || !folder.exists() {
         return Ok(());
     }
-    fs::remove_dir_all(folder).map_err(Error::io(format!("remove {}", folder.display())))
+    let list = || fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
+    let names = list().map_err(Error::io(format!("list {}", folder.display())))?;
+    if let Some(other) =
+        names.iter().find(|name| **name != KEYSPACES && !CREATED.iter().any(|created| *name == created))
+    {
+        return Err(Error::InvalidInput(format!(
+            "{} is not a conversation store: its folder {FOLDER} holds {other:?}; name a new or empty directory",
+            folder.parent().unwrap_or(folder).display()
+        )));
+    }
+    let remove = |name: &OsString| {
+        let path = folder.join(name);
+        // That folder is still empty, or this fails.
+        if *name == KEYSPACES { fs::remove_dir(path) } else { fs::remove_file(path) }
+    };
+    let removed = names.iter().try_for_each(remove).and_then(|()| fs::remove_dir(folder));
+    removed.map_err(Error::io(format!("remove {}", folder.display())))
 }
 
 fn from_fjall(action: &str, path: &Path, error: fjall::Error) -> Error {

@@ -20,7 +20,7 @@ use super::super::sync::scheduled::{choose, explore, sleep};
 use super::super::writer::Writer;
 use super::super::{Embedded, Opening};
 use crate::error::{Error, Result};
-use crate::log::{AppendOptions, Durability, Receipt};
+use crate::log::{AppendOptions, Control, Durability, Log, Receipt};
 use crate::model::{Chunk, Message, Metadata, Name, Role, Timestamp};
 
 const WINDOW: Duration = Duration::from_millis(20);
@@ -48,7 +48,14 @@ impl Engine for Slow {
     }
 
     fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
-        self.memory.scan(range, order, visit)
+        choose();
+        let scanned = self.memory.scan(range, order, visit);
+        if shuttle::rand::thread_rng().gen_bool(0.1) {
+            sleep(4 * COMMIT);
+        } else {
+            choose();
+        }
+        scanned
     }
 
     fn write(&self, batch: Batch) -> Result<()> {
@@ -174,7 +181,9 @@ fn what_is_accepted_before_a_close_is_durable_after_it() {
             }
         });
         let freeze = spawn(&log, |log| match log.core().freeze(Name::from("stream").id()) {
-            Ok(_frozen) => sleep(3 * WINDOW),
+            Ok(_frozen) if shuttle::rand::thread_rng().gen_bool(0.5) => sleep(3 * WINDOW),
+            // Others run in the middle of a close meanwhile.
+            Ok(_frozen) => (0..20).for_each(|_| choose()),
             Err(error) => assert!(matches!(error, Error::Closed), "{error}"),
         });
         let tail = spawn(&log, move |log| {
@@ -216,6 +225,58 @@ fn what_is_accepted_before_a_close_is_durable_after_it() {
         assert_eq!((state.queue.len(), state.collecting.len(), state.led), (0, 0, false));
         assert_eq!((state.waiting, state.tailing, state.queued_bytes), (0, 0, 0));
         drop(state);
+    });
+}
+
+/// What is left to write belongs to a conversation that is unfrozen at any moment of the close.
+#[test]
+fn a_close_ends_whenever_a_conversation_is_unfrozen() {
+    under_every_order(|| {
+        let log = open(None);
+        let writer = begin(&log, "stream").unwrap();
+        push(&log, &writer, "accepted").unwrap();
+        let freeze = spawn(&log, |log| match log.core().freeze(Name::from("stream").id()) {
+            Ok(_frozen) => (0..10).for_each(|_| choose()),
+            Err(error) => assert!(matches!(error, Error::Closed), "{error}"),
+        });
+        choose();
+        log.close().unwrap();
+        assert!(texts(&log, "stream").contains("accepted"));
+        freeze.join().unwrap();
+    });
+}
+
+/// Either the messages are hidden, or the close makes durable what was accepted for them.
+#[test]
+fn a_rewind_that_a_close_refuses_takes_nothing() {
+    under_every_order(|| {
+        let log = open(None);
+        let writer = begin(&log, "stream").unwrap();
+        push(&log, &writer, "accepted").unwrap();
+        let rewind = spawn(&log, |log| log.control(&"stream".into(), &Control::Rewind { to: 0 }).map(|_| ()));
+        choose();
+        log.close().unwrap();
+        match rewind.join().unwrap() {
+            Ok(()) => assert_eq!(texts(&log, "stream"), ""),
+            Err(Error::Closed) => assert!(texts(&log, "stream").contains("accepted")),
+            Err(error) => panic!("{error}"),
+        }
+    });
+}
+
+/// A fork takes its title from a message that is redacted in its parent meanwhile.
+#[test]
+fn no_title_outlives_the_text_that_it_came_from() {
+    under_every_order(|| {
+        let log = open(None);
+        append(&log, "parent", "secret", &durable()).unwrap();
+        log.fork(&"parent".into(), None, &"fork".into()).unwrap();
+        log.control(&"fork".into(), &Control::Title(Some("mine"))).unwrap();
+        let titled = spawn(&log, |log| log.control(&"fork".into(), &Control::Title(None)).map(|_| ()));
+        log.redact(&"parent".into(), 0, None).unwrap();
+        titled.join().unwrap().unwrap();
+        let head = log.core().published_head(Name::from("fork").id()).unwrap().unwrap();
+        assert_ne!(head.title.as_deref(), Some("secret"));
     });
 }
 
