@@ -76,6 +76,19 @@ impl Collected {
         self.bytes >= ENOUGH_BYTES
     }
 
+    /// Collects again what was given to be written, before what came since.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn put_back(&mut self, mut fragments: Vec<Fragment>) {
+        fragments.append(&mut self.fragments);
+        self.fragments = fragments;
+        self.bytes = self.fragments.iter().filter_map(|fragment| check_chunk(&fragment.chunk).ok()).sum();
+        for (at, fragment) in self.fragments.iter().enumerate() {
+            if let Some(shape) = self.chunks.get_mut(&fragment.chunk_index) {
+                shape.at = at;
+            }
+        }
+    }
+
     /// Forgets what is collected, which is written, or gives it to be written. What each chunk is stays known.
     pub(crate) fn clear(&mut self) -> Vec<Fragment> {
         self.bytes = 0;

@@ -8,7 +8,7 @@ use super::rows::{digest, number};
 use super::shared::{ExpectedSeq, Outcome, Shared, refused};
 use super::value::{Statement, Value, signed};
 use super::writer::Writer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::decision::{self, Decision};
 use crate::log::terms::{self, Terms};
 use crate::log::title::title;
@@ -51,7 +51,13 @@ impl Shared {
             self.check_writable()?;
             let holder = self.holder()?;
             let extra = Extra { messages: 1, holder: Some(holder), ..Extra::default() };
-            let row = self.database.row(self.statement(name, &body, &extra, Some(&terms), expected(options)))?;
+            let row = self.database.row(self.statement(name, &body, &extra, Some(&terms), expected(options)));
+            let row = row.inspect_err(|error| {
+                if matches!(error, Error::OutcomeUnknown { .. }) {
+                    // It may have begun, with nobody to write it: it is interrupted once the lease runs out.
+                    self.lease.retire(holder);
+                }
+            })?;
             if Outcome::of(&row)? == Outcome::HolderExpired {
                 self.lease.forget(holder);
                 continue;

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::log::decision::{Change, Decision};
 use crate::log::{Controlled, Receipt, View};
 use crate::model::Name;
-use crate::record;
+use crate::record::{self, TitleSource};
 
 /// What was decided on a view, and is to be written.
 pub(super) struct Decided<'a> {
@@ -42,10 +42,15 @@ impl Attempts {
 impl Shared {
     /// Writes an entry about a conversation as a whole. Nothing, if it has changed since it was decided on.
     pub(super) fn control(&self, decided: Decided<'_>) -> Result<Option<Controlled>> {
-        const SQL: &str = "SELECT * FROM cs_control_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+        const SQL: &str = "SELECT * FROM cs_control_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
+                           $14, $15)";
         let Decided { name, view, decision: Decision { body, closes, change } } = decided;
         let tags = change.tags(&view.head);
         let head = changed(view, change);
+        // Nobody may have redacted the text that a title was made of.
+        let is_made = matches!(head.title_source, TitleSource::Message(_)) && head.title != view.head.title;
+        let segments = if is_made { self.segments(view)? } else { Vec::new() };
+        let chain: Vec<Vec<u8>> = segments.iter().map(|segment| segment.conversation.as_bytes().to_vec()).collect();
         let statement = Statement::once(SQL)
             .with(view.id.as_bytes())
             .with(view.head.incarnation)
@@ -56,7 +61,9 @@ impl Shared {
             .with(head.last_hide)
             .with(head.last_meta)
             .with(head.open.as_slice())
-            .with(head.interrupted.as_slice());
+            .with(head.interrupted.as_slice())
+            .with(chain)
+            .with(view.commit);
         let row = self.database.row(statement)?;
         match Outcome::of(&row)? {
             Outcome::Done => {}

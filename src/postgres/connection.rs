@@ -6,7 +6,6 @@ use std::pin::Pin;
 
 use deadpool_postgres::Connect;
 use tokio::task::JoinHandle;
-use tokio_postgres::error::SqlState;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error as Refusal, Socket};
 
 use super::tls::{Stream, Tls};
@@ -42,9 +41,8 @@ impl Connect for Connector {
 async fn drive(mut connection: Connection<Socket, Stream>) {
     while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
         match message {
-            Ok(AsyncMessage::Notice(notice))
-                if *notice.code() == SqlState::WARNING && notice.message().contains("synchronous replication") =>
-            {
+            // The server's function says which notice it is: its text may be in any language.
+            Ok(AsyncMessage::Notice(notice)) if notice.routine() == Some("SyncRepWaitForLSN") => {
                 tracing::warn!("the database did not wait for its standbys: {}", notice.message());
                 return;
             }

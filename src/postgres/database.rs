@@ -102,7 +102,8 @@ impl Database {
     /// A connection of one's own, for what takes several statements.
     pub(super) fn session(&self) -> Result<Session<'_>> {
         let calls = self.calls.clone();
-        let connected = self.wait(async move { calls.repeat(false, |until| calls.connection(until)).await })??;
+        let connected =
+            self.wait(async move { calls.repeat(false, false, |until| calls.connection(until)).await })??;
         Ok(Session { database: self, connection: Some(Arc::new(connected)), limit: None })
     }
 
@@ -146,27 +147,36 @@ impl Calls {
     /// The rows that a statement gives. What passes by itself is waited for, and the statement sent again, unless it may have
     /// taken effect.
     pub(super) async fn query(&self, statement: &Statement) -> Result<Vec<Row>> {
-        self.repeat(statement.is_repeatable, |until| self.attempt(statement, until)).await
+        self.repeat(statement.is_repeatable, statement.writes, |until| self.attempt(statement, until)).await
     }
 
-    /// Attempts something until it succeeds, it fails for a reason that stays, or the time is over.
-    async fn repeat<T, Attempt>(&self, is_repeatable: bool, attempt: impl Fn(Instant) -> Attempt) -> Result<T>
+    /// Attempts something until it succeeds, it fails for a reason that stays, or the time is over. `writes`: an attempt without
+    /// an answer may have taken effect, however the later ones fail.
+    async fn repeat<T, Attempt>(
+        &self,
+        is_repeatable: bool,
+        writes: bool,
+        attempt: impl Fn(Instant) -> Attempt,
+    ) -> Result<T>
     where
         Attempt: Future<Output = Result<T, Failure>>,
     {
         let until = Instant::now() + self.timeout;
-        let mut pause = FIRST_PAUSE;
+        let (mut pause, mut unanswered) = (FIRST_PAUSE, None);
         loop {
             let failure = match attempt(until).await {
                 Ok(done) => return Ok(done),
                 Err(failure) => failure,
             };
             if !failure.passes(is_repeatable) || Instant::now() + pause >= until {
-                return Err(failure.into_error(&self.shown));
+                return Err(unanswered.unwrap_or(failure).into_error(&self.shown));
             }
             tracing::debug!(failure = ?failure, "a call to the database is repeated");
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
+            if writes && failure.may_have_effect() {
+                unanswered.get_or_insert(failure);
+            }
         }
     }
 

@@ -58,6 +58,11 @@ impl Failure {
         }
     }
 
+    /// Whether what was sent may have taken effect.
+    pub(super) const fn may_have_effect(&self) -> bool {
+        matches!(self, Self::Lost(_) | Self::Unanswered(_))
+    }
+
     /// Whether nothing else may be sent through its connection.
     pub(super) fn spoils_connection(&self) -> bool {
         match self {

@@ -174,7 +174,8 @@ BEGIN
     IF w.holder IS NOT NULL AND cs_is_held_v1(w.holder) THEN o_outcome := 9; RETURN; END IF;
   ELSE
     IF w.holder IS NULL OR w.holder <> p_holder THEN o_outcome := 5; RETURN; END IF;
-    IF w.part = p_part THEN
+    -- It was sent twice: the first answer was lost, or this one comes late.
+    IF w.part >= p_part THEN
       o_outcome := 0;
       o_first := w.first_seq;
       o_last := w.last_seq;
@@ -206,11 +207,12 @@ BEGIN
   WHERE t.conv_id = p_conv;
 END $$;
 
--- Writes an entry about a conversation as a whole, if nothing has changed since it was decided on.
+-- Writes an entry about a conversation as a whole, if nothing has changed since it was decided on. p_chain: the conversations
+-- that it reads, if its title was made of a text; p_redactions: as they were then.
 CREATE OR REPLACE FUNCTION cs_control_v1(
   p_conv bytea, p_incarnation bigint, p_commit bigint, p_now bigint, p_body bytea,
   p_title bytea, p_title_kind smallint, p_title_message bigint, p_tags bytea[], p_last_hide bigint, p_last_meta bigint,
-  p_open bigint[], p_interrupted bigint[],
+  p_open bigint[], p_interrupted bigint[], p_chain bytea[], p_redactions bigint,
   OUT o_outcome integer, OUT o_seq bigint
 ) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -220,6 +222,10 @@ BEGIN
   SELECT * INTO h FROM cs_conversation t WHERE t.conv_id = p_conv FOR UPDATE;
   IF NOT FOUND OR h.deleted THEN o_outcome := 10; RETURN; END IF;
   IF h.incarnation <> p_incarnation OR h.commit_no <> p_commit THEN o_outcome := 8; RETURN; END IF;
+  IF cardinality(p_chain) > 0 THEN
+    PERFORM FROM cs_conversation t WHERE t.conv_id = ANY (p_chain) AND t.conv_id <> p_conv ORDER BY t.conv_id FOR SHARE;
+    IF cs_redactions_v1(p_conv) <> p_redactions THEN o_outcome := 8; RETURN; END IF;
+  END IF;
   c := cs_commit_v1(h.commit_no);
   o_outcome := 0;
   o_seq := h.next_seq;

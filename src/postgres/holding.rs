@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::append::items;
-use super::lock::locked;
-use super::rows::{self, number};
+use super::lease::Holder;
+use super::rows::{self, digest, number};
 use super::shared::{Outcome, Shared};
 use super::stream::{INTERRUPTED, PUSH};
-use super::value::Statement;
+use super::value::{Statement, signed};
 use crate::error::Result;
 use crate::model::ConversationId;
 use crate::record::{self, Body, InterruptCause};
@@ -20,41 +20,46 @@ use crate::record::{self, Body, InterruptCause};
 const AT_ONCE: u64 = 500;
 
 impl Shared {
-    /// This program's lease, which is taken with its first message.
-    pub(super) fn holder(&self) -> Result<[u8; 16]> {
+    /// The holder of this program's lease, which is taken with its first message.
+    pub(super) fn holder(&self) -> Result<Holder> {
         const SQL: &str = "INSERT INTO cs_holder VALUES ($1, clock_timestamp() + make_interval(secs => $2)) \
                            ON CONFLICT (holder) DO NOTHING";
-        if let Some(holder) = *locked(&self.lease.holder) {
+        if let Some(holder) = self.lease.current() {
             return Ok(holder);
         }
         let holder = *ConversationId::new().as_bytes();
         self.database.query(Statement::repeatable(SQL).with(&holder).with(self.lease.seconds()))?;
         // Two threads may have taken one each: one of them runs out unused.
-        Ok(*locked(&self.lease.holder).get_or_insert(holder))
+        Ok(self.lease.take(holder))
     }
 
     /// Ends this program's lease: what it still writes is interrupted.
     pub(super) fn release(&self) -> Result<()> {
         const SQL: &str =
-            "UPDATE cs_holder SET until = clock_timestamp() WHERE holder = $1 AND until > clock_timestamp()";
-        let holder = locked(&self.lease.holder).take();
-        holder.map_or(Ok(()), |holder| self.database.query(Statement::repeatable(SQL).with(&holder)).map(|_| ()))
+            "UPDATE cs_holder SET until = clock_timestamp() WHERE holder = ANY ($1) AND until > clock_timestamp()";
+        let holders = all(self.lease.end());
+        if holders.is_empty() {
+            return Ok(());
+        }
+        self.database.query(Statement::repeatable(SQL).with(holders)).map(|_| ())
     }
 
-    /// Keeps the lease, and looks after those of others.
+    /// Keeps this program's leases.
     pub(super) async fn keep_leases(shared: Arc<Self>, pause: Duration) {
-        loop {
+        while !shared.is_closed() {
             sleep(pause).await;
-            if shared.is_closed() {
-                return;
-            }
-            let kept = shared.renew().await;
-            let kept = match kept {
-                Ok(()) => shared.interrupt_expired().await,
-                failed => failed,
-            };
-            if let Err(error) = kept {
+            if let Err(error) = shared.renew().await {
                 tracing::warn!("the lease of streamed messages could not be renewed: {error}");
+            }
+        }
+    }
+
+    /// Looks after the leases of others: a renewal does not wait for it.
+    pub(super) async fn sweep(shared: Arc<Self>, pause: Duration) {
+        while !shared.is_closed() {
+            sleep(pause).await;
+            if let Err(error) = shared.interrupt_expired().await {
+                tracing::warn!("messages of programs that are gone could not be interrupted: {error}");
             }
         }
     }
@@ -62,33 +67,44 @@ impl Shared {
     /// A lease that has run out stays so: its messages may have been interrupted already.
     async fn renew(&self) -> Result<()> {
         const RENEW: &str = "UPDATE cs_holder SET until = clock_timestamp() + make_interval(secs => $2) \
-                             WHERE holder = $1 AND until > clock_timestamp() RETURNING holder";
-        const FORGET: &str = "DELETE FROM cs_open WHERE holder = $1 AND done < clock_timestamp() - interval '1 minute'";
-        let Some(holder) = *locked(&self.lease.holder) else { return Ok(()) };
-        let calls = self.database.calls();
-        let renewed = calls.query(&Statement::repeatable(RENEW).with(&holder).with(self.lease.seconds())).await?;
-        if renewed.is_empty() {
-            self.lease.forget(holder);
+                             WHERE holder = ANY ($1) AND until > clock_timestamp() RETURNING holder";
+        const FORGET: &str =
+            "DELETE FROM cs_open WHERE holder = ANY ($1) AND done < clock_timestamp() - interval '1 minute'";
+        let kept = self.lease.kept(|holder| self.writers.is_held(holder));
+        if kept.is_empty() {
             return Ok(());
         }
-        calls.query(&Statement::repeatable(FORGET).with(&holder)).await.map(|_| ())
+        let calls = self.database.calls();
+        let renewed = Statement::repeatable(RENEW).with(all(kept.clone())).with(self.lease.seconds());
+        let renewed = calls.query(&renewed).await?;
+        let renewed = renewed.iter().map(|row| digest(row, "holder")).collect::<Result<Vec<Holder>>>()?;
+        kept.iter().filter(|holder| !renewed.contains(holder)).for_each(|holder| self.lease.forget(*holder));
+        calls.query(&Statement::repeatable(FORGET).with(all(renewed))).await.map(|_| ())
     }
 
-    /// Interrupts the messages whose leases have run out, in order, and forgets programs that hold nothing any more.
+    /// Interrupts the messages whose leases have run out, in order, and forgets programs that hold nothing any more. One that
+    /// cannot be interrupted stands in the way of no other.
     pub(super) async fn interrupt_expired(self: &Arc<Self>) -> Result<()> {
         const EXPIRED: &str = "SELECT o.conv_id, t.incarnation, o.message FROM cs_open o \
             JOIN cs_conversation t ON t.conv_id = o.conv_id LEFT JOIN cs_holder h ON h.holder = o.holder \
             WHERE o.done IS NULL AND NOT t.deleted AND coalesce(h.until, '-infinity') <= clock_timestamp() \
-            ORDER BY o.conv_id, o.message LIMIT $1";
+            AND (o.conv_id, o.message) > ($2, $3) ORDER BY o.conv_id, o.message LIMIT $1";
         const FORGET: &str = "WITH gone AS (DELETE FROM cs_open o \
             WHERE o.done < clock_timestamp() - interval '1 minute' AND NOT cs_is_held_v1(o.holder)) \
             DELETE FROM cs_holder h WHERE h.until < clock_timestamp() - interval '1 minute' \
             AND NOT EXISTS (SELECT FROM cs_open o WHERE o.holder = h.holder)";
         let calls = self.database.calls();
+        let mut after = (Vec::new(), -1_i64);
         loop {
-            let rows = calls.query(&Statement::repeatable(EXPIRED).with(AT_ONCE)).await?;
+            let expired = Statement::repeatable(EXPIRED).with(AT_ONCE).with(after.0).with(after.1);
+            let rows = calls.query(&expired).await?;
+            after = (Vec::new(), -1);
             for row in &rows {
-                self.interrupt(rows::id(row, "conv_id")?, number(row, "incarnation")?, number(row, "message")?).await?;
+                let (id, message) = (rows::id(row, "conv_id")?, number(row, "message")?);
+                if let Err(error) = self.interrupt(id, number(row, "incarnation")?, message).await {
+                    tracing::warn!("message {message} of {id} could not be interrupted yet: {error}");
+                }
+                after = (id.as_bytes().to_vec(), signed(message));
             }
             if (rows.len() as u64) < AT_ONCE {
                 break;
@@ -120,4 +136,9 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+/// Holders as a statement takes them.
+fn all(holders: Vec<Holder>) -> Vec<Vec<u8>> {
+    holders.into_iter().map(|holder| holder.to_vec()).collect()
 }

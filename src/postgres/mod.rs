@@ -124,6 +124,7 @@ impl Postgres {
                 tasks.push(runtime.spawn(Shared::send_windows(Arc::clone(&shared), window)).abort_handle());
                 let pause = url.lease / LOOKS_A_LEASE;
                 tasks.push(runtime.spawn(Shared::keep_leases(Arc::clone(&shared), pause)).abort_handle());
+                tasks.push(runtime.spawn(Shared::sweep(Arc::clone(&shared), pause)).abort_handle());
             }
         }
         Ok(Self { shared, tasks })

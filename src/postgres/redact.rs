@@ -1,6 +1,7 @@
 //! Forgetting: the only write that changes what was written.
 
 use std::ops::{ControlFlow, RangeInclusive};
+use std::sync::Arc;
 
 use super::change::Attempts;
 use super::rows::{number, some_number};
@@ -15,7 +16,7 @@ use crate::record::{self, Body, Redact};
 
 impl Shared {
     /// Erases the content of a message, or of one chunk of it, everywhere that it is read.
-    pub(super) fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {
+    pub(super) fn redact(self: &Arc<Self>, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {
         self.check_writable()?;
         let attempts = Attempts::new(self);
         loop {
@@ -27,13 +28,17 @@ impl Shared {
     }
 
     /// Nothing, if something has changed since it was read.
-    fn try_redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Option<Redaction>> {
+    fn try_redact(self: &Arc<Self>, name: &Name, message: u64, chunk: Option<u32>) -> Result<Option<Redaction>> {
         const SQL: &str = "SELECT * FROM cs_redact_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
         let view = self.view(name)?.ok_or_else(|| Error::no_conversation(name))?;
         check_written(name, &view, message)?;
         let segments = self.segments(&view)?;
         // As they are before anything of them is read.
         let chain: Vec<ConversationId> = segments.iter().map(|segment| segment.conversation).collect();
+        // What this program collected for a message whose writer is gone is a part of it.
+        if self.flush_dropped(&chain)? {
+            return Ok(None);
+        }
         let mut locks = self.stored(&chain)?;
         if locks.get(&view.id).is_none_or(|own| own.commit != view.through) {
             return Ok(None);

@@ -132,7 +132,8 @@ fn is_there(rows: &[Row]) -> Result<bool> {
 pub(super) fn warnings(database: &Database) -> Result<Vec<String>> {
     const SETTINGS: &str = "SELECT current_setting('synchronous_commit') AS synchronous_commit, \
                             current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes, \
-                            current_setting('synchronous_standby_names') AS standbys";
+                            current_setting('synchronous_standby_names') AS standbys, \
+                            current_setting('client_min_messages') AS told";
     let row = database.row(Statement::repeatable(SETTINGS))?;
     let setting = |name: &str| get::<String>(&row, name);
     let mut warnings = Vec::new();
@@ -146,6 +147,13 @@ pub(super) fn warnings(database: &Database) -> Result<Vec<String>> {
                 .to_owned(),
         ),
         _ => {}
+    }
+    if setting("told")? == "error" && !setting("standbys")?.is_empty() {
+        warnings.push(
+            "client_min_messages is error: the server does not say so where somebody cancels a commit's wait for the standbys, \
+             and it is taken for replicated"
+                .to_owned(),
+        );
     }
     for (name, said) in [
         ("fsync", "fsync is off: a power cut takes what was acknowledged, or the whole database"),

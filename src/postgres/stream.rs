@@ -94,6 +94,17 @@ impl Shared {
         self.database.wait(async move { task.flush_these(task.writers.take_all()).await })?
     }
 
+    /// Ends the messages of these conversations whose writers are gone; whether there were some.
+    pub(super) fn flush_dropped(self: &Arc<Self>, ids: &[ConversationId]) -> Result<bool> {
+        let dropped = self.writers.dropped(ids);
+        if dropped.is_empty() {
+            return Ok(false);
+        }
+        let task = Arc::clone(self);
+        self.database.wait(async move { task.flush_these(dropped).await })??;
+        Ok(true)
+    }
+
     /// Sends what these collected: those of one conversation in turn, as each of them locks its row.
     async fn flush_these(self: &Arc<Self>, writers: Vec<Arc<Writer>>) -> Result<()> {
         let mut conversations: HashMap<ConversationId, Vec<Arc<Writer>>> = HashMap::new();
@@ -143,7 +154,11 @@ impl Shared {
         end: Option<&Message>,
     ) -> Result<Option<(u64, u64)>> {
         if let Some(part) = parts.unanswered.take() {
-            self.send(writer, parts, part).await?;
+            let is_last = part.is_last;
+            let sent = self.send(writer, parts, part).await?;
+            if is_last {
+                return Ok(Some(sent));
+            }
         }
         let is_dropped = writer.is_dropped();
         if !is_dropped {
@@ -167,14 +182,22 @@ impl Shared {
         };
         parts.sent += 1;
         let statement = part(writer, parts.sent, self.now(), &body, ends);
-        self.send(writer, parts, Part { statement, is_last: ends != GOES_ON }).await.map(Some)
+        let sent = self.send(writer, parts, Part { statement, is_last: ends != GOES_ON, is_repeated: false }).await;
+        if parts.unanswered.is_none() && matches!(sent, Err(Error::Busy(_) | Error::Io { .. })) {
+            // It was not written: it is collected again, and its end may be another one then.
+            parts.sent -= 1;
+            writer.buffer().collected.put_back(fragments);
+        }
+        sent.map(Some)
     }
 
     async fn send(&self, writer: &Writer, parts: &mut Parts, part: Part) -> Result<(u64, u64)> {
         let row = match self.database.calls().row(&part.statement).await {
             Ok(row) => row,
             Err(error) => {
-                parts.unanswered = Some(part);
+                if matches!(error, Error::OutcomeUnknown { .. }) || part.is_repeated {
+                    parts.unanswered = Some(Part { is_repeated: true, ..part });
+                }
                 return Err(error);
             }
         };
@@ -220,6 +243,7 @@ fn part(writer: &Writer, number: u64, now: i64, body: &Body, ends: u64) -> State
     let id = writer.name.id();
     let (digests, places) = items(body);
     Statement::repeatable(PUSH)
+        .writing()
         .with(id.as_bytes())
         .with(writer.incarnation)
         .with(writer.index)

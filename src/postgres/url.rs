@@ -1,5 +1,6 @@
 //! What a URL says: where the database is, and how it is used.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -83,14 +84,20 @@ impl Url {
             Some(other) => {
                 return Err(problem(&format!("sslmode={other}: expected disable, require or verify-full")));
             }
-            None if config.get_hosts().iter().all(is_here) => SslMode::Disable,
+            None if config.get_hosts().iter().all(is_here)
+                && config.get_hostaddrs().iter().all(IpAddr::is_loopback) =>
+            {
+                SslMode::Disable
+            }
             None => SslMode::Require,
         });
         if config.get_application_name().is_none() {
             config.application_name("conversation-store");
         }
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(timeout);
+            // One that does not answer leaves time for the others.
+            let hosts = u32::try_from(config.get_hosts().len()).unwrap_or(u32::MAX);
+            config.connect_timeout((timeout / hosts.max(1)).max(Duration::from_secs(1)));
         }
         let shown = shown(&config);
         Ok(Self { config, shown, roots, pool, timeout, step, prepared, lease })
@@ -100,9 +107,7 @@ impl Url {
 /// Whether a host is this machine.
 fn is_here(host: &Host) -> bool {
     match host {
-        Host::Tcp(name) => {
-            name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-        }
+        Host::Tcp(name) => name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()),
         #[cfg(unix)]
         Host::Unix(_) => true,
     }
@@ -130,6 +135,16 @@ mod tests {
             "postgres://ada:secret@db.example.org:5433/chats?pool=4&lease_seconds=2&target_session_attrs=read-write";
         let url = Url::parse(url).unwrap();
         assert_eq!((url.pool, url.lease, url.shown.as_str()), (4, Duration::from_secs(2), "db.example.org:5433/chats"));
+        assert_eq!(url.config.get_connect_timeout(), Some(&Duration::from_secs(15)));
+        // One host that does not answer leaves time for the other two.
+        let url = Url::parse("postgres://a,b,c/chats").unwrap();
+        assert_eq!(url.config.get_connect_timeout(), Some(&Duration::from_secs(5)));
+        for (url, mode) in [
+            ("postgres://localhost/chats", SslMode::Disable),
+            ("postgres://localhost/chats?hostaddr=10.0.0.5", SslMode::Require),
+        ] {
+            assert_eq!(Url::parse(url).unwrap().config.get_ssl_mode(), mode, "{url}");
+        }
         assert_eq!(url.config.get_ssl_mode(), SslMode::Require);
         assert!(!format!("{url:?}").contains("secret"));
         for here in ["localhost", "127.0.0.1", "[::1]"] {

@@ -9,6 +9,8 @@ pub(super) struct Statement {
     values: Vec<Value>,
     /// Whether it may be sent again where nobody knows whether it took effect.
     pub(super) is_repeatable: bool,
+    /// Whether a caller has to know that it may have taken effect.
+    pub(super) writes: bool,
     /// Whether it is planned for its values each time, also where statements are prepared.
     pub(super) is_planned_anew: bool,
 }
@@ -29,12 +31,18 @@ pub(super) enum Value {
 impl Statement {
     /// A statement that changes nothing, or the same once and twice.
     pub(super) const fn repeatable(sql: &'static str) -> Self {
-        Self { sql, values: Vec::new(), is_repeatable: true, is_planned_anew: false }
+        Self { sql, values: Vec::new(), is_repeatable: true, writes: false, is_planned_anew: false }
     }
 
     /// A statement that is sent once.
     pub(super) const fn once(sql: &'static str) -> Self {
-        Self { sql, values: Vec::new(), is_repeatable: false, is_planned_anew: false }
+        Self { sql, values: Vec::new(), is_repeatable: false, writes: true, is_planned_anew: false }
+    }
+
+    /// Lets the caller know that it may have taken effect, though it may be sent again.
+    pub(super) const fn writing(mut self) -> Self {
+        self.writes = true;
+        self
     }
 
     /// Lets it be planned for its values each time: a plan for any values would be wrong for some.

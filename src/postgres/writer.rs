@@ -62,6 +62,8 @@ pub(super) struct Part {
     pub(super) statement: Statement,
     /// Nothing comes after it.
     pub(super) is_last: bool,
+    /// It may have been written already.
+    pub(super) is_repeated: bool,
 }
 
 /// Without what was collected.
@@ -182,6 +184,18 @@ impl Writers {
         let others: Vec<_> = open.filter(|writer| !listed.contains(&Arc::as_ptr(writer))).cloned().collect();
         writers.extend(others);
         writers
+    }
+
+    /// The writers of these conversations that are gone, and whose messages are not ended yet.
+    pub(super) fn dropped(&self, ids: &[ConversationId]) -> Vec<Arc<Writer>> {
+        let all = locked(&self.all);
+        let writers = ids.iter().filter_map(|id| all.open.get(id)).flat_map(HashMap::values);
+        writers.filter(|writer| writer.is_dropped()).cloned().collect()
+    }
+
+    /// Whether some writer's message is held under a lease.
+    pub(super) fn is_held(&self, holder: [u8; 16]) -> bool {
+        locked(&self.all).open.values().flat_map(HashMap::values).any(|writer| writer.holder == holder)
     }
 
     /// Ends the writers of a conversation's messages from `first` on.

@@ -3,10 +3,13 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use conversation_store::model::{Chunk, Message, Metadata, Role};
-use conversation_store::{EntryKind, Error, Interruption, MessageState, Store};
+use conversation_store::model::{Chunk, FinishReason, Message, Metadata, Name, Role};
+use conversation_store::{EntryKind, Error, Interruption, MessageState, Store, StoreOptions};
 
+use crate::common::postgres::schema;
+use crate::outcomes::through;
 use crate::process::{Process, say, wait};
+use crate::proxy::{Cut, Proxy};
 
 /// The shortest lease there is.
 const LEASE: &str = "&lease_seconds=1";
@@ -14,7 +17,8 @@ const LEASE: &str = "&lease_seconds=1";
 /// Streams an answer, word by word, until it is refused. What becomes of it is printed.
 pub(crate) fn stream(arguments: &[&str]) {
     let store = Store::open(arguments[0]).unwrap();
-    let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    let name = arguments.get(1).copied().unwrap_or("chat");
+    let mut writer = store.begin(name, Role::Assistant, Metadata::default()).unwrap();
     writer.push(0, Chunk::text("before ")).unwrap();
     store.sync().unwrap();
     say("begun");
@@ -130,4 +134,148 @@ fn late_fragments_are_refused_before_anybody_noticed() {
     // The next message is begun under a new lease.
     store.begin("chat", Role::Assistant, Metadata::default()).unwrap().finish(None, None).unwrap();
     assert_eq!(state(&store, 1), MessageState::Complete);
+}
+
+/// Nobody knows a message whose begin was not answered: it is interrupted, and others of the same program go on.
+#[test]
+fn a_begin_without_an_answer_leaves_no_message_that_streams_for_ever() {
+    let Some(server) = crate::running() else { return };
+    let proxy = Proxy::start(server.port);
+    let store = Store::open(&(through(&proxy, server) + LEASE)).unwrap();
+    let mut other = store.begin("other", Role::Assistant, Metadata::default()).unwrap();
+    proxy.cut(Cut::After, "cs_append_v1");
+    let lost = store.begin("chat", Role::Assistant, Metadata::default());
+    assert!(matches!(lost, Err(Error::OutcomeUnknown { .. })), "{lost:?}");
+    assert_eq!(state(&store, 0), MessageState::Streaming);
+    let mut next = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    thread::sleep(Duration::from_millis(2500));
+    other.push(0, Chunk::text("still")).unwrap();
+    other.finish(None, None).unwrap();
+    interrupted(&store, 0);
+    next.push(0, Chunk::text("here")).unwrap();
+    next.finish(None, None).unwrap();
+    assert_eq!(state(&store, 1), MessageState::Complete);
+}
+
+/// One message that cannot be interrupted keeps no other one, and no program from opening the store.
+#[test]
+fn each_message_is_interrupted_by_itself() {
+    let Some(server) = crate::running() else { return };
+    let url = server.url() + LEASE;
+    for name in ["chat", "damaged", "third"] {
+        let mut process = Process::start("stream", &[&url, name]);
+        assert_eq!(process.next().as_deref(), Some("begun"));
+        process.signal("KILL");
+        process.rest();
+    }
+    let schema = schema(&url);
+    server
+        .run(&format!(
+            "SET search_path TO {schema}; CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN RAISE EXCEPTION 'damaged'; END $$; \
+             CREATE TRIGGER fail BEFORE INSERT ON cs_record FOR EACH ROW \
+             WHEN (NEW.conv_id = '\\x{}') EXECUTE FUNCTION fail()",
+            Name::from("damaged").id().to_string().replace('-', "")
+        ))
+        .unwrap();
+    thread::sleep(Duration::from_millis(1200));
+    let store = Store::open(&url).unwrap();
+    let unfinished = || {
+        let open = format!("SELECT count(*) FROM {schema}.cs_open WHERE done IS NULL");
+        server.value(&open).unwrap().unwrap()
+    };
+    assert_eq!(unfinished(), "1");
+    server.run(&format!("DROP TRIGGER fail ON {schema}.cs_record")).unwrap();
+    let begun = Instant::now();
+    while unfinished() != "0" {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
+}
+
+/// What was collected for a message whose writer is gone is not written after its redaction.
+#[test]
+fn a_redaction_reaches_what_is_still_collected() {
+    let Some(server) = crate::running() else { return };
+    let store = StoreOptions::new().with_window(Duration::from_millis(400)).open(&server.url()).unwrap();
+    let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    writer.push(0, Chunk::text("secret")).unwrap();
+    drop(writer);
+    store.redact("chat", 0, None).unwrap();
+    thread::sleep(Duration::from_millis(900));
+    let stored = store.entries("chat", .., usize::MAX).unwrap();
+    assert!(!format!("{stored:?}").contains("secret"), "{stored:?}");
+    assert_eq!(state(&store, 0), MessageState::Interrupted);
+}
+
+/// A part that was sent twice comes after a later one.
+#[test]
+fn a_part_that_comes_late_is_not_written_again() {
+    let Some(server) = crate::running() else { return };
+    let url = server.url();
+    let store = Store::open(&url).unwrap();
+    let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    for word in ["one ", "two "] {
+        writer.push(0, Chunk::text(word)).unwrap();
+        store.sync().unwrap();
+    }
+    let before = store.entries("chat", .., usize::MAX).unwrap();
+    server
+        .run(&format!(
+            "SET search_path TO {}; SELECT cs_push_v1(o.conv_id, t.incarnation, o.message, o.holder, 1, 0, r.body, 1, '{{}}', \
+             '{{}}', 0) FROM cs_open o JOIN cs_conversation t ON t.conv_id = o.conv_id \
+             JOIN cs_record r ON r.conv_id = o.conv_id AND r.first_seq = 2",
+            schema(&url)
+        ))
+        .unwrap();
+    assert_eq!(store.entries("chat", .., usize::MAX).unwrap(), before);
+    writer.finish(None, None).unwrap();
+    assert_eq!(text(&store, 0), [Chunk::text("one two ")]);
+}
+
+/// A finish that failed, and wrote nothing, is not made later: the message is interrupted where its writer goes.
+#[test]
+fn a_finish_that_failed_does_not_complete_the_message_later() {
+    let Some(server) = crate::running() else { return };
+    let url = server.url();
+    let store = Store::open(&url).unwrap();
+    let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    let schema = schema(&url);
+    server
+        .run(&format!(
+            "SET search_path TO {schema}; CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN RAISE EXCEPTION 'full' USING ERRCODE = 'disk_full'; END $$; \
+             CREATE TRIGGER full_disk BEFORE INSERT ON cs_record FOR EACH ROW EXECUTE FUNCTION full_disk()"
+        ))
+        .unwrap();
+    writer.push(0, Chunk::text("said")).unwrap();
+    let failed = writer.finish(Some(FinishReason::Stop), None).unwrap_err();
+    assert!(matches!(failed, Error::Io { .. }), "{failed}");
+    server.run(&format!("DROP TRIGGER full_disk ON {schema}.cs_record")).unwrap();
+    store.sync().unwrap();
+    assert_eq!(state(&store, 0), MessageState::Interrupted);
+    assert_eq!(text(&store, 0), [Chunk::text("said")]);
+}
+
+/// The title of a fork was made of a text that its parent has redacted by now.
+#[test]
+fn a_title_of_a_text_that_is_redacted_meanwhile_is_made_again() {
+    let Some(server) = crate::running() else { return };
+    let url = server.url();
+    let store = Store::open(&url).unwrap();
+    store.append("parent", &[Message::user("secret")]).unwrap();
+    store.fork_to("parent", None, "fork").unwrap();
+    store.set_title("fork", Some("mine")).unwrap();
+    store.redact("parent", 0, None).unwrap();
+    let [fork, parent] = ["fork", "parent"].map(|name| Name::from(name).id().to_string().replace('-', ""));
+    let late = format!(
+        "SET search_path TO {}; SELECT (cs_control_v1(t.conv_id, t.incarnation, t.commit_no, 0, '\\x00', 'secret', 1::smallint, 0, \
+         '{{}}', 0, 0, '{{}}', '{{}}', ARRAY['\\x{parent}'::bytea, t.conv_id], 0)).o_outcome \
+         FROM cs_conversation t WHERE t.conv_id = '\\x{fork}'",
+        schema(&url)
+    );
+    assert_eq!(server.value(&late).unwrap().as_deref(), Some("8"));
+    store.set_title("fork", None).unwrap();
+    assert_eq!(store.describe("fork").unwrap().title, None);
 }
