@@ -127,12 +127,17 @@ impl Shared {
             return Poll::Ready(Err(Error::Closed));
         }
         let watch = state.watches.entry(key.clone()).or_default();
-        watch.polling.insert(follower);
-        if watch.answer(wait).is_none() {
+        // A failure that another follower was given is not the answer to this one.
+        if watch.polling.insert(follower) || watch.answer(wait).is_none() {
             self.ask_for(&key, watch, wait);
         }
         match watch.answer(wait) {
-            Some(answer) => Poll::Ready(answer),
+            Some(Err(error)) => {
+                // If it asks once more, somebody asks the server again.
+                watch.polling.remove(&follower);
+                Poll::Ready(Err(error))
+            }
+            Some(Ok(())) => Poll::Ready(Ok(())),
             None => {
                 let replaced = state.followers.add(key.0, follower, waker);
                 drop(state);

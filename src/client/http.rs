@@ -1,5 +1,6 @@
 //! Requests.
 
+use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
 use std::thread;
@@ -34,7 +35,9 @@ const ERROR_BYTES: u64 = 1024 * 1024;
 /// What becomes of a call whose connection was cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Again {
-    /// It is made again: twice is as once.
+    /// It only reads: it is made again.
+    Read,
+    /// It is made again: twice is as once. If no answer comes at all, its outcome is not known.
     Repeat,
     /// It is made again: twice is as once for a server that may have taken it. For one that does not know what it is about,
     /// its outcome is not known.
@@ -44,11 +47,17 @@ pub(super) enum Again {
 }
 
 /// A server.
-#[derive(Debug)]
 pub(super) struct Server {
     agent: Agent,
     base: String,
     authorization: Option<String>,
+}
+
+/// Without the key.
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("base", &self.base).finish_non_exhaustive()
+    }
 }
 
 /// Why there is no answer.
@@ -138,9 +147,9 @@ impl Server {
             };
             may_be_done |= !cut.was_not_sent();
             match (pauses.next(), again) {
-                (Some(pause), Again::Repeat | Again::RepeatThere) => thread::sleep(*pause),
+                (Some(pause), Again::Read | Again::Repeat | Again::RepeatThere) => thread::sleep(*pause),
                 (_, Again::Ask) if !cut.was_not_sent() => return Err(self.unknown(&cut)),
-                (None, Again::RepeatThere) if may_be_done => return Err(self.unknown(&cut)),
+                (None, Again::Repeat | Again::RepeatThere) if may_be_done => return Err(self.unknown(&cut)),
                 _ => return Err(self.gone(cut)),
             }
         }

@@ -30,7 +30,7 @@ pub(super) struct Shared {
 impl Shared {
     /// Greets the server.
     pub(super) fn new(server: Server, read_only: bool) -> Result<Self> {
-        let (welcome, _) = server.call("hello", &Hello { protocol: PROTOCOL }, &[], Again::Repeat)?;
+        let (welcome, _) = server.call("hello", &Hello { protocol: PROTOCOL }, &[], Again::Read)?;
         Ok(Self {
             server,
             read_only,
@@ -56,7 +56,7 @@ impl Shared {
 
     /// Reads: a call that may be repeated.
     pub(super) fn read<A: DeserializeOwned>(&self, call: &str, asked: &impl Serialize) -> Result<(A, Vec<u8>)> {
-        self.server.call(call, asked, &[], Again::Repeat)
+        self.server.call(call, asked, &[], Again::Read)
     }
 
     /// Writes.

@@ -12,6 +12,7 @@ use crate::log::remote::call::{Append, Begun, Finish, Nothing, Push, Writers};
 use crate::log::remote::messages;
 use crate::log::{AppendOptions, OpenMessage, Receipt};
 use crate::model::{Chunk, FinishReason, Json, Message, Metadata, Name, Role};
+use crate::record;
 
 /// Between two words that writers live: a part of what the server waits for.
 const WORDS_A_LEASE: u64 = 3;
@@ -24,8 +25,10 @@ pub(super) struct Open {
     name: Name,
     index: u64,
     role: Role,
-    /// How many deltas were pushed.
+    /// The number of the last delta that was pushed.
     pushed: Cell<u64>,
+    /// The number and the digest of one without an answer, which may have been taken.
+    unanswered: Cell<Option<(u64, [u8; 16])>>,
 }
 
 /// Begins a message. Whether a begin that was cut was taken is not known: nobody could write on.
@@ -41,7 +44,8 @@ pub(super) fn begin(
     let Some(writer) = writer else { return Ok((None, receipt)) };
     locked(&shared.writers).push(writer.clone());
     let index = receipt.message_indexes.first().copied().unwrap_or_default();
-    let open = Open { shared: Arc::clone(shared), writer, name: name.clone(), index, role, pushed: Cell::new(0) };
+    let (pushed, unanswered) = (Cell::new(0), Cell::new(None));
+    let open = Open { shared: Arc::clone(shared), writer, name: name.clone(), index, role, pushed, unanswered };
     Ok((Some(Box::new(open)), receipt))
 }
 
@@ -66,11 +70,19 @@ impl OpenMessage for Open {
 
     fn push(&self, chunk_index: u32, delta: Chunk) -> Result<()> {
         let delta = messages::seal(&[Message::new(self.role, [delta])])?;
-        let number = self.pushed.get() + 1;
+        let digest = record::digest(&[chunk_index.to_be_bytes().as_slice(), &delta].concat());
+        // The same delta is a repetition. Another one comes after the one whose fate is not known.
+        let number = match self.unanswered.get() {
+            Some((number, of)) if of == digest => number,
+            Some((number, _)) => number + 1,
+            None => self.pushed.get() + 1,
+        };
         let push = Push { writer: self.writer.clone(), number, chunk_index };
+        self.unanswered.set(Some((number, digest)));
         let Nothing {} =
             self.shared.write("push", &push, &delta, Again::Repeat).map_err(|error| self.unknown(error))?;
         self.pushed.set(number);
+        self.unanswered.set(None);
         Ok(())
     }
 

@@ -83,7 +83,7 @@ impl Shared {
     }
 
     /// Interrupts the messages whose leases have run out, in order, and forgets programs that hold nothing any more. One that
-    /// cannot be interrupted stands in the way of no other.
+    /// cannot be interrupted keeps no other one waiting.
     pub(super) async fn interrupt_expired(self: &Arc<Self>) -> Result<()> {
         const EXPIRED: &str = "SELECT o.conv_id, t.incarnation, o.message FROM cs_open o \
             JOIN cs_conversation t ON t.conv_id = o.conv_id LEFT JOIN cs_holder h ON h.holder = o.holder \

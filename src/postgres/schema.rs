@@ -133,7 +133,7 @@ pub(super) fn warnings(database: &Database) -> Result<Vec<String>> {
     const SETTINGS: &str = "SELECT current_setting('synchronous_commit') AS synchronous_commit, \
                             current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes, \
                             current_setting('synchronous_standby_names') AS standbys, \
-                            current_setting('client_min_messages') AS told";
+                            current_setting('client_min_messages') AS messages";
     let row = database.row(Statement::repeatable(SETTINGS))?;
     let setting = |name: &str| get::<String>(&row, name);
     let mut warnings = Vec::new();
@@ -148,7 +148,7 @@ pub(super) fn warnings(database: &Database) -> Result<Vec<String>> {
         ),
         _ => {}
     }
-    if setting("told")? == "error" && !setting("standbys")?.is_empty() {
+    if setting("messages")? == "error" && !setting("standbys")?.is_empty() {
         warnings.push(
             "client_min_messages is error: the server does not say so where somebody cancels a commit's wait for the standbys, \
              and it is taken for replicated"

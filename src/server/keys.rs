@@ -132,6 +132,7 @@ impl KeyFile {
             created_at: Timestamp::now().to_string(),
             expires_at: expires_at.map(|at| at.to_string()),
         };
+        let _alone = self.alone()?;
         let mut listed = self.read(true)?;
         listed.keys.push(key.clone());
         self.write(&listed)?;
@@ -151,12 +152,22 @@ impl KeyFile {
     /// # Errors
     /// `NotFound`; `InvalidInput` if the file is not a file of keys; `Io`.
     pub fn revoke(&self, id: &str) -> Result<Key> {
+        let _alone = self.alone()?;
         let mut listed = self.read(false)?;
         let at = listed.keys.iter().position(|key| key.id == id);
         let at = at.ok_or_else(|| Error::NotFound { what: format!("key {id}") })?;
         let key = listed.keys.remove(at);
         self.write(&listed)?;
         Ok(key)
+    }
+
+    /// Keeps other programs from changing the file until it is dropped: none undoes what another one does.
+    fn alone(&self) -> Result<File> {
+        let path = self.path.with_extension("lock");
+        let cannot = |error| Error::io(format!("lock {}", path.display()))(error);
+        let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(cannot)?;
+        file.lock().map_err(cannot)?;
+        Ok(file)
     }
 
     fn read(&self, may_miss: bool) -> Result<Listed> {

@@ -12,7 +12,7 @@ use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 use axum::{RequestExt as _, body::HttpBody as _};
 use tokio::sync::Semaphore;
-use tower_http::cors::{AllowOrigin, CorsLayer};
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use super::app::{App, Call, Caller, Handler, Outcome, Reply};
 use super::auth::{caller, nobody, visitor};
@@ -125,11 +125,9 @@ pub(crate) fn around(router: Router, app: &Arc<App>) -> Router {
     let layer = CorsLayer::new()
         .allow_origin(AllowOrigin::list(origins))
         .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
-        .allow_headers(
-            ["authorization", "content-type", "idempotency-key", "last-event-id", REQUEST_ID]
-                .map(HeaderName::from_static),
-        )
-        .expose_headers([REQUEST_ID, "retry-after"].map(HeaderName::from_static));
+        // SDKs send headers of their own. A page of these origins has no cookie here: what it may do is in its key.
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers([REQUEST_ID, "retry-after", "x-should-retry"].map(HeaderName::from_static));
     router.layer(layer)
 }
 

@@ -4,10 +4,12 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use conversation_store::model::{Chunk, Message, Metadata, Role};
-use conversation_store::{AppendOptions, Error, Store};
+use conversation_store::{AppendOptions, Error, Store, Tail};
 
 use crate::running::Running;
 
@@ -79,7 +81,7 @@ fn a_write_whose_answer_is_lost_is_unknown_or_repeated() {
     assert!(receipt.duplicate && receipt.first_seq == 2);
     lose(3);
     let error = store.append_with("chat", &hello, &key);
-    assert!(matches!(error, Err(Error::Io { .. })), "{error:?}");
+    assert!(matches!(error, Err(Error::OutcomeUnknown { .. })), "{error:?}");
     assert_eq!(said(&store), 2);
     // What only reads is repeated.
     lose(2);
@@ -103,4 +105,62 @@ fn a_delta_whose_answer_is_lost_is_taken_once() {
     let receipt = writer.finish(None, None).unwrap();
     assert_eq!(store.load_raw("chat").unwrap()[0].message.chunks, [Chunk::text("abcd")]);
     assert_eq!(store.describe("chat").unwrap().last_seq, receipt.last_seq);
+}
+
+/// No answer comes at all: a repetition is a repetition, and another delta is another one.
+#[test]
+fn a_delta_without_an_answer_is_in_nobodys_way() {
+    let server = Running::durable(&[]);
+    let (url, lost) = losing(&server);
+    let store = Store::open(&url).unwrap();
+    let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    writer.push(0, Chunk::text("a")).unwrap();
+    for _ in 0..2 {
+        lost.store(3, Ordering::Release);
+        let unknown = writer.push(0, Chunk::text("b"));
+        assert!(matches!(unknown, Err(Error::OutcomeUnknown { .. })), "{unknown:?}");
+    }
+    writer.push(0, Chunk::text("b")).unwrap();
+    lost.store(3, Ordering::Release);
+    writer.push(0, Chunk::text("c")).unwrap_err();
+    writer.push(0, Chunk::text("d")).unwrap();
+    writer.finish(None, None).unwrap();
+    assert_eq!(store.load_raw("chat").unwrap()[0].message.chunks, [Chunk::text("abcd")]);
+}
+
+/// A follower that could not be served ends with the reason. Those that come later are served.
+#[test]
+fn followers_go_on_after_a_failure() {
+    let server = Running::durable(&[]);
+    let (url, lost) = losing(&server);
+    let store = Store::open(&url).unwrap();
+    let there = Store::open(&format!("http://{}", server.client.address)).unwrap();
+    there.append("chat", &[Message::user("first")]).unwrap();
+    let mut tails = [store.tail("chat", 0).unwrap(), store.tail("chat", 0).unwrap()];
+    let poll = |tail: &mut Tail| {
+        let begun = Instant::now();
+        loop {
+            match tail.poll_next(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(news) => return news.unwrap().map(|news| news.len()),
+                Poll::Pending => assert!(begun.elapsed() < Duration::from_secs(60), "no news"),
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    };
+    for tail in &mut tails {
+        assert_eq!(poll(tail).unwrap(), 1);
+    }
+    for tail in &mut tails {
+        assert!(tail.poll_next(&mut Context::from_waker(Waker::noop())).is_pending());
+    }
+    lost.store(1_000, Ordering::Release);
+    there.append("chat", &[Message::user("second")]).unwrap();
+    let failed = poll(&mut tails[0]).unwrap_err();
+    assert!(matches!(failed, Error::Io { .. }), "{failed}");
+    lost.store(0, Ordering::Release);
+    let mut later = store.tail("chat", 2).unwrap();
+    assert!(later.poll_next(&mut Context::from_waker(Waker::noop())).is_pending());
+    there.append("chat", &[Message::user("third")]).unwrap();
+    assert_eq!(poll(&mut later).unwrap(), 1);
+    assert_eq!(poll(&mut store.tail("chat", 1).unwrap()).unwrap(), 2);
 }

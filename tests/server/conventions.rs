@@ -228,7 +228,7 @@ fn browsers_are_told_only_what_is_allowed() {
         let headers = [
             ("origin", origin),
             ("access-control-request-method", "POST"),
-            ("access-control-request-headers", "authorization"),
+            ("access-control-request-headers", "authorization,x-stainless-os"),
         ];
         let answer = server.client.send("OPTIONS", "/v1/conversations", &headers, b"");
         answer.header("access-control-allow-origin").map(str::to_owned)

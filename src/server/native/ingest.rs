@@ -10,6 +10,7 @@ use crate::log::{AppendOptions, Receipt};
 use crate::model::{FinishReason, Metadata, Name, Role};
 use crate::provider::{Decoder, Event, Target};
 use crate::server::app::{Call, Outcome, Streaming, ok};
+use crate::server::auth::is_still;
 use crate::server::body;
 use crate::server::refusal::Refusal;
 use crate::store::{Begun, MessageWriter, Store};
@@ -50,7 +51,7 @@ pub(super) fn ingest(call: Call, body: Body) -> Streaming {
 async fn write(call: Call, mut body: Body) -> Outcome {
     call.query.check(&["from", "provider", "model", "expect"])?;
     let room = call.app.streams.begin(&call.caller.key)?;
-    let app = Arc::clone(&call.app);
+    let (app, caller) = (Arc::clone(&call.app), call.caller.clone());
     let begun = call.clone();
     let mut ingest = app.pool.run(move || Ingest::new(&begun).map(Box::new)).await?;
     app.metrics.ingests.inc();
@@ -67,6 +68,10 @@ async fn write(call: Call, mut body: Body) -> Outcome {
             Ok(None) => break,
             Err(refusal) => {
                 broken = Some(refusal);
+                break;
+            }
+            Ok(Some(_)) if !is_still(&app, &caller) => {
+                broken = Some(Refusal::new(401, "unauthorized", "This key was revoked, or has expired."));
                 break;
             }
             Ok(Some(piece)) => {
