@@ -1,6 +1,7 @@
 //! The body of a request: limited in bytes and in time, and all bodies together in memory.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -11,6 +12,10 @@ use tokio::time::timeout;
 use super::app::App;
 use super::refusal::Refusal;
 
+/// What somebody without a key may send: a form with a key.
+const STRANGERS_BYTES: usize = 16 * 1024;
+const STRANGERS_PATIENCE: Duration = Duration::from_secs(10);
+
 /// A whole body, and the room that it takes.
 #[derive(Debug)]
 pub(crate) struct Held {
@@ -18,10 +23,30 @@ pub(crate) struct Held {
     _room: Option<OwnedSemaphorePermit>,
 }
 
-/// Reads a body to its end, within its time limit.
-pub(crate) async fn read(app: &Arc<App>, body: Body, promised: Option<u64>) -> Result<Held, Refusal> {
-    let patience = app.config.limits.body();
-    timeout(patience, read_all(app, body, promised)).await.unwrap_or_else(|_| {
+/// How much of a body is read, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    bytes: usize,
+    patience: Duration,
+}
+
+impl Bounds {
+    /// Of a caller with a key.
+    pub(crate) fn of(app: &App) -> Self {
+        Self { bytes: app.config.limits.body_bytes, patience: app.config.limits.body() }
+    }
+
+    /// Of a caller who has no key yet.
+    pub(crate) fn of_strangers(app: &App) -> Self {
+        let Self { bytes, patience } = Self::of(app);
+        Self { bytes: bytes.min(STRANGERS_BYTES), patience: patience.min(STRANGERS_PATIENCE) }
+    }
+}
+
+/// Reads a body to its end, within its bounds.
+pub(crate) async fn read(app: &Arc<App>, body: Body, promised: Option<u64>, bounds: Bounds) -> Result<Held, Refusal> {
+    let patience = bounds.patience;
+    timeout(patience, read_all(app, body, promised, bounds.bytes)).await.unwrap_or_else(|_| {
         let message = format!("the body did not arrive within {} seconds", patience.as_secs());
         Err(slow(app, message))
     })
@@ -33,8 +58,7 @@ fn slow(app: &App, message: String) -> Refusal {
 }
 
 /// The room grows with what has arrived: a header that promises a lot reserves nothing.
-async fn read_all(app: &Arc<App>, mut body: Body, promised: Option<u64>) -> Result<Held, Refusal> {
-    let limit = app.config.limits.body_bytes;
+async fn read_all(app: &Arc<App>, mut body: Body, promised: Option<u64>, limit: usize) -> Result<Held, Refusal> {
     let over = || {
         let message = format!("the body is over the limit of {limit} bytes (limits.body_bytes)");
         let actual = promised.map_or_else(|| "more bytes".to_owned(), |promised| format!("{promised} bytes"));
@@ -69,7 +93,7 @@ async fn read_all(app: &Arc<App>, mut body: Body, promised: Option<u64>) -> Resu
 }
 
 /// The next piece of a body; `None` at its end.
-pub(crate) async fn next(app: &App, body: &mut Body, patience: std::time::Duration) -> Result<Option<Bytes>, Refusal> {
+pub(crate) async fn next(app: &App, body: &mut Body, patience: Duration) -> Result<Option<Bytes>, Refusal> {
     loop {
         let frame = timeout(patience, body.frame()).await;
         match frame {

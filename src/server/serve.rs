@@ -46,18 +46,24 @@ impl Face {
     }
 }
 
+/// Requests in progress of those without a key.
+const STRANGERS: usize = 64;
+
 /// Room for requests, and their rates.
 #[derive(Debug)]
 struct Gate {
     app: Arc<App>,
     requests: Arc<Semaphore>,
+    /// For those without a key.
+    strangers: Arc<Semaphore>,
     rates: Rates,
 }
 
 /// All routes of the APIs, and the layers around them.
 pub(crate) fn router(app: &Arc<App>, tables: &[(Face, &'static [Route])]) -> Router {
     let requests = Arc::new(Semaphore::new(app.config.limits.requests.min(Semaphore::MAX_PERMITS)));
-    let gate = Arc::new(Gate { app: Arc::clone(app), requests, rates: Rates::default() });
+    let strangers = Arc::new(Semaphore::new(STRANGERS));
+    let gate = Arc::new(Gate { app: Arc::clone(app), requests, strangers, rates: Rates::default() });
     let mut router = Router::new();
     let served = tables.iter().filter(|(face, _)| *face == Face::Api || app.config.pages.enabled);
     for (face, route) in served.flat_map(|(face, routes)| routes.iter().map(|route| (*face, route))) {
@@ -231,13 +237,18 @@ async fn answer(gate: &Arc<Gate>, face: Face, route: &'static Route, caller: Cal
     match route.handler {
         Handler::Stream(handler) => handler(call, body).await,
         Handler::Store(handler) => {
-            let room = Arc::clone(&gate.requests).try_acquire_owned();
+            // Those without a key take no room from those who have one.
+            let (room, bounds) = match face {
+                Face::Door => (&gate.strangers, body::Bounds::of_strangers(app)),
+                _ => (&gate.requests, body::Bounds::of(app)),
+            };
+            let room = Arc::clone(room).try_acquire_owned();
             let Ok(room) = room else {
                 refused("requests");
                 return Err(Refusal::busy("the server is at its limit of requests in progress; try again"));
             };
             let promised = call.header("content-length").and_then(|length| length.parse().ok());
-            let held = body::read(app, body, promised).await?;
+            let held = body::read(app, body, promised, bounds).await?;
             app.pool
                 .run(move || {
                     let outcome = handler(&call, &held.bytes);

@@ -205,6 +205,13 @@ fn too_many_requests() {
     let file = config("[limits]\nrequests = 1\n");
     let server = Running::start("memory:", &["--config", &file]);
     let path = format!("{}/items", conversation(&server.client));
+    // What needs no key takes no room from what needs one.
+    let mut stranger = server.client.connect().unwrap();
+    stranger.write_all(server.client.head("GET", "/", &[("content-length", "9")]).as_bytes()).unwrap();
+    in_flight(&server, 2);
+    server.client.get("/v1/conversations").ok();
+    drop(stranger);
+    in_flight(&server, 1);
     let mut stream = server.client.connect().unwrap();
     stream.write_all(server.client.head("POST", &path, &[("content-length", "9")]).as_bytes()).unwrap();
     in_flight(&server, 2);

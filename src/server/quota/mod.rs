@@ -270,8 +270,13 @@ impl OpenMessage for Counted {
     }
 
     fn finish(&self, reason: Option<FinishReason>, usage: Option<Json>, metadata: Metadata) -> Result<Receipt> {
-        // A message is always closed.
-        self.message.finish(reason, usage, metadata)
+        let end = Message { finish_reason: reason, usage, metadata, ..Message::new(Role::Assistant, []) };
+        let bytes = check_messages(std::slice::from_ref(&end)).map_or(0, |bytes| bytes as u64) + ENTRY;
+        let Message { finish_reason, usage, metadata, .. } = end;
+        // A message is always closed, and what its end holds is counted.
+        let receipt = self.message.finish(finish_reason, usage, metadata)?;
+        self.usages.add(&self.owner, Amount { bytes, conversations: 0 });
+        Ok(receipt)
     }
 }
 

@@ -136,6 +136,14 @@ impl Usages {
         self.lock().get(owner).is_some_and(|usage| usage.counted.is_some())
     }
 
+    /// More is stored than before, whether there was room or not.
+    pub(super) fn add(&self, owner: &str, amount: Amount) {
+        if let Some(usage) = self.lock().get_mut(owner) {
+            usage.now.add(amount);
+            usage.meanwhile.add(amount);
+        }
+    }
+
     /// Less is stored than before.
     pub(super) fn give_back(&self, owner: &str, amount: Amount) {
         if let Some(usage) = self.lock().get_mut(owner) {
