@@ -60,13 +60,13 @@ impl Core {
         }
         let family = self.family(&owners, id, first_seq)?;
         // Titles go first: after a crash at any point, no title outlives the text.
-        self.forget_titles(&family, message)?;
+        self.forget_titles(&family, message, rest.as_ref().and(shared.map(|segment| segment.conversation)))?;
         let body = Body::redaction(Redact { message, chunk })?;
         let rewritten = Rewritten { ops, owners: owners.into_iter().collect() };
         let receipt = self.write_control(&frozen, name, body, rewritten, None, |head| forget_title(head, message))?;
         drop((frozen, rest));
         // A title may have been made from the text meanwhile.
-        self.forget_titles(&family, message)?;
+        self.forget_titles(&family, message, None)?;
         match unread.or(unknown) {
             Some(error) => Err(unreached(error, message)),
             None => Ok(Redaction { seq: receipt.last_seq, summaries }),
@@ -138,15 +138,22 @@ impl Core {
         Ok(family)
     }
 
-    /// Removes a title that came from the message from these conversations. Cost: a read for each, and one commit per
-    /// few hundred.
-    fn forget_titles(&self, family: &[ConversationId], message: u64) -> Result<()> {
+    /// Removes a title that came from the message from these conversations. `frozen`: one that this call has frozen. Cost: a
+    /// read for each, and one commit per few hundred.
+    fn forget_titles(&self, family: &[ConversationId], message: u64, frozen: Option<ConversationId>) -> Result<()> {
         let mut queued = 0;
         for id in family {
             // A conversation that cannot be read shows no title.
             let Ok(_pin) = damage_of(self.pin(*id))? else { continue };
             // Once nobody holds it who may have read the text, and has not written the title yet.
-            let mut state = self.writable(*id, Durability::Durable)?;
+            let mut state = if frozen == Some(*id) {
+                // Waiting for it would never end.
+                let state = self.lock();
+                state.check_writable()?;
+                state
+            } else {
+                self.writable(*id, Durability::Durable)?
+            };
             let head = state.slot(*id).queued.clone();
             let Some(mut head) = head.filter(|head| head.title_source == TitleSource::Message(message)) else {
                 continue;

@@ -94,6 +94,19 @@ fn a_fork_that_shares_half_of_a_message_redacts_all_of_it() {
     assert_eq!(crate::problems(&store), [""; 0]);
 }
 
+/// The message that a fork cuts in two gave its parent the title.
+#[test]
+fn a_fork_that_shares_half_of_a_message_redacts_its_title_too() {
+    let store = Store::open("memory:").unwrap();
+    store.append("parent", &[Message::new(Role::User, [Chunk::text(SECRET), Chunk::text(SECRET)])]).unwrap();
+    store.fork_to("parent", Some(1), "fork").unwrap();
+    assert_eq!(store.describe("parent").unwrap().title.as_deref(), Some(SECRET));
+    store.redact("fork", 0, None).unwrap();
+    assert_eq!([store.describe("parent").unwrap().title, store.describe("fork").unwrap().title], [None, None]);
+    assert_eq!(texts(&store, "parent"), ["[redacted][redacted]"]);
+    assert_eq!(crate::problems(&store), [""; 0]);
+}
+
 // 21
 
 #[test]
