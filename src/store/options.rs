@@ -54,7 +54,8 @@ impl StoreOptions {
     ///
     /// It is durable, at the latest, after the window and two commits: the one that is under way when the window ends, and
     /// its own. Where a commit takes longer than the window, or a single append has more than 4 MiB, it may be three. A
-    /// commit takes as long as the disk needs for a sync; a crash may take what was appended in that time.
+    /// commit takes as long as the disk needs for a sync; a crash may take what was appended in that time. The deltas of a
+    /// conversation's streams wait while a title, a fork, a redaction or a verification of it is under way.
     #[must_use]
     pub const fn with_window(mut self, window: Duration) -> Self {
         self.window = window;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use conversation_store::model::{Chunk, FinishReason, Message, Metadata, Name, Role};
 use conversation_store::{EntryKind, Error, Interruption, MessageState, Store, StoreOptions};
 
-use crate::common::postgres::schema;
+use crate::common::postgres::{Server, schema};
 use crate::outcomes::through;
 use crate::process::{Process, say, wait};
 use crate::proxy::{Cut, Proxy};
@@ -157,6 +157,17 @@ fn a_begin_without_an_answer_leaves_no_message_that_streams_for_ever() {
     assert_eq!(state(&store, 1), MessageState::Complete);
 }
 
+/// Lets the writing of records fail where a condition holds, until the trigger is dropped.
+fn fail_records(server: &Server, schema: &str, condition: &str, code: &str) {
+    server
+        .run(&format!(
+            "SET search_path TO {schema}; CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN RAISE EXCEPTION 'a test' USING ERRCODE = '{code}'; END $$; \
+             CREATE TRIGGER fail BEFORE INSERT ON cs_record FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION fail()"
+        ))
+        .unwrap();
+}
+
 /// One message that cannot be interrupted keeps no other one, and no program from opening the store.
 #[test]
 fn each_message_is_interrupted_by_itself() {
@@ -169,15 +180,8 @@ fn each_message_is_interrupted_by_itself() {
         process.rest();
     }
     let schema = schema(&url);
-    server
-        .run(&format!(
-            "SET search_path TO {schema}; CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS \
-             $$ BEGIN RAISE EXCEPTION 'damaged'; END $$; \
-             CREATE TRIGGER fail BEFORE INSERT ON cs_record FOR EACH ROW \
-             WHEN (NEW.conv_id = '\\x{}') EXECUTE FUNCTION fail()",
-            Name::from("damaged").id().to_string().replace('-', "")
-        ))
-        .unwrap();
+    let damaged = Name::from("damaged").id().to_string().replace('-', "");
+    fail_records(server, schema, &format!("NEW.conv_id = '\\x{damaged}'"), "data_corrupted");
     thread::sleep(Duration::from_millis(1200));
     let store = Store::open(&url).unwrap();
     let unfinished = || {
@@ -242,17 +246,11 @@ fn a_finish_that_failed_does_not_complete_the_message_later() {
     let store = Store::open(&url).unwrap();
     let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
     let schema = schema(&url);
-    server
-        .run(&format!(
-            "SET search_path TO {schema}; CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS \
-             $$ BEGIN RAISE EXCEPTION 'full' USING ERRCODE = 'disk_full'; END $$; \
-             CREATE TRIGGER full_disk BEFORE INSERT ON cs_record FOR EACH ROW EXECUTE FUNCTION full_disk()"
-        ))
-        .unwrap();
+    fail_records(server, schema, "true", "disk_full");
     writer.push(0, Chunk::text("said")).unwrap();
     let failed = writer.finish(Some(FinishReason::Stop), None).unwrap_err();
     assert!(matches!(failed, Error::Io { .. }), "{failed}");
-    server.run(&format!("DROP TRIGGER full_disk ON {schema}.cs_record")).unwrap();
+    server.run(&format!("DROP TRIGGER fail ON {schema}.cs_record")).unwrap();
     store.sync().unwrap();
     assert_eq!(state(&store, 0), MessageState::Interrupted);
     assert_eq!(text(&store, 0), [Chunk::text("said")]);

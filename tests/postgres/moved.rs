@@ -10,6 +10,7 @@ use conversation_store::{Error, ListQuery, Store};
 use tempfile::TempDir;
 
 use crate::common::postgres::{Server, schema};
+use crate::moving::{bucket_of, holder};
 use crate::process::Process;
 
 const WAIT: Duration = Duration::from_secs(60);
@@ -41,11 +42,8 @@ impl Clusters {
         self.server.value(&sql).unwrap().unwrap()
     }
 
-    /// The cluster of a bucket.
-    fn cluster_of(&self, bucket: u64) -> u64 {
-        let shards = Store::shards(&self.url).unwrap();
-        let has = |ranges: &[[u64; 2]]| ranges.iter().any(|[first, last]| (*first..=*last).contains(&bucket));
-        shards.clusters.iter().find(|cluster| has(&cluster.buckets)).unwrap().cluster
+    fn holder(&self, bucket: u64) -> u64 {
+        holder(&self.url, bucket)
     }
 
     fn go(&self, bucket: u64, to: u64) -> Result<(), Error> {
@@ -71,12 +69,6 @@ impl Clusters {
         }
         assert_eq!(Store::shards(&self.url).unwrap().moving, []);
     }
-}
-
-fn bucket_of(key: &str) -> u64 {
-    let id = Name::from(key).id();
-    let folded = id.as_bytes().chunks(2).fold(0, |folded, pair| folded ^ u16::from_be_bytes([pair[0], pair[1]]));
-    u64::from(folded % 1024)
 }
 
 /// A name whose bucket is in the upper or lower half: with two clusters, in the second or the first.
@@ -213,7 +205,7 @@ fn a_move_that_another_one_overtook_is_given_up() {
     store.append("chat", &one("a")).unwrap();
     let bucket = bucket_of("chat");
     for (overtaken_by_one_to, then) in [(1, 2), (1, 0), (1, 1)] {
-        let from = clusters.cluster_of(bucket);
+        let from = clusters.holder(bucket);
         let (first, second) = ((from + overtaken_by_one_to) % 3, (from + 2) % 3);
         // The second one is cut off before it freezes; the first one does not see it, as both began at once.
         clusters.cut_off(bucket, second, from, "leaving");
@@ -224,7 +216,7 @@ fn a_move_that_another_one_overtook_is_given_up() {
         assert_eq!(clusters.count(second, "cs_arriving"), "1");
         let to = (from + then) % 3;
         clusters.go(bucket, to).unwrap();
-        assert_eq!(clusters.cluster_of(bucket), to);
+        assert_eq!(clusters.holder(bucket), to);
         clusters.assert_clean();
         let before = length(&store, "chat");
         store.append("chat", &one("more")).unwrap();
@@ -265,9 +257,9 @@ fn a_message_of_a_program_that_is_gone_keeps_no_bucket() {
     assert_eq!(streaming.next().as_deref(), Some("begun"));
     streaming.signal("KILL");
     streaming.rest();
-    let (bucket, from) = (bucket_of("chat"), clusters.cluster_of(bucket_of("chat")));
+    let (bucket, from) = (bucket_of("chat"), clusters.holder(bucket_of("chat")));
     Store::move_bucket(&clusters.url, bucket, 1 - from, Duration::from_secs(20)).unwrap();
-    assert_eq!(clusters.cluster_of(bucket), 1 - from);
+    assert_eq!(clusters.holder(bucket), 1 - from);
     clusters.assert_clean();
 }
 

@@ -35,11 +35,8 @@ impl Pair {
         Self { servers, dir, url }
     }
 
-    /// The cluster that has a bucket, as the program prints it.
     fn holder(&self, bucket: u64) -> u64 {
-        let shards = Store::shards(&self.url).unwrap();
-        let has = |ranges: &[[u64; 2]]| ranges.iter().any(|[first, last]| (*first..=*last).contains(&bucket));
-        shards.clusters.iter().find(|cluster| has(&cluster.buckets)).unwrap().cluster
+        holder(&self.url, bucket)
     }
 
     fn count(&self, cluster: u64, sql: &str) -> u64 {
@@ -60,8 +57,15 @@ impl Pair {
     }
 }
 
+/// The cluster that has a bucket, as the program prints it.
+pub(crate) fn holder(url: &str, bucket: u64) -> u64 {
+    let shards = Store::shards(url).unwrap();
+    let has = |ranges: &[[u64; 2]]| ranges.iter().any(|[first, last]| (*first..=*last).contains(&bucket));
+    shards.clusters.iter().find(|cluster| has(&cluster.buckets)).unwrap().cluster
+}
+
 /// The bucket of a key, as the documentation states it.
-fn bucket_of(key: &str) -> u64 {
+pub(crate) fn bucket_of(key: &str) -> u64 {
     let id = Name::from(key).id();
     let folded = id.as_bytes().chunks(2).fold(0, |folded, pair| folded ^ u16::from_be_bytes([pair[0], pair[1]]));
     u64::from(folded % 1024)
