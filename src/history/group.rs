@@ -267,6 +267,8 @@ pub(crate) struct Grouper {
     epoch: u64,
     /// The first message that is wanted: earlier ones are left out.
     from: u64,
+    /// The last message that is wanted.
+    through: u64,
     /// Entries after this seq are news.
     after: u64,
     reaches_back: bool,
@@ -295,6 +297,7 @@ impl Grouper {
         Self {
             epoch,
             from: 0,
+            through: u64::MAX,
             after: 0,
             reaches_back: false,
             live,
@@ -314,6 +317,12 @@ impl Grouper {
     pub(crate) fn from(mut self, message: u64) -> Self {
         self.from = message;
         self
+    }
+
+    /// Drops all messages but the first one, and leaves out those that come: what is left to read belongs to it alone.
+    pub(crate) fn keep_first(&mut self) {
+        self.messages.truncate(1);
+        self.through = self.messages.first().map_or(u64::MAX, |first| first.index);
     }
 
     /// Keeps what rewinds and removals hide.
@@ -381,8 +390,9 @@ impl Grouper {
         };
         let is_back = concerned < self.from;
         self.reaches_back |= is_back && seq > self.after;
+        let is_left_out = is_back || concerned > self.through;
         match line {
-            Line::Chunk(_) | Line::Begin(_) | Line::Finish(_) | Line::Interrupt(_) if is_back => Ok(()),
+            Line::Chunk(_) | Line::Begin(_) | Line::Finish(_) | Line::Interrupt(_) if is_left_out => Ok(()),
             Line::Chunk(line) => self.chunk(record, seq, line),
             Line::Begin(begin) => {
                 let index = record.message_index(begin.message);

@@ -107,6 +107,11 @@ pub(crate) fn check_known(message: &Message) -> Result<usize> {
     Ok(size)
 }
 
+/// The bytes of a message's content.
+pub(crate) fn message_bytes(message: &Message) -> usize {
+    known_bytes(message) + message.chunks.iter().map(chunk_bytes).sum::<usize>()
+}
+
 /// The chunk's size in bytes, if it is within the limit.
 pub(crate) fn check_chunk(chunk: &Chunk) -> Result<usize> {
     if let Body::ToolResult { output: Output::Parts(parts), .. } = &chunk.body

@@ -3,6 +3,7 @@
 use std::ops::{ControlFlow, Range, RangeInclusive};
 
 use super::chain::{Hide, Records};
+use super::limits::message_bytes;
 use super::names::Names;
 use super::results::{Item, Unfinished};
 use super::seam::Log;
@@ -115,45 +116,78 @@ pub(crate) fn refresh(log: &dyn Log, conversation: &mut Conversation) -> Result<
 /// Up to `limit` visible messages from an index on, as they were appended. Reads from where the first of them begins to
 /// where the last of them ends.
 pub(crate) fn messages(log: &dyn Log, name: &Name, from: u64, limit: usize) -> Result<Vec<StoredMessage>> {
-    page(log, name, from, limit, usize::MAX).map(|(messages, _)| messages)
+    page(log, name, from, &PageSize { limit, bytes: usize::MAX, shows_hidden: false }).map(|(messages, _)| messages)
 }
 
-/// As [`messages`], ending with the message that makes these bytes full. Also returns where the next page begins, if there
-/// is one.
+/// What a page of messages holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageSize {
+    /// The most messages.
+    pub(crate) limit: usize,
+    /// The page ends with the message that makes these bytes full.
+    pub(crate) bytes: usize,
+    /// Whether it has what is rewound or removed.
+    pub(crate) shows_hidden: bool,
+}
+
+impl PageSize {
+    fn hides(&self, log: &dyn Log, view: &View) -> Result<Vec<Hide>> {
+        if self.shows_hidden { Ok(Vec::new()) } else { hides(log, view) }
+    }
+}
+
+/// The messages from an index on. Also returns where the next page begins, if there is one.
 pub(crate) fn page(
     log: &dyn Log,
     name: &Name,
     from: u64,
-    limit: usize,
-    bytes: usize,
+    size: &PageSize,
 ) -> Result<(Vec<StoredMessage>, Option<u64>)> {
     let (grouped, next) = settled(log, name, |view| {
-        let (grouped, next) = messages_of(log, view, from, limit, bytes)?;
+        let (grouped, next) = messages_of(log, view, &size.hides(log, view)?, from, size)?;
         let is_whole = grouped.damage.is_empty();
         Ok(((grouped, next), is_whole))
     })?;
     raw(grouped).map(|messages| (messages, next))
 }
 
-/// As [`messages`], with those that are rewound or removed. Reads from where the first of them begins to the end.
+/// The newest messages, or those before an index. If the limit of them is more than the bytes, half of it is read, and half
+/// of that, down to one message.
 #[cfg(feature = "server")]
-pub(crate) fn hidden_messages(log: &dyn Log, name: &Name, from: u64, limit: usize) -> Result<Vec<StoredMessage>> {
+pub(crate) fn page_before(
+    log: &dyn Log,
+    name: &Name,
+    before: Option<u64>,
+    size: &PageSize,
+) -> Result<Vec<StoredMessage>> {
     let grouped = settled(log, name, |view| {
-        let grouper = Grouper::new(view.epoch, view.live.clone(), 0).from(from).with_hidden();
-        let grouped = group_from(log, view, grouper, first_seq_of(log, view, from)?)?;
-        let is_whole = grouped.damage.is_empty();
-        Ok((grouped, is_whole))
+        let before = before.unwrap_or(u64::MAX).min(view.head.next_message_index);
+        let hides = size.hides(log, view)?;
+        let hidden = hidden_ranges(&hides);
+        let mut limit = size.limit.min(usize::try_from(before).unwrap_or(usize::MAX));
+        loop {
+            let from = first_of_newest(before, limit, &hidden);
+            let (mut grouped, next) = messages_of(log, view, &hides, from, &PageSize { limit, ..*size })?;
+            let is_all = next.is_none_or(|next| next >= before);
+            let is_whole = grouped.damage.is_empty();
+            if is_all || limit <= 1 || !is_whole {
+                // Where fewer than the limit are left, some of those after them were read.
+                grouped.messages.retain(|stored| stored.index < before);
+                return Ok((grouped, is_whole));
+            }
+            limit /= 2;
+        }
     })?;
-    let mut messages = raw(grouped)?;
-    messages.truncate(limit);
-    Ok(messages)
+    raw(grouped)
 }
 
 /// The newest visible messages, in order of their index.
 pub(crate) fn newest_messages(log: &dyn Log, name: &Name, count: usize) -> Result<(Grouped, View)> {
     settled(log, name, |view| {
-        let from = newest(log, view, count)?;
-        let (grouped, _) = messages_of(log, view, from, usize::MAX, usize::MAX)?;
+        let hides = hides(log, view)?;
+        let from = first_of_newest(view.head.next_message_index, count, &hidden_ranges(&hides));
+        let all = PageSize { limit: usize::MAX, bytes: usize::MAX, shows_hidden: false };
+        let (grouped, _) = messages_of(log, view, &hides, from, &all)?;
         let is_whole = grouped.damage.is_empty();
         Ok(((named(grouped, name), view.clone()), is_whole))
     })
@@ -172,12 +206,21 @@ pub(crate) fn raw(mut grouped: Grouped) -> Result<Vec<StoredMessage>> {
 }
 
 /// Reads until there are so many messages, or at least one and so many bytes were read. Also returns the index of the first
-/// visible message after these, if there is one.
-fn messages_of(log: &dyn Log, view: &View, from: u64, limit: usize, bytes: usize) -> Result<(Grouped, Option<u64>)> {
-    let hides = hides(log, view)?;
+/// message after these, if there is one.
+fn messages_of(
+    log: &dyn Log,
+    view: &View,
+    hides: &[Hide],
+    from: u64,
+    size: &PageSize,
+) -> Result<(Grouped, Option<u64>)> {
+    let from = after_hidden(from, hides);
     let mut grouper = Grouper::new(view.epoch, view.live.clone(), 0).from(from);
-    let (mut whole, mut visible, mut read, mut most) = (0, 0, 0, limit);
-    if limit > 0 && from < view.head.next_message_index {
+    if size.shows_hidden {
+        grouper = grouper.with_hidden();
+    }
+    let (mut whole, mut visible, mut read, mut most) = (0, 0, 0, size.limit);
+    if size.limit > 0 && from < view.head.next_message_index {
         let first = first_seq_of(log, view, from)?;
         log.read(view, first..=view.last_seq(), Order::Ascending, &mut |reading| {
             match reading {
@@ -192,8 +235,12 @@ fn messages_of(log: &dyn Log, view: &View, from: u64, limit: usize, bytes: usize
                 visible += usize::from(!hides.iter().any(|hide| hide.hides(index)));
                 whole += 1;
             }
-            if visible > 0 && read >= bytes {
-                most = limit.min(visible);
+            if read >= size.bytes {
+                if visible == 0 {
+                    // The first one is not hidden. It goes on, and what is between its parts is not held meanwhile.
+                    grouper.keep_first();
+                }
+                most = most.min(visible.max(1));
             }
             if visible >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
@@ -209,17 +256,33 @@ fn messages_of(log: &dyn Log, view: &View, from: u64, limit: usize, bytes: usize
         }
     }
     grouped.messages.truncate(most);
-    let mut next = grouped.messages.last().map_or(view.head.next_message_index, |stored| stored.index + 1);
-    while let Some(hidden) = hides.iter().filter_map(|hide| hide.messages()).find(|hidden| hidden.contains(&next)) {
-        next = hidden.end;
+    if read >= size.bytes {
+        // One record may hold many messages.
+        let mut room = Some(size.bytes);
+        let fits = |stored: &&StoredMessage| {
+            let before = room;
+            room = before.and_then(|room| room.checked_sub(message_bytes(&stored.message)));
+            before.is_some()
+        };
+        let fitting = grouped.messages.iter().take_while(fits).count();
+        grouped.messages.truncate(fitting);
     }
+    let next = grouped.messages.last().map_or(view.head.next_message_index, |stored| stored.index + 1);
+    let next = after_hidden(next, hides);
     Ok((grouped, (next < view.head.next_message_index).then_some(next)))
 }
 
-/// The index of the first of the newest visible messages.
-fn newest(log: &dyn Log, view: &View, count: usize) -> Result<u64> {
-    let hidden: Vec<Range<u64>> = hides(log, view)?.into_iter().filter_map(Hide::messages).collect();
-    Ok(first_of_newest(view.head.next_message_index, count, &hidden))
+/// The messages that are hidden whole.
+fn hidden_ranges(hides: &[Hide]) -> Vec<Range<u64>> {
+    hides.iter().filter_map(|hide| hide.messages()).collect()
+}
+
+/// The first message from an index on that is not hidden.
+fn after_hidden(mut index: u64, hides: &[Hide]) -> u64 {
+    while let Some(hidden) = hides.iter().filter_map(|hide| hide.messages()).find(|hidden| hidden.contains(&index)) {
+        index = hidden.end;
+    }
+    index
 }
 
 /// Goes back from `next` over so many messages, without those that are hidden. Cost: by the number of ranges, however many
@@ -490,6 +553,8 @@ fn bears_itself(entry: &Entry, item: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Chunk, Message, Metadata, Role};
+    use crate::store::Store;
 
     #[test]
     fn the_newest_are_counted_without_the_hidden_ones() {
@@ -510,5 +575,93 @@ mod tests {
             }
         }
         assert_eq!(first_of_newest(u64::MAX, usize::MAX, &hidden), 0);
+    }
+
+    /// However pages are cut, they have all messages once, in order.
+    #[cfg(feature = "server")]
+    #[test]
+    fn pages_have_everything_once() {
+        let store = Store::open("memory:").unwrap();
+        let said = |at: usize| Message::user(format!("{at} {}", "x".repeat(at * 37 % 500)));
+        let append = |range: Range<usize>| store.append("c", &range.map(said).collect::<Vec<_>>()).unwrap();
+        append(0..3);
+        let mut open = store.begin("c", Role::Assistant, Metadata::default()).unwrap();
+        open.push(0, Chunk::text("first ")).unwrap();
+        append(3..30);
+        (30..40).for_each(|at| drop(append(at..at + 1)));
+        store.rewind("c", 35).unwrap();
+        store.remove("c", 7, None).unwrap();
+        append(40..70);
+        store.remove("c", 50, None).unwrap();
+        open.push(0, Chunk::text("last")).unwrap();
+        store.sync().unwrap();
+        for has_ended in [false, true] {
+            if has_ended {
+                open.finish(None, None).unwrap();
+                open = store.begin("c", Role::Assistant, Metadata::default()).unwrap();
+                open.push(0, Chunk::text("at the end")).unwrap();
+                store.sync().unwrap();
+            }
+            let seen = store.load_raw("c").unwrap();
+            assert!(seen.iter().any(|stored| stored.message.chunks == [Chunk::text("first last")]));
+            for (limit, bytes) in
+                [1, 2, 3, 7, 100].into_iter().flat_map(|limit| [1, 200, 2_000, usize::MAX].map(|bytes| (limit, bytes)))
+            {
+                let size = PageSize { limit, bytes, shows_hidden: false };
+                let is_fitting = |page: &[StoredMessage]| {
+                    let before_last =
+                        page.iter().rev().skip(1).map(|stored| message_bytes(&stored.message)).sum::<usize>();
+                    page.len() <= limit && (page.len() <= 1 || before_last < bytes)
+                };
+                let (mut forwards, mut from) = (Vec::new(), Some(0));
+                while let Some(index) = from {
+                    let (page, next) = store.page("c", index, size).unwrap();
+                    assert!(is_fitting(&page), "{limit} {bytes} from {index}: {}", page.len());
+                    forwards.extend(page);
+                    from = next;
+                }
+                assert_eq!(forwards, seen, "{limit} {bytes}");
+                let (mut backwards, mut before) = (Vec::new(), None);
+                loop {
+                    let mut page = store.page_before("c", before, size).unwrap();
+                    let Some(first) = page.first() else { break };
+                    before = Some(first.index);
+                    assert!(is_fitting(&page), "{limit} {bytes} before {before:?}: {}", page.len());
+                    page.append(&mut backwards);
+                    backwards = page;
+                }
+                assert_eq!(backwards, seen, "{limit} {bytes}");
+            }
+            let all = PageSize { limit: 1_000, bytes: usize::MAX, shows_hidden: true };
+            let (hidden, _) = store.page("c", 0, all).unwrap();
+            assert_eq!(
+                hidden.len() as u64,
+                store.describe("c").unwrap().messages + store.describe("c").unwrap().hidden
+            );
+        }
+    }
+
+    /// A message that goes on far after it began is read to its end, and what others said meanwhile is not held.
+    #[test]
+    fn only_the_first_message_is_held_while_it_goes_on() {
+        let store = Store::open("memory:").unwrap();
+        let mut open = store.begin("c", Role::Assistant, Metadata::default()).unwrap();
+        open.push(0, Chunk::text("first ")).unwrap();
+        store.append("c", &vec![Message::user("x"); 50]).unwrap();
+        open.push(0, Chunk::text("last")).unwrap();
+        open.finish(None, None).unwrap();
+        store.append("c", &[Message::user("later")]).unwrap();
+        let view = view(store.log(), &"c".into()).unwrap();
+        let mut grouper = Grouper::new(view.epoch, view.live.clone(), 0);
+        let read = store.log().read(&view, 1..=view.last_seq(), Order::Ascending, &mut |reading| {
+            let Reading::Record { record, last, own } = reading else { panic!("it is whole") };
+            grouper.push(record, last, own);
+            grouper.keep_first();
+            ControlFlow::Continue(())
+        });
+        read.unwrap();
+        let first = store.messages("c", 0, 1).unwrap();
+        assert_eq!(first[0].message.chunks, [Chunk::text("first last")]);
+        assert_eq!(grouper.finish().messages, first);
     }
 }

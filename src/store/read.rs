@@ -7,6 +7,8 @@ use super::Store;
 use super::tail::Tail;
 use crate::error::{Error, Result};
 use crate::history::{Conversation, Cursor, Entry, StoredMessage};
+#[cfg(feature = "server")]
+use crate::log::reading::PageSize;
 use crate::log::reading::{self, LAST_SEQ};
 use crate::log::{Log, Order, View};
 use crate::model::Name;
@@ -105,24 +107,27 @@ impl Store {
         self.ask(name, |log, name| reading::messages(log, name, from, limit))
     }
 
-    /// As [`Store::messages`], ending with the message that makes these bytes full. Also returns where the next page begins, if
-    /// there is one.
+    /// As [`Store::messages`], as many as a page holds. Also returns where the next page begins, if there is one.
     #[cfg(feature = "server")]
     pub(crate) fn page(
         &self,
         name: impl Into<Name>,
         from: u64,
-        limit: usize,
-        bytes: usize,
+        size: PageSize,
     ) -> Result<(Vec<StoredMessage>, Option<u64>)> {
-        self.ask(name, |log, name| reading::page(log, name, from, limit, bytes))
+        self.ask(name, |log, name| reading::page(log, name, from, &size))
     }
 
-    /// As [`Store::messages`], with those that are rewound or removed. Cost: reading from where the first one begins to the
-    /// end.
+    /// The newest messages, or those before an index, as many as a page holds, in order. Cost: as [`Store::messages`]; if
+    /// they are more than the page's bytes, some of them are read twice or more.
     #[cfg(feature = "server")]
-    pub(crate) fn hidden_messages(&self, name: impl Into<Name>, from: u64, limit: usize) -> Result<Vec<StoredMessage>> {
-        self.ask(name, |log, name| reading::hidden_messages(log, name, from, limit))
+    pub(crate) fn page_before(
+        &self,
+        name: impl Into<Name>,
+        before: Option<u64>,
+        size: PageSize,
+    ) -> Result<Vec<StoredMessage>> {
+        self.ask(name, |log, name| reading::page_before(log, name, before, &size))
     }
 
     /// The newest `count` messages, in order, as they were appended. Cost: as [`Store::messages`].

@@ -6,7 +6,10 @@ use serde_json::{Map, Value};
 use crate::openai::conversation;
 use crate::running::Running;
 
-crate::tests! { items_come_back_byte_for_byte, generated_items_come_back, a_page_of_large_items_is_cut }
+crate::tests! {
+    items_come_back_byte_for_byte, generated_items_come_back, a_page_of_large_items_is_cut,
+    a_page_takes_memory_for_what_it_has
+}
 
 /// Items that have all that an answer has to have, so that nothing is added to them. The tests of the official clients have
 /// one of every type.
@@ -145,4 +148,35 @@ fn a_page_of_large_items_is_cut() {
         }
         assert!(seen == 5 && pages > 1, "{order}: {seen} on {pages} pages");
     }
+}
+
+/// Whoever asks for the newest messages of a large conversation gets a page of them, and the server holds no more than that.
+fn a_page_takes_memory_for_what_it_has() {
+    const MESSAGE: u64 = 8 * 1024 * 1024;
+    const COUNT: u64 = 40;
+    let mut server = Running::durable(&[]);
+    let path = conversation(&server.client);
+    let text = "x".repeat(usize::try_from(MESSAGE).unwrap());
+    let item = serde_json::json!({ "items": [{ "role": "user", "content": text }] });
+    for _ in 0..COUNT {
+        server.client.post(&format!("{path}/items"), &item).ok();
+    }
+    let id = path.rsplit('/').next().unwrap();
+    let newest = format!("/api/v1/conversations/{id}/messages?newest=100");
+    let pages = ["", "?hidden=1", "?from=0"].map(|query| format!("/pages/conversations/{id}{query}"));
+    let items = ["asc", "desc"].map(|order| format!("{path}/items?limit=100&order={order}"));
+    let mut most = 0;
+    for page in pages.into_iter().chain(items).chain([newest.clone()]) {
+        // Without the memory that earlier requests left.
+        server.kill_and_restart();
+        let grown = server.growth(|| assert_eq!(server.client.get(&page).status, 200, "{page}"));
+        println!("{page}: {} MiB", grown >> 20);
+        most = most.max(grown);
+    }
+    // An answer of 16 MiB is several times in memory: as messages, as items, as JSON.
+    assert!(most < COUNT * MESSAGE, "{most} bytes");
+    let messages = server.client.get(&newest).ok();
+    let indexes: Vec<u64> =
+        messages["messages"].as_array().unwrap().iter().map(|message| message["index"].as_u64().unwrap()).collect();
+    assert!((1..=3).contains(&indexes.len()) && indexes.last() == Some(&(COUNT - 1)), "{indexes:?}");
 }

@@ -251,6 +251,15 @@ fn a_repeated_request_changes_nothing() {
     say(&server.client, &path, &["between"]);
     assert_ne!(send(&server.client, "1"), second, "not at the end any more: it is new");
     assert_eq!(ids(&server.client.get(&format!("{items}?limit=100")).ok()).len(), 7);
+    // Also if it is more than a page.
+    let large = json!({ "role": "user", "content": "x".repeat(9 * 1024 * 1024) });
+    let body = json!({ "items": [large, large] }).to_string();
+    let send = |count| {
+        let headers = [("x-stainless-retry-count", count)];
+        ids(&server.client.send("POST", &items, &headers, body.as_bytes()).ok())
+    };
+    let first = send("0");
+    assert_eq!(send("1"), first);
 }
 
 fn an_idempotency_key_changes_nothing_twice() {

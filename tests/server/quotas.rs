@@ -41,6 +41,8 @@ fn an_owner_has_so_many_bytes_over_any_restart() {
         // Every way to write is limited.
         let item = json!({ "items": [{ "role": "user", "content": "x".repeat(5_000) }] });
         assert_eq!(ada.post("/v1/conversations", &item).code(413), "limit_exceeded");
+        let listed = ada.get("/v1/conversations?limit=100").ok();
+        assert_eq!(listed["data"].as_array().unwrap().len(), 3, "what is refused leaves no conversation: {listed}");
         let answer = json!({ "choices": [{ "index": 0, "delta": { "content": "x".repeat(5_000) } }] });
         let bytes = format!("data: {answer}\n\n");
         let ingested = ada.send("POST", "/api/v1/conversations/chat-1/ingest?from=openai-chat", &[], bytes.as_bytes());
@@ -59,10 +61,16 @@ fn an_owner_has_so_many_bytes_over_any_restart() {
 
 fn an_owner_has_so_many_conversations() {
     let (mut server, [mut ada, grace]) = limited("owner_conversations = 3");
-    for key in ["a", "b", "c"] {
+    for key in ["a", "b"] {
         assert_eq!(say(&ada, key, 10).status, 200);
     }
+    let create = |ada: &Client| {
+        let body = json!({ "items": [{ "role": "user", "content": "c" }] }).to_string();
+        ada.send("POST", "/v1/conversations", &[("idempotency-key", "k")], body.as_bytes()).ok()
+    };
+    let created = create(&ada);
     for round in 0..2 {
+        assert_eq!(create(&ada), created, "a repetition is answered at the limit, too");
         let refused = say(&ada, "d", 10);
         assert_eq!(refused.code(413), "limit_exceeded");
         assert!(refused.text().contains("limits.owner_conversations"), "{}", refused.text());

@@ -102,8 +102,21 @@ impl Running {
 
     /// Bytes of its memory.
     pub(crate) fn resident(&self) -> u64 {
+        self.memory("VmRSS")
+    }
+
+    /// How many more bytes of memory it takes while something is done than before.
+    pub(crate) fn growth(&self, act: impl FnOnce()) -> u64 {
+        // The highest figure is counted anew from now on.
+        std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5").unwrap();
+        let before = self.resident();
+        act();
+        self.memory("VmHWM").saturating_sub(before)
+    }
+
+    fn memory(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
     }
 

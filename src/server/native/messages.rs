@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::{naming, options};
 use crate::history::{Cursor, Entry, StoredMessage};
+use crate::log::reading::PageSize;
 use crate::model::{Expected, Line, Message, Name};
 use crate::server::app::{Call, Outcome, ok};
 use crate::server::parse;
@@ -16,7 +17,7 @@ use crate::server::refusal::Refusal;
 const PAGE: u64 = 1_000;
 /// The most messages of an answer that begins at the end.
 const NEWEST: u64 = 100;
-/// A page of messages ends with the message that exceeds this.
+/// A page of messages ends with the message that exceeds this; one that begins at the end has fewer, down to one.
 const BYTES: usize = 16 * 1024 * 1024;
 /// The types of bodies that hold one message per line.
 const LINES: &[&str] = &["application/x-ndjson", "application/jsonl", "application/x-jsonlines"];
@@ -83,11 +84,12 @@ pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
     let newest = call.query.number("newest", 1, NEWEST)?;
     let from = call.query.number("from", 0, u64::MAX)?.unwrap_or(0);
     let limit = call.query.number("limit", 1, PAGE)?.unwrap_or(100);
-    if let Some(count) = newest {
-        let messages = store.newest_messages(&name, usize::try_from(count).unwrap_or(usize::MAX))?;
-        return ok(&Messages { messages, next: None });
-    }
-    let (messages, next) = store.page(&name, from, usize::try_from(limit).unwrap_or(usize::MAX), BYTES)?;
+    let limit = usize::try_from(newest.unwrap_or(limit)).unwrap_or(usize::MAX);
+    let size = PageSize { limit, bytes: BYTES, shows_hidden: false };
+    let (messages, next) = match newest {
+        Some(_) => (store.page_before(&name, None, size)?, None),
+        None => store.page(&name, from, size)?,
+    };
     ok(&Messages { messages, next })
 }
 

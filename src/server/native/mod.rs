@@ -213,7 +213,7 @@ pub(crate) const ROUTES: &[Route] = &[
             query(
                 "newest",
                 r#"{"type":"integer","minimum":1,"maximum":100}"#,
-                "The newest messages, 1 to 100 of them, in place of from and limit",
+                "The newest messages, 1 to 100 of them, in place of from and limit; fewer if they are over 16 MiB",
             ),
         ],
         body: None,

@@ -38,12 +38,17 @@ pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
         None => call.own(ConversationId::new()),
         Some(key) => call.own(format!("idempotency-key:{key}")),
     };
-    match call.store().create(&name, &new) {
-        Err(Error::NameTaken { .. }) if key.is_some() => {}
-        made => _ = made?,
-    }
+    let made = match call.store().create(&name, &new) {
+        Err(Error::NameTaken { .. }) if key.is_some() => None,
+        made => Some(made?),
+    };
     if !items.is_empty() {
-        items::append(call, &name, &items)?;
+        let appended = items::append(call, &name, &items);
+        if let (Err(_), Some(made)) = (&appended, made) {
+            // Without its items there is no conversation, unless something is in it already.
+            let _ = call.store().delete_at(&name, made.last_seq);
+        }
+        appended?;
     }
     ok(&conversation(call, &call.store().describe(&name)?)?)
 }

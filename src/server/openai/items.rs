@@ -131,7 +131,9 @@ pub(super) fn append(call: &Call, name: &Name, items: &[Taken]) -> Result<Vec<(S
 /// lost without any key. An equal request that the SDK marks as a repetition counts as one while nothing follows the
 /// first.
 fn repeated(call: &Call, name: &Name, items: &[Taken]) -> Result<Option<Vec<(String, String)>>, Refusal> {
-    let mut newest = found(call, listing::descending(call.store(), name, None, items.len()))?.items;
+    // All of them, however large: a body has a limit, and what is stored of one is not twice as much.
+    let bytes = call.app.config.limits.body_bytes.saturating_mul(2).saturating_add(listing::BYTES);
+    let mut newest = found(call, listing::descending(call.store(), name, None, items.len(), bytes))?.items;
     newest.reverse();
     let is_same = |(stored, item): (&Given, &Taken)| {
         item.id.as_ref().is_none_or(|id| *id == stored.id) && item.complete(&stored.id).to_json() == stored.json
@@ -157,7 +159,7 @@ pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
     };
     let page = match order {
         "asc" => listing::ascending(store, &name, after, limit),
-        _ => listing::descending(store, &name, after, limit),
+        _ => listing::descending(store, &name, after, limit, listing::BYTES),
     };
     let page = found(call, page)?;
     let first_id = page.items.first().map(|item| item.id.clone());

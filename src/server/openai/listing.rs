@@ -2,33 +2,35 @@
 
 use super::item::{Given, given, synthetic_place};
 use crate::history::StoredMessage;
+use crate::log::reading::PageSize;
 use crate::model::Name;
 use crate::store::Store;
 use crate::{Error, Result};
 
-/// Messages that are read first, going back: few, because they may be large. Then more, as long as they are small.
-const MESSAGES: u64 = 11;
-/// So many bytes of items for each message are small.
-const SMALL: usize = 64 * 1024;
 /// A page ends with the item that exceeds this.
-const BYTES: usize = 16 * 1024 * 1024;
+pub(super) const BYTES: usize = 16 * 1024 * 1024;
 
 /// A page of items.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Page {
     pub(super) items: Vec<Given>,
     pub(super) has_more: bool,
-    bytes: usize,
+    /// Bytes that are left.
+    room: Option<usize>,
 }
 
 impl Page {
+    const fn new(bytes: usize) -> Self {
+        Self { items: Vec::new(), has_more: false, room: Some(bytes) }
+    }
+
     /// Adds an item; false once the page is full.
     fn add(&mut self, item: Given, limit: usize) -> bool {
-        if self.items.len() >= limit || self.bytes >= BYTES {
+        let Some(room) = self.room.filter(|_| self.items.len() < limit) else {
             self.has_more = true;
             return false;
-        }
-        self.bytes += item.json.len();
+        };
+        self.room = room.checked_sub(item.json.len());
         self.items.push(item);
         true
     }
@@ -36,11 +38,10 @@ impl Page {
 
 /// Up to `limit` items after a place, oldest first.
 pub(super) fn ascending(store: &Store, name: &Name, after: Option<(u64, u32)>, limit: usize) -> Result<Page> {
-    let mut page = Page::default();
+    let mut page = Page::new(BYTES);
     let mut from = after.map_or(0, |(message, _)| message);
     loop {
-        // Most messages are one item; one more shows whether there is a next page.
-        let (messages, next) = store.page(name, from, limit.saturating_add(1), BYTES)?;
+        let (messages, next) = store.page(name, from, size(limit, BYTES))?;
         for item in messages.iter().flat_map(given).filter(|item| after.is_none_or(|after| item.place > after)) {
             if !page.add(item, limit) {
                 return Ok(page);
@@ -53,41 +54,35 @@ pub(super) fn ascending(store: &Store, name: &Name, after: Option<(u64, u32)>, l
     }
 }
 
-/// Up to `limit` items before a place, newest first.
-pub(super) fn descending(store: &Store, name: &Name, before: Option<(u64, u32)>, limit: usize) -> Result<Page> {
-    let mut page = Page::default();
-    let (mut end, mut reach) = (before.map(|(message, _)| message), MESSAGES);
+/// Up to `limit` items before a place, newest first. Ends with the item that exceeds the bytes.
+pub(super) fn descending(
+    store: &Store,
+    name: &Name,
+    before: Option<(u64, u32)>,
+    limit: usize,
+    bytes: usize,
+) -> Result<Page> {
+    let mut page = Page::new(bytes);
+    // Other items of the same message may be before the place.
+    let mut end = before.map(|(message, _)| message.saturating_add(1));
     loop {
-        let (first, messages) = match end {
-            None => {
-                let messages = store.newest_messages(name, usize::try_from(reach).unwrap_or(usize::MAX))?;
-                (messages.first().map_or(0, |first| first.index), messages)
-            }
-            Some(end) => {
-                let first = end.saturating_sub(reach - 1);
-                let mut messages =
-                    store.messages(name, first, usize::try_from(end - first + 1).unwrap_or(usize::MAX))?;
-                messages.retain(|stored| stored.index <= end);
-                (first, messages)
-            }
-        };
+        let messages = store.page_before(name, end, size(limit, bytes))?;
         let items = messages.iter().rev().flat_map(|stored| given(stored).into_iter().rev());
         for item in items.filter(|item| before.is_none_or(|before| item.place < before)) {
             if !page.add(item, limit) {
                 return Ok(page);
             }
         }
-        if first == 0 {
-            return Ok(page);
+        match messages.first().filter(|first| first.index > 0) {
+            Some(first) => end = Some(first.index),
+            None => return Ok(page),
         }
-        // Steps over messages that a rewind hid grow, too.
-        reach = match messages.len() {
-            0 => reach.saturating_mul(2).min(100_000),
-            read if page.bytes / read < SMALL => reach.saturating_mul(2).min(limit as u64 + 1),
-            _ => MESSAGES,
-        };
-        end = Some(first - 1);
     }
+}
+
+/// Most messages are one item; one more shows whether there is a next page.
+const fn size(limit: usize, bytes: usize) -> PageSize {
+    PageSize { limit: limit.saturating_add(1), bytes, shows_hidden: false }
 }
 
 /// The visible item of an id.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::time::Duration;
 
 use askama::Template;
 
@@ -11,6 +12,7 @@ use super::words::{Moment, Note, count};
 use crate::error::Error;
 use crate::history::{Calls, EntryKind, MessageState, Site, StoredMessage};
 use crate::log::ListItem;
+use crate::log::reading::PageSize;
 use crate::model::{Body, Name, Role};
 use crate::server::app::{Call, Outcome};
 use crate::server::native::naming;
@@ -18,12 +20,10 @@ use crate::server::refusal::Refusal;
 
 /// Messages of a page.
 const PAGE: usize = 50;
-/// A page ends early after as many bytes of messages, as JSON.
+/// A page ends with the message that exceeds this; the newest are fewer, down to one.
 const BYTES: usize = 4 * 1024 * 1024;
 /// Bytes of one text.
 const TEXT: usize = 64 * 1024;
-/// Entries that are read at a time.
-const ENTRIES: usize = 1_000;
 
 /// What all pages of a conversation show of it.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ pub(super) fn conversation(call: &Call, _: &[u8]) -> Outcome {
     // The cursor is read first: what is written meanwhile comes again, and nothing is missed.
     let item = store.describe(&name)?;
     let cursor = store.tail(&name, 0)?.cursor().with_seq(item.last_seq);
-    let (messages, damage) = match read(call, &name, &item, from, shows_hidden) {
+    let (messages, damage) = match read(call, &name, from, shows_hidden) {
         Ok(messages) => (messages, Vec::new()),
         // What can be read is shown.
         Err(Error::Corrupt { .. }) => whole(call, &name, from)?,
@@ -127,8 +127,7 @@ pub(super) fn conversation(call: &Call, _: &[u8]) -> Outcome {
         }
         _ => false,
     };
-    let rest = if shows_hidden { store.hidden_messages(&name, next, 1) } else { store.messages(&name, next, 1) };
-    let has_later = damage.is_empty() && !rest?.is_empty();
+    let has_later = damage.is_empty() && !store.page(&name, next, size(1, shows_hidden))?.0.is_empty();
     let most = if call.query.get("whole").is_some() { usize::MAX } else { TEXT };
     let range = first.unwrap_or(0)..next;
     let hidden = if shows_hidden { reasons(call, &name, range)? } else { HashMap::new() };
@@ -151,38 +150,15 @@ pub(super) fn conversation(call: &Call, _: &[u8]) -> Outcome {
 }
 
 /// The messages of a page: from one on, or the newest.
-fn read(
-    call: &Call,
-    name: &Name,
-    item: &ListItem,
-    from: Option<u64>,
-    shows_hidden: bool,
-) -> Result<Vec<StoredMessage>, Error> {
-    let store = call.store();
-    let mut messages = match from {
-        Some(from) if shows_hidden => store.hidden_messages(name, from, PAGE)?,
-        Some(from) => store.messages(name, from, PAGE)?,
-        None if shows_hidden => {
-            let all = item.messages + item.hidden;
-            store.hidden_messages(name, all.saturating_sub(PAGE as u64), PAGE)?
-        }
-        None => store.newest_messages(name, PAGE)?,
-    };
-    let size = |stored: &StoredMessage| serde_json::to_vec(stored).map_or(0, |json| json.len());
-    let mut bytes = 0;
-    let mut fits = |stored: &StoredMessage| {
-        bytes += size(stored);
-        bytes <= BYTES
-    };
-    // At least one message.
-    if from.is_some() {
-        let fitting = messages.iter().take_while(|stored| fits(stored)).count();
-        messages.truncate(fitting.max(1));
-    } else {
-        let fitting = messages.iter().rev().take_while(|stored| fits(stored)).count();
-        messages.drain(..messages.len() - fitting.max(1).min(messages.len()));
+fn read(call: &Call, name: &Name, from: Option<u64>, shows_hidden: bool) -> Result<Vec<StoredMessage>, Error> {
+    match from {
+        Some(from) => Ok(call.store().page(name, from, size(PAGE, shows_hidden))?.0),
+        None => call.store().page_before(name, None, size(PAGE, shows_hidden)),
     }
-    Ok(messages)
+}
+
+const fn size(limit: usize, shows_hidden: bool) -> PageSize {
+    PageSize { limit, bytes: BYTES, shows_hidden }
 }
 
 /// The messages of a conversation of which a part cannot be read, and what was done about it.
@@ -213,11 +189,14 @@ fn settled(messages: &[StoredMessage]) -> Option<u64> {
 /// What hides messages of a range, or erased them, and when. Cost: reading the log.
 fn reasons(call: &Call, name: &Name, range: Range<u64>) -> Result<HashMap<(u64, Option<u32>), String>, Refusal> {
     let mut reasons: HashMap<(u64, Option<u32>), String> = HashMap::new();
-    let mut next = 1;
+    // A follower's pieces are limited in bytes.
+    let mut tail = call.store().tail(name, 0)?;
     loop {
-        let entries = call.store().entries(name, next.., ENTRIES)?;
+        let entries = tail.next(Duration::ZERO)?;
+        if entries.is_empty() {
+            return Ok(reasons);
+        }
         for entry in &entries {
-            next = entry.seq + 1;
             let Some(index) = entry.message_index else { continue };
             let (what, concerned) = match entry.kind {
                 EntryKind::Rewind { end } => ("rewound", index.max(range.start)..end.min(range.end)),
@@ -230,9 +209,6 @@ fn reasons(call: &Call, name: &Name, range: Range<u64>) -> Result<HashMap<(u64, 
                 let known = reasons.entry((index, entry.chunk_index)).or_default();
                 *known = if known.is_empty() { reason } else { format!("{known}; {reason}") };
             }
-        }
-        if entries.len() < ENTRIES {
-            return Ok(reasons);
         }
     }
 }

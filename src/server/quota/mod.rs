@@ -134,7 +134,15 @@ impl Log for Quota {
         let metadata = metadata.as_ref().map_or(0, |metadata| metadata.as_str().len());
         let texts = title.iter().chain(tags).map(String::len).sum::<usize>();
         let bytes = (metadata + texts) as u64 + ENTRY;
-        self.write(name, bytes, &AppendOptions::new(), |receipt| receipt, |_| self.log.create(name, conversation))
+        let create = |_: &AppendOptions| self.log.create(name, conversation);
+        match self.write(name, bytes, &AppendOptions::new(), |receipt| receipt, create) {
+            // What is there is known at the limit, too.
+            Err(over @ Error::LimitExceeded { .. }) => match self.log.view(name)? {
+                Some(view) => Err(Error::NameTaken { conversation: name.clone(), actual: view.last_seq() }),
+                None => Err(over),
+            },
+            created => created,
+        }
     }
 
     fn control(&self, name: &Name, control: &Control<'_>) -> Result<Controlled> {
