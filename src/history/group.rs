@@ -320,8 +320,10 @@ impl Grouper {
     }
 
     /// Drops all messages but the first one, and leaves out those that come: what is left to read belongs to it alone.
+    /// Summaries are dropped, too.
     pub(crate) fn keep_first(&mut self) {
         self.messages.truncate(1);
+        self.summaries.clear();
         self.through = self.messages.first().map_or(u64::MAX, |first| first.index);
     }
 

@@ -116,7 +116,9 @@ pub(crate) fn refresh(log: &dyn Log, conversation: &mut Conversation) -> Result<
 /// Up to `limit` visible messages from an index on, as they were appended. Reads from where the first of them begins to
 /// where the last of them ends.
 pub(crate) fn messages(log: &dyn Log, name: &Name, from: u64, limit: usize) -> Result<Vec<StoredMessage>> {
-    page(log, name, from, &PageSize { limit, bytes: usize::MAX, shows_hidden: false }).map(|(messages, _)| messages)
+    // Of one message, nothing else is held while it goes on.
+    let bytes = if limit == 1 { 0 } else { usize::MAX };
+    page(log, name, from, &PageSize { limit, bytes, shows_hidden: false }).map(|(messages, _)| messages)
 }
 
 /// What a page of messages holds.
@@ -225,7 +227,8 @@ fn messages_of(
         log.read(view, first..=view.last_seq(), Order::Ascending, &mut |reading| {
             match reading {
                 Reading::Record { record, last, own } => {
-                    read += record.content().len();
+                    // Of a record that begins before the page, a part is wanted, or nothing.
+                    read += if record.header.base < from { 0 } else { record.content().len() };
                     grouper.push(record, last, own);
                 }
                 Reading::Damaged(error) => grouper.damaged(error),
@@ -256,7 +259,7 @@ fn messages_of(
         }
     }
     grouped.messages.truncate(most);
-    if read >= size.bytes {
+    if size.bytes < usize::MAX {
         // One record may hold many messages.
         let mut room = Some(size.bytes);
         let fits = |stored: &&StoredMessage| {

@@ -82,12 +82,12 @@ struct Columns {
 }
 
 impl Columns {
-    fn add<const B: usize, const N: usize>(&mut self, bytes: [Vec<u8>; B], numbers: [u64; N], flag: bool) {
+    fn add<const B: usize, const N: usize>(&mut self, bytes: [Vec<u8>; B], numbers: [i64; N], flag: bool) {
         self.bytes.resize_with(B, Vec::new);
         self.numbers.resize_with(N, Vec::new);
         self.size += bytes.iter().map(Vec::len).sum::<usize>();
         self.bytes.iter_mut().zip(bytes).for_each(|(column, value)| column.push(value));
-        self.numbers.iter_mut().zip(numbers).for_each(|(column, value)| column.push(signed(value)));
+        self.numbers.iter_mut().zip(numbers).for_each(|(column, value)| column.push(value));
         self.flags.push(flag);
         self.rows += 1;
     }
@@ -164,13 +164,13 @@ impl<'a> Restoring<'a> {
         let of_head = known.head.as_ref().map(|head| head.incarnation);
         let of_origin = || known.origin.as_ref().map(|origin| origin.incarnation);
         let numbers = [
-            of_head.or_else(of_origin).unwrap_or_default(),
-            first_seq,
-            header.commit,
-            header.time.cast_unsigned(),
-            header.base,
-            header.next_message_index,
-            record.len(),
+            signed(of_head.or_else(of_origin).unwrap_or_default()),
+            signed(first_seq),
+            signed(header.commit),
+            header.time,
+            signed(header.base),
+            signed(header.next_message_index),
+            signed(record.len()),
         ];
         self.records.add([id.as_bytes().to_vec(), body], numbers, header.cut);
         if self.records.is_full() { self.insert_records() } else { Ok(()) }
@@ -181,7 +181,7 @@ impl<'a> Restoring<'a> {
         let digest = key.get(key::prefix(key::RECEIPT, id).len()..).unwrap_or_default().to_vec();
         let Receipt { first_seq, last_seq, first_message_index, messages, content_digest } = receipt;
         let bytes = [id.as_bytes().to_vec(), digest, content_digest.to_vec()];
-        self.receipts.add(bytes, [first_seq, last_seq, first_message_index, messages], false);
+        self.receipts.add(bytes, [first_seq, last_seq, first_message_index, messages].map(signed), false);
         if self.receipts.is_full() { self.insert_receipts() } else { Ok(()) }
     }
 
@@ -189,7 +189,7 @@ impl<'a> Restoring<'a> {
         let Some(seq) = key::parse_item(key) else { return Ok(()) };
         let start = key::prefix(key::ITEM, id).len();
         let digest = key.get(start..start + id.as_bytes().len()).unwrap_or_default().to_vec();
-        self.items.add([id.as_bytes().to_vec(), digest], [seq], false);
+        self.items.add([id.as_bytes().to_vec(), digest], [signed(seq)], false);
         if self.items.is_full() { self.insert_items() } else { Ok(()) }
     }
 

@@ -165,7 +165,14 @@ impl KeyFile {
     fn alone(&self) -> Result<File> {
         let path = self.path.with_extension("lock");
         let cannot = |error| Error::io(format!("lock {}", path.display()))(error);
-        let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(cannot)?;
+        // Another user may have made it: reading is enough for the lock.
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                File::options().create(true).truncate(false).write(true).open(&path)
+            }
+            opened => opened,
+        };
+        let file = file.map_err(cannot)?;
         file.lock().map_err(cannot)?;
         Ok(file)
     }

@@ -13,12 +13,25 @@ use super::refusal::Refusal;
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
     room: Arc<Semaphore>,
+    /// How many of them may be followers'.
+    followers: Arc<Semaphore>,
     metrics: Arc<Metrics>,
 }
 
 impl Pool {
     pub(crate) fn new(threads: usize, metrics: Arc<Metrics>) -> Self {
-        Self { room: Arc::new(Semaphore::new(threads)), metrics }
+        let followers = Arc::new(Semaphore::new((threads / 4).max(1)));
+        Self { room: Arc::new(Semaphore::new(threads)), followers, metrics }
+    }
+
+    /// As [`Pool::run`], on a quarter of the threads: one entry may wake thousands of followers, and requests do not wait
+    /// for all of them.
+    pub(crate) async fn run_for_follower<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let _share = self.followers.acquire().await.map_err(|_| ending())?;
+        self.run(call).await
     }
 
     /// Runs a call once there is a thread for it. The call runs to its end even if nobody waits for it any more: a
@@ -28,7 +41,7 @@ impl Pool {
         call: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let room = Arc::clone(&self.room).acquire_owned().await;
-        let room = room.map_err(|_| Refusal::busy("the server ends"))?;
+        let room = room.map_err(|_| ending())?;
         let metrics = Arc::clone(&self.metrics);
         let done = spawn_blocking(move || {
             let begun = Instant::now();
@@ -44,4 +57,8 @@ impl Pool {
             Err(Refusal::internal("the server failed at this request; its log has more"))
         })
     }
+}
+
+fn ending() -> Refusal {
+    Refusal::busy("the server ends")
 }

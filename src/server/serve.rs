@@ -238,9 +238,10 @@ async fn answer(gate: &Arc<Gate>, face: Face, route: &'static Route, caller: Cal
         Handler::Stream(handler) => handler(call, body).await,
         Handler::Store(handler) => {
             // Those without a key take no room from those who have one.
-            let (room, bounds) = match face {
-                Face::Door => (&gate.strangers, body::Bounds::of_strangers(app)),
-                _ => (&gate.requests, body::Bounds::of(app)),
+            let is_stranger = face == Face::Door && app.keys.is_some() && call.caller.session.is_none();
+            let (room, bounds) = match is_stranger {
+                true => (&gate.strangers, body::Bounds::of_strangers(app)),
+                false => (&gate.requests, body::Bounds::of(app)),
             };
             let room = Arc::clone(room).try_acquire_owned();
             let Ok(room) = room else {

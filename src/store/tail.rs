@@ -116,11 +116,19 @@ impl Tail {
         Poll::Ready(entries)
     }
 
+    /// As [`Tail::poll_next`], without reading: the entries are there for [`Tail::read`].
+    #[cfg(feature = "server")]
+    pub(crate) fn poll_news(&self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let news = self.log.poll_for(&self.wait(Duration::ZERO), self.follower, context.waker());
+        news.map_err(|error| error.named(&self.name))
+    }
+
     fn wait(&self, timeout: Duration) -> Wait<'_> {
         Wait { name: &self.name, incarnation: self.incarnation, seq: self.seq, timeout, stopped: &self.stopped }
     }
 
-    fn read(&mut self) -> Result<Vec<Entry>> {
+    /// The entries that are there, after those that were given.
+    pub(crate) fn read(&mut self) -> Result<Vec<Entry>> {
         let view = reading::view(&*self.log, &self.name)?;
         if view.head.incarnation != self.incarnation {
             // There is another conversation under its name.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use conversation_store::model::{Chunk, FinishReason, Json, Message, Metadata, Name, Role};
-use conversation_store::{AppendOptions, NewConversation, Store};
+use conversation_store::model::{Chunk, FinishReason, Json, Message, Metadata, Name, Role, Timestamp};
+use conversation_store::{AppendOptions, NewConversation, Store, StoreOptions};
 use tempfile::tempdir;
 
 /// Everything that a log can hold: forks of forks, deleted parents, redactions, streams, keys, owners, tags.
@@ -96,7 +97,10 @@ fn a_backup_goes_from_sled_to_postgresql_and_back() {
     let Some(server) = crate::running() else { return };
     let dir = tempdir().unwrap();
     let file = |name: &str| dir.path().join(name);
-    let sled = Store::open(&format!("sled:{}", file("sled").display())).unwrap();
+    // Times from before 1970 to after it.
+    let clock = AtomicI64::new(-1_000_000_000);
+    let now = move || Timestamp::from_micros(clock.fetch_add(7_000_000, Ordering::Relaxed));
+    let sled = StoreOptions::new().with_clock(now).open(&format!("sled:{}", file("sled").display())).unwrap();
     fill(&sled);
     let known = read(&sled);
     assert!(known.len() > 60, "{}", known.len());

@@ -190,7 +190,7 @@ fn only_pages_take_the_cookie() {
     assert_eq!(visitor.get("/pages").status, 303);
 }
 
-fn until(what: &str, is: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, is: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is() {
         assert!(begun.elapsed() < Duration::from_secs(30), "{what}");
@@ -198,7 +198,7 @@ fn until(what: &str, is: impl Fn() -> bool) {
     }
 }
 
-fn revoke_all(server: &Running) {
+pub(crate) fn revoke_all(server: &Running) {
     let keys = server.keys();
     let keys = keys.to_str().unwrap();
     let (_, listed, _) = run(&["keys", "list", "--keys", keys, "--json"], &[]);

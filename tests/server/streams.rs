@@ -6,11 +6,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::http::{Client, Event, Events, read};
-use crate::running::Running;
+use crate::pages::{revoke_all, until};
+use crate::running::{Running, create_key};
 
 crate::tests! {
     an_answer_is_durable_while_it_comes, a_broken_pipe_leaves_an_interrupted_message, an_answer_that_is_none_leaves_nothing,
-    an_ingest_is_repeated_by_its_key, a_follower_sees_all_once,
+    an_ingest_is_repeated_by_its_key, an_ingest_ends_with_its_key, a_follower_sees_all_once,
     a_cursor_is_not_read_on_in_another_conversation_of_the_name, followers_resume_over_restarts,
     followers_are_told_of_the_end, a_follower_is_kept_alive, a_follower_that_never_reads_is_dropped,
     followers_that_never_read_take_little_memory, streams_are_bounded,
@@ -147,6 +148,24 @@ fn an_ingest_is_repeated_by_its_key() {
         (&json!(true), &json!([0]), &json!("stop"))
     );
     assert_eq!(server.client.get(CHAT).ok()["messages"], 1);
+}
+
+fn an_ingest_ends_with_its_key() {
+    let (server, clients) = Running::with_keys(&[("ada", "read,append")]);
+    say(&clients[0], "hello");
+    let mut events = clients[0].follow(&format!("{CHAT}/events?since=1"), &[]);
+    let mut ingest = Ingest::begin(&clients[0]);
+    ingest.push(&delta("before"));
+    texts(&mut events, "before");
+    revoke_all(&server);
+    until("the key is still valid", || clients[0].get("/v1/conversations").status == 401);
+    ingest.push(&delta(" and after"));
+    let refused = read(&mut BufReader::new(ingest.0)).unwrap();
+    assert_eq!(refused.code(401), "invalid_api_key");
+    let other = server.client.with_key(&create_key(&server.keys(), "ada", "read"));
+    until("the key is not noticed", || other.get("/v1/conversations").status == 200);
+    let message = other.get(&format!("{CHAT}/messages/1")).ok();
+    assert_eq!((&message["chunks"][0]["text"], &message["finish_reason"]), (&json!("before"), &json!("interrupted")));
 }
 
 fn a_follower_sees_all_once() {

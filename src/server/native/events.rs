@@ -72,14 +72,6 @@ impl http_body::Body for Pieces {
     }
 }
 
-/// What a follower waits for.
-enum News {
-    Entries(Vec<Entry>),
-    /// Nothing arrived for a while.
-    Quiet,
-    End(&'static str),
-}
-
 /// Sends entries until the client disconnects, the conversation is deleted, or the server ends.
 async fn follow(app: Arc<App>, caller: Caller, tail: Tail, sender: Sender<Bytes>, room: Stream) {
     app.metrics.followers.inc();
@@ -92,59 +84,52 @@ async fn follow(app: Arc<App>, caller: Caller, tail: Tail, sender: Sender<Bytes>
     drop(room);
 }
 
-async fn send(app: &Arc<App>, caller: &Caller, tail: Tail, sender: &Sender<Bytes>) -> Result<(), ()> {
+async fn send(app: &Arc<App>, caller: &Caller, mut tail: Tail, sender: &Sender<Bytes>) -> Result<(), ()> {
     let mut last = tail.cursor();
-    let Some(mut tail) = replay(app, caller, tail, sender, &mut last).await? else { return Ok(()) };
     let mut closing = app.closing.subscribe();
+    // What is stored already comes at once.
+    let mut is_news = true;
     loop {
+        let mut entries = Vec::new();
+        if is_news {
+            match read(app, tail).await? {
+                (back, Ok(read)) => (tail, entries) = (back, read),
+                (_, Err(error)) => return close(sender, reason(&error), last).await,
+            }
+        }
+        if !is_still(app, caller) {
+            return close(sender, "unauthorized", last).await;
+        }
+        if is_news {
+            deliver(entries, sender, &mut last).await?;
+        } else {
+            sender.send(Bytes::from_static(b": alive\n\n")).await.map_err(|_| ())?;
+        }
         let quiet = Instant::now() + app.config.limits.keep_alive().max(Duration::from_millis(10));
-        let news = tokio::select! {
+        let waited = tokio::select! {
             biased;
             () = sender.closed() => return Err(()),
-            _ = closing.wait_for(|is_closing| *is_closing) => News::End("shutdown"),
-            entries = poll_fn(|context| tail.poll_next(context)) => match entries {
-                Some(Ok(entries)) => News::Entries(entries),
-                Some(Err(error)) => News::End(reason(&error)),
-                None => News::End("shutdown"),
+            _ = closing.wait_for(|is_closing| *is_closing) => Err("shutdown"),
+            news = poll_fn(|context| tail.poll_news(context)) => match news {
+                Ok(()) => Ok(true),
+                Err(error) => Err(reason(&error)),
             },
-            () = sleep_until(quiet) => News::Quiet,
+            () = sleep_until(quiet) => Ok(false),
         };
-        let news = if is_still(app, caller) { news } else { News::End("unauthorized") };
-        match news {
-            News::Entries(entries) => deliver(&entries, sender, &mut last).await?,
-            News::Quiet => sender.send(Bytes::from_static(b": alive\n\n")).await.map_err(|_| ())?,
-            News::End(reason) => return close(sender, reason, last).await,
-        }
+        is_news = match waited {
+            Ok(is_news) => is_news,
+            Err(reason) => return close(sender, reason, last).await,
+        };
     }
 }
 
-/// Sends the stored entries, read on a thread for it. None: it has come to their end.
-async fn replay(
-    app: &Arc<App>,
-    caller: &Caller,
-    mut tail: Tail,
-    sender: &Sender<Bytes>,
-    last: &mut Cursor,
-) -> Result<Option<Tail>, ()> {
-    loop {
-        let read = app.pool.run(move || {
-            let entries = tail.next(Duration::ZERO);
-            Ok((tail, entries))
-        });
-        let Ok((back, entries)) = read.await else { return Err(()) };
-        match entries {
-            Ok(entries) if entries.is_empty() => return Ok(Some(back)),
-            Ok(entries) => deliver(&entries, sender, last).await?,
-            Err(error) => return close(sender, reason(&error), *last).await.map(|()| None),
-        }
-        if *app.closing.borrow() {
-            return close(sender, "shutdown", *last).await.map(|()| None);
-        }
-        if !is_still(app, caller) {
-            return close(sender, "unauthorized", *last).await.map(|()| None);
-        }
-        tail = back;
-    }
+/// Reads entries, on a thread for it: the store may be slow, and other followers go on.
+async fn read(app: &Arc<App>, mut tail: Tail) -> Result<(Tail, crate::Result<Vec<Entry>>), ()> {
+    let read = app.pool.run_for_follower(move || {
+        let entries = tail.read();
+        Ok((tail, entries))
+    });
+    read.await.map_err(|_| ())
 }
 
 const fn reason(error: &Error) -> &'static str {
@@ -155,10 +140,11 @@ const fn reason(error: &Error) -> &'static str {
     }
 }
 
-async fn deliver(entries: &[Entry], sender: &Sender<Bytes>, last: &mut Cursor) -> Result<(), ()> {
+async fn deliver(entries: Vec<Entry>, sender: &Sender<Bytes>, last: &mut Cursor) -> Result<(), ()> {
     let mut text = String::new();
+    // Each is dropped once it is written: the client may be slow.
     for entry in entries {
-        let json = serde_json::to_string(entry).unwrap_or_default();
+        let json = serde_json::to_string(&entry).unwrap_or_default();
         // Writing to a String does not fail.
         let _ = write!(text, "id: {}\ndata: {json}\n\n", entry.seq);
         *last = last.with_seq(entry.seq);

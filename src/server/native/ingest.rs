@@ -71,7 +71,7 @@ async fn write(call: Call, mut body: Body) -> Outcome {
                 break;
             }
             Ok(Some(_)) if !is_still(&app, &caller) => {
-                broken = Some(Refusal::new(401, "unauthorized", "This key was revoked, or has expired."));
+                broken = Some(Refusal::new(401, "invalid_api_key", "This key was revoked, or has expired."));
                 break;
             }
             Ok(Some(piece)) => {

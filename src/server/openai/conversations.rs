@@ -44,8 +44,8 @@ pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
     };
     if !items.is_empty() {
         let appended = items::append(call, &name, &items);
-        if let (Err(_), Some(made)) = (&appended, made) {
-            // Without its items there is no conversation, unless something is in it already.
+        // What is refused for good leaves nothing, unless something is in it already. A repetition ends what failed.
+        if let (Err(Refusal { status: ..500, .. }), Some(made)) = (&appended, made) {
             let _ = call.store().delete_at(&name, made.last_seq);
         }
         appended?;

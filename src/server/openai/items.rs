@@ -15,6 +15,9 @@ use crate::server::app::{Call, Outcome, ok};
 use crate::server::parse;
 use crate::server::refusal::Refusal;
 
+/// More bytes than an id has that the server gives.
+const ID_BYTES: usize = 100;
+
 /// A list of items, as the API writes it.
 #[derive(Serialize)]
 struct List {
@@ -131,8 +134,9 @@ pub(super) fn append(call: &Call, name: &Name, items: &[Taken]) -> Result<Vec<(S
 /// lost without any key. An equal request that the SDK marks as a repetition counts as one while nothing follows the
 /// first.
 fn repeated(call: &Call, name: &Name, items: &[Taken]) -> Result<Option<Vec<(String, String)>>, Refusal> {
-    // All of them, however large: a body has a limit, and what is stored of one is not twice as much.
-    let bytes = call.app.config.limits.body_bytes.saturating_mul(2).saturating_add(listing::BYTES);
+    // What is stored of more bytes is something else.
+    let size = |item: &Taken| item.complete(item.id.as_deref().unwrap_or_default()).to_json().len() + ID_BYTES;
+    let bytes = items.iter().map(size).sum();
     let mut newest = found(call, listing::descending(call.store(), name, None, items.len(), bytes))?.items;
     newest.reverse();
     let is_same = |(stored, item): (&Given, &Taken)| {

@@ -325,7 +325,8 @@ mod tests {
         for _ in 0..100 {
             writer.push(0, Chunk::text("x".repeat(1_000))).unwrap();
         }
-        writer.finish(None, None).unwrap();
+        let usage = Json::new(format!("{{\"note\":\"{}\"}}", "x".repeat(10_000))).unwrap();
+        writer.finish(None, Some(usage)).unwrap();
         store.set_title(name("chat 1"), Some("title")).unwrap();
         store.fork_to(name("chat 1"), None, name("child")).unwrap();
         let (counted, stored) = (now(&usages), counting::count(log.log(), "ada", true, &|| false).unwrap());

@@ -35,11 +35,14 @@ impl Drop for Follower {
     }
 }
 
-/// The conversation that is followed, if it is the caller's.
-fn followed(call: &Call, of: &Named, incarnation: u64) -> Result<Name, Refusal> {
+/// The conversation that is followed, if it is the caller's, and its last seq.
+fn followed(call: &Call, of: &Named, incarnation: u64) -> Result<(Name, u64), Refusal> {
     let name = name(call, of)?;
     let view = reading::view(call.store().log(), &name)?;
-    if view.head.incarnation == incarnation { Ok(name) } else { Err(Error::no_conversation(name).into()) }
+    if view.head.incarnation != incarnation {
+        return Err(Error::no_conversation(name).into());
+    }
+    Ok((name, view.last_seq()))
 }
 
 pub(super) fn wait(call: Call, body: Body) -> Streaming {
@@ -50,7 +53,10 @@ pub(super) fn wait(call: Call, body: Body) -> Streaming {
         let app = Arc::clone(&call.app);
         let _room = app.streams.begin(&call.caller.key)?;
         // Who waits is not asked for an owner: it is this that finds out whose conversation it is.
-        let name = app.pool.run(move || followed(&call, &of, incarnation)).await?;
+        let (name, last_seq) = app.pool.run(move || followed(&call, &of, incarnation)).await?;
+        if last_seq > seq {
+            return answer(&Waited { last_seq: Some(last_seq) }, &[]);
+        }
         let follower = Follower { app: Arc::clone(&app), name: name.clone(), number: number_follower() };
         let stopped = AtomicBool::new(false);
         let wait = log::Wait { name: &name, incarnation, seq, timeout: Duration::ZERO, stopped: &stopped };
