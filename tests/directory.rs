@@ -137,7 +137,7 @@ fn a_folder_that_fjall_did_not_make_stays() {
     let (folder, url) = (dir.path().join("fjall"), format!("fjall:{}", dir.path().display()));
     fs::create_dir_all(folder.join("keyspaces")).unwrap();
     fs::write(folder.join("lock"), b"").unwrap();
-    fs::write(folder.join("0.jnl"), b"").unwrap();
+    fs::write(folder.join("0.jnl"), b"journal").unwrap();
     fs::write(folder.join("notes"), b"mine").unwrap();
     let error = Store::open(&url).map(|_| ()).unwrap_err();
     assert!(matches!(&error, Error::InvalidInput(text) if text.contains("notes")), "{error}");
@@ -145,6 +145,7 @@ fn a_folder_that_fjall_did_not_make_stays() {
     fs::rename(folder.join("notes"), folder.join("keyspaces").join("notes")).unwrap();
     Store::open(&url).map(|_| ()).unwrap_err();
     assert_eq!(fs::read(folder.join("keyspaces").join("notes")).unwrap(), b"mine");
+    assert_eq!(fs::read(folder.join("0.jnl")).unwrap(), b"journal", "nothing goes before it is known that all may go");
     fs::remove_file(folder.join("keyspaces").join("notes")).unwrap();
     Store::open(&url).unwrap().append("chat", &[Message::user("a")]).unwrap();
 }

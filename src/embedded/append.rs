@@ -102,12 +102,14 @@ impl Core {
             let bytes = self.engine.get(&key)?;
             let stored = bytes.as_ref().map(|bytes| receipts::open(id, &key, bytes)).transpose()?;
             let proved = stored.as_ref().map_or(Ok(()), |receipt| self.check_proved(id, receipt));
-            // A redaction may have changed the receipt and its record between the two reads.
-            if proved.is_ok() || self.engine.get(&key)? == bytes {
+            // A redaction may have changed the receipt and its record between the two reads; a deletion, which is published
+            // first, may have erased the record.
+            let is_same = proved.is_ok() || self.engine.get(&key)? == bytes;
+            state = self.writable(id, durability)?;
+            if proved.is_ok() || (is_same && state.slot(id).published_count == seen) {
                 proved?;
                 read = Some((seen, stored));
             }
-            state = self.writable(id, durability)?;
         }
     }
 }

@@ -41,6 +41,11 @@ impl Moves {
         self.settled = self.last;
     }
 
+    /// Whether the commit under way, or the one that failed, moves a conversation.
+    pub(super) fn is_unsettled(&self, conversation: ConversationId) -> bool {
+        self.moved.get(&conversation).is_some_and(|number| *number > self.settled)
+    }
+
     /// A reader begins. Returns its mark: all that moves from now on, or in the commit under way, is after it.
     pub(super) fn begin_reading(&mut self) -> u64 {
         *self.readers.entry(self.settled).or_default() += 1;

@@ -43,6 +43,11 @@ impl Log for Embedded {
 
     fn control(&self, name: &Name, control: &Control<'_>) -> Result<Controlled> {
         control.check()?;
+        // A title that is derived may come from a text that a redaction through another conversation erases meanwhile.
+        let _held = match control {
+            Control::Title(None) => Some(self.core().hold(&[name.id()])?),
+            _ => None,
+        };
         let frozen = self.core().freeze(name.id())?;
         let view = reading::view(self, name)?;
         let Some(Decision { body, closes, change }) = decision::decide(self, name, &view, control)? else {

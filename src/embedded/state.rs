@@ -308,10 +308,11 @@ impl State {
 
     /// Drops the slots that nobody needs, if there are more than `limit`.
     pub(super) fn evict(&mut self, limit: usize) {
-        // After a failed commit the engine may have what is not durable: readers see the slots.
-        if self.slots.len() > limit && self.poisoned.is_none() {
-            let lagging = &self.lagging;
-            self.slots.retain(|id, slot| !slot.is_idle() || lagging.contains(*id));
+        if self.slots.len() > limit {
+            let Self { slots, lagging, moves, .. } = self;
+            // Of a commit that failed the engine may have what is not durable: readers see the slots.
+            let is_needed = |id: ConversationId| lagging.contains(id) || moves.is_unsettled(id);
+            slots.retain(|id, slot| !slot.is_idle() || is_needed(*id));
             self.generation += 1;
         }
     }

@@ -49,7 +49,8 @@ impl Shared {
         let (body, terms) = terms::begin(name, role, metadata, EPOCH, options)?;
         loop {
             self.check_writable()?;
-            let holder = self.holder()?;
+            let beginning = self.begin_held()?;
+            let holder = beginning.holder;
             let extra = Extra { messages: 1, holder: Some(holder), ..Extra::default() };
             let row = self.database.row(self.statement(name, &body, &extra, Some(&terms), expected(options)));
             let row = row.inspect_err(|error| {

@@ -158,7 +158,7 @@ CREATE OR REPLACE FUNCTION cs_announce_v1(p_conv bytea, p_bucket bigint, p_token
 BEGIN
   PERFORM cs_enter_v1(p_bucket);
   -- No bucket becomes one that has arrived until this is done; and what has arrived is looked for before what is here.
-  LOCK TABLE cs_family IN ROW EXCLUSIVE MODE;
+  PERFORM pg_advisory_xact_lock_shared(716338497, 0);
   PERFORM cs_decide_v1(p_conv);
   IF EXISTS (
     SELECT FROM cs_arriving a JOIN cs_bucket b ON b.bucket = a.bucket AND b.state = 'arrived' WHERE a.conv_id = p_conv

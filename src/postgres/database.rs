@@ -134,6 +134,13 @@ impl Database {
     }
 }
 
+impl Calls {
+    /// How long a call may take.
+    pub(super) const fn timeout(&self) -> Duration {
+        self.timeout
+    }
+}
+
 impl Drop for Database {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {

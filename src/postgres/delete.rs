@@ -22,6 +22,13 @@ enum Cut {
     Absent,
 }
 
+/// The conversation is deleted already, whatever becomes of the rest of its last record.
+pub(crate) fn truncated(id: ConversationId, cut: Result<bool>) {
+    if let Err(error) = cut {
+        tracing::warn!("of {id}, which is deleted, what follows the last fork stays until the forks go: {error}");
+    }
+}
+
 impl Postgres {
     /// As [`Shared::remove`].
     pub(crate) fn remove(&self, name: &Name, at: Option<Cursor>) -> Result<Option<(ConversationId, u64)>> {

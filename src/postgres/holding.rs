@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::append::items;
-use super::lease::Holder;
+use super::lease::{Beginning, Holder};
 use super::rows::{self, digest, number};
 use super::shared::{Outcome, Shared};
 use super::stream::{INTERRUPTED, PUSH};
@@ -20,12 +20,12 @@ use crate::record::{self, Body, InterruptCause};
 const AT_ONCE: u64 = 500;
 
 impl Shared {
-    /// The holder of this program's lease, which is taken with its first message.
-    pub(super) fn holder(&self) -> Result<Holder> {
+    /// This program's lease, which is taken with its first message.
+    pub(super) fn begin_held(&self) -> Result<Beginning<'_>> {
         const SQL: &str = "INSERT INTO cs_holder VALUES ($1, clock_timestamp() + make_interval(secs => $2)) \
                            ON CONFLICT (holder) DO NOTHING";
-        if let Some(holder) = self.lease.current() {
-            return Ok(holder);
+        if let Some(beginning) = self.lease.current() {
+            return Ok(beginning);
         }
         let holder = *ConversationId::new().as_bytes();
         self.database.query(Statement::repeatable(SQL).with(&holder).with(self.lease.seconds()))?;
@@ -83,7 +83,7 @@ impl Shared {
     }
 
     /// Interrupts the messages whose leases have run out, in order, and forgets programs that hold nothing any more. One that
-    /// cannot be interrupted keeps no other one waiting.
+    /// cannot be interrupted keeps no other one waiting; a database that does not answer ends it.
     pub(super) async fn interrupt_expired(self: &Arc<Self>) -> Result<()> {
         const EXPIRED: &str = "SELECT o.conv_id, t.incarnation, o.message FROM cs_open o \
             JOIN cs_conversation t ON t.conv_id = o.conv_id LEFT JOIN cs_holder h ON h.holder = o.holder \
@@ -95,14 +95,20 @@ impl Shared {
             AND NOT EXISTS (SELECT FROM cs_open o WHERE o.holder = h.holder)";
         let calls = self.database.calls();
         let mut after = (Vec::new(), -1_i64);
+        let mut waited = Duration::ZERO;
         loop {
             let expired = Statement::repeatable(EXPIRED).with(AT_ONCE).with(after.0).with(after.1);
             let rows = calls.query(&expired).await?;
             after = (Vec::new(), -1);
             for row in &rows {
                 let (id, message) = (rows::id(row, "conv_id")?, number(row, "message")?);
+                let begun = Instant::now();
                 if let Err(error) = self.interrupt(id, number(row, "incarnation")?, message).await {
                     tracing::warn!("message {message} of {id} could not be interrupted yet: {error}");
+                    waited += begun.elapsed();
+                    if waited >= calls.timeout() {
+                        return Err(error);
+                    }
                 }
                 after = (id.as_bytes().to_vec(), signed(message));
             }

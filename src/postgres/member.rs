@@ -73,6 +73,8 @@ pub(crate) struct Readable {
     pub(crate) moves: u64,
     /// How many clusters there are.
     pub(crate) clusters: u64,
+    /// The last of the clusters to which buckets went.
+    pub(crate) furthest: Option<u64>,
 }
 
 /// The bucket of an id: ten bits, from all of its bytes.
@@ -178,10 +180,12 @@ impl Postgres {
     /// How many buckets can be read here, and how often one came or went.
     pub(crate) fn readable_buckets(&self) -> Result<Readable> {
         const SQL: &str = "SELECT s.moves, s.clusters, (SELECT count(*) FROM cs_bucket b \
-                           WHERE b.state IN ('here', 'leaving')) AS readable FROM cs_shards s";
+                           WHERE b.state IN ('here', 'leaving')) AS readable, (SELECT max(b.peer) FROM cs_bucket b \
+                           WHERE b.state = 'gone') AS furthest FROM cs_shards s";
         let row = self.shared.database.row(Statement::repeatable(SQL))?;
         let (readable, moves) = (number(&row, "readable")?, number(&row, "moves")?);
-        Ok(Readable { readable, moves, clusters: number(&row, "clusters")? })
+        let furthest = some_number(&row, "furthest")?;
+        Ok(Readable { readable, moves, clusters: number(&row, "clusters")?, furthest })
     }
 
     /// Where the database is, for people.

@@ -52,6 +52,7 @@ use crate::model::Name;
 
 pub(crate) use self::backup::Moment;
 use self::database::Database;
+pub(crate) use self::delete::truncated;
 pub(crate) use self::member::{BUCKETS, Bucket, BucketState, Member, bucket_of};
 pub(crate) use self::moving::Transfer;
 pub(crate) use self::placing::Placed;

@@ -192,14 +192,21 @@ impl Transfer<'_> {
         const INTO_PLACED: &str = "INSERT INTO cs_placed SELECT u.id, u.bucket, u.token \
                                    FROM unnest($1, $2, $3) AS u(id, bucket, token)";
         const ARRIVED: &str = "UPDATE cs_bucket SET state = 'arrived' WHERE bucket = $1";
+        // The bucket is frozen: neither changes any more.
+        let source = &self.from.shared.database;
+        let family = source.query(Statement::repeatable(FAMILY).with(self.bucket))?;
+        let placed = source.query(Statement::repeatable(PLACED).with(self.bucket))?;
         let target = self.to.shared.database.session_of_steps()?;
-        // Nobody announces a fork meanwhile: who does it later sees that the names have arrived.
-        target.script("BEGIN; LOCK TABLE cs_family IN SHARE ROW EXCLUSIVE MODE")?;
+        // Nobody announces a fork meanwhile: who does it later sees that the names have arrived. A mover whose machine is gone
+        // lets go, too.
+        target.script(
+            "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '30s'; SELECT pg_advisory_xact_lock(716338497, 0)",
+        )?;
         self.check_own(&target)?;
-        for (read, erase, write) in [(FAMILY, NO_FAMILY, INTO_FAMILY), (PLACED, NO_PLACED, INTO_PLACED)] {
+        for (rows, erase, write) in [(family, NO_FAMILY, INTO_FAMILY), (placed, NO_PLACED, INTO_PLACED)] {
             target.query(Statement::once(erase).with(self.bucket))?;
             let (mut ids, mut buckets, mut tokens) = (Vec::new(), Vec::new(), Vec::new());
-            for row in &self.from.shared.database.query(Statement::repeatable(read).with(self.bucket))? {
+            for row in &rows {
                 ids.push(digest(row, "conv_id")?.to_vec());
                 buckets.push(signed(number(row, "bucket")?));
                 tokens.push(signed(number(row, "token")?));

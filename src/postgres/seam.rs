@@ -7,6 +7,7 @@ use std::task::{Poll, Waker};
 
 use super::Postgres;
 use super::change::{Attempts, Decided};
+use super::delete::truncated;
 use super::stream::Open;
 use crate::error::Result;
 use crate::history::Cursor;
@@ -58,8 +59,10 @@ impl Log for Postgres {
     }
 
     fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {
-        let rest = self.shared.remove(name, at)?;
-        rest.map_or(Ok(()), |(id, keep_to)| self.shared.truncate(id, keep_to).map(|_| ()))
+        if let Some((id, keep_to)) = self.shared.remove(name, at)? {
+            truncated(id, self.shared.truncate(id, keep_to));
+        }
+        Ok(())
     }
 
     fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {

@@ -155,9 +155,14 @@ impl Shared {
     ) -> Result<Option<(u64, u64)>> {
         if let Some(part) = parts.unanswered.take() {
             let is_last = part.is_last;
-            let sent = self.send(writer, parts, part).await?;
-            if is_last {
-                return Ok(Some(sent));
+            match self.send(writer, parts, part).await {
+                Ok(sent) if is_last => return Ok(Some(sent)),
+                // The end may have been written before.
+                Err(Error::Busy(cause)) if is_last => return Err(Error::OutcomeUnknown { cause }),
+                Err(error @ Error::Io { .. }) if is_last => {
+                    return Err(Error::OutcomeUnknown { cause: error.to_string() });
+                }
+                sent => _ = sent?,
             }
         }
         let is_dropped = writer.is_dropped();

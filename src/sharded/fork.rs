@@ -41,7 +41,7 @@ impl Sharded {
             let (parents, own) = (self.find(view.id)?, self.find(id)?);
             match (parents, own) {
                 (Found::Moving(bucket), _) | (_, Found::Moving(bucket)) => patience.again(bucket)?,
-                (Found::At { place: now, .. }, _) if !self.has_stayed(asked, now) => {}
+                (Found::At { place: now, .. }, _) if !self.has_stayed(asked, now) && !patience.is_over() => {}
                 _ if !matches!(error, Error::Busy(_)) => return Err(error),
                 // The name is that of a fork in another bucket, or was.
                 (_, Found::At { place: other, token: Some(token), .. }) if bucket_of(id) == place.bucket => {

@@ -44,7 +44,7 @@ impl Sharded {
         if is_settled {
             let moves = seen.into_iter().map(|seen| seen.moves).collect();
             *self.settled.lock().unwrap_or_else(PoisonError::into_inner) = moves;
-        } else if now > known {
+        } else if seen.iter().any(|seen| seen.furthest.is_some_and(|furthest| furthest >= known)) {
             return Err(Error::InvalidInput(format!(
                 "the store has {now} clusters by now, and had {known} in the list with which it was opened: add the new ones to \
                  the list, and open it again"

@@ -51,6 +51,11 @@ pub(super) struct Patience {
 }
 
 impl Patience {
+    /// Whether it has taken too long.
+    pub(super) fn is_over(&self) -> bool {
+        Instant::now() >= self.until
+    }
+
     /// Waits a moment; fails once it has taken too long.
     pub(super) fn again(&mut self, bucket: u64) -> Result<()> {
         if Instant::now() + self.pause >= self.until {
@@ -157,7 +162,8 @@ impl Sharded {
             }
             match self.find(id) {
                 Err(failed) => return answer.and(Err(failed)),
-                Ok(Found::At { place: now, .. }) if !self.has_stayed(asked, now) => {}
+                // Other buckets of a cluster may move for as long as one likes.
+                Ok(Found::At { place: now, .. }) if !self.has_stayed(asked, now) && !patience.is_over() => {}
                 Ok(Found::At { token: Some(token), is_frozen: false, .. }) if is_busy => {
                     if !forget(place, token)? {
                         return answer;

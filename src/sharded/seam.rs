@@ -12,6 +12,7 @@ use crate::log::{
     Order, Receipt, Redaction, Size, Verification, View, Visit, Wait,
 };
 use crate::model::{ConversationId, Message, Metadata, Name, Role};
+use crate::postgres::truncated;
 
 impl Log for Sharded {
     fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
@@ -41,9 +42,11 @@ impl Log for Sharded {
     }
 
     fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {
-        let rest = self.ask(name.id(), |log| log.remove(name, at), |_| false)?;
-        let cut = |(id, keep_to)| self.ask(id, |log| log.truncate(id, keep_to), |is_there| !is_there).map(|_| ());
-        rest.map_or(Ok(()), cut)
+        if let Some((id, keep_to)) = self.ask(name.id(), |log| log.remove(name, at), |_| false)? {
+            let cut = self.ask(id, |log| log.truncate(id, keep_to), |is_there| !is_there);
+            truncated(id, cut);
+        }
+        Ok(())
     }
 
     fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {

@@ -1,5 +1,7 @@
 //! Reading in parts, and what is kept and brought up to date.
 
+use std::time::Duration;
+
 use conversation_store::model::{Chunk, Message, Metadata, Role};
 use conversation_store::{Conversation, Cursor, Error, Store};
 
@@ -11,6 +13,7 @@ crate::tests![
     what_is_kept_is_brought_up_to_date,
     what_is_kept_of_a_deleted_conversation_becomes_its_successor,
     a_cursor_is_of_one_conversation,
+    a_follower_that_does_not_wait_is_given_what_is_there,
 ];
 
 fn a_page_is_a_slice_of_the_messages(place: &Place) {
@@ -139,4 +142,19 @@ fn a_cursor_is_of_one_conversation(place: &Place) {
     assert!(matches!(store.entries_since("chat", cursor, 10), Err(Error::StaleCursor { .. })));
     assert!(matches!(store.tail("chat", cursor), Err(Error::StaleCursor { .. })));
     assert_eq!(store.entries_since("chat", 0, 10).unwrap().len(), 9);
+}
+
+fn a_follower_that_does_not_wait_is_given_what_is_there(place: &Place) {
+    let store = place.store();
+    let mut tails = Vec::new();
+    for at in 0..10 {
+        let name = format!("chat {at}");
+        store.append(&*name, &[user("one"), user("two")]).unwrap();
+        let mut tail = store.tail(&*name, 0).unwrap();
+        assert_eq!(tail.next(Duration::ZERO).unwrap().len(), 2);
+        store.append(&*name, &[user("three")]).unwrap();
+        assert_eq!(tail.next(Duration::ZERO).unwrap().len(), 1);
+        assert_eq!(tail.next(Duration::ZERO).unwrap(), []);
+        tails.push(tail);
+    }
 }

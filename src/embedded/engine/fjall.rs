@@ -69,7 +69,7 @@ fn remove_cut_off_creation(folder: &Path) -> Result<()> {
         return Ok(());
     }
     let list = || fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
-    let names = list().map_err(Error::io(format!("list {}", folder.display())))?;
+    let mut names = list().map_err(Error::io(format!("list {}", folder.display())))?;
     if let Some(other) =
         names.iter().find(|name| **name != KEYSPACES && !CREATED.iter().any(|created| *name == created))
     {
@@ -78,6 +78,8 @@ fn remove_cut_off_creation(folder: &Path) -> Result<()> {
             folder.parent().unwrap_or(folder).display()
         )));
     }
+    // What shows that more was created goes first.
+    names.sort_unstable_by_key(|name| *name != KEYSPACES);
     let remove = |name: &OsString| {
         let path = folder.join(name);
         // That folder is still empty, or this fails.
