@@ -238,7 +238,7 @@ async fn answer(gate: &Arc<Gate>, face: Face, route: &'static Route, caller: Cal
         Handler::Stream(handler) => handler(call, body).await,
         Handler::Store(handler) => {
             // Those without a key take no room from those who have one.
-            let is_stranger = face == Face::Door && app.keys.is_some() && call.caller.session.is_none();
+            let is_stranger = face == Face::Door && call.caller.session.is_none();
             let (room, bounds) = match is_stranger {
                 true => (&gate.strangers, body::Bounds::of_strangers(app)),
                 false => (&gate.requests, body::Bounds::of(app)),
