@@ -556,8 +556,6 @@ fn bears_itself(entry: &Entry, item: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Chunk, Message, Metadata, Role};
-    use crate::store::Store;
 
     #[test]
     fn the_newest_are_counted_without_the_hidden_ones() {
@@ -578,93 +576,5 @@ mod tests {
             }
         }
         assert_eq!(first_of_newest(u64::MAX, usize::MAX, &hidden), 0);
-    }
-
-    /// However pages are cut, they have all messages once, in order.
-    #[cfg(feature = "server")]
-    #[test]
-    fn pages_have_everything_once() {
-        let store = Store::open("memory:").unwrap();
-        let said = |at: usize| Message::user(format!("{at} {}", "x".repeat(at * 37 % 500)));
-        let append = |range: Range<usize>| store.append("c", &range.map(said).collect::<Vec<_>>()).unwrap();
-        append(0..3);
-        let mut open = store.begin("c", Role::Assistant, Metadata::default()).unwrap();
-        open.push(0, Chunk::text("first ")).unwrap();
-        append(3..30);
-        (30..40).for_each(|at| drop(append(at..at + 1)));
-        store.rewind("c", 35).unwrap();
-        store.remove("c", 7, None).unwrap();
-        append(40..70);
-        store.remove("c", 50, None).unwrap();
-        open.push(0, Chunk::text("last")).unwrap();
-        store.sync().unwrap();
-        for has_ended in [false, true] {
-            if has_ended {
-                open.finish(None, None).unwrap();
-                open = store.begin("c", Role::Assistant, Metadata::default()).unwrap();
-                open.push(0, Chunk::text("at the end")).unwrap();
-                store.sync().unwrap();
-            }
-            let seen = store.load_raw("c").unwrap();
-            assert!(seen.iter().any(|stored| stored.message.chunks == [Chunk::text("first last")]));
-            for (limit, bytes) in
-                [1, 2, 3, 7, 100].into_iter().flat_map(|limit| [1, 200, 2_000, usize::MAX].map(|bytes| (limit, bytes)))
-            {
-                let size = PageSize { limit, bytes, shows_hidden: false };
-                let is_fitting = |page: &[StoredMessage]| {
-                    let before_last =
-                        page.iter().rev().skip(1).map(|stored| message_bytes(&stored.message)).sum::<usize>();
-                    page.len() <= limit && (page.len() <= 1 || before_last < bytes)
-                };
-                let (mut forwards, mut from) = (Vec::new(), Some(0));
-                while let Some(index) = from {
-                    let (page, next) = store.page("c", index, size).unwrap();
-                    assert!(is_fitting(&page), "{limit} {bytes} from {index}: {}", page.len());
-                    forwards.extend(page);
-                    from = next;
-                }
-                assert_eq!(forwards, seen, "{limit} {bytes}");
-                let (mut backwards, mut before) = (Vec::new(), None);
-                loop {
-                    let mut page = store.page_before("c", before, size).unwrap();
-                    let Some(first) = page.first() else { break };
-                    before = Some(first.index);
-                    assert!(is_fitting(&page), "{limit} {bytes} before {before:?}: {}", page.len());
-                    page.append(&mut backwards);
-                    backwards = page;
-                }
-                assert_eq!(backwards, seen, "{limit} {bytes}");
-            }
-            let all = PageSize { limit: 1_000, bytes: usize::MAX, shows_hidden: true };
-            let (hidden, _) = store.page("c", 0, all).unwrap();
-            assert_eq!(
-                hidden.len() as u64,
-                store.describe("c").unwrap().messages + store.describe("c").unwrap().hidden
-            );
-        }
-    }
-
-    /// A message that goes on far after it began is read to its end, and what others said meanwhile is not held.
-    #[test]
-    fn only_the_first_message_is_held_while_it_goes_on() {
-        let store = Store::open("memory:").unwrap();
-        let mut open = store.begin("c", Role::Assistant, Metadata::default()).unwrap();
-        open.push(0, Chunk::text("first ")).unwrap();
-        store.append("c", &vec![Message::user("x"); 50]).unwrap();
-        open.push(0, Chunk::text("last")).unwrap();
-        open.finish(None, None).unwrap();
-        store.append("c", &[Message::user("later")]).unwrap();
-        let view = view(store.log(), &"c".into()).unwrap();
-        let mut grouper = Grouper::new(view.epoch, view.live.clone(), 0);
-        let read = store.log().read(&view, 1..=view.last_seq(), Order::Ascending, &mut |reading| {
-            let Reading::Record { record, last, own } = reading else { panic!("it is whole") };
-            grouper.push(record, last, own);
-            grouper.keep_first();
-            ControlFlow::Continue(())
-        });
-        read.unwrap();
-        let first = store.messages("c", 0, 1).unwrap();
-        assert_eq!(first[0].message.chunks, [Chunk::text("first last")]);
-        assert_eq!(grouper.finish().messages, first);
     }
 }
