@@ -328,7 +328,6 @@ impl Grouper {
     }
 
     /// Keeps what rewinds and removals hide.
-    #[cfg(feature = "server")]
     pub(crate) fn with_hidden(mut self) -> Self {
         self.hides = false;
         self
