@@ -253,7 +253,7 @@ fn a_repeated_request_changes_nothing() {
     assert_eq!(ids(&server.client.get(&format!("{items}?limit=100")).ok()).len(), 7);
     // Also if it is more than a page.
     let large = json!({ "role": "user", "content": "x".repeat(9 * 1024 * 1024) });
-    let body = json!({ "items": [large, large] }).to_string();
+    let body = json!({ "items": [large, large, large] }).to_string();
     let send = |count| {
         let headers = [("x-stainless-retry-count", count)];
         ids(&server.client.send("POST", &items, &headers, body.as_bytes()).ok())

@@ -1,6 +1,6 @@
 //! Limits on what one owner stores.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::http::{Answer, Client};
 use crate::running::{Running, create_key};
@@ -11,6 +11,12 @@ crate::tests! { an_owner_has_so_many_bytes_over_any_restart, an_owner_has_so_man
 fn say(client: &Client, key: &str, bytes: usize) -> Answer {
     let message = json!({ "role": "user", "chunks": [{ "type": "text", "text": "x".repeat(bytes) }] });
     client.post(&format!("/api/v1/conversations/{key}/messages"), &message)
+}
+
+/// Creates a conversation, the same one each time.
+fn create(client: &Client) -> Value {
+    let body = json!({ "items": [{ "role": "user", "content": "hello" }] }).to_string();
+    client.send("POST", "/v1/conversations", &[("idempotency-key", "k")], body.as_bytes()).ok()
 }
 
 /// A durable server with limits, and a client of each of two owners.
@@ -27,12 +33,16 @@ fn limited(limits: &str) -> (Running, [Client; 2]) {
 
 fn an_owner_has_so_many_bytes_over_any_restart() {
     let (mut server, [mut ada, mut grace]) = limited("owner_bytes = 100000");
+    let created = create(&ada);
     let mut taken = 0;
     while say(&ada, &format!("chat-{}", taken % 3), 1_000).status == 200 {
         taken += 1;
     }
     assert!((90..=99).contains(&taken), "{taken}");
+    // To the last byte.
+    while say(&ada, "chat-0", 1).status == 200 {}
     for round in 0..2 {
+        assert_eq!(create(&ada), created, "a repetition is answered at the limit, too");
         let refused = say(&ada, "chat-0", 1_000);
         assert_eq!(refused.code(413), "limit_exceeded");
         let details = refused.json()["error"]["details"].clone();
@@ -42,7 +52,7 @@ fn an_owner_has_so_many_bytes_over_any_restart() {
         let item = json!({ "items": [{ "role": "user", "content": "x".repeat(5_000) }] });
         assert_eq!(ada.post("/v1/conversations", &item).code(413), "limit_exceeded");
         let listed = ada.get("/v1/conversations?limit=100").ok();
-        assert_eq!(listed["data"].as_array().unwrap().len(), 3, "what is refused leaves no conversation: {listed}");
+        assert_eq!(listed["data"].as_array().unwrap().len(), 4, "what is refused leaves no conversation: {listed}");
         let answer = json!({ "choices": [{ "index": 0, "delta": { "content": "x".repeat(5_000) } }] });
         let bytes = format!("data: {answer}\n\n");
         let ingested = ada.send("POST", "/api/v1/conversations/chat-1/ingest?from=openai-chat", &[], bytes.as_bytes());
@@ -64,10 +74,6 @@ fn an_owner_has_so_many_conversations() {
     for key in ["a", "b"] {
         assert_eq!(say(&ada, key, 10).status, 200);
     }
-    let create = |ada: &Client| {
-        let body = json!({ "items": [{ "role": "user", "content": "c" }] }).to_string();
-        ada.send("POST", "/v1/conversations", &[("idempotency-key", "k")], body.as_bytes()).ok()
-    };
     let created = create(&ada);
     for round in 0..2 {
         assert_eq!(create(&ada), created, "a repetition is answered at the limit, too");
