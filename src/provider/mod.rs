@@ -15,7 +15,7 @@
 //! its row in [`DIALECTS`].
 //!
 //! A file imports a thing from the file in which it is, and files import one another without a circle:
-//! `tests/architecture.rs` refuses both a circle and an import against the direction.
+//! `tests/project/architecture.rs` refuses both a circle and an import against the direction.
 
 pub mod anthropic;
 pub mod bedrock_converse;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use serde_json::value::RawValue;
 
+#[cfg(feature = "archives")]
 use super::database::Database;
 use super::foreign::Taken;
 use super::source::Assets;
@@ -47,11 +48,14 @@ pub(crate) enum Reader {
 /// How to read a format that is a database.
 pub(crate) struct Tables {
     /// The tables that only such a database has.
+    #[cfg_attr(not(feature = "archives"), expect(dead_code, reason = "only databases have tables"))]
     pub(crate) needed: &'static [&'static str],
+    #[cfg(feature = "archives")]
     pub(crate) read: ReadTables,
 }
 
 /// Reads a database; `take` returns whether to continue.
+#[cfg(feature = "archives")]
 pub(crate) type ReadTables = fn(&Database, &Context<'_>, &mut dyn FnMut(Taken) -> bool) -> rusqlite::Result<()>;
 
 /// The beginning of a file of JSON values.

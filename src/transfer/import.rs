@@ -7,9 +7,12 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::FORMATS;
+#[cfg(feature = "archives")]
 use super::database::Database;
 use super::foreign::{Broken, Foreign, Skipped, Taken};
-use super::format::{Context, Format, Reader, Tables};
+#[cfg(feature = "archives")]
+use super::format::Tables;
+use super::format::{Context, Format, Reader};
 use super::groups::{Groups, last_values};
 use super::keep::{self, Branches, Kept};
 use super::recognise::{Known, recognise};
@@ -241,7 +244,14 @@ impl Import<'_, '_> {
             input.read_exact(&mut magic).is_ok() && magic == SQLITE
         })?;
         if magic {
+            #[cfg(feature = "archives")]
             return self.database(source, document, wanted);
+            #[cfg(not(feature = "archives"))]
+            return Err(Error::InvalidInput(format!(
+                "{}: a SQLite database; {}",
+                document.name,
+                super::WITHOUT_ARCHIVES
+            )));
         }
         let found = source.read(document, |input| recognise(input, wanted.filter(|_| source.documents.len() == 1)))?;
         let known = match found.map_err(Error::io(format!("cannot read {}", document.name)))? {
@@ -263,6 +273,7 @@ impl Import<'_, '_> {
         Ok(None)
     }
 
+    #[cfg(feature = "archives")]
     fn database(
         &mut self,
         source: &Source,

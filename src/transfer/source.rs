@@ -1,24 +1,17 @@
-//! Where exports come from: a file, a folder of files, an archive, stdin. Of an archive, only a database is written to
-//! disk, to a temporary folder.
+//! Where exports come from: a file, a folder of files, an archive, stdin.
 
-use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use zip::ZipArchive;
-
+#[cfg(feature = "archives")]
+use super::archive::Archive;
 use crate::error::{Error, Result};
 
 /// The most files of an archive, or of a folder.
-const FILES: usize = 1_000_000;
+pub(super) const FILES: usize = 1_000_000;
 /// The most bytes of an attachment that is included in its message.
-const ATTACHMENT: u64 = 20 * 1024 * 1024;
-/// The most bytes that the files of an archive may unpack to, and how many times its size.
-const UNPACKED: u64 = 64 * 1024 * 1024 * 1024;
-const RATIO: u64 = 400;
-/// Bytes that every archive may unpack to, whatever its size.
-const UNPACKED_ALWAYS: u64 = 256 * 1024 * 1024;
+pub(super) const ATTACHMENT: u64 = 20 * 1024 * 1024;
 /// The deepest nesting of folders.
 const DEPTH: usize = 32;
 
@@ -40,14 +33,8 @@ enum Place {
         /// What stdin held, until it is read.
         _spooled: Option<tempfile::NamedTempFile>,
     },
-    Zip {
-        archive: Box<RefCell<ZipArchive<BufReader<File>>>>,
-        path: PathBuf,
-        /// A second handle, so that attachments can be looked up while a document is read. To open one, all names of the
-        /// archive are read: it is kept for the next document.
-        spare: RefCell<Option<ZipArchive<BufReader<File>>>>,
-        left: RefCell<u64>,
-    },
+    #[cfg(feature = "archives")]
+    Archive(Box<Archive>),
 }
 
 /// A file that may hold conversations.
@@ -62,6 +49,8 @@ pub(crate) struct Document {
 #[derive(Debug)]
 enum At {
     Path(PathBuf),
+    /// The number of an archive's entry.
+    #[cfg(feature = "archives")]
     Entry(usize),
 }
 
@@ -149,53 +138,22 @@ impl Source {
         Ok(source)
     }
 
+    #[cfg(feature = "archives")]
     fn archive(path: &Path, name: &str) -> Result<Self> {
-        let broken =
-            |error: &dyn std::fmt::Display| Error::InvalidInput(format!("{name}: not a readable archive: {error}"));
-        let file = File::open(path).map_err(|error| broken(&error))?;
-        let packed = file.metadata().map_err(|error| broken(&error))?.len();
-        let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|error| broken(&error))?;
-        if archive.len() > FILES {
-            return Err(broken(&format!("it has {} files; at most {FILES} are accepted", archive.len())));
-        }
-        let (mut documents, mut passed_over, mut bytes) = (Vec::new(), Vec::new(), 0);
-        for index in 0..archive.len() {
-            let entry = match archive.by_index_raw(index) {
-                Ok(entry) => entry,
-                Err(error) => {
-                    passed_over.push((format!("{name}: entry {index}: {error}"), "unreadable"));
-                    continue;
-                }
-            };
-            let Ok(inner) = entry.name().map(|name| name.into_owned()) else {
-                passed_over.push((format!("{name}: entry {index}"), "unreadable"));
-                continue;
-            };
-            if entry.is_dir() || !may_hold(&inner) {
-                continue;
-            }
-            // Nothing is written under that name, but an archive that tries is not trusted.
-            let is_absolute = inner.starts_with('/') || inner.contains(['\\', ':']);
-            if is_absolute || entry.enclosed_name().is_none() || entry.is_symlink() {
-                passed_over.push((inner, "path_outside_the_archive"));
-                continue;
-            }
-            if entry.encrypted() {
-                passed_over.push((inner, "encrypted"));
-                continue;
-            }
-            bytes += entry.size();
-            documents.push(Document { name: format!("{name}/{inner}"), bytes: entry.size(), at: At::Entry(index) });
-        }
-        documents.sort_by(|a, b| a.name.cmp(&b.name));
-        let most = packed.saturating_mul(RATIO).clamp(UNPACKED_ALWAYS, UNPACKED);
-        let place = Place::Zip {
-            archive: Box::new(RefCell::new(archive)),
-            path: path.to_owned(),
-            spare: RefCell::new(None),
-            left: RefCell::new(most),
+        let (archive, entries, passed_over) = Archive::open(path, name, may_hold)?;
+        let document = |entry: super::archive::Entry| {
+            let name = format!("{name}/{}", entry.name);
+            Document { name, bytes: entry.bytes, at: At::Entry(entry.index) }
         };
-        Ok(Self { place, documents, passed_over, bytes })
+        let mut documents: Vec<Document> = entries.into_iter().map(document).collect();
+        documents.sort_by(|a, b| a.name.cmp(&b.name));
+        let bytes = documents.iter().map(|document| document.bytes).sum();
+        Ok(Self { place: Place::Archive(Box::new(archive)), documents, passed_over, bytes })
+    }
+
+    #[cfg(not(feature = "archives"))]
+    fn archive(_: &Path, name: &str) -> Result<Self> {
+        Err(Error::InvalidInput(format!("{name}: a zip archive; {}", super::WITHOUT_ARCHIVES)))
     }
 
     /// Reads a document from its beginning.
@@ -203,30 +161,22 @@ impl Source {
         let cannot =
             |error: &dyn std::fmt::Display| Error::InvalidInput(format!("cannot read {}: {error}", document.name));
         match (&document.at, &self.place) {
-            (At::Entry(index), Place::Zip { path, spare, left, .. }) => {
-                let known = spare.borrow_mut().take();
-                let mut archive = match known {
-                    Some(archive) => archive,
-                    None => {
-                        let file = File::open(path).map_err(|error| cannot(&error))?;
-                        ZipArchive::new(BufReader::new(file)).map_err(|error| cannot(&error))?
-                    }
-                };
-                let entry = archive.by_index(*index).map_err(|error| cannot(&error))?;
-                let found = read(&mut BufReader::with_capacity(1 << 16, Limited { input: entry, left }));
-                spare.replace(Some(archive));
-                Ok(found)
-            }
             (At::Path(path), _) => {
                 let file = File::open(path).map_err(|error| cannot(&error))?;
                 Ok(read(&mut BufReader::with_capacity(1 << 16, file)))
             }
+            #[cfg(feature = "archives")]
+            (At::Entry(index), Place::Archive(archive)) => {
+                archive.read(*index, |input| read(input)).map_err(|error| cannot(&error))
+            }
+            #[cfg(feature = "archives")]
             (At::Entry(_), Place::Files { .. }) => Err(cannot(&"it is in no archive")),
         }
     }
 
     /// A document as a file: one of an archive is written to a temporary folder. The log of a database, which is the file
     /// beside it whose name ends with `-wal`, goes with it.
+    #[cfg(feature = "archives")]
     pub(crate) fn on_disk(&self, document: &Document) -> Result<OnDisk> {
         const NAME: &str = "database";
         let index = match &document.at {
@@ -235,28 +185,27 @@ impl Source {
         };
         let folder = tempfile::Builder::new().prefix("convo-import").tempdir();
         let folder = folder.map_err(Error::io("cannot create a temporary folder"))?;
-        let path = folder.path().join(NAME);
-        let written = self.read(document, |input| io::copy(input, &mut File::create(&path)?))?;
-        written.map_err(|error| Error::InvalidInput(format!("cannot read {}: {error}", document.name)))?;
-        if let Some(log) = self.log_of(index) {
+        let write = |document: &Document, name: &str| {
+            let path = folder.path().join(name);
+            let written = self.read(document, |input| io::copy(input, &mut File::create(&path)?))?;
+            written.map_err(|error| Error::InvalidInput(format!("cannot read {}: {error}", document.name)))?;
+            Ok(path)
+        };
+        let path = write(document, NAME)?;
+        let log = match &self.place {
+            Place::Archive(archive) => archive.beside(index, "-wal"),
+            Place::Files { .. } => None,
+        };
+        if let Some(log) = log {
             let log = Document { name: format!("{}-wal", document.name), bytes: 0, at: At::Entry(log) };
-            let path = folder.path().join(format!("{NAME}-wal"));
-            let written = self.read(&log, |input| io::copy(input, &mut File::create(&path)?))?;
-            written.map_err(|error| Error::InvalidInput(format!("cannot read {}: {error}", log.name)))?;
+            write(&log, &format!("{NAME}-wal"))?;
         }
         Ok(OnDisk { path, _folder: Some(folder) })
-    }
-
-    /// The entry of the archive that is the log of this database.
-    fn log_of(&self, index: usize) -> Option<usize> {
-        let Place::Zip { archive, .. } = &self.place else { return None };
-        let mut archive = archive.borrow_mut();
-        let name = archive.by_index_raw(index).ok()?.name().ok()?.into_owned();
-        archive.index_for_name(&format!("{name}-wal"))
     }
 }
 
 /// A document as a file, for a reader that needs one.
+#[cfg(feature = "archives")]
 pub(crate) struct OnDisk {
     pub(crate) path: PathBuf,
     /// The folder of a document from an archive; it is removed with this value.
@@ -280,17 +229,8 @@ impl Assets for Source {
                 file.take(ATTACHMENT).read_to_end(&mut content).ok()?;
                 Some((name(path)?, content))
             }
-            Place::Zip { archive, left, .. } => {
-                let mut archive = archive.borrow_mut();
-                let is_it = |name: &String| is_of(name.rsplit('/').next().unwrap_or(name), id);
-                let name = archive.file_names().flatten().map(|name| name.into_owned()).find(is_it)?;
-                let entry = archive.by_name(&name).ok()?;
-                if entry.size() > ATTACHMENT {
-                    return None;
-                }
-                Limited { input: entry.take(ATTACHMENT), left }.read_to_end(&mut content).ok()?;
-                Some((name, content))
-            }
+            #[cfg(feature = "archives")]
+            Place::Archive(archive) => archive.find(|name| is_of(name.rsplit('/').next().unwrap_or(name), id)),
         }
     }
 }
@@ -305,24 +245,4 @@ fn may_hold(name: &str) -> bool {
     let extension = Path::new(name).extension().map(|extension| extension.to_string_lossy().to_lowercase());
     extension
         .is_some_and(|extension| ["json", "jsonl", "ndjson", "db", "sqlite", "sqlite3"].contains(&extension.as_str()))
-}
-
-/// The bytes that an archive may still unpack to.
-struct Limited<'a, R> {
-    input: R,
-    left: &'a RefCell<u64>,
-}
-
-impl<R: Read> Read for Limited<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.input.read(buffer)?;
-        let mut left = self.left.borrow_mut();
-        *left = left.checked_sub(read as u64).ok_or_else(|| {
-            io::Error::new(
-                io::ErrorKind::InvalidData,
-                "the archive unpacks to far more than its size: it may be a zip bomb",
-            )
-        })?;
-        Ok(read)
-    }
 }

@@ -6,8 +6,14 @@ pub(crate) mod blocks;
 #[cfg(all(feature = "postgres", unix))]
 pub(crate) mod bouncer;
 pub(crate) mod chat;
+#[cfg(all(feature = "cli", target_os = "linux"))]
+pub(crate) mod disk;
 pub(crate) mod hostile;
+#[cfg(feature = "server")]
+pub(crate) mod http;
 pub(crate) mod items;
+#[cfg(feature = "server")]
+pub(crate) mod openssl;
 pub(crate) mod parsed;
 #[cfg(all(feature = "postgres", unix))]
 pub(crate) mod postgres;
@@ -15,9 +21,16 @@ pub(crate) mod postgres;
 pub(crate) mod program;
 pub(crate) mod prompts;
 pub(crate) mod reported;
+#[cfg(feature = "server")]
+pub(crate) mod running;
+#[cfg(feature = "search")]
+pub(crate) mod search;
 pub(crate) mod stored;
 
+use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// The number of cases of a property test: from the environment, or this.
 pub(crate) fn cases(variable: &str, default: u32) -> u32 {
@@ -32,4 +45,12 @@ pub(crate) fn config(cases: u32) -> proptest::test_runner::Config {
 /// Where rendered requests are written for the oracle, if it is asked for.
 pub(crate) fn rendered_dir() -> Option<PathBuf> {
     std::env::var_os("CONVO_RENDERED").map(PathBuf::from)
+}
+
+/// Says why tests are skipped: on stderr itself, because what a test prints is not shown when it passes. Each reason once.
+pub(crate) fn skipped(reason: &str) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(reason.to_owned()) {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {reason}");
+    }
 }

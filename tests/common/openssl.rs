@@ -9,7 +9,7 @@ pub(crate) fn is_there() -> bool {
     let is_there = Command::new("openssl").arg("version").output().is_ok();
     assert!(is_there || std::env::var_os("CONVO_REQUIRE_OPENSSL").is_none(), "openssl is needed");
     if !is_there {
-        println!("not tested: openssl is not there");
+        super::skipped("TLS: the program openssl is not there");
     }
     is_there
 }

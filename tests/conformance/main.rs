@@ -146,7 +146,10 @@ fn main() -> ExitCode {
         for (theme, tests) in THEMES {
             for (name, test) in *tests {
                 let run = move || match (row.missing)() {
-                    Some(reason) => Ok(Completion::ignored_with(reason)),
+                    Some(reason) => {
+                        common::skipped(&format!("{}: {reason}", row.name));
+                        Ok(Completion::ignored_with(reason))
+                    }
                     None => {
                         test(&Place::new(row));
                         Ok(Completion::Completed)

@@ -18,7 +18,7 @@ const CONVERSATIONS: usize = 16;
 
 /// PgBouncer, if there is one; without one, a test prints the reason and ends.
 fn running() -> Option<&'static Bouncer> {
-    bouncer().map_err(|reason| println!("skipped: {reason}")).ok()
+    bouncer().map_err(|reason| crate::common::skipped(&format!("PgBouncer: {reason}"))).ok()
 }
 
 /// The role that a URL names.

@@ -13,8 +13,8 @@ use conversation_store::model::{Chunk, Message, Metadata, Role};
 use conversation_store::{AppendOptions, Error, ListQuery, Store, StoreOptions};
 
 use crate::cluster::until;
+use crate::common::disk::Disk;
 use crate::common::postgres::{Server, schema};
-use crate::disk::Disk;
 
 const WRITERS: usize = 4;
 /// Appends of each writer after there is room again.
@@ -35,7 +35,7 @@ impl Small {
             Ok(disk) => disk,
             Err(error) => {
                 assert!(std::env::var_os("CONVO_REQUIRE_MOUNT").is_none(), "no disk can be mounted: {error}");
-                println!("SKIPPED: no disk can be mounted: {error}");
+                crate::common::skipped(&format!("a full disk of PostgreSQL: no disk can be mounted: {error}"));
                 return None;
             }
         };

@@ -11,18 +11,10 @@ mod cluster;
 #[path = "../common/mod.rs"]
 mod common;
 mod damage;
-#[cfg(target_os = "linux")]
-#[allow(dead_code, reason = "the tests of power cuts use all of it")]
-#[path = "../power_cut/disk.rs"]
-mod disk;
 mod failover;
 mod followers;
 #[cfg(target_os = "linux")]
 mod full_disk;
-#[cfg(all(feature = "client", feature = "server"))]
-#[allow(dead_code, reason = "the tests of the server use all of it")]
-#[path = "../server/http.rs"]
-mod http;
 mod leases;
 mod lists;
 mod migrating;
@@ -34,10 +26,6 @@ mod process;
 mod processes;
 mod proxy;
 mod reaching;
-#[cfg(all(feature = "client", feature = "server"))]
-#[allow(dead_code, reason = "the tests of the server use all of it")]
-#[path = "../server/running.rs"]
-mod running;
 #[cfg(all(feature = "client", feature = "server"))]
 mod servers;
 mod shards;
@@ -51,7 +39,7 @@ fn running() -> Option<&'static Server> {
     match server() {
         Ok(server) => Some(server),
         Err(reason) => {
-            println!("skipped: {reason}");
+            common::skipped(&format!("PostgreSQL: {reason}"));
             None
         }
     }

@@ -37,7 +37,7 @@ fn a_connection_is_encrypted_to_the_host_that_the_certificate_names() {
     };
     let (Some([certificate, key]), Some([other, _])) = (make("server"), make("other")) else {
         assert!(std::env::var_os(REQUIRED).is_none(), "openssl is needed");
-        println!("skipped: openssl makes no keys here");
+        crate::common::skipped("TLS to PostgreSQL: openssl makes no keys here");
         return;
     };
     let settings = [format!("ssl_cert_file={certificate}"), format!("ssl_key_file={key}")];

@@ -10,8 +10,8 @@ use conversation_store::{AppendOptions, Cursor, Error, MessageState, Store};
 use serde_json::json;
 
 use crate::balancer::Balancer;
-use crate::http::Client;
-use crate::running::Running;
+use crate::common::http::Client;
+use crate::common::running::Running;
 
 const THREADS: usize = 4;
 const APPENDS: usize = 60;

@@ -5,19 +5,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::common::openssl::{is_there, openssl};
+use crate::common::running::{Running, create_key, run};
 use crate::openai::conversation;
-use crate::openssl::{is_there, openssl};
-use crate::running::{Running, create_key, run};
 use crate::streams::config;
 
-crate::tests! {
-    an_open_address_needs_keys, settings_are_checked, health_needs_no_key, the_admin_address_has_health_and_metrics_alone,
-    keys_come_and_go, keys_end, request_ids, limits_of_bodies, slow_clients_are_cut_off, too_many_requests,
-    browsers_are_told_only_what_is_allowed,
-    without_keys_other_sites_are_refused, logs_have_no_content, tls_is_spoken, metrics_count,
-    a_container_asks_for_health,
-}
-
+#[test]
 fn an_open_address_needs_keys() {
     let (exit, _, error) = run(&["--store", "memory:", "serve", "--listen", "0.0.0.0:0"], &[]);
     assert_eq!(exit, Some(2), "{error}");
@@ -30,6 +23,7 @@ fn an_open_address_needs_keys() {
     assert!(error.contains("/none/keys.json"), "{error}");
 }
 
+#[test]
 fn settings_are_checked() {
     let file = config("[limits]\nbody_bytes = 5\n");
     let (exit, printed, _) = run(&["serve", "--config", &file, "--print-config"], &[("CONVO_LIMITS__REQUESTS", "7")]);
@@ -44,6 +38,7 @@ fn settings_are_checked() {
     assert!(exit == Some(0) && document.contains("\"openapi\": \"3.1.0\""));
 }
 
+#[test]
 fn health_needs_no_key() {
     let (server, clients) = Running::with_keys(&[("ada", "admin"), ("ada", "read")]);
     for path in ["/healthz", "/livez", "/readyz", "/version", "/openapi.json"] {
@@ -64,6 +59,7 @@ fn health_needs_no_key() {
     server.client.get("/livez").ok();
 }
 
+#[test]
 fn the_admin_address_has_health_and_metrics_alone() {
     let server = Running::start("memory:", &["--admin-listen", "127.0.0.1:0"]);
     let admin = server.admin.as_ref().unwrap();
@@ -72,13 +68,14 @@ fn the_admin_address_has_health_and_metrics_alone() {
     assert_eq!(admin.get("/v1/conversations").status, 404);
 }
 
+#[test]
 fn keys_come_and_go() {
     let (server, clients) = Running::with_keys(&[("ada", "read")]);
     clients[0].get("/v1/conversations").ok();
     let keys = server.keys();
     let keys = keys.to_str().unwrap();
     let new = server.client.with_key(&create_key(&server.keys(), "grace", "read"));
-    let noticed = |client: &crate::http::Client, status: u16| {
+    let noticed = |client: &crate::common::http::Client, status: u16| {
         let begun = Instant::now();
         while client.get("/v1/conversations").status != status {
             assert!(begun.elapsed() < Duration::from_secs(30), "{status}");
@@ -109,6 +106,7 @@ fn keys_come_and_go() {
     new.get("/v1/conversations").ok();
 }
 
+#[test]
 fn keys_end() {
     let dir = tempfile::tempdir().unwrap();
     let keys = dir.path().join("keys.json");
@@ -125,6 +123,7 @@ fn keys_end() {
     }
 }
 
+#[test]
 fn request_ids() {
     let server = Running::open();
     let of = |id: &str| {
@@ -139,6 +138,7 @@ fn request_ids() {
     assert!(server.log().contains("mine-1.2_3"));
 }
 
+#[test]
 fn limits_of_bodies() {
     let file = config("[limits]\nbody_bytes = 1000\nbodies_bytes = 10000\n");
     let server = Running::start("memory:", &["--config", &file]);
@@ -152,7 +152,7 @@ fn limits_of_bodies() {
     stream.write_all(head.as_bytes()).unwrap();
     let body = item(2_000);
     stream.write_all(format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len()).as_bytes()).unwrap();
-    assert_eq!(crate::http::read(&mut std::io::BufReader::new(stream)).unwrap().code(413), "body_too_large");
+    assert_eq!(crate::common::http::read(&mut std::io::BufReader::new(stream)).unwrap().code(413), "body_too_large");
     // Many bodies that never end hold no more than they may together, and others are told to come back.
     let mut held = Vec::new();
     for _ in 0..30 {
@@ -177,6 +177,7 @@ fn limits_of_bodies() {
     assert!(answer.is_err() || answer.is_ok_and(|answer| answer.status == 431));
 }
 
+#[test]
 fn slow_clients_are_cut_off() {
     let file = config("[limits]\nheader_seconds = 1\nidle_seconds = 1\n");
     let server = Running::start("memory:", &["--config", &file]);
@@ -190,11 +191,12 @@ fn slow_clients_are_cut_off() {
     let mut rest = Vec::new();
     // The end of the connection, by whatever name.
     let _ = head.read_to_end(&mut rest);
-    let refused = crate::http::read(&mut std::io::BufReader::new(body)).unwrap();
+    let refused = crate::common::http::read(&mut std::io::BufReader::new(body)).unwrap();
     assert_eq!(refused.code(408), "slow_body");
     server.client.get(&path).ok();
 }
 
+#[test]
 fn too_many_requests() {
     let file = config("[limits]\nrequests_per_second = 5\n");
     let server = Running::start("memory:", &["--config", &file]);
@@ -230,6 +232,7 @@ fn in_flight(server: &Running, count: usize) {
     }
 }
 
+#[test]
 fn browsers_are_told_only_what_is_allowed() {
     let ask = |server: &Running, origin: &str| {
         let headers = [
@@ -249,6 +252,7 @@ fn browsers_are_told_only_what_is_allowed() {
     assert!(answer.header("access-control-expose-headers").unwrap().contains("x-request-id"));
 }
 
+#[test]
 fn without_keys_other_sites_are_refused() {
     let file = config("[server]\ncors_origins = [\"https://chat.example\"]\n");
     let insecure = format!("{file}.insecure");
@@ -276,8 +280,9 @@ fn without_keys_other_sites_are_refused() {
         for (client, is_expected) in [&closed.client, &open.client, &clients[0]].into_iter().zip(expected) {
             // As a form of another site can be sent: the browser asks nobody before it.
             let plain = [headers, &[("content-type", "text/plain")]].concat();
-            let stored =
-                |client: &crate::http::Client| client.get("/v1/conversations").ok()["data"].as_array().unwrap().len();
+            let stored = |client: &crate::common::http::Client| {
+                client.get("/v1/conversations").ok()["data"].as_array().unwrap().len()
+            };
             let before = stored(client);
             let posted = client.send("POST", "/v1/conversations", &plain, b"{}");
             assert_eq!(posted.status == 200, is_expected, "{headers:?}: {}", posted.text());
@@ -296,6 +301,7 @@ fn without_keys_other_sites_are_refused() {
     drop(keyed);
 }
 
+#[test]
 fn logs_have_no_content() {
     let server = Running::durable(&[]);
     let item = json!({ "items": [{ "role": "user", "content": "the-secret-words" }], "metadata": { "a": "the-secret-words" } });
@@ -319,6 +325,7 @@ fn logs_have_no_content() {
     assert!(log.contains("/v1/conversations") && log.contains("{conversation}"));
 }
 
+#[test]
 fn metrics_count() {
     let server = Running::open();
     let path = conversation(&server.client);
@@ -339,6 +346,7 @@ fn metrics_count() {
 }
 
 /// The program speaks TLS itself where no proxy does.
+#[test]
 fn tls_is_spoken() {
     if !is_there() {
         return;
@@ -359,6 +367,7 @@ fn tls_is_spoken() {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
+#[test]
 fn a_container_asks_for_health() {
     let mut server = Running::start("memory:", &["--admin-listen", "127.0.0.1:0"]);
     let check = |args: &[&str], environment: &[(&str, &str)]| {

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::http::Client;
+use crate::common::http::Client;
+use crate::common::running::Running;
 use crate::openai::conversation;
-use crate::running::Running;
 
-crate::tests! { nothing_acknowledged_is_lost, a_graceful_end_answers_what_began, a_second_signal_ends_it_at_once }
-
+#[test]
 fn nothing_acknowledged_is_lost() {
     let mut server = Running::durable(&[]);
     let paths: Vec<String> = (0..4).map(|_| conversation(&server.client)).collect();
@@ -70,6 +69,7 @@ fn texts(client: &Client, path: &str) -> Vec<String> {
     }
 }
 
+#[test]
 fn a_graceful_end_answers_what_began() {
     let mut server = Running::durable(&[]);
     let path = conversation(&server.client);
@@ -86,13 +86,14 @@ fn a_graceful_end_answers_what_began() {
     server.signal("TERM");
     std::thread::sleep(Duration::from_millis(100));
     std::io::Write::write_all(&mut stream, &body.as_bytes()[10..]).unwrap();
-    crate::http::read(&mut std::io::BufReader::new(stream)).unwrap().ok();
+    crate::common::http::read(&mut std::io::BufReader::new(stream)).unwrap().ok();
     assert_eq!(server.wait(), Some(0), "{}", server.log());
     assert!(server.client.connect().is_err(), "nothing listens any more");
     server.restart();
     assert_eq!(texts(&server.client, &path), ["kept"]);
 }
 
+#[test]
 fn a_second_signal_ends_it_at_once() {
     let mut server = Running::durable(&[]);
     let path = conversation(&server.client);

@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::http::Client;
-use crate::running::Running;
-
-crate::tests! { every_example_is_answered_as_documented, operation_ids_stay, references_lead_somewhere, the_example_of_the_docs_runs, the_docs_name_every_route_and_code }
+use crate::common::http::Client;
+use crate::common::running::Running;
 
 fn operations(document: &Value) -> Vec<(String, String, Value)> {
     let paths = document["paths"].as_object().unwrap();
@@ -66,6 +64,7 @@ fn prepared(client: &Client, key: &str) -> (String, String) {
     (receipt["conversation"].as_str().unwrap().to_owned(), format!("msg_{key}"))
 }
 
+#[test]
 fn every_example_is_answered_as_documented() {
     let server = Running::durable(&[]);
     let client = &server.client;
@@ -106,6 +105,7 @@ fn every_example_is_answered_as_documented() {
     }
 }
 
+#[test]
 fn operation_ids_stay() {
     let document = Running::open().client.get("/openapi.json").ok();
     let ids: BTreeSet<String> = operations(&document)
@@ -121,6 +121,7 @@ fn operation_ids_stay() {
     );
 }
 
+#[test]
 fn references_lead_somewhere() {
     let document = Running::open().client.get("/openapi.json").ok();
     assert_eq!(document["openapi"], "3.1.0");
@@ -136,6 +137,7 @@ fn references_lead_somewhere() {
 }
 
 /// People find all of it in `docs/server.md`.
+#[test]
 fn the_docs_name_every_route_and_code() {
     let docs = include_str!("../../src/docs/server.md");
     let document = Running::open().client.get("/openapi.json").ok();
@@ -158,6 +160,7 @@ fn the_docs_name_every_route_and_code() {
     }
 }
 
+#[test]
 fn the_example_of_the_docs_runs() {
     let server = Running::open();
     let docs = include_str!("../../src/docs/server.md");

@@ -7,10 +7,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::http::{Answer, Client};
-use crate::running::Running;
-
-crate::tests! { a_full_disk_is_reported_and_read_and_written_again_once_there_is_room }
+use crate::common::http::{Answer, Client};
+use crate::common::running::Running;
 
 /// A small disk.
 struct Disk(TempDir);
@@ -64,10 +62,11 @@ fn problems(client: &Client) -> Vec<Value> {
     client.get("/readyz").of(503)["problems"].as_array().unwrap().clone()
 }
 
+#[test]
 fn a_full_disk_is_reported_and_read_and_written_again_once_there_is_room() {
     let Some(disk) = Disk::mount(40) else {
         assert!(std::env::var_os("CONVO_REQUIRE_MOUNT").is_none(), "a tmpfs cannot be mounted");
-        return println!("SKIPPED: a tmpfs cannot be mounted");
+        return crate::common::skipped("full disks of a server: a tmpfs cannot be mounted");
     };
     // Some of the room is taken, and is what will be made.
     fs::write(disk.0.path().join("fill"), vec![1; 16 * 1024 * 1024]).unwrap();

@@ -3,13 +3,8 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::common::running::Running;
 use crate::openai::conversation;
-use crate::running::Running;
-
-crate::tests! {
-    items_come_back_byte_for_byte, generated_items_come_back, a_page_of_large_items_is_cut,
-    a_page_takes_memory_for_what_it_has
-}
 
 /// Items that have all that an answer has to have, so that nothing is added to them. The tests of the official clients have
 /// one of every type.
@@ -39,6 +34,7 @@ fn items(text: &str) -> Vec<String> {
     stream.next().unwrap().unwrap().into_iter().map(|item| item.get().to_owned()).collect()
 }
 
+#[test]
 fn items_come_back_byte_for_byte() {
     let mut server = Running::durable(&[]);
     for size in [1, 2, WHOLE.len()] {
@@ -60,6 +56,7 @@ fn items_come_back_byte_for_byte() {
 }
 
 /// Any JSON within an item.
+#[test]
 fn generated_items_come_back() {
     let server = Running::open();
     let path = conversation(&server.client);
@@ -128,6 +125,7 @@ fn generated(runner: &mut proptest::test_runner::TestRunner, number: usize) -> S
 }
 
 /// A page's memory is bounded by bytes too: it ends early, and says that there is more.
+#[test]
 fn a_page_of_large_items_is_cut() {
     let server = Running::open();
     let path = conversation(&server.client);
@@ -151,6 +149,7 @@ fn a_page_of_large_items_is_cut() {
 }
 
 /// Whoever asks for the newest messages of a large conversation gets a page of them, and the server holds no more than that.
+#[test]
 fn a_page_takes_memory_for_what_it_has() {
     const MESSAGE: u64 = 8 * 1024 * 1024;
     const COUNT: u64 = 40;

@@ -2,16 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::http::Client;
+use crate::common::http::Client;
+use crate::common::running::Running;
 use crate::openai::conversation;
-use crate::running::Running;
-
-crate::tests! {
-    messages_are_appended_and_read, appends_expect_and_repeat, conversations_have_titles_tags_and_metadata,
-    forks_rewinds_and_removals, a_redaction_erases, prompts_and_next_steps, what_one_api_writes_the_other_reads,
-    requests_are_checked_and_repaired, a_key_makes_a_conversation_and_an_id_does_not, a_backup_is_whole, pages_of_the_list,
-    pages_of_messages_end_early,
-}
 
 const CHAT: &str = "/api/v1/conversations/chat-42";
 
@@ -23,6 +16,7 @@ fn say(client: &Client, path: &str, text: &str) -> Value {
     client.post(&format!("{path}/messages"), &user(text)).ok()
 }
 
+#[test]
 fn messages_are_appended_and_read() {
     let server = Running::open();
     let client = &server.client;
@@ -78,6 +72,7 @@ fn messages_are_appended_and_read() {
     assert_eq!(texts("").len(), 5);
 }
 
+#[test]
 fn appends_expect_and_repeat() {
     let server = Running::open();
     let client = &server.client;
@@ -100,6 +95,7 @@ fn appends_expect_and_repeat() {
     append("?durability=lazy", None, "d").code(400);
 }
 
+#[test]
 fn conversations_have_titles_tags_and_metadata() {
     let server = Running::open();
     let client = &server.client;
@@ -129,6 +125,7 @@ fn conversations_have_titles_tags_and_metadata() {
     client.get(CHAT).code(404);
 }
 
+#[test]
 fn pages_of_the_list() {
     let server = Running::open();
     let client = &server.client;
@@ -145,6 +142,7 @@ fn pages_of_the_list() {
     assert_eq!(keys, (0..12).rev().map(|at| format!("c{at}")).collect::<Vec<_>>());
 }
 
+#[test]
 fn forks_rewinds_and_removals() {
     let server = Running::open();
     let client = &server.client;
@@ -165,6 +163,7 @@ fn forks_rewinds_and_removals() {
 }
 
 /// What is redacted is gone from what both APIs show, and so are the parts of an item, one by one.
+#[test]
 fn a_redaction_erases() {
     let server = Running::open();
     let (client, path) = (&server.client, conversation(&server.client));
@@ -191,6 +190,7 @@ fn a_redaction_erases() {
     }
 }
 
+#[test]
 fn prompts_and_next_steps() {
     let server = Running::open();
     let client = &server.client;
@@ -212,6 +212,7 @@ fn prompts_and_next_steps() {
     assert_eq!(client.get("/api/v1/conversations/empty/prompt?for=anthropic").code(422), "nothing_to_send");
 }
 
+#[test]
 fn what_one_api_writes_the_other_reads() {
     let server = Running::open();
     let client = &server.client;
@@ -272,6 +273,7 @@ fn what_one_api_writes_the_other_reads() {
     assert_eq!(found["items"].as_array().unwrap().len(), 1);
 }
 
+#[test]
 fn requests_are_checked_and_repaired() {
     let server = Running::open();
     let client = &server.client;
@@ -292,6 +294,7 @@ fn requests_are_checked_and_repaired() {
 }
 
 /// Who could make a conversation of any id could take the one that another owner's key stands for.
+#[test]
 fn a_key_makes_a_conversation_and_an_id_does_not() {
     let (_server, clients) = Running::with_keys(&[("ada", "read,append"), ("grace", "read,append")]);
     let [ada, grace] = &clients[..] else { panic!() };
@@ -306,6 +309,7 @@ fn a_key_makes_a_conversation_and_an_id_does_not() {
     assert_eq!(say(ada, &format!("/api/v1/conversations/{mine}"), "more")["message_indexes"], json!([1]));
 }
 
+#[test]
 fn a_backup_is_whole() {
     let server = Running::durable(&[]);
     let client = &server.client;
@@ -318,13 +322,14 @@ fn a_backup_is_whole() {
     let file = server.dir.path().join("backup");
     std::fs::write(&file, &backup.body).unwrap();
     let backup = format!("backup:{}", file.display());
-    let (exit, shown, error) = crate::running::run(&["--store", &backup, "--json", "show", "chat-42"], &[]);
+    let (exit, shown, error) = crate::common::running::run(&["--store", &backup, "--json", "show", "chat-42"], &[]);
     assert_eq!(exit, Some(0), "{error}");
     assert!(shown.contains("kept"), "{shown}");
 }
 
 /// A page ends with the message that fills its bytes, also where one append wrote all messages, and goes on after what is
 /// hidden.
+#[test]
 fn pages_of_messages_end_early() {
     const SIZES: [usize; 6] = [9_000_000, 1, 9_000_000, 1, 1_000_000, 17_000_000];
     let server = Running::open();

@@ -2,14 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::http::Client;
-use crate::running::Running;
-
-crate::tests! {
-    the_calls, pages, after_a_removed_item, errors, metadata_has_limits, a_repeated_request_changes_nothing,
-    an_idempotency_key_changes_nothing_twice, ids_are_unique_in_a_conversation, conversations_are_listed,
-    many_add_at_once,
-}
+use crate::common::http::Client;
+use crate::common::running::Running;
 
 /// A new conversation: its path.
 pub(crate) fn conversation(client: &Client) -> String {
@@ -32,6 +26,7 @@ fn texts(list: &Value) -> Vec<String> {
     list["data"].as_array().unwrap().iter().map(text).collect()
 }
 
+#[test]
 fn the_calls() {
     let server = Running::open();
     let client = &server.client;
@@ -86,6 +81,7 @@ fn the_calls() {
     assert_eq!(client.send("POST", "/v1/conversations", &[], b"").ok()["metadata"], json!({}));
 }
 
+#[test]
 fn pages() {
     let server = Running::open();
     let (client, path) = (&server.client, conversation(&server.client));
@@ -128,6 +124,7 @@ fn pages() {
     );
 }
 
+#[test]
 fn after_a_removed_item() {
     let server = Running::open();
     let (client, path) = (&server.client, conversation(&server.client));
@@ -142,6 +139,7 @@ fn after_a_removed_item() {
     assert_eq!(refused.of(404)["error"]["param"], "after");
 }
 
+#[test]
 fn errors() {
     let server = Running::open();
     let (client, path) = (&server.client, conversation(&server.client));
@@ -214,6 +212,7 @@ fn errors() {
     client.put("/v1/conversations", &json!({})).code(405);
 }
 
+#[test]
 fn metadata_has_limits() {
     let server = Running::open();
     let client = &server.client;
@@ -232,6 +231,7 @@ fn metadata_has_limits() {
 }
 
 /// SDKs repeat a request whose answer was lost, and say only that they do.
+#[test]
 fn a_repeated_request_changes_nothing() {
     let mut server = Running::durable(&[]);
     let path = conversation(&server.client);
@@ -262,6 +262,7 @@ fn a_repeated_request_changes_nothing() {
     assert_eq!(send("1"), first);
 }
 
+#[test]
 fn an_idempotency_key_changes_nothing_twice() {
     let mut server = Running::durable(&[]);
     let path = conversation(&server.client);
@@ -291,6 +292,7 @@ fn an_idempotency_key_changes_nothing_twice() {
     assert_eq!(ids(&server.client.get(&made).ok()).len(), 1);
 }
 
+#[test]
 fn ids_are_unique_in_a_conversation() {
     let server = Running::open();
     let (client, path, other) = (&server.client, conversation(&server.client), conversation(&server.client));
@@ -315,6 +317,7 @@ fn ids_are_unique_in_a_conversation() {
     assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
 }
 
+#[test]
 fn conversations_are_listed() {
     let server = Running::open();
     let client = &server.client;
@@ -337,6 +340,7 @@ fn conversations_are_listed() {
     client.get("/v1/conversations?befor=x").code(400);
 }
 
+#[test]
 fn many_add_at_once() {
     let server = Running::durable(&[]);
     let path = conversation(&server.client);

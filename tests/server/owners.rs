@@ -2,10 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::http::{Answer, Client};
-use crate::running::Running;
-
-crate::tests! { a_foreign_id_is_as_one_that_is_not_there, a_key_may_do_what_its_scopes_say, lists_show_only_the_owners }
+use crate::common::http::{Answer, Client};
+use crate::common::running::Running;
 
 /// What is said in the conversation that must not be seen.
 const SECRET: &str = "the-secret-words";
@@ -79,6 +77,7 @@ fn shape(answer: &Answer, ids: &[&str]) -> (u16, String) {
     (answer.status, text)
 }
 
+#[test]
 fn a_foreign_id_is_as_one_that_is_not_there() {
     let (server, clients) =
         Running::with_keys(&[("ada", "read,append,delete,admin"), ("grace", "read,append,delete,admin")]);
@@ -114,11 +113,13 @@ fn a_foreign_id_is_as_one_that_is_not_there() {
     assert_ne!(receipt["conversation"].as_str(), Some(&*ids[1]));
 }
 
+#[test]
 fn a_key_may_do_what_its_scopes_say() {
     let scopes = ["read", "append", "delete", "admin"];
     let owners: Vec<_> = scopes.iter().map(|scope| ("ada", *scope)).collect();
     let (server, clients) = Running::with_keys(&owners);
-    let all = server.client.with_key(&crate::running::create_key(&server.keys(), "ada", "read,append,delete,admin"));
+    let all =
+        server.client.with_key(&crate::common::running::create_key(&server.keys(), "ada", "read,append,delete,admin"));
     let begun = std::time::Instant::now();
     while all.get("/api/v1/targets").status != 200 {
         assert!(begun.elapsed() < std::time::Duration::from_secs(30), "a new key is not noticed");
@@ -159,6 +160,7 @@ fn a_key_may_do_what_its_scopes_say() {
     assert!(!log.contains(SECRET) && !log.contains("secret-key"), "content is in the log");
 }
 
+#[test]
 fn lists_show_only_the_owners() {
     let (_server, clients) = Running::with_keys(&[("ada", "read,append"), ("grace", "read,append")]);
     let [ada, grace] = &clients[..] else { panic!() };

@@ -5,18 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::http::{Answer, Client};
-use crate::running::{Running, create_key, run};
+use crate::common::http::{Answer, Client};
+use crate::common::running::{Running, create_key, run};
 use crate::streams::config;
-
-crate::tests! {
-    every_page_is_protected, only_pages_take_the_cookie, a_session_ends_with_its_key, a_follower_ends_with_its_key,
-    sessions_end_when_they_are_over, a_login_needs_a_key_that_reads, the_cookie_is_secure_over_tls,
-    another_owners_pages_are_as_those_that_are_not_there, forms_come_from_the_pages_alone, errors_are_pages,
-    what_was_said_is_text, calls_stand_beside_their_results, hidden_messages_need_a_request, long_texts_are_cut,
-    live_pages_know_where_to_go_on, a_damaged_page_is_no_page, searches_find_only_the_owners,
-    each_report_line_is_shown_once, a_request_is_repaired, pages_can_be_turned_off, assets_are_kept_by_version,
-}
 
 const HTML: (&str, &str) = ("accept", "text/html,application/xhtml+xml");
 const HOSTILE: &str = "<script>alert(1)</script>\" onerror='x' &amp;\u{202e}";
@@ -126,6 +117,7 @@ const PAGES: &[&str] = &[
     "/pages/repair",
 ];
 
+#[test]
 fn every_page_is_protected() {
     let (server, clients) = Running::with_keys(&[("ada", "read,append")]);
     let id = append(&clients[0], "chat", &user("hello"));
@@ -157,6 +149,7 @@ fn every_page_is_protected() {
     assert_eq!(Visitor::new(&open.client).get("/pages/login").header("location"), Some("/pages"));
 }
 
+#[test]
 fn only_pages_take_the_cookie() {
     let (_server, clients) = Running::with_keys(&[("ada", "read,append,delete,admin")]);
     let id = append(&clients[0], "chat", &user("hello"));
@@ -208,6 +201,7 @@ pub(crate) fn revoke_all(server: &Running) {
     }
 }
 
+#[test]
 fn a_session_ends_with_its_key() {
     let (server, clients) = Running::with_keys(&[("ada", "read,append")]);
     let visitor = Visitor::of(&clients[0]);
@@ -228,6 +222,7 @@ fn a_session_ends_with_its_key() {
     until("the session outlives its key", || visitor.get("/pages").status == 303);
 }
 
+#[test]
 fn a_follower_ends_with_its_key() {
     let (server, clients) = Running::with_keys(&[("ada", "read,append")]);
     let id = append(&clients[0], "chat", &user("hello"));
@@ -254,6 +249,7 @@ fn a_follower_ends_with_its_key() {
     assert_eq!((last.name.as_str(), &last.data["reason"]), ("close", &json!("unauthorized")));
 }
 
+#[test]
 fn sessions_end_when_they_are_over() {
     let file = config("[pages]\nsession_hours = 0\n");
     let dir = tempfile::tempdir().unwrap();
@@ -264,6 +260,7 @@ fn sessions_end_when_they_are_over() {
     assert_eq!(visitor.get("/pages").status, 303);
 }
 
+#[test]
 fn a_login_needs_a_key_that_reads() {
     let (server, clients) = Running::with_keys(&[("ada", "append")]);
     let visitor = Visitor::new(&server.client);
@@ -285,6 +282,7 @@ fn a_login_needs_a_key_that_reads() {
     assert!(!server.log().contains(&reader), "a key is in the log");
 }
 
+#[test]
 fn the_cookie_is_secure_over_tls() {
     let (_server, clients) = Running::with_keys(&[("ada", "read")]);
     let visitor = Visitor::new(&clients[0]);
@@ -299,6 +297,7 @@ fn the_cookie_is_secure_over_tls() {
     visitor.page("/pages");
 }
 
+#[test]
 fn another_owners_pages_are_as_those_that_are_not_there() {
     let (_server, clients) = Running::with_keys(&[("ada", "read,append"), ("grace", "read,append")]);
     let id = append(&clients[0], "secret-key", &user("the-secret-words"));
@@ -317,6 +316,7 @@ fn another_owners_pages_are_as_those_that_are_not_there() {
     assert_eq!(grace.get("/pages/conversations/secret-key").status, 404, "the same key of another owner");
 }
 
+#[test]
 fn forms_come_from_the_pages_alone() {
     let (server, clients) = Running::with_keys(&[("ada", "read")]);
     let visitor = Visitor::of(&clients[0]);
@@ -348,6 +348,7 @@ fn forms_come_from_the_pages_alone() {
     assert!(server.admin.is_none());
 }
 
+#[test]
 fn errors_are_pages() {
     let file = config("[limits]\nrequests_per_second = 3\nbody_bytes = 1000\n");
     let server = Running::start("memory:", &["--config", &file]);
@@ -385,6 +386,7 @@ fn errors_are_pages() {
     assert_eq!(visitor.get(&format!("/pages/conversations/{id}/events?since=99")).status, 410);
 }
 
+#[test]
 fn what_was_said_is_text() {
     let server = Running::open();
     let (visitor, h) = (Visitor::new(&server.client), HOSTILE);
@@ -442,6 +444,7 @@ fn what_was_said_is_text() {
     assert!(!html.contains("<script>") && html.contains("&lt;script&gt;"), "{html}");
 }
 
+#[test]
 fn calls_stand_beside_their_results() {
     let server = Running::open();
     let call = |id: &str| json!({ "type": "tool_call", "id": id, "name": "look", "arguments": "{}" });
@@ -463,6 +466,7 @@ fn calls_stand_beside_their_results() {
     assert!(part(4).contains("of-second-a") && part(5).contains("#m4"));
 }
 
+#[test]
 fn hidden_messages_need_a_request() {
     let server = Running::open();
     let two = json!({ "role": "user", "chunks": [text("first-chunk"), text("second-chunk")] });
@@ -498,6 +502,7 @@ fn hidden_messages_need_a_request() {
     assert!(!all.contains("redacted-words"), "what is erased is erased");
 }
 
+#[test]
 fn long_texts_are_cut() {
     let server = Running::open();
     let long = "x".repeat(100_000);
@@ -517,6 +522,7 @@ fn long_texts_are_cut() {
     assert!(html.contains("line-59.") && html.matches("<article").count() < 50);
 }
 
+#[test]
 fn live_pages_know_where_to_go_on() {
     let server = Running::open();
     let call = json!({ "type": "tool_call", "id": "a", "name": "look", "arguments": "{}" });
@@ -541,6 +547,7 @@ fn live_pages_know_where_to_go_on() {
     assert!(!html.contains("data-cursor") && !html.contains("<script") && html.contains("?from=50"));
 }
 
+#[test]
 fn a_damaged_page_is_no_page() {
     let server = Running::open();
     let visitor = Visitor::new(&server.client);
@@ -562,6 +569,7 @@ fn a_damaged_page_is_no_page() {
     }
 }
 
+#[test]
 fn searches_find_only_the_owners() {
     let (_server, clients) = Running::with_keys(&[("ada", "read,append"), ("grace", "read,append")]);
     append(&clients[0], "a", &json!([user("nothing"), user("the winter cache is cold")]));
@@ -595,6 +603,7 @@ fn searches_find_only_the_owners() {
     );
 }
 
+#[test]
 fn each_report_line_is_shown_once() {
     let server = Running::open();
     let call =
@@ -629,6 +638,7 @@ fn each_report_line_is_shown_once() {
     assert_eq!(visitor.get(&format!("/pages/conversations/{id}/prompt?for=gemini&lst=1")).status, 400);
 }
 
+#[test]
 fn a_request_is_repaired() {
     let server = Running::open();
     let visitor = Visitor::new(&server.client);
@@ -664,6 +674,7 @@ fn a_request_is_repaired() {
     assert_eq!(repair("none", "", orphan).status, 400);
 }
 
+#[test]
 fn pages_can_be_turned_off() {
     let server = Running::start("memory:", &["--config", &config("[pages]\nenabled = false\n")]);
     let visitor = Visitor::new(&server.client);
@@ -672,6 +683,7 @@ fn pages_can_be_turned_off() {
     }
 }
 
+#[test]
 fn assets_are_kept_by_version() {
     let server = Running::open();
     let visitor = Visitor::new(&server.client);

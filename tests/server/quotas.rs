@@ -2,11 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::http::{Answer, Client};
-use crate::running::{Running, create_key};
+use crate::common::http::{Answer, Client};
+use crate::common::running::{Running, create_key};
 use crate::streams::config;
-
-crate::tests! { an_owner_has_so_many_bytes_over_any_restart, an_owner_has_so_many_conversations }
 
 fn say(client: &Client, key: &str, bytes: usize) -> Answer {
     let message = json!({ "role": "user", "chunks": [{ "type": "text", "text": "x".repeat(bytes) }] });
@@ -31,6 +29,7 @@ fn limited(limits: &str) -> (Running, [Client; 2]) {
     (server, clients)
 }
 
+#[test]
 fn an_owner_has_so_many_bytes_over_any_restart() {
     let (mut server, [mut ada, mut grace]) = limited("owner_bytes = 100000");
     let created = create(&ada);
@@ -69,6 +68,7 @@ fn an_owner_has_so_many_bytes_over_any_restart() {
     assert!((taken / 3 - 4..=taken / 3 + 1).contains(&room), "{room} of {taken}");
 }
 
+#[test]
 fn an_owner_has_so_many_conversations() {
     let (mut server, [mut ada, grace]) = limited("owner_conversations = 3");
     for key in ["a", "b"] {

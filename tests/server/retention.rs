@@ -7,13 +7,8 @@ use conversation_store::model::{Message, Timestamp};
 use conversation_store::{Store, StoreOptions};
 use serde_json::{Value, json};
 
-use crate::running::{Running, run};
+use crate::common::running::{Running, run};
 use crate::streams::config;
-
-crate::tests! {
-    a_policy_erases_what_it_names_and_nothing_else, the_end_of_the_server_comes_between_two_deletions,
-    wrong_policies_are_refused,
-}
 
 /// A server on a store that other programs wrote `days` ago; it does not run yet.
 fn stopped(write: impl FnOnce(&Store), days: i64) -> Running {
@@ -64,6 +59,7 @@ fn left(server: &mut Running) -> Vec<String> {
     keys
 }
 
+#[test]
 fn a_policy_erases_what_it_names_and_nothing_else() {
     let write = |store: &Store| {
         for owner in ["", "ada", "grace"] {
@@ -105,6 +101,7 @@ fn a_policy_erases_what_it_names_and_nothing_else() {
     }
 }
 
+#[test]
 fn the_end_of_the_server_comes_between_two_deletions() {
     let mut server = stopped(|store| (0..2_000).for_each(|at| say(store, "", &format!("old-{at}"), &[])), 30);
     server.args = vec!["--config".to_owned(), config("[[retention]]\nidle = \"10d\"\n")];
@@ -121,6 +118,7 @@ fn the_end_of_the_server_comes_between_two_deletions() {
     assert_eq!(server.client.post("/api/v1/admin/verify", &json!({})).ok()["problems"], json!([]));
 }
 
+#[test]
 fn wrong_policies_are_refused() {
     for (policy, problem) in [
         ("idle = \"90\"", "90d"),

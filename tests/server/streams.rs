@@ -5,17 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::http::{Client, Event, Events, read};
+use crate::common::http::{Client, Event, Events, read};
+use crate::common::running::{Running, create_key};
 use crate::pages::{revoke_all, until};
-use crate::running::{Running, create_key};
-
-crate::tests! {
-    an_answer_is_durable_while_it_comes, a_broken_pipe_leaves_an_interrupted_message, an_answer_that_is_none_leaves_nothing,
-    an_ingest_is_repeated_by_its_key, an_ingest_ends_with_its_key, a_follower_sees_all_once,
-    a_cursor_is_not_read_on_in_another_conversation_of_the_name, followers_resume_over_restarts,
-    followers_are_told_of_the_end, a_follower_is_kept_alive, a_follower_that_never_reads_is_dropped,
-    followers_that_never_read_take_little_memory, streams_are_bounded,
-}
 
 const CHAT: &str = "/api/v1/conversations/chat-42";
 
@@ -66,6 +58,7 @@ fn texts(events: &mut Events, wanted: &str) -> Vec<Event> {
     seen
 }
 
+#[test]
 fn an_answer_is_durable_while_it_comes() {
     let mut server = Running::durable(&[]);
     say(&server.client, "hello");
@@ -92,6 +85,7 @@ fn an_answer_is_durable_while_it_comes() {
     );
 }
 
+#[test]
 fn a_broken_pipe_leaves_an_interrupted_message() {
     let server = Running::open();
     say(&server.client, "hello");
@@ -115,6 +109,7 @@ fn a_broken_pipe_leaves_an_interrupted_message() {
     assert_eq!(ingest.finish()["finish_reason"], "interrupted");
 }
 
+#[test]
 fn an_answer_that_is_none_leaves_nothing() {
     let server = Running::open();
     say(&server.client, "hello");
@@ -132,6 +127,7 @@ fn an_answer_that_is_none_leaves_nothing() {
     assert_eq!(stored["finish_reason"], "error");
 }
 
+#[test]
 fn an_ingest_is_repeated_by_its_key() {
     let server = Running::open();
     let body = delta("Hi") + END;
@@ -150,6 +146,7 @@ fn an_ingest_is_repeated_by_its_key() {
     assert_eq!(server.client.get(CHAT).ok()["messages"], 1);
 }
 
+#[test]
 fn an_ingest_ends_with_its_key() {
     let (server, clients) = Running::with_keys(&[("ada", "read,append")]);
     say(&clients[0], "hello");
@@ -168,6 +165,7 @@ fn an_ingest_ends_with_its_key() {
     assert_eq!((&message["chunks"][0]["text"], &message["finish_reason"]), (&json!("before"), &json!("interrupted")));
 }
 
+#[test]
 fn a_follower_sees_all_once() {
     let server = Running::open();
     (0..2_500).collect::<Vec<_>>().chunks(500).for_each(|numbers| {
@@ -198,6 +196,7 @@ fn a_follower_sees_all_once() {
     server.client.get("/api/v1/conversations/none/events").code(404);
 }
 
+#[test]
 fn a_cursor_is_not_read_on_in_another_conversation_of_the_name() {
     let server = Running::open();
     ["a", "b", "c"].into_iter().for_each(|text| say(&server.client, text));
@@ -217,6 +216,7 @@ fn a_cursor_is_not_read_on_in_another_conversation_of_the_name() {
 }
 
 /// A follower whose server is killed comes back with the last id that it saw. `CONVO_KILLS` is how often.
+#[test]
 fn followers_resume_over_restarts() {
     let mut server = Running::durable(&[]);
     say(&server.client, "first");
@@ -255,6 +255,7 @@ fn followers_resume_over_restarts() {
     assert_eq!(seen, (1..=last_seq).collect::<Vec<_>>(), "no gap, no repetition");
 }
 
+#[test]
 fn followers_are_told_of_the_end() {
     let mut server = Running::durable(&[]);
     say(&server.client, "first");
@@ -285,6 +286,7 @@ fn followers_are_told_of_the_end() {
     assert_eq!(message["chunks"][0]["text"], "half");
 }
 
+#[test]
 fn a_follower_is_kept_alive() {
     let server = Running::start("memory:", &["--config", &config("[limits]\nkeep_alive_seconds = 1\n")]);
     say(&server.client, "first");
@@ -309,6 +311,7 @@ pub(crate) fn config(text: &str) -> String {
 }
 
 /// It costs its connection, not memory: what it does not take is not read for it.
+#[test]
 fn a_follower_that_never_reads_is_dropped() {
     let server = Running::start("memory:", &["--config", &config("[limits]\nidle_seconds = 1\n")]);
     let text = "x".repeat(1024 * 1024);
@@ -332,6 +335,7 @@ fn a_follower_that_never_reads_is_dropped() {
 }
 
 /// 32 of them on 64 MB of entries: the server holds a piece of each, not all of it.
+#[test]
 fn followers_that_never_read_take_little_memory() {
     let mut server = Running::durable(&["--config", &config("[limits]\nidle_seconds = 600\n")]);
     let text = "x".repeat(1024 * 1024);
@@ -364,6 +368,7 @@ fn followers_that_never_read_take_little_memory() {
     assert!(each < 12 * 1024 * 1024, "{each} bytes for each of those that never read");
 }
 
+#[test]
 fn streams_are_bounded() {
     let server = Running::start("memory:", &["--config", &config("[limits]\nstreams_per_key = 2\n")]);
     say(&server.client, "first");

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::items::{parsed, segments};
 use crate::model::{Body, Chunk, Message, Output, Role};
 use crate::provider::fields::{Fields, array, is_empty, json as kept, string};
+#[cfg(feature = "archives")]
 use crate::transfer::database::{self, Database, text};
 use crate::transfer::foreign::{Broken, Foreign, Node, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Tables, Writer};
@@ -19,7 +20,11 @@ pub(crate) const FORMAT: Format = Format {
     name: "open-webui",
     about: "Open WebUI's chats",
     read: Some(Reader::Each { recognise, read }),
-    tables: Some(Tables { needed: &["auth", "chat"], read: read_tables }),
+    tables: Some(Tables {
+        needed: &["auth", "chat"],
+        #[cfg(feature = "archives")]
+        read: read_tables,
+    }),
     write: Some(Writer { frame: ["[", ",\n", "]\n"], extension: "json", write }),
 };
 
@@ -39,6 +44,7 @@ fn read(text: &str, context: &Context<'_>) -> Vec<Taken> {
 }
 
 /// `webui.db`: each row of `chat` has the fields of a chat of the export.
+#[cfg(feature = "archives")]
 fn read_tables(
     database: &Database,
     context: &Context<'_>,

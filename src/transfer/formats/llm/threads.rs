@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
-use super::row::{NAME, attached, keep_rest, time, usage};
+use super::NAME;
+use super::row::{attached, keep_rest, time, usage};
 use crate::model::{Body, Chunk, Message, Output, Part, PartBody, Role, Timestamp};
 use crate::provider::fields::{Fields, Owner};
 use crate::transfer::database::{Database, Row, text};

@@ -1,0 +1,229 @@
+//! The power is cut under a store that is being written: everything that was acknowledged is there afterwards, whole.
+//!
+//! Needs root, mount and mkfs.ext4; `CONVO_POWER_CUTS` says how often on each engine. `docs/durability.md` has the long run.
+
+use std::fs;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::common::disk::{Cut, Disk};
+use crate::common::program::{Dice, Verdict, Writer, number, still_owed, verify};
+
+/// What is written while the power goes.
+struct Load {
+    name: &'static str,
+    /// The store lives through all cuts; else each round has a new one.
+    keeps: bool,
+    args: &'static [&'static str],
+}
+
+const DURABLE: &[Load] = &[
+    Load { name: "new, 1 thread", keeps: false, args: &["--threads", "1"] },
+    Load { name: "new, 8 threads", keeps: false, args: &["--threads", "8"] },
+    Load { name: "new, 32 threads", keeps: false, args: &["--threads", "32"] },
+    Load { name: "kept, 1 thread", keeps: true, args: &["--threads", "1"] },
+    Load { name: "kept, 8 threads", keeps: true, args: &["--threads", "8"] },
+    Load { name: "kept, 32 threads", keeps: true, args: &["--threads", "32"] },
+    Load { name: "new, forks, rewinds, streams", keeps: false, args: &["--threads", "8", "--mixed", "--streams", "4"] },
+    Load { name: "kept, forks, rewinds, streams", keeps: true, args: &["--threads", "8", "--mixed", "--streams", "4"] },
+    Load { name: "kept, chunks of 1 MB", keeps: true, args: &["--threads", "4", "--chunk-bytes", "1000000"] },
+    Load { name: "new, chunks of 1 MB", keeps: false, args: &["--threads", "2", "--chunk-bytes", "1000000"] },
+    // More than the journal before sled holds: sled gets each by itself.
+    Load { name: "kept, chunks of 20 MB", keeps: true, args: &["--threads", "2", "--chunk-bytes", "20000000"] },
+];
+
+/// Buffered loads, with how old the oldest append may be that a cut takes.
+const BUFFERED: &[(Load, Duration)] = &[
+    (
+        Load {
+            name: "new, 4 threads, 800 a second",
+            keeps: false,
+            args: &["--threads", "4", "--rate", "200", "--durability", "buffered"],
+        },
+        WINDOW,
+    ),
+    (
+        Load {
+            name: "kept, 4 threads, 800 a second, streams",
+            keeps: true,
+            args: &["--threads", "4", "--rate", "200", "--streams", "4", "--durability", "buffered"],
+        },
+        WINDOW,
+    ),
+    (
+        Load { name: "kept, as fast as it can", keeps: true, args: &["--threads", "2", "--durability", "buffered"] },
+        QUEUE,
+    ),
+];
+
+/// The store's window of 25 ms, and what a commit takes on a machine that does other things too.
+const WINDOW: Duration = Duration::from_millis(500);
+/// Where appends come faster than the disk takes them, up to 4 MiB wait.
+const QUEUE: Duration = Duration::from_secs(10);
+/// How long is written before the cut, from the first acknowledgement on, at most.
+const LONGEST: Duration = Duration::from_millis(2500);
+/// What an image may take before a new one is made.
+const FULL: u64 = 1_000_000_000;
+
+/// One cut at a time: the disks share what is below them.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// How the power can be cut, and how often it is to be. Absent: it cannot be, and nobody insists.
+fn cuts() -> Option<(Cut, u64)> {
+    let required = number("CONVO_REQUIRE_MOUNT", 0) == 1;
+    let rounds = number("CONVO_POWER_CUTS", if required { 10 } else { 0 });
+    match crate::common::disk::cut() {
+        _ if rounds == 0 => crate::common::skipped("power cuts: CONVO_POWER_CUTS=10 asks for them, as root"),
+        Err(error) if required => panic!("a disk to cut the power of cannot be had: {error}"),
+        Err(error) => {
+            crate::common::skipped(&format!("power cuts: a disk cannot be had: {error}"));
+        }
+        Ok(cut) => return Some((cut, rounds)),
+    }
+    None
+}
+
+/// The rounds of one load.
+struct Series<'a> {
+    engine: &'static str,
+    load: &'a Load,
+    options: &'static str,
+    disk: Disk,
+    rounds: u64,
+    /// What was acknowledged in earlier rounds of a store that lives on.
+    acknowledged: String,
+}
+
+/// What a round came to.
+struct Round {
+    verdict: Verdict,
+    /// How long before the cut the first append was acknowledged that is not there.
+    lost: Option<Duration>,
+    acknowledged: usize,
+}
+
+impl<'a> Series<'a> {
+    fn new(engine: &'static str, load: &'a Load, options: &'static str) -> Self {
+        Self { engine, load, options, disk: Disk::new().unwrap(), rounds: 0, acknowledged: String::new() }
+    }
+
+    fn round(&mut self, cut: Cut, dice: &mut Dice) -> Round {
+        if self.disk.used() > FULL {
+            self.disk = Disk::new().unwrap();
+            self.acknowledged.clear();
+        }
+        self.rounds += 1;
+        let name = if self.load.keeps { "kept".to_owned() } else { format!("new-{}", self.rounds) };
+        let path = self.disk.mount_point().join(name);
+        let store = format!("{}:{}{}", self.engine, path.display(), self.options);
+        let file = self.disk.outside("acks");
+        let _ = fs::remove_file(&file);
+        let mut writer = Writer::start(&store, &file, self.load.args);
+        writer.write_for(dice.time(LONGEST));
+        let gone = Instant::now();
+        self.disk.cut(cut, &writer);
+        let acks = writer.kill();
+        self.disk.remount();
+        let all = format!("{}{}", self.acknowledged, acks.whole());
+        fs::write(&file, &all).unwrap();
+        let verdict = verify(&store, &file);
+        let lost = acks.first_lost(&verdict.lost).map(|time| gone - time);
+        let is_newest = verdict.lost.is_empty() || lost.is_some();
+        assert!(is_newest, "{}: what was there after an earlier cut is gone: {verdict:?}", self.load.name);
+        if self.load.keeps {
+            self.acknowledged = still_owed(&all, &verdict.lost);
+        } else {
+            fs::remove_dir_all(path).unwrap();
+        }
+        Round { verdict, lost, acknowledged: acks.whole().lines().count() }
+    }
+}
+
+fn what_is_durable_survives(engine: &'static str) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some((cut, rounds)) = cuts() else { return };
+    let mut dice = Dice::new();
+    let mut series: Vec<Series<'_>> = DURABLE.iter().map(|load| Series::new(engine, load, "")).collect();
+    let (mut acknowledged, count) = (0, series.len());
+    for round in 0..rounds {
+        let at = round as usize % count;
+        // The other way of cutting the power is kept in use.
+        let cut = if dice.below(8) == 0 { Cut::Copy } else { cut };
+        let done = series[at].round(cut, &mut dice);
+        let (load, entries) = (series[at].load.name, done.verdict.entries);
+        println!("{engine} {round}: {load}, {cut:?}: {} acknowledged, {entries} entries", done.acknowledged);
+        assert!(done.verdict.is_clean(), "{load}, {cut:?}: {:?}", done.verdict);
+        acknowledged += done.acknowledged;
+    }
+    println!("{engine}: {rounds} power cuts, {acknowledged} acknowledgements: nothing was lost");
+}
+
+fn what_is_buffered_loses_no_more_than_waits(engine: &'static str) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some((cut, rounds)) = cuts() else { return };
+    let mut dice = Dice::new();
+    let mut series: Vec<(Series<'_>, Duration)> =
+        BUFFERED.iter().map(|(load, most)| (Series::new(engine, load, ""), *most)).collect();
+    let (mut acknowledged, count) = (0, series.len());
+    for round in 0..rounds.div_ceil(2) {
+        let (series, most) = &mut series[round as usize % count];
+        let done = series.round(cut, &mut dice);
+        let load = series.load.name;
+        let lost = done.lost.unwrap_or_default();
+        println!("{engine} {round}: {load}: {} acknowledged, the last {lost:?} lost", done.acknowledged);
+        assert_eq!(done.verdict.broken, [""; 0], "{load}: the store opens, and has no hole");
+        assert!(lost <= *most, "{load}: an append that was {lost:?} old is gone");
+        acknowledged += done.acknowledged;
+    }
+    println!("{engine}: {} power cuts, {acknowledged} buffered appends: no more lost than waited", rounds.div_ceil(2));
+}
+
+/// Without the syncs of our own, the same test has to fail: else it would prove nothing.
+fn what_is_never_synced_does_not_survive(engine: &'static str) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some((cut, rounds)) = cuts() else { return };
+    let mut dice = Dice::new();
+    let mut series = Series::new(engine, &DURABLE[1], "?sync=never");
+    for round in 0..rounds {
+        let done = series.round(cut, &mut dice);
+        let verdict = done.verdict;
+        println!("{engine} {round}: {} acknowledged, clean: {}", done.acknowledged, verdict.is_clean());
+        if !verdict.is_clean() {
+            return;
+        }
+    }
+    panic!("{rounds} power cuts took nothing from a store that never syncs: the test is blind");
+}
+
+#[test]
+fn what_is_durable_survives_on_sled() {
+    what_is_durable_survives("sled");
+}
+
+#[test]
+fn what_is_buffered_loses_no_more_than_waits_on_sled() {
+    what_is_buffered_loses_no_more_than_waits("sled");
+}
+
+#[test]
+fn what_is_never_synced_does_not_survive_on_sled() {
+    what_is_never_synced_does_not_survive("sled");
+}
+
+#[cfg(feature = "fjall")]
+mod fjall {
+    #[test]
+    fn what_is_durable_survives_on_fjall() {
+        super::what_is_durable_survives("fjall");
+    }
+
+    #[test]
+    fn what_is_buffered_loses_no_more_than_waits_on_fjall() {
+        super::what_is_buffered_loses_no_more_than_waits("fjall");
+    }
+
+    #[test]
+    fn what_is_never_synced_does_not_survive_on_fjall() {
+        super::what_is_never_synced_does_not_survive("fjall");
+    }
+}

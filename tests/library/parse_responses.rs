@@ -1,0 +1,136 @@
+//! Responses requests to messages, and answers back into requests.
+
+use crate::common::parsed::{answered, parsed};
+use crate::common::prompts;
+use conversation_store::Rule;
+use conversation_store::provider::{PromptOptions, Target, repair};
+use serde_json::Value;
+
+const TARGET: Target = Target::OPENAI_RESPONSES;
+
+/// A request, what is said about it, and the JSON of its messages.
+#[test]
+fn broken_requests_lose_nothing() {
+    use Rule::{Altered, RoleChanged};
+    let table: &[(&str, &[Rule], &[&str])] = &[
+        (
+            r#"{"instructions":"Be kind.","input":"hi"}"#,
+            &[],
+            &[
+                r#"{"role":"system","chunks":[{"type":"text","text":"Be kind.","native":{"wire":"openai-responses","json":{"instructions":"Be kind."}}}]}"#,
+                r#"{"role":"user","chunks":[{"type":"text","text":"hi"}]}"#,
+            ],
+        ),
+        (
+            r#"[{"role":"developer","content":"a"},{"role":"human","content":[{"type":"text","text":"b"}]},"c"]"#,
+            &[RoleChanged, RoleChanged],
+            &[
+                r#"{"role":"system","chunks":[{"type":"text","text":"a"}]}"#,
+                r#"{"role":"user","chunks":[{"type":"text","text":"b"}]}"#,
+                r#"{"role":"user","chunks":[{"type":"text","text":"c"}]}"#,
+            ],
+        ),
+        (
+            r#"[{"role":"assistant","content":"a"},{"role":"assistant","content":[{"type":"input_text","text":"b"}]},
+                {"type":"function_call","call_id":"c1","name":"f","arguments":{"a":1}},
+                {"role":"tool","tool_call_id":"c1","content":"ok"}]"#,
+            &[Altered],
+            &[
+                r#"{"role":"assistant","chunks":[{"type":"text","text":"a"}]}"#,
+                r#"{"role":"assistant","chunks":[{"type":"text","text":"b"},{"type":"tool_call","id":"c1","name":"f","arguments":"{\"a\":1}"}]}"#,
+                r#"{"role":"tool","chunks":[{"type":"tool_result","tool_call_id":"c1","content":"ok"}]}"#,
+            ],
+        ),
+        (
+            r#"[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}]},
+                {"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}"}]"#,
+            &[],
+            &[
+                r#"{"role":"assistant","chunks":[{"type":"thinking","text":"hm","id":"rs_1","native":{"wire":"openai-responses","json":{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}]}}},{"type":"tool_call","id":"c1","name":"f","arguments":"{}","item_id":"fc_1","native":{"wire":"openai-responses","json":{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}"}}}]}"#,
+            ],
+        ),
+        (
+            r#"[{"role":"user","content":[{"type":"input_image","file_id":"file-1"},{"type":"input_video","url":"v"}]},
+                {"type":"item_reference","id":"msg_1"},{"type":"hologram"},[1]]"#,
+            &[Altered],
+            &[
+                r#"{"role":"user","chunks":[{"type":"image","url":"","native":{"wire":"openai-responses","json":{"type":"input_image","file_id":"file-1"}}},{"type":"opaque","provider":"openai","kind":"input_video","json":{"type":"input_video","url":"v"}}]}"#,
+                r#"{"role":"user","chunks":[{"type":"opaque","provider":"openai","kind":"item_reference","json":{"type":"item_reference","id":"msg_1"}}]}"#,
+                r#"{"role":"assistant","chunks":[{"type":"opaque","provider":"openai","kind":"hologram","json":{"type":"hologram"}}]}"#,
+                r#"{"role":"user","chunks":[{"type":"opaque","provider":"openai","kind":"item","json":[1]}]}"#,
+            ],
+        ),
+        (
+            r#"[{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"https://x.test/a.png"}]},
+                {"type":"function_call_output","call_id":"c2","output":{"b":1}}]"#,
+            &[Altered],
+            &[
+                r#"{"role":"tool","chunks":[{"type":"tool_result","tool_call_id":"c1","content":[{"type":"text","text":"a"},{"type":"image","url":"https://x.test/a.png"}]}]}"#,
+                r#"{"role":"tool","chunks":[{"type":"tool_result","tool_call_id":"c2","content":"{\"b\":1}"}]}"#,
+            ],
+        ),
+    ];
+    for (request, rules, wanted) in table {
+        let (messages, notes) = parsed(TARGET, request);
+        assert_eq!(messages, *wanted, "{request}");
+        assert_eq!(notes, *rules, "{request}");
+    }
+}
+
+#[test]
+fn a_refused_request_is_repaired() {
+    // gh:openai/openai-node#1567, gh:lace-ai/gai#49: reasoning that nothing follows, a call that nothing answers.
+    let request = r#"{"model":"gpt-5","instructions":"Be kind.","input":[{"role":"user","content":"a"},
+        {"type":"reasoning","id":"rs_1","summary":[]},
+        {"role":"user","content":"b"},
+        {"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}"},
+        {"role":"user","content":"c"}],"store":false}"#;
+    let repaired = repair(TARGET, TARGET, request, &PromptOptions::new()).unwrap();
+    prompts::assert_accepted(TARGET, &repaired);
+    let text = repaired.request.get();
+    assert!(text.starts_with(r#"{"model":"gpt-5","instructions":"Be kind.","input":[{"#), "{text}");
+    assert!(text.ends_with(r#"],"store":false}"#), "{text}");
+    // The call keeps its id: nothing says that it is refused.
+    assert!(!text.contains("rs_1") && text.contains("fc_1"), "{text}");
+    let rules: Vec<Rule> = repaired.report.iter().map(|line| line.rule).collect();
+    assert_eq!(rules, [Rule::OutcomeUnknown, Rule::ThinkingLeftOut]);
+}
+
+#[test]
+fn a_conversation_that_is_in_order_comes_back_as_it_is() {
+    let request = concat!(
+        r#"{"model":"gpt-5","instructions":"Be kind.","input":["#,
+        r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"a"},"#,
+        r#"{"type":"input_image","image_url":"https://x.test/a.png","detail":"low"}]},"#,
+        r#"{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"ENC"},"#,
+        r#"{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"x"}},"#,
+        r#"{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":["#,
+        r#"{"type":"output_text","text":"b","annotations":[],"logprobs":[]}]},"#,
+        r#"{"id":"fc_1","type":"function_call","call_id":"c1","name":"f","arguments":"{}"},"#,
+        r#"{"type":"function_call_output","call_id":"c1","output":"ok"}],"max_output_tokens":1e3}"#
+    );
+    let repaired = repair(TARGET, TARGET, request, &PromptOptions::new()).unwrap();
+    assert_eq!(repaired.request.get(), request);
+    assert_eq!(repaired.report, []);
+}
+
+/// What the provider checks comes back as it was: encrypted reasoning, calls, what hosted tools did, phases, citations.
+#[test]
+fn answers_come_back_as_they_were() {
+    for name in ["reasoning_with_parallel_calls", "web_search_with_citations", "custom_tool", "results_with_an_image"] {
+        let body = std::fs::read(format!("tests/fixtures/providers/openai_responses/{name}/response.json")).unwrap();
+        let response: Value = serde_json::from_slice(&body).unwrap();
+        let prompt = answered(TARGET, &body);
+        let request: Value = serde_json::from_str(prompt.request.get()).unwrap();
+        let said = response["output"].as_array().unwrap();
+        let sent = &request["input"].as_array().unwrap()[1..][..said.len()];
+        for (said, sent) in said.iter().zip(sent) {
+            for key in ["type", "encrypted_content", "phase", "action", "call_id", "name", "arguments", "input"] {
+                assert_eq!(said.get(key), sent.get(key), "{name}: {sent}");
+            }
+            if said["type"] == "message" {
+                assert_eq!(said["content"], sent["content"], "{name}");
+            }
+        }
+    }
+}
