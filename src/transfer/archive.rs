@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use zip::ZipArchive;
 use zip::result::ZipResult;
 
-use super::source::{ATTACHMENT, FILES};
+use super::values::{ATTACHMENT, FILES};
 use crate::error::{Error, Result};
 
 /// The most bytes that the files of an archive may unpack to, and how many times its size.

@@ -6,12 +6,9 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "archives")]
 use super::archive::Archive;
+use super::values::{ATTACHMENT, FILES};
 use crate::error::{Error, Result};
 
-/// The most files of an archive, or of a folder.
-pub(super) const FILES: usize = 1_000_000;
-/// The most bytes of an attachment that is included in its message.
-pub(super) const ATTACHMENT: u64 = 20 * 1024 * 1024;
 /// The deepest nesting of folders.
 const DEPTH: usize = 32;
 

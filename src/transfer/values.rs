@@ -6,6 +6,10 @@ use std::io::{self, BufRead};
 
 /// The most bytes of one value: one conversation of an export, or one line.
 pub(crate) const LIMIT: usize = 256 * 1024 * 1024;
+/// The most files of an archive, or of a folder.
+pub(super) const FILES: usize = 1_000_000;
+/// The most bytes of an attachment that is included in its message.
+pub(super) const ATTACHMENT: u64 = 20 * 1024 * 1024;
 
 /// What a stream contains.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What is acknowledged stays: power cuts, kills, calls that fail, full disks, damage, and other programs' stores.
+//! What is acknowledged stays: kills, calls that fail, full disks, damage, and other programs' stores.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 #[path = "../common/mod.rs"]
@@ -21,5 +21,3 @@ mod full_disk;
 mod journal;
 #[cfg(all(feature = "cli", unix))]
 mod kill;
-#[cfg(all(feature = "cli", target_os = "linux"))]
-mod power_cut;

@@ -1,6 +1,12 @@
 //! The power is cut under a store that is being written: everything that was acknowledged is there afterwards, whole.
 //!
 //! Needs root, mount and mkfs.ext4; `CONVO_POWER_CUTS` says how often on each engine. `docs/durability.md` has the long run.
+//! A program of its own: how old an append may be that a cut takes is a promise in time, and other tests take time.
+#![cfg(all(feature = "cli", target_os = "linux"))]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+#[path = "../common/mod.rs"]
+mod common;
 
 use std::fs;
 use std::sync::{Mutex, PoisonError};
