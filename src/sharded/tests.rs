@@ -10,6 +10,8 @@ use crate::log::{AppendOptions, Log, Opening, Order, Reading};
 use crate::model::{Chunk, Message, Name, Timestamp};
 use crate::postgres::bucket_of;
 
+#[path = "../../tests/common/place.rs"]
+mod place;
 #[path = "../../tests/common/postgres.rs"]
 #[allow(dead_code, reason = "other tests use more of it")]
 mod postgres;

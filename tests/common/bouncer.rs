@@ -53,7 +53,7 @@ impl Bouncer {
     fn start() -> Result<Self, String> {
         let server = server()?;
         let bin = program().ok_or("PgBouncer is not installed here")?;
-        let dir = tempfile::Builder::new().prefix("convo-pgbouncer").tempdir_in("/tmp");
+        let dir = tempfile::Builder::new().prefix("convo-pgbouncer").tempdir_in(super::place::quick());
         let dir = dir.map_err(|error| error.to_string())?.keep();
         let port = free_port();
         // Roles are looked up in the database. Those of stores that are closed give their connections to others.

@@ -15,6 +15,7 @@ pub(crate) mod items;
 #[cfg(feature = "server")]
 pub(crate) mod openssl;
 pub(crate) mod parsed;
+pub(crate) mod place;
 #[cfg(all(feature = "postgres", unix))]
 pub(crate) mod postgres;
 #[cfg(feature = "cli")]
@@ -27,6 +28,7 @@ pub(crate) mod running;
 pub(crate) mod search;
 pub(crate) mod stored;
 
+pub(crate) use place::tempdir;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;

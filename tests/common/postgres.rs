@@ -133,7 +133,10 @@ impl Server {
 
     fn start_from(primary: &str, wal: Option<&Path>, options: &[&str]) -> Result<Self, String> {
         let bin = programs().ok_or("no PostgreSQL server is installed here")?;
-        let dir = tempfile::Builder::new().prefix("convo-pg").tempdir_in("/tmp").map_err(|error| error.to_string())?;
+        let dir = tempfile::Builder::new()
+            .prefix("convo-pg")
+            .tempdir_in(super::place::quick())
+            .map_err(|error| error.to_string())?;
         let dir = dir.keep();
         let port = free_port();
         let mut command = Command::new("sh");
@@ -163,15 +166,19 @@ impl Server {
                     ["initdb.log", "server.log"].map(|log| fs::read_to_string(self.dir.join(log)).unwrap_or_default());
                 return Err(format!("the server does not start: {}", said.concat()));
             }
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(10));
         }
         Ok(())
     }
 
     /// Ends the server with a signal, and starts it again: QUIT ends it as a crash does.
     pub(crate) fn restart(&mut self, signal: &str) {
+        let file = self.dir.join("data/postmaster.pid");
+        let before = fs::read_to_string(&file).unwrap();
         writeln!(self.running.stdin.as_mut().unwrap(), "{signal}").unwrap();
-        std::thread::sleep(Duration::from_millis(200));
+        while fs::read_to_string(&file).is_ok_and(|now| now == before) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         self.wait().unwrap();
     }
 
@@ -234,6 +241,18 @@ impl Server {
     /// Runs statements in a database.
     pub(crate) fn run_in(&self, database: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
         self.with(database, async |client| client.batch_execute(sql).await)
+    }
+
+    /// Does something while somebody else has locked a table.
+    pub(crate) fn with_locked<T: Send>(&self, table: &str, work: impl FnOnce() -> T + Send) -> T {
+        let locked = self.with("postgres", async |client| {
+            client.batch_execute(&format!("BEGIN; LOCK TABLE {table}")).await?;
+            // A store waits for its own runtime, which a thread of this one must not do.
+            let done = std::thread::scope(|scope| scope.spawn(work).join().unwrap());
+            client.batch_execute("COMMIT").await?;
+            Ok(done)
+        });
+        locked.unwrap()
     }
 
     /// Does something with a connection to a database.

@@ -37,7 +37,7 @@ pub(crate) fn convo(args: &[&str]) -> Command {
 
 /// Runs a command; what does not end within the limit is killed.
 pub(crate) fn run(mut command: Command, limit: Duration) -> Ended {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let (out, err) = (dir.path().join("out"), dir.path().join("err"));
     command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
     let mut child = command.spawn().unwrap();

@@ -45,7 +45,7 @@ impl Running {
 
     /// A server that needs keys, on a store in memory, and a client for each of the owners and scopes.
     pub(crate) fn with_keys(owners: &[(&str, &str)]) -> (Self, Vec<Client>) {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = crate::common::tempdir().unwrap();
         let keys = dir.path().join("keys.json");
         let secrets: Vec<String> = owners.iter().map(|(owner, scopes)| create_key(&keys, owner, scopes)).collect();
         let running = Self::start_in(dir, "memory:", &["--keys", "DIR/keys.json"]);
@@ -55,7 +55,7 @@ impl Running {
 
     /// A server; `DIR` in its arguments is a directory of its own.
     pub(crate) fn start(url: &str, args: &[&str]) -> Self {
-        Self::start_in(tempfile::tempdir().unwrap(), url, args)
+        Self::start_in(crate::common::tempdir().unwrap(), url, args)
     }
 
     fn start_in(dir: TempDir, url: &str, args: &[&str]) -> Self {

@@ -34,7 +34,7 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new(row: &'static Row) -> Self {
-        Self { row, dir: tempfile::tempdir().unwrap(), made: Cell::new(0), servers: RefCell::default() }
+        Self { row, dir: crate::common::tempdir().unwrap(), made: Cell::new(0), servers: RefCell::default() }
     }
 
     /// The URL of a store that nobody has made.

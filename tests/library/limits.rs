@@ -112,7 +112,7 @@ fn what_is_accepted_beside_the_texts_comes_back() {
 }
 
 fn the_largest_append_comes_back(engine: &str) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let url = format!("{engine}:{}", dir.path().join("db").display());
     let large = |letter: &str| Message::assistant([Chunk::text(letter.repeat(Limits::CHUNK_BYTES))]);
     let store = Store::open(&url).unwrap();

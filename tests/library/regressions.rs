@@ -42,7 +42,7 @@ fn results(conversation: &Conversation) -> Vec<(&str, &str, MessageState)> {
 /// The message index restarted at 0 on every append, so load merged user and assistant turns into one user message.
 #[test]
 fn the_message_index_goes_on_from_append_to_append() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let url = format!("sled:{}", dir.path().display());
     let said = [
         Message::user("What is in this folder?"),

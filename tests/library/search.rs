@@ -12,7 +12,7 @@ use crate::common::search::holds;
 fn engines() -> Vec<(tempfile::TempDir, String, PathBuf)> {
     let schemes = ["memory:", "sled:", if cfg!(feature = "fjall") { "fjall:" } else { "sled:" }];
     let place = |scheme: &str| {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = crate::common::tempdir().unwrap();
         let path = if scheme == "memory:" { String::new() } else { dir.path().join("db").display().to_string() };
         let index = dir.path().join("index");
         (dir, format!("{scheme}{path}"), index)
@@ -118,7 +118,7 @@ fn what_is_hidden_or_erased_is_not_found_and_leaves_the_index() {
 /// No search looks at the hits here.
 #[test]
 fn a_refresh_alone_removes_what_was_erased_from_the_files() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let store = Store::open("memory:").unwrap();
     let index = SearchIndex::open(dir.path()).unwrap();
     store.append("a", &[Message::user("keep"), Message::user("redact xylophone")]).unwrap();
@@ -135,7 +135,7 @@ fn a_refresh_alone_removes_what_was_erased_from_the_files() {
 
 #[test]
 fn each_owner_finds_what_is_theirs_and_no_redacted_text_through_a_fork() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let store = Store::open("memory:").unwrap();
     let index = SearchIndex::open(dir.path()).unwrap();
     let of = |name: &str, owner: &str| Name::from(name).with_owner(owner);
@@ -155,7 +155,7 @@ fn each_owner_finds_what_is_theirs_and_no_redacted_text_through_a_fork() {
 
 #[test]
 fn an_index_that_is_gone_old_or_broken_is_made_again() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let directory = dir.path().join("index");
     let store = Store::open("memory:").unwrap();
     store.append("a", &[Message::user("hello")]).unwrap();
@@ -182,7 +182,7 @@ fn an_index_that_is_gone_old_or_broken_is_made_again() {
 /// A crash leaves an earlier index beside a later store: a copy of the index stands for it.
 #[test]
 fn an_index_from_before_a_crash_catches_up() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let (directory, earlier) = (dir.path().join("index"), dir.path().join("earlier"));
     let store = Store::open("memory:").unwrap();
     store.append("a", &[Message::user("one zebra"), Message::user("two xylophone")]).unwrap();

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use conversation_store::model::{Chunk, FinishReason, Json, Message, Metadata, Name, Role, Timestamp};
 use conversation_store::{AppendOptions, NewConversation, Store, StoreOptions};
-use tempfile::tempdir;
 
 /// Everything that a log can hold: forks of forks, deleted parents, redactions, streams, keys, owners, tags.
 fn fill(store: &Store) {
@@ -95,7 +94,7 @@ fn pairs(file: &Path) -> BTreeMap<Vec<u8>, Vec<u8>> {
 #[test]
 fn a_backup_goes_from_sled_to_postgresql_and_back() {
     let Some(server) = crate::running() else { return };
-    let dir = tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let file = |name: &str| dir.path().join(name);
     // Times from before 1970 to after it.
     let clock = AtomicI64::new(-1_000_000_000);
@@ -147,7 +146,7 @@ fn a_backup_goes_from_sled_to_postgresql_and_back() {
 #[test]
 fn a_store_that_began_on_postgresql_goes_to_sled() {
     let Some(server) = crate::running() else { return };
-    let dir = tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let postgres = Store::open(&server.url()).unwrap();
     fill(&postgres);
     let known = read(&postgres);

@@ -75,7 +75,7 @@ fn the_documented_roles_make_and_use_a_store() {
     assert_eq!(store.describe("fork").unwrap().messages, 3);
     assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
     drop(store);
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let file = dir.path().join("backup");
     Store::open(&user).unwrap().backup(&file, |_, _| ()).unwrap();
     Store::open(&user).unwrap().delete("fork").unwrap();

@@ -27,7 +27,7 @@ struct Pair {
 impl Pair {
     fn start() -> Self {
         let servers = [0, 1].map(|_| Server::start(&[]).unwrap());
-        let dir = tempfile::tempdir().unwrap();
+        let dir = crate::common::tempdir().unwrap();
         let list = dir.path().join("clusters");
         let urls = servers.each_ref().map(|server| format!("postgres://postgres@127.0.0.1:{}/postgres", server.port));
         std::fs::write(&list, urls.join("\n")).unwrap();

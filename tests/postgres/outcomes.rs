@@ -191,16 +191,18 @@ fn a_pool_without_a_free_connection_is_busy() {
     let url = server.url() + "&pool=1&timeout_seconds=1";
     let store = Store::open(&url).unwrap();
     store.append("chat", &[Message::user("first")]).unwrap();
-    let file = tempfile::tempdir().unwrap();
+    let file = crate::common::tempdir().unwrap();
+    let table = format!("{}.cs_key", schema(&url));
+    let waiting = format!("SELECT count(*) FROM pg_locks WHERE relation = '{table}'::regclass AND NOT granted");
     thread::scope(|scope| {
         // A backup needs a connection, the only one, and waits for what somebody else has locked.
-        let lock = format!("BEGIN; LOCK TABLE {}.cs_key; SELECT pg_sleep(4); COMMIT", schema(&url));
-        scope.spawn(move || server.run(&lock).unwrap());
-        thread::sleep(Duration::from_millis(500));
-        let backup = scope.spawn(|| store.backup(file.path().join("backup"), |_, _| ()));
-        thread::sleep(Duration::from_millis(500));
-        let refused = store.append("chat", &[Message::user("second")]);
-        assert!(matches!(&refused, Err(Error::Busy(said)) if said.contains("all 1 connections")), "{refused:?}");
+        let backup = server.with_locked(&table, || {
+            let backup = scope.spawn(|| store.backup(file.path().join("backup"), |_, _| ()));
+            crate::cluster::until("the backup", || server.value(&waiting).unwrap().as_deref() != Some("0"));
+            let refused = store.append("chat", &[Message::user("second")]);
+            assert!(matches!(&refused, Err(Error::Busy(said)) if said.contains("all 1 connections")), "{refused:?}");
+            backup
+        });
         backup.join().unwrap().unwrap();
     });
     // It was not sent.

@@ -24,7 +24,7 @@ fn a_connection_is_encrypted_to_the_host_that_the_certificate_names() {
     if crate::running().is_none() {
         return;
     }
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let make = |name: &str| {
         let files = [path(&format!("{name}.pem")), path(&format!("{name}.key"))];

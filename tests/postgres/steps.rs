@@ -8,7 +8,7 @@ use std::time::Duration;
 use conversation_store::model::Message;
 use conversation_store::{Error, Store};
 
-use crate::common::postgres::{Server, schema};
+use crate::common::postgres::schema;
 use crate::outcomes::through;
 use crate::proxy::{Cut, Proxy};
 
@@ -24,20 +24,6 @@ fn io_kind(error: &Error) -> Option<ErrorKind> {
     if let Error::Io { source, .. } = error { Some(source.kind()) } else { None }
 }
 
-/// Does something while somebody else has locked a table.
-fn with_locked<T>(server: &Server, table: &str, work: impl FnOnce() -> T) -> T {
-    let (locked, lock) =
-        (format!("SELECT count(*) FROM pg_locks WHERE relation = '{table}'::regclass AND granted"), table);
-    let lock = format!("BEGIN; LOCK TABLE {lock}; SELECT pg_sleep(4); COMMIT");
-    thread::scope(|scope| {
-        let holding = scope.spawn(move || server.run(&lock).unwrap());
-        crate::cluster::until("the lock", || server.value(&locked).unwrap().as_deref() != Some("0"));
-        let done = work();
-        holding.join().unwrap();
-        done
-    })
-}
-
 #[test]
 fn a_step_that_is_not_answered_ends_a_backup_or_a_restore_without_effect() {
     let Some(server) = crate::running() else { return };
@@ -45,15 +31,15 @@ fn a_step_that_is_not_answered_ends_a_backup_or_a_restore_without_effect() {
     let (from, to) = (url(), url());
     let store = Store::open(&from).unwrap();
     fill(&store);
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let file = dir.path().join("backup");
-    let late = with_locked(server, &format!("{}.cs_key", schema(&from)), || store.backup(&file, |_, _| ()));
+    let late = server.with_locked(&format!("{}.cs_key", schema(&from)), || store.backup(&file, |_, _| ()));
     assert_eq!(late.as_ref().err().and_then(io_kind), Some(ErrorKind::TimedOut), "{late:?}");
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
     // It may take longer than a step as a whole.
     store.backup(&file, |_, _| thread::sleep(Duration::from_millis(50))).unwrap();
     Store::open(&to).unwrap();
-    let late = with_locked(server, &format!("{}.cs_record", schema(&to)), || Store::restore(&file, &to, |_, _| ()));
+    let late = server.with_locked(&format!("{}.cs_record", schema(&to)), || Store::restore(&file, &to, |_, _| ()));
     assert_eq!(late.as_ref().err().and_then(io_kind), Some(ErrorKind::TimedOut), "{late:?}");
     let restored = Store::restore(&file, &to, |_, _| thread::sleep(Duration::from_millis(20))).unwrap();
     assert_eq!(restored.conversations, CONVERSATIONS);
@@ -64,7 +50,7 @@ fn a_step_that_is_not_answered_ends_a_backup_or_a_restore_without_effect() {
 fn what_a_lost_connection_means_for_a_restore_depends_on_whether_it_was_to_be_committed() {
     let Some(server) = crate::running() else { return };
     let proxy = Proxy::start(server.port);
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let file = dir.path().join("backup");
     let store = Store::open("memory:").unwrap();
     fill(&store);

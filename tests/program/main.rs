@@ -51,7 +51,7 @@ struct Run {
 
 impl Place {
     fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap() }
+        Self { dir: crate::common::tempdir().unwrap() }
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -108,7 +108,7 @@ fn keys_come_and_go() {
 
 #[test]
 fn keys_end() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let keys = dir.path().join("keys.json");
     let keys = keys.to_str().unwrap();
     for expires in ["2020-01-01", "2020-01-01T00:00:00Z"] {
@@ -351,7 +351,7 @@ fn tls_is_spoken() {
     if !is_there() {
         return;
     }
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     openssl(
         dir.path(),
         "req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -days 1 -keyout key.pem -out cert.pem",

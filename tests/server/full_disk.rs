@@ -16,7 +16,7 @@ struct Disk(TempDir);
 impl Disk {
     /// Absent: it could not be mounted.
     fn mount(megabytes: u32) -> Option<Self> {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = crate::common::tempdir().unwrap();
         let size = format!("size={megabytes}m");
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "none"]).arg(dir.path()).output();
         mounted.is_ok_and(|mounted| mounted.status.success()).then_some(Self(dir))

@@ -252,7 +252,7 @@ fn a_follower_ends_with_its_key() {
 #[test]
 fn sessions_end_when_they_are_over() {
     let file = config("[pages]\nsession_hours = 0\n");
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let keys = dir.path().join("keys.json");
     let secret = create_key(&keys, "ada", "read");
     let server = Running::start("memory:", &["--config", &file, "--keys", keys.to_str().unwrap()]);

@@ -304,7 +304,7 @@ fn a_follower_is_kept_alive() {
 
 /// A file of settings that stays for as long as the tests run.
 pub(crate) fn config(text: &str) -> String {
-    let dir = tempfile::tempdir().unwrap().keep();
+    let dir = crate::common::tempdir().unwrap().keep();
     let file = dir.join("convo.toml");
     std::fs::write(&file, text).unwrap();
     file.to_str().unwrap().to_owned()

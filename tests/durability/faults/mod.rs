@@ -36,7 +36,7 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap() }
+        Self { dir: crate::common::tempdir().unwrap() }
     }
 
     fn path(&self) -> PathBuf {

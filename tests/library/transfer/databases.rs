@@ -68,7 +68,7 @@ fn database(dir: &Path, name: &str, sql: &[&str]) -> PathBuf {
 
 /// A store with what a database holds.
 fn taken(sql: &[&str]) -> (Store, super::Run) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let path = database(dir.path(), "logs.db", sql);
     let store = Store::open("memory:").unwrap();
     let run = run(Some(&store), &path, &ImportOptions::default());
@@ -148,7 +148,7 @@ fn a_conversation_that_went_on_after_the_upgrade_is_one() {
             (5, 'n4', 0, 'text', NULL, 'Noon.', NULL), (6, 'n5', 0, 'text', NULL, 'And now?', NULL), (7, 'n6', 0, 'text', NULL, 'Noon.', NULL);
         INSERT INTO threads VALUES ('c1', 'Time', 'n6', NULL, '2026-08-05 01:02:03+00:00');
         INSERT INTO turns VALUES ('u1', 'c1', 'n5', 'n6', 'm', NULL, NULL, NULL, 5, 2, NULL, 10, '2026-08-05T01:02:03+00:00', NULL);"#;
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let store = Store::open("memory:").unwrap();
     let before = database(dir.path(), "before.db", &[RESPONSES, ASKED_THE_TIME]);
     run(Some(&store), &before, &ImportOptions::default()).summary.unwrap();
@@ -174,7 +174,7 @@ fn a_conversation_that_went_on_after_the_upgrade_is_one() {
 fn the_chats_of_a_webui_db_are_those_of_the_export() {
     let export = std::fs::read_to_string(super::sample("open-webui-export.json")).unwrap();
     let export: Vec<serde_json::Value> = serde_json::from_str(&export).unwrap();
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let tables = "CREATE TABLE auth (id TEXT); CREATE TABLE chat (id TEXT PRIMARY KEY, user_id TEXT, title TEXT, chat JSON,
         created_at BIGINT, updated_at BIGINT, share_id TEXT, archived BOOLEAN, pinned BOOLEAN, meta JSON, folder_id TEXT);";
     let path = database(dir.path(), "webui.db", &[tables]);
@@ -203,7 +203,7 @@ fn the_chats_of_a_webui_db_are_those_of_the_export() {
 
 #[test]
 fn a_database_in_an_archive_is_read_with_its_log() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let path = database(dir.path(), "logs.db", &["PRAGMA journal_mode = wal;", RESPONSES]);
     // What a program that still runs has written is in the log beside the database.
     let open = Connection::open(&path).unwrap();

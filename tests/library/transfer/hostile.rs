@@ -67,7 +67,7 @@ fn too_many_branches_are_counted() {
 fn a_million_children_end() {
     let nodes =
         std::iter::once(node("root", None)).chain((0..1_000_000).map(|at| node(&format!("n{at}"), Some("root"))));
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     std::fs::write(dir.path().join("x.json"), chatgpt(nodes)).unwrap();
     let mut options = ImportOptions::default();
     options.branches = Branches::Current;

@@ -41,7 +41,7 @@ fn imported(name: &str, text: impl AsRef<[u8]>) -> (Store, Run) {
 
 /// Imports a text as a file of this name.
 fn into(store: &Store, name: &str, text: impl AsRef<[u8]>) -> Run {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let path = dir.path().join(name);
     std::fs::write(&path, text).unwrap();
     run(Some(store), &path, &ImportOptions::default())

@@ -9,7 +9,7 @@ fn a_certificate_is_checked() {
     if !is_there() {
         return;
     }
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::common::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     std::fs::write(dir.path().join("names"), "subjectAltName=DNS:localhost\n").unwrap();
     for root in ["root", "other"] {
