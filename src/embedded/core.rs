@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, PoisonError};
 
-use super::beside::Beside;
-use super::families::Families;
-use super::state::{Phase, Slot, State};
-use super::sync::{Condvar, Mutex, MutexGuard};
-use super::ticker::Ticker;
+use crate::embedded::commit::state::{Phase, Slot, State};
+use crate::embedded::commit::ticker::Ticker;
 use crate::embedded::engine::Engine;
+use crate::embedded::families::held::Families;
+use crate::embedded::stored::files::Beside;
+use crate::embedded::sync::{Condvar, Mutex, MutexGuard};
 use crate::error::Result;
 use crate::log::{Clock, Health, Size};
 use crate::model::ConversationId;
@@ -20,27 +20,27 @@ const IDLE_SLOTS: usize = 10_000;
 
 /// What the log's threads share.
 pub(crate) struct Core {
-    pub(super) engine: Arc<dyn Engine>,
-    pub(super) clock: Clock,
-    pub(super) epoch: u64,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) clock: Clock,
+    pub(crate) epoch: u64,
     /// What opening found.
-    pub(super) health: Health,
-    pub(super) state: Mutex<State>,
-    pub(super) ticker: Ticker,
+    pub(crate) health: Health,
+    pub(crate) state: Mutex<State>,
+    pub(crate) ticker: Ticker,
     /// The leader has gathered what it waited for.
-    pub(super) gathered: Condvar,
+    pub(crate) gathered: Condvar,
     /// There is room in the queue again, or a conversation is no longer frozen.
-    pub(super) room: Condvar,
+    pub(crate) room: Condvar,
     /// Something was published.
-    pub(super) published: Condvar,
+    pub(crate) published: Condvar,
     /// The conversations that are being forked, deleted or redacted.
-    pub(super) families: Families,
+    pub(crate) families: Families,
     /// Whether every fork is known to its parent: checked since the store was opened.
-    pub(super) proved: AtomicBool,
+    pub(crate) proved: AtomicBool,
     /// How many deletions were begun since the store was opened.
-    pub(super) erased: AtomicU64,
+    pub(crate) erased: AtomicU64,
     /// How many of them have not ended.
-    pub(super) erasing: AtomicU64,
+    pub(crate) erasing: AtomicU64,
 }
 
 impl fmt::Debug for Core {
@@ -51,7 +51,7 @@ impl fmt::Debug for Core {
 
 /// What there is of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Existence {
+pub(crate) enum Existence {
     /// It exists, and readers see it.
     Alive,
     /// It was deleted; forks read some of its entries.
@@ -61,9 +61,9 @@ pub(super) enum Existence {
 }
 
 /// Keeps a conversation's slot in memory.
-pub(super) struct Pin<'a> {
-    pub(super) core: &'a Core,
-    pub(super) id: ConversationId,
+pub(crate) struct Pin<'a> {
+    pub(crate) core: &'a Core,
+    pub(crate) id: ConversationId,
 }
 
 impl Drop for Pin<'_> {
@@ -75,7 +75,7 @@ impl Drop for Pin<'_> {
 }
 
 impl Core {
-    pub(super) fn new(engine: Arc<dyn Engine>, clock: Clock, epoch: u64, health: Health, state: State) -> Self {
+    pub(crate) fn new(engine: Arc<dyn Engine>, clock: Clock, epoch: u64, health: Health, state: State) -> Self {
         Self {
             engine,
             clock,
@@ -106,29 +106,29 @@ impl Core {
     }
 
     /// What is kept beside the engine's files.
-    pub(super) fn beside(&self) -> Beside<'_> {
+    pub(crate) fn beside(&self) -> Beside<'_> {
         Beside::of(&*self.engine)
     }
 
     /// Enters the next phase of the store's life, and wakes everyone who waits.
-    pub(super) fn enter(&self, phase: Phase) {
+    pub(crate) fn enter(&self, phase: Phase) {
         self.lock().phase = phase;
         self.room.notify_all();
         self.wake_all();
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         // A thread that panicked while it held the lock left the state as it was between two complete steps, or the
         // panic came from a defect; failing every reader for it would help nobody.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn now(&self) -> i64 {
+    pub(crate) fn now(&self) -> i64 {
         (self.clock)().as_micros()
     }
 
     /// Loads the conversation's slot and keeps it in memory.
-    pub(super) fn pin(&self, id: ConversationId) -> Result<Pin<'_>> {
+    pub(crate) fn pin(&self, id: ConversationId) -> Result<Pin<'_>> {
         let mut state = self.lock();
         loop {
             if let Some(slot) = state.slots.get_mut(&id) {
@@ -156,7 +156,7 @@ impl Core {
     }
 
     /// What there is of a conversation, as its slot has it: no half of a commit is seen.
-    pub(super) fn existence(&self, id: ConversationId) -> Result<Existence> {
+    pub(crate) fn existence(&self, id: ConversationId) -> Result<Existence> {
         let _pin = self.pin(id)?;
         let mut state = self.lock();
         let slot = state.slot(id);

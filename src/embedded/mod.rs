@@ -1,50 +1,21 @@
 //! Appends into batches, and records back out: heads, group commit, the listing index.
 //!
-//! Data flows one way. `append`, `stream` and, through `frozen`, every change to a whole conversation resolve a write
-//! against the queued head (`place`) and queue it ([`state`]). `commit` writes and syncs batches and publishes their
-//! heads. `read` and `list` see what is published.
+//! Data flows one way. `appending` and `families` resolve a write against the queued head and queue it; `commit` writes
+//! and syncs batches and publishes their heads; `catalogue` shows what is published. `stored` reads the engine for all
+//! of them, and `recovery` sees to the store as a whole.
 
-mod append;
-mod backup;
-mod beside;
-mod catch_up;
+mod appending;
+mod catalogue;
 mod commit;
 mod core;
-mod create;
-mod damage;
-mod delete;
 pub(crate) mod engine;
 mod families;
-mod follow;
-mod fork;
-mod frozen;
-mod heads;
-mod incarnation;
-mod indexes;
-mod interrupt;
-mod items;
-mod lagging;
-mod lineage;
-mod list;
-mod moves;
-mod open;
-mod place;
-mod queue;
-mod read;
-mod rebuild;
-mod receipts;
-mod redact;
-mod redactions;
+mod recovery;
 mod seam;
-mod segments;
-mod state;
-mod stream;
+mod stored;
 mod sync;
 #[cfg(test)]
 mod tests;
-mod ticker;
-mod verify;
-mod writer;
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};
@@ -54,10 +25,10 @@ use crate::embedded::engine::Engine;
 use crate::error::{Error, Result};
 use crate::log::{Clock, Opening};
 
+use self::commit::state::Phase;
 pub(crate) use self::core::Core;
-use self::state::Phase;
 use self::sync::{JoinHandle, Mutex};
-pub(crate) use backup::restore;
+pub(crate) use recovery::backup::restore;
 
 /// The log of all conversations, on an engine.
 pub(crate) struct Embedded {
@@ -74,7 +45,7 @@ impl fmt::Debug for Embedded {
 impl Embedded {
     /// Opens the log on an engine. `window` is how long a buffered write may wait.
     pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, window: Duration, opening: Opening) -> Result<Self> {
-        let core = Arc::new(open::open(engine, clock, opening)?);
+        let core = Arc::new(recovery::open::open(engine, clock, opening)?);
         core.ticker.start();
         let background = sync::spawn("conversation-store", {
             let core = Arc::clone(&core);

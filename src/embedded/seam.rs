@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use super::Embedded;
-use super::core::Core;
-use super::frozen::Rewritten;
-use super::writer::Writer;
+use crate::embedded::appending::writer::Writer;
+use crate::embedded::core::Core;
+use crate::embedded::families::frozen::Rewritten;
 use crate::error::Result;
 use crate::history::Cursor;
 use crate::log::decision::{self, Decision};

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::super::writer::Writer;
 use super::super::{Embedded, Opening};
 use super::disk::Disk;
+use crate::embedded::appending::writer::Writer;
 use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::error::{Error, Result};
 use crate::log::{AppendOptions, Durability, Receipt};

@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::super::engine::{Batch, Directory, Engine, Memory, Order, Visit};
-use super::super::sync::{Condvar, Mutex};
 use super::super::{Embedded, Opening};
 use super::schedules::{append, durable, open, spawn, texts, under_every_order};
+use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
+use crate::embedded::sync::{Condvar, Mutex};
 use crate::error::{Error, Result};
 use crate::log::NewConversation;
 use crate::model::{Name, Timestamp};

@@ -25,7 +25,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::Embedded;
-use super::writer::Writer;
+use crate::embedded::appending::writer::Writer;
 use crate::error::Result;
 use crate::history::{Entry, Grouped};
 use crate::log::{AppendOptions, Control, ListItem, Log, Order, Receipt, reading};

@@ -13,12 +13,12 @@ use shuttle::rand::Rng as _;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread;
 
-use super::super::engine::{Batch, Directory, Engine, Memory, Order, Visit};
-use super::super::state::Capacity;
-use super::super::sync::now;
-use super::super::sync::scheduled::{choose, explore, sleep};
-use super::super::writer::Writer;
 use super::super::{Embedded, Opening};
+use crate::embedded::appending::writer::Writer;
+use crate::embedded::commit::state::Capacity;
+use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
+use crate::embedded::sync::now;
+use crate::embedded::sync::scheduled::{choose, explore, sleep};
 use crate::error::{Error, Result};
 use crate::log::{AppendOptions, Control, Durability, Log, Receipt};
 use crate::model::{Chunk, Message, Metadata, Name, Role, Timestamp};

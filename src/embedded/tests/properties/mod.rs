@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use tempfile::TempDir;
 
-use super::super::writer::Writer as Handle;
+use crate::embedded::appending::writer::Writer as Handle;
 use super::super::{Embedded, Opening};
 use super::forgetful::Forgetful;
 use super::model::{Conversation, Line, What, Writer};

@@ -1,0 +1,98 @@
+//! An open message: what it is, what was collected of it, why it takes no more content.
+
+use std::fmt;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::embedded::sync::{Mutex, MutexGuard};
+use crate::error::Error;
+use crate::log::collected::Collected;
+use crate::model::{Name, Role};
+
+const OPEN: u8 = 0;
+const FINISHED: u8 = 1;
+const DROPPED: u8 = 2;
+const REWOUND: u8 = 3;
+const DELETED: u8 = 4;
+
+/// Why a message takes no more content.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+pub(crate) enum Closed {
+    Finished = FINISHED,
+    Dropped = DROPPED,
+    Rewound = REWOUND,
+    Deleted = DELETED,
+}
+
+/// An open message.
+pub(crate) struct Writer {
+    pub(crate) name: Name,
+    pub(crate) message_index: u64,
+    pub(crate) role: Role,
+    closed: AtomicU8,
+    /// Locked before the log's state, never after.
+    buffer: Mutex<Buffer>,
+}
+
+#[derive(Default)]
+pub(crate) struct Buffer {
+    pub(crate) collected: Collected,
+    /// Its place among the writers that collect, from the first delta until what it collected is queued.
+    pub(crate) place: Option<u64>,
+}
+
+/// Without what was collected.
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, message_index, role, .. } = self;
+        f.debug_struct("Writer")
+            .field("name", name)
+            .field("message_index", message_index)
+            .field("role", role)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    pub(crate) fn new(name: Name, message_index: u64, role: Role) -> Self {
+        Self { name, message_index, role, closed: AtomicU8::new(OPEN), buffer: Mutex::default() }
+    }
+
+    pub(crate) const fn message_index(&self) -> u64 {
+        self.message_index
+    }
+
+    /// Whether it was dropped: what it collected must still be queued.
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.closed.load(Ordering::Acquire) == DROPPED
+    }
+
+    /// The first reason counts.
+    pub(crate) fn close(&self, closed: Closed) {
+        let _ = self.closed.compare_exchange(OPEN, closed as u8, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Why the message takes no more content.
+    pub(crate) fn error(&self) -> Error {
+        let reason = match self.closed.load(Ordering::Acquire) {
+            FINISHED => "it is finished",
+            REWOUND => "the conversation was rewound to before it",
+            DELETED => "the conversation was deleted",
+            _ => "its writer was dropped",
+        };
+        Error::MessageClosed { conversation: self.name.clone(), message_index: self.message_index, reason }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Buffer> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Buffer {
+    /// What was collected is queued: returns its place among the writers that collect.
+    pub(crate) fn clear(&mut self) -> Option<u64> {
+        self.collected.clear();
+        self.place.take()
+    }
+}

@@ -1,0 +1,263 @@
+//! Opening: whether this is a store, whether it is the store that was here before, and which opening this is.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use bincode::BorrowDecode;
+
+use crate::embedded::commit::state::{Blocked, State, UNMARKED};
+use crate::embedded::core::Core;
+use crate::embedded::engine::{Batch, Engine, MARKER, Order};
+use crate::embedded::families::redactions::Redactions;
+use crate::embedded::stored::damage::damage_of;
+use crate::embedded::stored::files::Beside;
+use crate::embedded::stored::incarnation::born;
+use crate::error::{Error, Result};
+use crate::log::{Clock, Health, Opening};
+use crate::model::ConversationId;
+use crate::record::{self, Commit, Head, Lost, Record, StoreInfo, key};
+
+/// Commit numbers that are skipped when the last one is unknown: no number is used twice.
+const UNKNOWN_COMMITS: u64 = 1 << 32;
+
+/// What belongs to the store as a whole. All of it is read before anything is written.
+struct Found {
+    info: StoreInfo,
+    epoch: u64,
+    commit: Commit,
+    /// The newest commit that is known to have been acknowledged.
+    marked: Option<u64>,
+    watermark_lost: bool,
+    /// Damaged values that can be derived again.
+    mended: Vec<String>,
+    /// Damage after which nobody can know whether acknowledged data is missing.
+    unknown: Vec<String>,
+}
+
+pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> Result<Core> {
+    let found = find(&*engine)?;
+    let Found { info, epoch, mut commit, marked, watermark_lost, mended, unknown } = found;
+    let went_back = marked.filter(|marked| *marked > commit.number).map(|marked| (commit.number, marked));
+    let blocked = if opening.read_only || engine.is_read_only() {
+        Some(Blocked::ReadOnly)
+    } else if Beside::of(&*engine).disk_full() {
+        Some(Blocked::DiskFull)
+    } else if opening.accept_loss {
+        None
+    } else if let Some(detail) = unknown.first() {
+        Some(Blocked::Damaged(detail.clone()))
+    } else if let Some((from, to)) = went_back {
+        Some(Blocked::WentBack { from, to })
+    } else {
+        None
+    };
+    let mut health = health_of(&*engine);
+    let is_writable = blocked.is_none();
+    health.damage = mended;
+    if !is_writable {
+        (health.went_back, health.watermark_lost) = (went_back, watermark_lost);
+        health.damage.extend(unknown.iter().filter(|detail| *detail != UNMARKED).cloned());
+    }
+    let acknowledged = commit.number.max(marked.unwrap_or(0));
+    if is_writable && opening.accept_loss {
+        commit.number = next_number(&*engine, acknowledged, !unknown.is_empty())?;
+    }
+    let redactions = Redactions::after(commit.number);
+    let state = State { commit, blocked, redactions, ..State::default() };
+    let core = Core::new(engine, clock, epoch, health, state);
+    if is_writable {
+        if !unknown.is_empty() {
+            // The first write may take away what states the damage. If this opening is cut off, the next one finds no number.
+            core.beside().note_none()?;
+        }
+        note_opening(&*core.engine, &info, epoch, acknowledged)?;
+        core.finish_deletions()?;
+        core.repair(opening.accept_loss)?;
+        if marked != Some(commit.number) || !unknown.is_empty() {
+            core.beside().note_only(commit.number)?;
+        }
+        if opening.accept_loss {
+            forget_loss(&*core.engine, &info)?;
+        }
+        core.interrupt_left_open()?;
+        core.catch_up()?;
+    } else {
+        core.find_lagging()?;
+    }
+    Ok(core)
+}
+
+/// Reads what belongs to the store as a whole.
+fn find(engine: &dyn Engine) -> Result<Found> {
+    let mut mended = Vec::new();
+    let mut unknown: Vec<String> = engine.damage().map(str::to_owned).into_iter().collect();
+    let beside = Beside::of(engine);
+    let named = beside.named();
+    let (info, is_new) = match damage_of(meta::<StoreInfo>(engine, key::STORE))? {
+        Ok(Some(info)) => (check_version(info)?, false),
+        Ok(None) if named.is_none() || is_empty(engine)? => (new_store(engine)?, true),
+        found => {
+            // The file in the directory names the store too.
+            let Some(id) = named else { return Err(unnamed(found.err())) };
+            mended.push("the store's marker among its data is damaged or missing".to_owned());
+            (StoreInfo { store_id: *id.as_bytes(), format_version: record::VERSION.into() }, false)
+        }
+    };
+    if let Some(named) = named.filter(|named| *named.as_bytes() != info.store_id) {
+        let id = ConversationId::from_bytes(info.store_id);
+        unknown.push(format!("its files are those of the store {id}, its file {MARKER} names the store {named}"));
+    }
+    let epoch = damage_of(meta::<u64>(engine, key::EPOCH))?;
+    if !is_new && !matches!(epoch, Ok(Some(_))) {
+        mended.push("the count of its openings is damaged or missing".to_owned());
+    }
+    let epoch = epoch.ok().flatten().unwrap_or(0).saturating_add(1);
+    record::check_number(key::EPOCH, epoch)?;
+    let commit = damage_of(meta::<Commit>(engine, key::COMMIT))?;
+    let is_lost = match &commit {
+        Ok(Some(commit)) => record::check_number(key::COMMIT, commit.number).is_err(),
+        Ok(None) => has_any(engine, key::HEAD)? || has_any(engine, key::RECORD)?,
+        Err(_) => true,
+    };
+    if is_lost {
+        unknown.push("the number of its last commit is damaged or missing".to_owned());
+    }
+    let commit = commit.ok().flatten().filter(|_| !is_lost).unwrap_or_default();
+    let lost = damage_of(meta::<Lost>(engine, key::LOST))?;
+    if lost.is_err() {
+        unknown.push("what it had lost when it was backed up cannot be read".to_owned());
+    }
+    let lost = lost.ok().flatten().unwrap_or_default();
+    unknown.extend(lost.unknown);
+    let noted = beside.noted(&info);
+    // A store that exists has one: it was durable before the store was marked as existing.
+    let watermark_lost = noted.is_none() && (beside.established() || beside.is_noted_for_another(&info));
+    if watermark_lost {
+        unknown.push(UNMARKED.to_owned());
+    }
+    let marked = noted.max(Some(lost.acknowledged).filter(|number| *number > 0));
+    Ok(Found { info, epoch, commit, marked, watermark_lost, mended, unknown })
+}
+
+/// The number from which commits continue after a loss: no record has a higher one, lost records included.
+fn next_number(engine: &dyn Engine, known: u64, is_unknown: bool) -> Result<u64> {
+    let mut number = known;
+    engine.scan(&[key::RECORD]..&key::after(&[key::RECORD]), Order::Ascending, &mut |key, value| {
+        let Some((id, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
+        if let Ok(record) = Record::open(id, first_seq, value) {
+            number = number.max(record.header.commit);
+        }
+        ControlFlow::Continue(())
+    })?;
+    engine.scan(&[key::HEAD]..&key::after(&[key::HEAD]), Order::Ascending, &mut |key, value| {
+        number = number.max(Head::open(key, value).map_or(0, |head| born(head.incarnation)));
+        ControlFlow::Continue(())
+    })?;
+    let number = if is_unknown { number.saturating_add(UNKNOWN_COMMITS) } else { number };
+    record::check_number(key::COMMIT, number).map(|()| number)
+}
+
+/// Writes that the store exists, and that it was opened once more. `acknowledged`: its last commit.
+fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64, acknowledged: u64) -> Result<()> {
+    let mut batch = Batch::default();
+    let (store_key, epoch_key) = (key::meta(key::STORE), key::meta(key::EPOCH));
+    let (store, epoch) = (record::seal(&store_key, info)?, record::seal(&epoch_key, &epoch)?);
+    batch.put(store_key, store);
+    batch.put(epoch_key, epoch);
+    engine.write(batch)?;
+    engine.sync()?;
+    let beside = Beside::of(engine);
+    beside.keep_ballast();
+    if beside.established() {
+        return Ok(());
+    }
+    beside.note_only(acknowledged)?;
+    beside.mark(info)
+}
+
+/// Removes what states that something was lost: that is accepted, and what is left is repaired. An opening that is cut
+/// off before that has accepted nothing.
+fn forget_loss(engine: &dyn Engine, info: &StoreInfo) -> Result<()> {
+    let mut batch = Batch::default();
+    batch.remove(key::meta(key::LOST));
+    engine.write(batch)?;
+    engine.sync()?;
+    Beside::of(engine).mark(info)
+}
+
+/// A value of the store as a whole, if it exists.
+fn meta<T: for<'a> BorrowDecode<'a, ()>>(engine: &dyn Engine, name: &str) -> Result<Option<T>> {
+    let key = key::meta(name);
+    engine.get(&key)?.map(|bytes| record::open(name, &key, &bytes)).transpose()
+}
+
+fn has_any(engine: &dyn Engine, kind: u8) -> Result<bool> {
+    let mut found = false;
+    engine.scan(&[kind]..&key::after(&[kind]), Order::Ascending, &mut |_, _| {
+        found = true;
+        ControlFlow::Break(())
+    })?;
+    Ok(found)
+}
+
+fn is_empty(engine: &dyn Engine) -> Result<bool> {
+    let mut is_empty = true;
+    let visit = &mut |_: &[u8], _: &[u8]| {
+        is_empty = false;
+        ControlFlow::Break(())
+    };
+    engine.scan(&[]..&[u8::MAX; 32], Order::Ascending, visit)?;
+    Ok(is_empty)
+}
+
+/// A store whose id nothing states.
+fn unnamed(error: Option<Error>) -> Error {
+    error.unwrap_or_else(|| Error::Corrupt {
+        conversation: None,
+        seq: None,
+        detail: "its marker is missing: nothing states which store this is".to_owned(),
+    })
+}
+
+fn check_version(info: StoreInfo) -> Result<StoreInfo> {
+    let supported = u32::from(record::VERSION);
+    if info.format_version > supported {
+        let found = info.format_version;
+        return Err(Error::UnsupportedVersion { what: "the store".to_owned(), found, supported });
+    }
+    Ok(info)
+}
+
+/// The marker of a new store, if the engine is empty and always was.
+fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
+    let place = Beside::of(engine).shown();
+    if Beside::of(engine).established() {
+        return Err(Error::Corrupt {
+            conversation: None,
+            seq: None,
+            detail: format!(
+                "{place} holds the file {MARKER}, but the store in it is empty: its data was lost or damaged"
+            ),
+        });
+    }
+    let is_empty = is_empty(engine)?;
+    if engine.get(&key::meta(key::RESTORING))?.is_some() {
+        return Err(Error::InvalidInput(format!(
+            "{place}: a restore into it was interrupted: remove it, then restore again"
+        )));
+    }
+    if !is_empty {
+        return Err(Error::InvalidInput(format!(
+            "{place} is not a conversation store: it holds another program's data"
+        )));
+    }
+    let format_version = record::VERSION.into();
+    Ok(StoreInfo { store_id: *ConversationId::new().as_bytes(), format_version })
+}
+
+/// What the engine reports about itself.
+fn health_of(engine: &dyn Engine) -> Health {
+    let beside = Beside::of(engine);
+    Health { disk_full: beside.disk_full(), set_aside: beside.set_aside().map(Path::to_owned), ..Health::default() }
+}
