@@ -25,10 +25,10 @@ use crate::embedded::engine::Engine;
 use crate::error::{Error, Result};
 use crate::log::{Clock, Opening};
 
-use self::commit::state::Phase;
+use self::commit::Phase;
 pub(crate) use self::core::Core;
 use self::sync::{JoinHandle, Mutex};
-pub(crate) use recovery::backup::restore;
+pub(crate) use recovery::restore;
 
 /// The log of all conversations, on an engine.
 pub(crate) struct Embedded {
@@ -45,13 +45,13 @@ impl fmt::Debug for Embedded {
 impl Embedded {
     /// Opens the log on an engine. `window` is how long a buffered write may wait.
     pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, window: Duration, opening: Opening) -> Result<Self> {
-        let core = Arc::new(recovery::open::open(engine, clock, opening)?);
-        core.ticker.start();
+        let core = Arc::new(recovery::open(engine, clock, opening)?);
+        core.commit.start();
         let background = sync::spawn("conversation-store", {
             let core = Arc::clone(&core);
             move || {
-                while core.ticker.wait(window) {
-                    core.tick();
+                while core.commit.wait_for_tick(window) {
+                    core.appender.tick();
                 }
             }
         });
@@ -63,22 +63,25 @@ impl Embedded {
         &self.core
     }
 
+    fn engine(&self) -> &dyn Engine {
+        &*self.core.engine
+    }
+
     /// Returns once all that was accepted before is durable.
     pub(crate) fn flush(&self) -> Result<()> {
-        self.core.flush()
+        self.core.appender.flush()
     }
 
     /// Accepts no more writes, makes every accepted write durable, and wakes all who wait. A second call waits for the
     /// first, and does nothing.
     pub(crate) fn close(&self) -> Result<()> {
         let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(thread) = background.take() else { return self.core.lock().check_sound() };
-        self.core.enter(Phase::Closing);
-        self.core.ticker.stop();
+        let Some(thread) = background.take() else { return self.core.commit.lock().life.check_sound() };
+        self.core.commit.begin_close();
         // The thread's function does not panic; if it did, there is nothing left to do for it.
         let _ = thread.join();
-        let result = self.core.drain().and_then(|()| self.core.beside().sync());
-        self.core.enter(Phase::Closed);
+        let result = self.core.appender.drain().and_then(|()| self.core.files().sync());
+        self.core.commit.enter(Phase::Closed);
         result
     }
 }

@@ -1,14 +1,31 @@
 //! The place of a write: its seqs, its message indexes, and the head after it.
 
+use std::fmt;
 use std::sync::Arc;
 
-use crate::embedded::catalogue::indexes::item_ops;
-use crate::embedded::commit::state::{Pending, State, Unsealed};
-use crate::embedded::core::Core;
-use crate::log::Receipt;
+use crate::embedded::catalogue::item_ops;
+use crate::embedded::commit::{Committer, Pending, State, Unsealed};
+use crate::embedded::stored;
+use crate::embedded::sync::MutexGuard;
+use crate::error::Result;
 use crate::log::title::title;
+use crate::log::{Clock, Durability, Receipt};
 use crate::model::{ConversationId, Message, Name};
 use crate::record::{Body, Head, Header, Lag, Origin, TitleSource};
+
+/// Gives writes their places.
+#[derive(Clone)]
+pub(crate) struct Numbering {
+    clock: Clock,
+    /// Which opening of the store this is.
+    epoch: u64,
+}
+
+impl fmt::Debug for Numbering {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Numbering").field("epoch", &self.epoch).finish_non_exhaustive()
+    }
+}
 
 /// A write of one record, before it has a place.
 pub(crate) struct Draft<'a> {
@@ -32,7 +49,39 @@ pub(crate) struct Placed {
     pub(crate) receipt: Receipt,
 }
 
-impl Core {
+impl Placed {
+    /// Queues the write. Returns at once, or when it is durable.
+    pub(crate) fn queue(
+        self,
+        commit: &Committer,
+        state: MutexGuard<'_, State>,
+        durability: Durability,
+    ) -> Result<Receipt> {
+        commit.queue(state, self.pending, durability)?;
+        Ok(Receipt { durable: durability == Durability::Durable, ..self.receipt })
+    }
+}
+
+impl Numbering {
+    pub(crate) fn new(clock: Clock, epoch: u64) -> Self {
+        Self { clock, epoch }
+    }
+
+    pub(crate) const fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    pub(crate) fn now(&self) -> i64 {
+        (self.clock)().as_micros()
+    }
+
+    /// The incarnation of a conversation that is created now.
+    pub(crate) fn incarnation(&self, state: &mut State, id: ConversationId, now: i64) -> u64 {
+        let created = state.count_created();
+        let made = [self.epoch.to_be_bytes(), created.to_be_bytes(), now.to_be_bytes()].concat();
+        stored::incarnation(state.last_commit().number, &[&made, id.as_bytes().as_slice()].concat())
+    }
+
     /// Gives a draft its seqs and message indexes after the queued head. `change`: what it does to the head beside
     /// moving it.
     pub(crate) fn place(
@@ -43,7 +92,7 @@ impl Core {
         change: impl FnOnce(&mut Head),
     ) -> Placed {
         let now = self.now();
-        let current = state.slot(id).queued.clone();
+        let current = state.slots.slot(id).queued().cloned();
         let made = if current.is_none() { self.incarnation(state, id, now) } else { 0 };
         let (owner, key) = (draft.name.owner().unwrap_or_default(), draft.name.key());
         let mut head = current.as_deref().cloned().unwrap_or_else(|| Head::new(owner, key, now, made));

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::embedded::appending::append::{Admission, note_key};
-use crate::embedded::appending::numbering::{Draft, Placed};
-use crate::embedded::appending::writer::{Closed, Writer};
-use crate::embedded::commit::state::{Room, State};
-use crate::embedded::core::Core;
+use super::Appender;
+use super::append::{Admission, note_key};
+use super::numbering::{Draft, Placed};
+use super::writer::{Closed, Writer};
+use crate::embedded::commit::{Room, State};
 use crate::embedded::sync::MutexGuard;
 use crate::error::{Error, Result};
 use crate::log::limits::check_known;
@@ -15,7 +15,7 @@ use crate::log::{AppendOptions, Durability, Receipt};
 use crate::model::{Chunk, FinishReason, Json, Message, Metadata, Name, Role};
 use crate::record::{Body, Head, InterruptCause};
 
-impl Core {
+impl Appender {
     /// Begins a message, if its conversation is as expected and its key is new. If the key was used before, returns the
     /// receipt of that time and no writer.
     pub(crate) fn begin(
@@ -25,8 +25,8 @@ impl Core {
         metadata: Metadata,
         options: &AppendOptions,
     ) -> Result<(Option<Arc<Writer>>, Receipt)> {
-        let (body, terms) = terms::begin(name, role, metadata, self.epoch, options)?;
-        let _pin = self.pin(name.id())?;
+        let (body, terms) = terms::begin(name, role, metadata, self.numbering.epoch(), options)?;
+        let _pin = self.catalogue.pin(name.id())?;
         match self.admit(name, &terms)? {
             Admission::New(state) => {
                 let (writer, receipt) = self.queue_beginning(state, name, role, body, &terms)?;
@@ -46,14 +46,15 @@ impl Core {
     ) -> Result<(Arc<Writer>, Receipt)> {
         let id = name.id();
         let draft = Draft { name, body, messages: 1, base: None, said: &[] };
-        let mut placed =
-            self.place(&mut state, id, draft, |head| head.open.extend(head.next_message_index.checked_sub(1)));
+        let mut placed = self
+            .numbering
+            .place(&mut state, id, draft, |head| head.open.extend(head.next_message_index.checked_sub(1)));
         note_key(&mut state, terms, &mut placed)?;
         let writer = Arc::new(Writer::new(name.clone(), placed.base, role));
-        state.slot(id).writers.insert(placed.base, Arc::clone(&writer));
-        let queued = self.queue(state, placed, Durability::Durable);
+        state.slots.slot(id).add_writer(&writer);
+        let queued = placed.queue(&self.commit, state, Durability::Durable);
         if queued.is_err() {
-            self.lock().remove(&writer);
+            self.commit.lock().slots.remove(&writer);
         }
         queued.map(|receipt| (writer, receipt))
     }
@@ -68,24 +69,24 @@ impl Core {
                 continue;
             }
             let is_first = buffer.place.is_none();
-            let mut state = self.lock();
-            state.check_writable()?;
-            state.check_live(writer)?;
+            let mut state = self.commit.lock();
+            state.life.check_writable()?;
+            state.slots.check_live(writer)?;
             if is_first {
                 // The buffer is locked, so a store that closes from here on finds what is pushed.
-                buffer.place = Some(state.collect_from(writer));
+                buffer.place = Some(state.collecting.add(writer));
             }
             drop(state);
             let pushed = buffer.collected.push(chunk_index, delta);
             if is_first && pushed.is_err() {
                 // It collects nothing.
-                self.lock().collect_no_more(buffer.clear());
+                self.commit.lock().collecting.remove(buffer.clear());
                 return pushed;
             }
             let is_enough = buffer.collected.is_enough();
             drop(buffer);
             if is_first {
-                self.ticker.wake();
+                self.commit.note_buffered();
             }
             if is_enough {
                 // Without room the delta stays in the buffer.
@@ -95,13 +96,25 @@ impl Core {
         }
     }
 
+    /// Queues what is collected, and commits what has waited for a window. For the background thread: it waits for nothing
+    /// but the engine.
+    pub(crate) fn tick(&self) {
+        // The writers get the error at their next call.
+        let _ = self.queue_collected(Room::Bounded);
+        self.commit.commit_due();
+    }
+
     /// Queues what every writer collected, except for frozen conversations. Waits for nothing.
-    pub(crate) fn queue_collected(&self, room: Room) -> Result<()> {
-        let collecting: Vec<_> = self.lock().collecting.values().cloned().collect();
+    fn queue_collected(&self, room: Room) -> Result<()> {
+        self.queue_each(|writer| self.try_queue(writer, room).map(|_| ()))
+    }
+
+    fn queue_each(&self, queue: impl Fn(&Writer) -> Result<()>) -> Result<()> {
+        let collecting = self.commit.lock().collecting.writers();
         for writer in collecting {
-            match self.try_queue(&writer, room) {
+            match queue(&writer) {
                 // It lost its message, and with it what it collected.
-                Ok(_) | Err(Error::MessageClosed { .. }) => {}
+                Ok(()) | Err(Error::MessageClosed { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -109,9 +122,12 @@ impl Core {
     }
 
     /// Queues what a writer collected, once there is room and its conversation is not frozen.
-    pub(crate) fn queue_when_possible(&self, writer: &Writer) -> Result<()> {
+    fn queue_when_possible(&self, writer: &Writer) -> Result<()> {
         while !self.try_queue(writer, Room::Bounded)? {
-            drop(self.writable_while(writer.name.id(), Durability::Buffered, |state| state.check_live(writer))?);
+            drop(
+                self.commit
+                    .writable_while(writer.name().id(), Durability::Buffered, |state| state.slots.check_live(writer))?,
+            );
         }
         Ok(())
     }
@@ -122,35 +138,35 @@ impl Core {
         let mut buffer = writer.lock();
         let is_dropped = writer.is_dropped();
         let is_empty = buffer.collected.fragments().is_empty() && !is_dropped;
-        if !is_empty && !self.lock().may_queue(writer, room) {
+        if !is_empty && !self.commit.lock().may_queue(writer, room) {
             return Ok(false);
         }
-        let mut body = Body::fragments(writer.role, buffer.collected.fragments())?;
+        let mut body = Body::fragments(writer.role(), buffer.collected.fragments())?;
         if is_dropped {
             body.interrupt(InterruptCause::Dropped)?;
         }
-        let mut state = self.lock();
-        state.check_sound()?;
-        let live = state.check_live(writer);
+        let mut state = self.commit.lock();
+        state.life.check_sound()?;
+        let live = state.slots.check_live(writer);
         if live.is_ok() && !is_empty {
             if !state.may_queue(writer, room) {
                 return Ok(false);
             }
             let interrupt = |head: &mut Head| {
                 if is_dropped {
-                    head.interrupt(writer.message_index)
+                    head.interrupt(writer.message_index())
                 }
             };
-            let pending = self.place_of(&mut state, writer, body, interrupt).pending;
-            state.push(pending);
+            let placed = self.place_of(&mut state, writer, body, interrupt);
+            state.push(placed.pending);
         }
-        state.collect_no_more(buffer.clear());
+        state.collecting.remove(buffer.clear());
         if is_dropped {
-            state.remove(writer);
+            state.slots.remove(writer);
         }
         drop(state);
         if !is_empty {
-            self.ticker.wake();
+            self.commit.note_buffered();
         }
         live.map(|()| true)
     }
@@ -163,27 +179,27 @@ impl Core {
         usage: Option<Json>,
         metadata: Metadata,
     ) -> Result<Receipt> {
-        let id = writer.name.id();
-        let end = Message { finish_reason, usage, metadata, ..Message::new(writer.role, []) };
+        let id = writer.name().id();
+        let end = Message { finish_reason, usage, metadata, ..Message::new(writer.role(), []) };
         check_known(&end)?;
         loop {
             // Waiting with the buffer locked would block the background thread.
-            drop(self.writable_while(id, Durability::Durable, |state| state.check_live(writer))?);
+            drop(self.commit.writable_while(id, Durability::Durable, |state| state.slots.check_live(writer))?);
             let mut buffer = writer.lock();
-            let mut body = Body::fragments(writer.role, buffer.collected.fragments())?;
+            let mut body = Body::fragments(writer.role(), buffer.collected.fragments())?;
             body.finish(&end)?;
-            let mut state = self.lock();
-            state.check_writable()?;
-            state.check_live(writer)?;
-            if state.is_frozen(id) {
+            let mut state = self.commit.lock();
+            state.life.check_writable()?;
+            state.slots.check_live(writer)?;
+            if state.slots.is_frozen(id) {
                 continue;
             }
-            let mut placed = self.place_of(&mut state, writer, body, |head| head.close(writer.message_index));
-            placed.pending.finishes = Some(writer.message_index);
-            state.collect_no_more(buffer.clear());
-            let waiter = self.enqueue(state, placed.pending);
+            let mut placed = self.place_of(&mut state, writer, body, |head| head.close(writer.message_index()));
+            placed.pending.finishes = Some(writer.message_index());
+            state.collecting.remove(buffer.clear());
+            let waiter = self.commit.enqueue(state, placed.pending);
             drop(buffer);
-            self.wait(&waiter)?;
+            self.commit.wait(&waiter)?;
             writer.close(Closed::Finished);
             return Ok(Receipt { durable: true, ..placed.receipt });
         }
@@ -193,27 +209,51 @@ impl Core {
     pub(crate) fn abandon(&self, writer: &Arc<Writer>) {
         writer.close(Closed::Dropped);
         let mut buffer = writer.lock();
-        let mut state = self.lock();
-        if buffer.place.is_none() && state.check_live(writer).is_ok() {
-            buffer.place = Some(state.collect_from(writer));
+        let mut state = self.commit.lock();
+        if buffer.place.is_none() && state.slots.check_live(writer).is_ok() {
+            buffer.place = Some(state.collecting.add(writer));
         }
         drop((buffer, state));
         // If nothing can be queued now, because the conversation is frozen, the background thread does it later.
         if self.try_queue(writer, Room::Unbounded).is_err() {
             // There is nobody to return an error to.
             let place = writer.lock().clear();
-            let mut state = self.lock();
-            state.collect_no_more(place);
-            state.remove(writer);
+            let mut state = self.commit.lock();
+            state.collecting.remove(place);
+            state.slots.remove(writer);
         }
     }
 
     /// The place of an open message's record. `change`: what it does to the head beside moving it.
     fn place_of(&self, state: &mut State, writer: &Writer, body: Body, change: impl FnOnce(&mut Head)) -> Placed {
-        let index = writer.message_index;
-        let draft = Draft { name: &writer.name, body, messages: 0, base: Some(index), said: &[] };
-        let mut placed = self.place(state, writer.name.id(), draft, change);
+        let index = writer.message_index();
+        let draft = Draft { name: writer.name(), body, messages: 0, base: Some(index), said: &[] };
+        let mut placed = self.numbering.place(state, writer.name().id(), draft, change);
         placed.receipt.message_indexes = vec![index];
         placed
+    }
+
+    /// Returns once all that was accepted before is durable.
+    pub(crate) fn flush(&self) -> Result<()> {
+        self.queue_each(|writer| self.queue_when_possible(writer))?;
+        self.commit.sync()
+    }
+
+    /// Makes everything durable that was accepted, up to the last write.
+    pub(crate) fn drain(&self) -> Result<()> {
+        loop {
+            self.queue_collected(Room::Unbounded)?;
+            let state = self.commit.lock();
+            state.life.check_sound()?;
+            if state.collecting.is_empty() {
+                drop(state);
+                return self.commit.sync();
+            }
+            // The rest belongs to frozen conversations, unless they were unfrozen by now. Nothing more is written to them, so
+            // they soon will be.
+            if state.collecting.writers().iter().all(|writer| state.slots.is_frozen(writer.name().id())) {
+                drop(self.commit.wait_for_room(state));
+            }
+        }
     }
 }

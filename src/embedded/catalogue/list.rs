@@ -1,12 +1,11 @@
 //! The list of conversations, read from the indexes.
 
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::embedded::core::Core;
+use super::Catalogue;
 use crate::embedded::engine::Order;
-use crate::embedded::stored::damage::damage_of;
+use crate::embedded::stored::{damage_of, sound_head, stored_head};
 use crate::error::{Error, Result};
 use crate::log::Problem;
 use crate::log::list::{ListPage, ListQuery, Listed, Pager};
@@ -19,19 +18,16 @@ const BATCH: usize = 1_000;
 /// A head, if there is one, or its damage.
 type Found = std::result::Result<Option<Arc<Head>>, Box<Error>>;
 
-impl Core {
+impl Catalogue {
     pub(crate) fn list(&self, query: &ListQuery) -> Result<ListPage> {
         let mut pager = Pager::new(query)?;
         if let Some(tag) = query.tags.first() {
             self.list_tagged(query, tag, &mut pager)?;
             return Ok(pager.page());
         }
-        let mark = self.lock().moves.begin_reading();
+        let mark = self.commit.lock().order.begin_reading();
         let read = self.list_all(query, &mut pager);
-        let mut state = self.lock();
-        let mut moved: BTreeSet<_> = state.moves.end_reading(mark).into_iter().collect();
-        moved.extend(state.lagging.ids());
-        drop(state);
+        let mut moved = self.commit.lock().order.end_reading(mark);
         let seen = read?;
         if !moved.is_empty() {
             for id in &seen {
@@ -125,15 +121,16 @@ impl Core {
         let mut heads: Vec<Option<Found>> = ids.iter().map(|_| None).collect();
         let (mut generation, mut loaded) = (None, None);
         loop {
-            let state = self.lock();
-            let is_current = generation.replace(state.generation) == Some(state.generation);
+            let state = self.commit.lock();
+            let slots = &state.slots;
+            let is_current = generation.replace(slots.generation()) == Some(slots.generation());
             if !is_current {
                 heads.fill_with(|| None);
             }
-            if loaded.replace(state.loaded) != Some(state.loaded) || !is_current {
+            if loaded.replace(slots.loaded()) != Some(slots.loaded()) || !is_current {
                 for (id, head) in ids.iter().zip(&mut heads) {
-                    if let Some(slot) = state.slots.get(id) {
-                        *head = Some(Ok(slot.published.clone()));
+                    if let Some(slot) = slots.get(*id) {
+                        *head = Some(Ok(slot.published().cloned()));
                     }
                 }
             }
@@ -151,9 +148,9 @@ impl Core {
     /// The head in the engine of a conversation that the list has: it exists, and damage to its head is another matter.
     fn listed_head(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
         // A head is large: it is not moved once it is read.
-        match damage_of(self.stored_head(id).map(|head| head.map(Arc::new)))? {
+        match damage_of(stored_head(&*self.engine, id).map(|head| head.map(Arc::new)))? {
             Ok(Some(head)) => Ok(Some(head)),
-            Ok(None) | Err(_) => Ok(self.sound_head(id)?.map(Arc::new)),
+            Ok(None) | Err(_) => Ok(sound_head(&*self.engine, id)?.map(Arc::new)),
         }
     }
 }

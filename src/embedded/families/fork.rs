@@ -2,25 +2,22 @@
 
 use std::sync::Arc;
 
-use crate::embedded::appending::numbering::header;
-use crate::embedded::commit::state::{Pending, Unsealed};
-use crate::embedded::core::Core;
-use crate::embedded::stored::forks::point_of;
-use crate::embedded::stored::segments::{Segment, segment_of};
+use super::Families;
+use crate::embedded::appending::header;
+use crate::embedded::commit::{Pending, Unsealed};
+use crate::embedded::stored;
 use crate::error::{Error, Result};
-use crate::log::chain::Records;
 use crate::log::limits::check_key;
-use crate::log::past;
-use crate::log::{Durability, Order};
+use crate::log::{Durability, past};
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Head, Lag, Parent, key};
 
-impl Core {
+impl Families {
     /// Creates a conversation that shares the entries up to `at_seq`.
     pub(crate) fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
         check_key(child)?;
         let parent_id = parent.id();
-        let owner = self.published_head(parent_id)?.map(|head| head.owner.clone()).unwrap_or_default();
+        let owner = self.catalogue.published_head(parent_id)?.map(|head| head.owner.clone()).unwrap_or_default();
         // A fork has the owner of its parent, unless its name states another.
         let child = &match child.owner() {
             Some(_) => child.clone(),
@@ -40,7 +37,7 @@ impl Core {
             return Err(Error::NameTaken { conversation: child.clone(), actual: last });
         }
         let (shared, past) = self.past(parent_id, &parent_head, at_seq)?;
-        let now = self.now();
+        let now = self.numbering.now();
         let mut head = Head {
             next_seq: at_seq + 1,
             created: now,
@@ -55,23 +52,20 @@ impl Core {
             ..past
         };
         let id = child.id();
-        let _pin = self.pin(id)?;
-        let mut state = self.writable(id, Durability::Durable)?;
-        if let Some(existing) = &state.slot(id).queued {
-            return Err(Error::NameTaken { conversation: child.clone(), actual: existing.next_seq - 1 });
-        }
-        state.slot(id).check_free(child)?;
-        head.incarnation = self.incarnation(&mut state, id, now);
+        let _pin = self.catalogue.pin(id)?;
+        let mut state = self.commit.writable(id, Durability::Durable)?;
+        state.slots.slot(id).check_vacant(child)?;
+        head.incarnation = self.numbering.incarnation(&mut state, id, now);
         let header = header(&head, now, head.next_seq, head.next_message_index, 0);
         let record = Unsealed { conversation: id, first_seq: head.next_seq, header, body: Body::new() };
         let mut pending = Pending { record: Some(record), ..Pending::default() };
         if at_seq > 0 {
             let fork = key::fork(shared.id(), id);
-            let value = record::seal(&fork, &point_of(shared, head.incarnation))?;
+            let value = record::seal(&fork, &stored::point_of(shared, head.incarnation))?;
             pending.ops.push((fork, Some(value)));
         }
         pending.head = Some((id, Some(Arc::new(head))));
-        self.queue_durable(state, pending)
+        self.commit.queue_durable(state, pending)
     }
 
     /// What a fork at `at_seq` is bound to, and the part of the head at that point that a fork takes over: what its
@@ -81,29 +75,18 @@ impl Core {
             let shared = Parent { conversation: *id.as_bytes(), at_seq, incarnation: head.incarnation, commit: 0 };
             return Ok((shared, past::empty(head)));
         }
-        let segments = self.segments(id, head)?;
-        let segment = segment_of(&segments, at_seq);
+        let segments = stored::segments(&*self.engine, id, head)?;
+        let segment = stored::segment_of(&segments, at_seq);
         let (owner, incarnation) =
             segment.map_or((id, head.incarnation), |segment| (segment.conversation, segment.incarnation));
         let mut commit = 0;
-        self.record_at(&segments, at_seq, &mut |record| {
+        stored::record_at(&*self.engine, &segments, at_seq, &mut |record| {
             commit = record.header.commit;
             Ok(())
         })?;
         let shared = Parent { conversation: *owner.as_bytes(), at_seq, incarnation, commit };
-        let records = self.records(id, &segments);
-        let past = past::head_at(head, at_seq, &records, || self.names(id, &segments, at_seq))?;
+        let records = stored::records_of(&*self.engine, id, &segments);
+        let past = past::head_at(head, at_seq, &records, || stored::names_in(&*self.engine, id, &segments, at_seq))?;
         Ok((shared, past))
-    }
-
-    /// Where single records of segments are read.
-    fn records<'a>(&'a self, id: ConversationId, segments: &'a [Segment]) -> Records<'a> {
-        Records::new(id, move |seq, visit| self.read(id, segments, seq..=seq, Order::Ascending, visit))
-    }
-
-    /// The index of the next message as it was right after `at_seq`.
-    pub(crate) fn next_message_index_at(&self, segments: &[Segment], at_seq: u64) -> Result<u64> {
-        let id = segments.last().map_or(ConversationId::from_bytes([0; 16]), |segment| segment.conversation);
-        past::next_message_index_at(&self.records(id, segments), at_seq)
     }
 }

@@ -3,10 +3,10 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use crate::embedded::appending::numbering::Draft;
-use crate::embedded::appending::writer::Closed;
-use crate::embedded::commit::state::{Pending, State};
-use crate::embedded::core::{Core, Pin};
+use super::Families;
+use crate::embedded::appending::{Closed, Draft};
+use crate::embedded::catalogue::Pin;
+use crate::embedded::commit::{Pending, State};
 use crate::error::{Error, Result};
 use crate::log::{Durability, Receipt};
 use crate::model::{ConversationId, Name};
@@ -14,7 +14,10 @@ use crate::record::{Body, Head, Replacement};
 
 /// Keeps a conversation as it is: nothing is queued for it, and everything accepted before is durable.
 pub(crate) struct Frozen<'a> {
-    pin: Pin<'a>,
+    families: &'a Families,
+    id: ConversationId,
+    /// Dropped after the conversation is unfrozen.
+    _pin: Pin<'a>,
     head: Option<Arc<Head>>,
 }
 
@@ -40,55 +43,40 @@ impl Frozen<'_> {
 
     /// Fails while one of these messages is being written.
     pub(crate) fn check_written(&self, name: &Name, messages: RangeInclusive<u64>) -> Result<()> {
-        let mut state = self.pin.core.lock();
-        let writers = &state.slot(self.pin.id).writers;
-        match writers.keys().filter(|index| messages.contains(index)).min() {
-            Some(index) => Err(Error::BeingWritten { conversation: name.clone(), message_index: *index }),
+        let mut state = self.families.commit.lock();
+        let open = state.slots.slot(self.id).open_messages();
+        match open.filter(|index| messages.contains(index)).min() {
+            Some(index) => Err(Error::BeingWritten { conversation: name.clone(), message_index: index }),
             None => Ok(()),
         }
     }
 
     /// Ends the writers of all messages from `first` on, together with the write that hides or erases these.
     pub(crate) fn close_writers(&self, state: &mut State, first: u64, why: Closed) {
-        state.slot(self.pin.id).writers.retain(|index, writer| {
-            let stays = *index < first;
-            if !stays {
-                writer.close(why);
-            }
-            stays
-        });
+        state.slots.slot(self.id).remove_writers(first, |writer| writer.close(why));
         // Those of them that wait for the conversation need not wait any more.
-        self.pin.core.room.notify_all();
+        self.families.commit.wake_those_who_wait_for_room();
     }
 }
 
 impl Drop for Frozen<'_> {
     fn drop(&mut self) {
-        let core = self.pin.core;
-        let mut state = core.lock();
-        let slot = state.slot(self.pin.id);
-        slot.frozen = false;
-        let held_back = std::mem::take(&mut slot.held_back);
-        drop(state);
-        core.room.notify_all();
-        if held_back {
-            core.ticker.hurry();
-        }
+        self.families.commit.unfreeze(self.id);
     }
 }
 
-impl Core {
+impl Families {
     /// Waits until a conversation is durable as it is, and lets nothing be queued for it until the value is dropped.
     pub(crate) fn freeze(&self, id: ConversationId) -> Result<Frozen<'_>> {
-        let pin = self.pin(id)?;
-        let mut state = self.writable(id, Durability::Durable)?;
-        state.slot(id).frozen = true;
-        let mut frozen = Frozen { pin, head: None };
-        if state.slot(id).pending > 0 {
-            self.queue_durable(state, Pending::default())?;
-            state = self.lock();
+        let pin = self.catalogue.pin(id)?;
+        let mut state = self.commit.writable(id, Durability::Durable)?;
+        state.slots.slot(id).freeze();
+        let mut frozen = Frozen { families: self, id, _pin: pin, head: None };
+        if state.slots.slot(id).has_pending() {
+            self.commit.queue_durable(state, Pending::default())?;
+            state = self.commit.lock();
         }
-        frozen.head.clone_from(&state.slot(id).published);
+        frozen.head = state.slots.slot(id).published().cloned();
         drop(state);
         Ok(frozen)
     }
@@ -104,16 +92,15 @@ impl Core {
         closes: Option<u64>,
         change: impl FnOnce(&mut Head),
     ) -> Result<Receipt> {
-        let mut state = self.lock();
-        state.check_writable()?;
+        let mut state = self.commit.open_state()?;
         if let Some(first) = closes {
             frozen.close_writers(&mut state, first, Closed::Rewound);
         }
         let draft = Draft { name, body, messages: 0, base: None, said: &[] };
-        let mut placed = self.place(&mut state, frozen.pin.id, draft, change);
+        let mut placed = self.numbering.place(&mut state, frozen.id, draft, change);
         placed.pending.rewrites = !rewritten.ops.is_empty();
         placed.pending.ops.extend(rewritten.ops);
         placed.pending.redacts = rewritten.owners;
-        self.queue(state, placed, Durability::Durable)
+        placed.queue(&self.commit, state, Durability::Durable)
     }
 }

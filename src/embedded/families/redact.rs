@@ -4,13 +4,11 @@ use std::collections::HashSet;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-use crate::embedded::commit::state::Pending;
-use crate::embedded::core::Core;
-use crate::embedded::engine::Order;
-use crate::embedded::families::frozen::{Frozen, Rewritten};
-use crate::embedded::stored::damage::damage_of;
-use crate::embedded::stored::receipts;
-use crate::embedded::stored::segments::{Segment, owner, segment_of};
+use super::Families;
+use super::frozen::{Frozen, Rewritten};
+use crate::embedded::commit::Pending;
+use crate::embedded::engine::{Engine, Order};
+use crate::embedded::stored::{self, Segment, damage_of};
 use crate::error::{Error, Result};
 use crate::log::rewriting::{self, Rewriting, forget_title, unreached};
 use crate::log::{Durability, Redaction};
@@ -20,30 +18,26 @@ use crate::record::{self, Body, Redact, Replacement, TitleSource, key};
 /// Titles that are removed in one commit.
 const TITLES: usize = 250;
 
-impl Core {
+impl Families {
     /// Erases the content of a message, or of one chunk of it, in every conversation that reads it.
     pub(crate) fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {
         let id = name.id();
-        self.lock().check_writable()?;
+        self.commit.lock().life.check_writable()?;
         // A fork that is not known may have the message's text as its title.
-        self.prove_fork_points(&mut |batch| {
-            let state = self.lock();
-            state.check_writable()?;
-            self.queue_durable(state, Pending { ops: batch.ops, rewrites: true, ..Pending::default() })
-        })?;
+        self.prove_fork_points(&mut |batch| self.commit.write_durable(batch))?;
         let _held = self.hold(&[id])?;
         let frozen = self.freeze(id)?;
         let head = frozen.head(name)?;
         frozen.check_written(name, message..=message)?;
-        let segments = self.segments(id, &head)?;
+        let segments = stored::segments(&*self.engine, id, &head)?;
         let mut rewriting = Rewriting::new(message, chunk);
-        self.rewrite(id, &segments, 1..=head.next_seq - 1, &mut rewriting)?;
+        rewrite(&*self.engine, id, &segments, 1..=head.next_seq - 1, &mut rewriting)?;
         if rewriting.records.is_empty() {
             let what = chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
             let missing = Error::NotFound { what: format!("{what}message {message} in conversation {name}") };
             return Err(rewriting.unread.or(rewriting.unknown).map_or(missing, |error| unreached(error, message)));
         }
-        let shared = segment_of(&segments, rewriting.first_seq).filter(|segment| segment.conversation != id);
+        let shared = stored::segment_of(&segments, rewriting.first_seq).filter(|segment| segment.conversation != id);
         let rest = match shared.filter(|_| !rewriting.is_whole()) {
             Some(segment) => self.rewrite_rest(name, segment, &mut rewriting)?,
             None => None,
@@ -56,9 +50,9 @@ impl Core {
             ops.push((key, Some(value)));
         }
         for owner in &owners {
-            self.forget_digests(*owner, &seqs, &mut ops)?;
+            forget_digests(&*self.engine, *owner, &seqs, &mut ops)?;
         }
-        let family = self.family(&owners, id, first_seq)?;
+        let family = family(&*self.engine, &owners, id, first_seq)?;
         // Titles go first: after a crash at any point, no title outlives the text.
         self.forget_titles(&family, message, rest.as_ref().and(shared.map(|segment| segment.conversation)))?;
         let body = Body::redaction(Redact { message, chunk })?;
@@ -71,24 +65,6 @@ impl Core {
             Some(error) => Err(unreached(error, message)),
             None => Ok(Redaction { seq: receipt.last_seq, summaries }),
         }
-    }
-
-    /// Rewrites what the records of a range hold of a message.
-    fn rewrite(
-        &self,
-        id: ConversationId,
-        segments: &[Segment],
-        seqs: RangeInclusive<u64>,
-        rewriting: &mut Rewriting,
-    ) -> Result<()> {
-        let mut failed = Ok(());
-        self.read(id, segments, seqs, Order::Ascending, &mut |item| {
-            rewriting.visit(item, |seq| owner(segments, seq).unwrap_or(id)).unwrap_or_else(|error| {
-                failed = Err(error);
-                ControlFlow::Break(())
-            })
-        })?;
-        failed
     }
 
     /// Rewrites the part of a message after a fork's point, in the log in which it began. That log stays as it is until
@@ -110,32 +86,13 @@ impl Core {
         let last = match alive {
             Some(head) => Some(head.next_seq - 1),
             // It was deleted: what is left of it is what other forks read.
-            None => self.forks(id)?.into_iter().map(|fork| fork.at_seq).max(),
+            None => stored::forks(&*self.engine, id)?.into_iter().map(|fork| fork.at_seq).max(),
         };
         let Some(last) = last.filter(|last| *last > shared.last) else { return Ok(Some(frozen)) };
         let whole = Segment { last, through: u64::MAX, ..*shared };
         rewriting.after = shared.last;
-        self.rewrite(id, &[whole], shared.last + 1..=last, rewriting)?;
+        rewrite(&*self.engine, id, &[whole], shared.last + 1..=last, rewriting)?;
         Ok(Some(frozen))
-    }
-
-    /// The conversations that share a message that begins with `first_seq` in the logs of `owners`, without `done`.
-    fn family(
-        &self,
-        owners: &HashSet<ConversationId>,
-        done: ConversationId,
-        first_seq: u64,
-    ) -> Result<Vec<ConversationId>> {
-        let mut family: Vec<ConversationId> = owners.iter().copied().collect();
-        let mut known: HashSet<ConversationId> = owners.clone();
-        let mut next = 0;
-        while let Some(id) = family.get(next).copied() {
-            next += 1;
-            let forks = self.forks(id)?.into_iter().filter(|fork| fork.at_seq >= first_seq);
-            family.extend(forks.map(|fork| fork.child).filter(|child| known.insert(*child)));
-        }
-        family.retain(|id| *id != done);
-        Ok(family)
     }
 
     /// Removes a title that came from the message from these conversations. `frozen`: one that this call has frozen. Cost: a
@@ -144,17 +101,17 @@ impl Core {
         let mut queued = 0;
         for id in family {
             // A conversation that cannot be read shows no title.
-            let Ok(_pin) = damage_of(self.pin(*id))? else { continue };
+            let Ok(_pin) = damage_of(self.catalogue.pin(*id))? else { continue };
             // Once nobody holds it who may have read the text, and has not written the title yet.
             let mut state = if frozen == Some(*id) {
                 // Waiting for it would never end.
-                let state = self.lock();
-                state.check_writable()?;
+                let state = self.commit.lock();
+                state.life.check_writable()?;
                 state
             } else {
-                self.writable(*id, Durability::Durable)?
+                self.commit.writable(*id, Durability::Durable)?
             };
-            let head = state.slot(*id).queued.clone();
+            let head = state.slots.slot(*id).queued().cloned();
             let Some(mut head) = head.filter(|head| head.title_source == TitleSource::Message(message)) else {
                 continue;
             };
@@ -162,7 +119,7 @@ impl Core {
             let pending = Pending { head: Some((*id, Some(head))), ..Pending::default() };
             queued += 1;
             if queued % TITLES == 0 {
-                self.queue_durable(state, pending)?;
+                self.commit.queue_durable(state, pending)?;
             } else {
                 state.push(pending);
             }
@@ -170,33 +127,68 @@ impl Core {
         if queued % TITLES == 0 {
             return Ok(());
         }
-        let state = self.lock();
-        state.check_writable()?;
-        self.queue_durable(state, Pending::default())
+        self.commit.queue_durable(self.commit.lock(), Pending::default())
     }
+}
 
-    /// Removes the content digests from the idempotency records of rewritten appends. A record that cannot be read
-    /// answers nobody.
-    fn forget_digests(&self, id: ConversationId, seqs: &[(u64, u64)], ops: &mut Replacement) -> Result<()> {
-        let prefix = key::prefix(key::RECEIPT, id);
-        let mut failed = Ok(());
-        self.engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, value| {
-            let receipt = receipts::open(id, key, value);
-            let concerned = |receipt: &record::Receipt| {
-                seqs.iter().any(|(first, last)| receipt.first_seq <= *last && receipt.last_seq >= *first)
-            };
-            let Some(receipt) = receipt.ok().filter(concerned) else { return ControlFlow::Continue(()) };
-            match record::seal(key, &record::Receipt { content_digest: record::FORGOTTEN, ..receipt }) {
-                Ok(value) => {
-                    ops.push((key.to_vec(), Some(value)));
-                    ControlFlow::Continue(())
-                }
-                Err(error) => {
-                    failed = Err(error);
-                    ControlFlow::Break(())
-                }
-            }
-        })?;
-        failed
+/// Rewrites what the records of a range hold of a message.
+fn rewrite(
+    engine: &dyn Engine,
+    id: ConversationId,
+    segments: &[Segment],
+    seqs: RangeInclusive<u64>,
+    rewriting: &mut Rewriting,
+) -> Result<()> {
+    let mut failed = Ok(());
+    stored::read(engine, id, segments, seqs, Order::Ascending, &mut |item| {
+        rewriting.visit(item, |seq| stored::owner(segments, seq).unwrap_or(id)).unwrap_or_else(|error| {
+            failed = Err(error);
+            ControlFlow::Break(())
+        })
+    })?;
+    failed
+}
+
+/// The conversations that share a message that begins with `first_seq` in the logs of `owners`, without `done`.
+fn family(
+    engine: &dyn Engine,
+    owners: &HashSet<ConversationId>,
+    done: ConversationId,
+    first_seq: u64,
+) -> Result<Vec<ConversationId>> {
+    let mut family: Vec<ConversationId> = owners.iter().copied().collect();
+    let mut known: HashSet<ConversationId> = owners.clone();
+    let mut next = 0;
+    while let Some(id) = family.get(next).copied() {
+        next += 1;
+        let forks = stored::forks(engine, id)?.into_iter().filter(|fork| fork.at_seq >= first_seq);
+        family.extend(forks.map(|fork| fork.child).filter(|child| known.insert(*child)));
     }
+    family.retain(|id| *id != done);
+    Ok(family)
+}
+
+/// Removes the content digests from the idempotency records of rewritten appends. A record that cannot be read
+/// answers nobody.
+fn forget_digests(engine: &dyn Engine, id: ConversationId, seqs: &[(u64, u64)], ops: &mut Replacement) -> Result<()> {
+    let prefix = key::prefix(key::RECEIPT, id);
+    let mut failed = Ok(());
+    engine.scan(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, value| {
+        let receipt = stored::open_receipt(id, key, value);
+        let concerned = |receipt: &record::Receipt| {
+            seqs.iter().any(|(first, last)| receipt.first_seq <= *last && receipt.last_seq >= *first)
+        };
+        let Some(receipt) = receipt.ok().filter(concerned) else { return ControlFlow::Continue(()) };
+        match record::seal(key, &record::Receipt { content_digest: record::FORGOTTEN, ..receipt }) {
+            Ok(value) => {
+                ops.push((key.to_vec(), Some(value)));
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                failed = Err(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    failed
 }

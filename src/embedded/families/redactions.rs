@@ -13,7 +13,7 @@ pub(crate) struct Redactions {
     /// Redactions up to this commit are not remembered: a reader from before it may have read anything.
     forgotten: u64,
     /// The last commit that redacted something, in any log.
-    pub(crate) latest: u64,
+    latest: u64,
     /// The last commit that redacted something in the log of a conversation.
     by_owner: HashMap<ConversationId, u64>,
 }
@@ -22,6 +22,11 @@ impl Redactions {
     /// Those after this commit.
     pub(crate) fn after(commit: u64) -> Self {
         Self { forgotten: commit, latest: commit, by_owner: HashMap::new() }
+    }
+
+    /// The last commit that redacted something.
+    pub(crate) const fn latest(&self) -> u64 {
+        self.latest
     }
 
     /// Notes that a commit redacted something in a conversation's log.

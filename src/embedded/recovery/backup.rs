@@ -5,95 +5,84 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use crate::embedded::commit::state::{Blocked, UNMARKED};
-use crate::embedded::core::{Core, Existence};
+use super::open::UNMARKED;
+use crate::embedded::catalogue::Existence;
+use crate::embedded::commit::Blocked;
+use crate::embedded::core::Core;
 use crate::embedded::engine::{Batch, Engine, Order};
-use crate::embedded::stored::damage::damage_of;
-use crate::embedded::stored::files::Beside;
-use crate::embedded::stored::heads::Standing;
-use crate::embedded::stored::incarnation::born;
-use crate::embedded::stored::records::Item;
-use crate::embedded::stored::segments::Segment;
+use crate::embedded::stored::{self, Segment, Standing, StoreFiles, born, damage_of};
 use crate::error::{Error, Result};
-use crate::log::{BackupSummary, archive, backup_file};
+use crate::log::{BackupSummary, Reading, archive, backup_file};
 use crate::model::ConversationId;
 use crate::record::{self, Body, Commit, Head, Header, Lag, Lost, Origin, Parent, Record, index_keys, key};
 
 /// Bytes of pairs that a restore writes in one batch.
 const RESTORE_BYTES: usize = 128 * 1024;
 
-impl Core {
-    /// Writes everything that is durable now to a new file, as of one moment for all conversations. What is deleted or
-    /// redacted during the backup may be missing or redacted in it.
-    pub(crate) fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
-        if self.lock().blocked.is_none() {
-            self.sync()?;
-        }
-        backup_file::write(path, |out| self.write_backup(out, progress))
+/// Writes everything that is durable now to a new file, as of one moment for all conversations. What is deleted or
+/// redacted during the backup may be missing or redacted in it.
+pub(crate) fn backup(core: &Core, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
+    if core.commit.lock().life.blocked().is_none() {
+        core.commit.sync()?;
     }
+    backup_file::write(path, |out| write_backup(core, out, progress))
+}
 
-    fn write_backup(&self, out: &mut backup_file::Out, progress: &mut dyn FnMut(u64, u64)) -> Result<(u64, u64)> {
-        for name in [key::STORE, key::EPOCH] {
-            let key = key::meta(name);
-            if let Some(value) = self.engine.get(&key)? {
-                out.pair(&key, &value)?;
-            }
-        }
-        let erased = self.erased.load(Ordering::Acquire);
-        let is_erasing = self.erasing.load(Ordering::Acquire) > 0;
-        let (last, through, begun) = {
-            let state = self.lock();
-            // In a read-only store, the number of the last commit may be damaged.
-            let through = if state.blocked.is_some() { u64::MAX } else { state.commit.number };
-            // Those that are being created are of a later commit. Of a fork, its records do not always show that.
-            let begun = state.slots.iter().filter(|(_, slot)| slot.published.is_none() && slot.queued.is_some());
-            (state.commit, through, begun.map(|(id, _)| *id).collect())
-        };
-        let mut ids = self.ids(key::HEAD)?;
-        ids.extend(self.ids(key::RECORD)?);
-        ids.extend(self.ids(key::TOMBSTONE)?);
-        let all = ids.len() as u64;
-        let mut snapshot =
-            Snapshot { core: self, out, through, written: Commit::default(), unreadable: 0, done: begun };
-        for (done, id) in (1..).zip(ids) {
-            // Everything that a fork reads is written with it. Nothing of that is erased meanwhile.
-            let held = self.hold(&[id])?;
-            snapshot.with_ancestors(id)?;
-            drop(held);
-            progress(done, all);
-        }
-        let Snapshot { out, written, unreadable, .. } = snapshot;
-        // What disappeared here without a trace is reported as missing in the backup too.
-        let is_whole = !is_erasing && self.erased.load(Ordering::Acquire) == erased;
-        let commit = if is_whole { last } else { Commit { number: last.number, ..written } };
-        let mut values = vec![(key::meta(key::COMMIT), record::seal(&key::meta(key::COMMIT), &commit)?)];
-        values.extend(
-            self.lost()?
-                .map(|lost| record::seal(&key::meta(key::LOST), &lost).map(|value| (key::meta(key::LOST), value)))
-                .transpose()?,
-        );
-        for (key, value) in values {
+fn write_backup(core: &Core, out: &mut backup_file::Out, progress: &mut dyn FnMut(u64, u64)) -> Result<(u64, u64)> {
+    for name in [key::STORE, key::EPOCH] {
+        let key = key::meta(name);
+        if let Some(value) = core.engine.get(&key)? {
             out.pair(&key, &value)?;
         }
-        Ok((written.conversations, unreadable))
     }
+    let (deletions, is_deleting) = core.families.deletions();
+    let (last, through, begun) = {
+        let state = core.commit.lock();
+        // Those that are being created are of a later commit. Of a fork, its records do not always show that.
+        (state.last_commit(), state.readable_through(), state.slots.beginning().collect())
+    };
+    let mut ids = stored::conversations_with(&*core.engine, key::HEAD)?;
+    ids.extend(stored::conversations_with(&*core.engine, key::RECORD)?);
+    ids.extend(stored::conversations_with(&*core.engine, key::TOMBSTONE)?);
+    let all = ids.len() as u64;
+    let mut snapshot = Snapshot { core, out, through, written: Commit::default(), unreadable: 0, done: begun };
+    for (done, id) in (1..).zip(ids) {
+        // Everything that a fork reads is written with it. Nothing of that is erased meanwhile.
+        let held = core.families.hold(&[id])?;
+        snapshot.with_ancestors(id)?;
+        drop(held);
+        progress(done, all);
+    }
+    let Snapshot { out, written, unreadable, .. } = snapshot;
+    // What disappeared here without a trace is reported as missing in the backup too.
+    let is_whole = !is_deleting && core.families.deletions().0 == deletions;
+    let commit = if is_whole { last } else { Commit { number: last.number, ..written } };
+    let mut values = vec![(key::meta(key::COMMIT), record::seal(&key::meta(key::COMMIT), &commit)?)];
+    values.extend(
+        lost(core)?
+            .map(|lost| record::seal(&key::meta(key::LOST), &lost).map(|value| (key::meta(key::LOST), value)))
+            .transpose()?,
+    );
+    for (key, value) in values {
+        out.pair(&key, &value)?;
+    }
+    Ok((written.conversations, unreadable))
+}
 
-    /// What the store is known to have lost, if anything.
-    fn lost(&self) -> Result<Option<Lost>> {
-        let state = self.lock();
-        let lost = match &state.blocked {
-            Some(Blocked::Damaged(detail)) => Some(Lost { acknowledged: 0, unknown: Some(detail.clone()) }),
-            Some(Blocked::WentBack { to, .. }) => Some(Lost { acknowledged: *to, unknown: None }),
-            _ => {
-                let acknowledged = self.health.went_back.map_or(0, |(_, to)| to);
-                let unknown = self.health.watermark_lost.then(|| UNMARKED.to_owned());
-                Some(Lost { acknowledged, unknown }).filter(|lost| *lost != Lost::default())
-            }
-        };
-        Ok(lost)
-    }
+/// What the store is known to have lost, if anything.
+fn lost(core: &Core) -> Result<Option<Lost>> {
+    let state = core.commit.lock();
+    let lost = match state.life.blocked() {
+        Some(Blocked::Damaged(detail)) => Some(Lost { acknowledged: 0, unknown: Some(detail.clone()) }),
+        Some(Blocked::WentBack { to, .. }) => Some(Lost { acknowledged: *to, unknown: None }),
+        _ => {
+            let acknowledged = core.found.went_back.map_or(0, |(_, to)| to);
+            let unknown = core.found.watermark_lost.then(|| UNMARKED.to_owned());
+            Some(Lost { acknowledged, unknown }).filter(|lost| *lost != Lost::default())
+        }
+    };
+    Ok(lost)
 }
 
 /// A backup in progress.
@@ -113,7 +102,7 @@ impl Snapshot<'_> {
     fn with_ancestors(&mut self, id: ConversationId) -> Result<()> {
         let mut chain = vec![id];
         while let Some(last) = chain.last() {
-            let parent = match damage_of(self.core.standing(*last))? {
+            let parent = match damage_of(stored::standing(&*self.core.engine, *last))? {
                 Ok(Standing::Alive(head)) => head.parent,
                 Ok(Standing::Deleted(tombstone)) => tombstone.parent,
                 Ok(Standing::Vacant) | Err(_) => None,
@@ -135,7 +124,7 @@ impl Snapshot<'_> {
 
     fn conversation(&mut self, id: ConversationId) -> Result<()> {
         // The engine may show a part of one that is being created.
-        match damage_of(self.core.existence(id))? {
+        match damage_of(self.core.catalogue.existence(id))? {
             Ok(Existence::Alive) => match self.head(id)? {
                 Some(head) => {
                     self.written.count(None, Some(&head));
@@ -149,7 +138,7 @@ impl Snapshot<'_> {
             left => {
                 match left {
                     Ok(_) => {
-                        let tombstone = damage_of(self.core.tombstone(id))?.ok().flatten();
+                        let tombstone = damage_of(stored::tombstone(&*self.core.engine, id))?.ok().flatten();
                         self.fork_point(id, tombstone.and_then(|tombstone| tombstone.parent))?;
                     }
                     Err(_) => {
@@ -164,22 +153,29 @@ impl Snapshot<'_> {
 
     /// The head of a conversation as it was at the backup's moment.
     fn head(&self, id: ConversationId) -> Result<Option<Head>> {
-        let Some(head) = self.core.published_head(id)? else { return Ok(None) };
+        let Some(head) = self.core.catalogue.published_head(id)? else { return Ok(None) };
         if born(head.incarnation) >= self.through {
             return Ok(None);
         }
         let own = Segment { incarnation: head.incarnation, ..Segment::all(id) };
         let mut is_newer = false;
-        self.core.read(id, &[own], head.next_seq - 1..=head.next_seq - 1, Order::Ascending, &mut |item| {
-            if let Item::Record { record, .. } = item {
-                is_newer |= record.header.commit > self.through;
-            }
-            ControlFlow::Continue(())
-        })?;
+        stored::read(
+            &*self.core.engine,
+            id,
+            &[own],
+            head.next_seq - 1..=head.next_seq - 1,
+            Order::Ascending,
+            &mut |item| {
+                if let Reading::Record { record, .. } = item {
+                    is_newer |= record.header.commit > self.through;
+                }
+                ControlFlow::Continue(())
+            },
+        )?;
         if !is_newer {
             return Ok(Some((*head).clone()));
         }
-        let then = self.core.derived_head_at(id, Some(&head), self.through)?;
+        let then = stored::derived_head_at(&*self.core.engine, id, Some(&head), self.through)?;
         if then.is_some() {
             return Ok(then);
         }
@@ -188,7 +184,7 @@ impl Snapshot<'_> {
         let first = self.core.engine.get(&key::record(id, first_seq))?;
         let origin = first.map(|value| origin_then(id, first_seq, &value, self.through)).transpose()?.flatten();
         let Some(origin) = origin else { return Ok(None) };
-        self.core.head_of_origin(id, &Record::open(id, first_seq, &origin)?, self.through).map(Some)
+        stored::head_of_origin(&*self.core.engine, id, &Record::open(id, first_seq, &origin)?, self.through).map(Some)
     }
 
     fn alive(&mut self, id: ConversationId, head: &Head) -> Result<()> {
@@ -196,7 +192,7 @@ impl Snapshot<'_> {
         let head_key = key::head(id);
         // A damaged value is copied as it is, so that the damage stays visible.
         let stored = self.core.engine.get(&head_key)?;
-        let value = match (damage_of(self.core.stored_head(id))?, stored) {
+        let value = match (damage_of(stored::stored_head(&*self.core.engine, id))?, stored) {
             (Err(_), Some(damaged)) => Some(damaged),
             (Ok(None), _) => None,
             _ => Some(record::seal(&head_key, head)?),
@@ -298,7 +294,7 @@ pub(crate) fn restore(
         is_empty = false;
         ControlFlow::Break(())
     })?;
-    if !is_empty || Beside::of(&**engine).established() {
+    if !is_empty || StoreFiles::of(&**engine).established() {
         return Err(Error::InvalidInput(
             "a backup can only be restored into a new store: name one that does not exist yet".to_owned(),
         ));

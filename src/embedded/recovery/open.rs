@@ -6,13 +6,11 @@ use std::sync::Arc;
 
 use bincode::BorrowDecode;
 
-use crate::embedded::commit::state::{Blocked, State, UNMARKED};
+use super::repair;
+use crate::embedded::commit::{Blocked, State};
 use crate::embedded::core::Core;
 use crate::embedded::engine::{Batch, Engine, MARKER, Order};
-use crate::embedded::families::redactions::Redactions;
-use crate::embedded::stored::damage::damage_of;
-use crate::embedded::stored::files::Beside;
-use crate::embedded::stored::incarnation::born;
+use crate::embedded::stored::{StoreFiles, born, damage_of, has_any};
 use crate::error::{Error, Result};
 use crate::log::{Clock, Health, Opening};
 use crate::model::ConversationId;
@@ -20,6 +18,10 @@ use crate::record::{self, Commit, Head, Lost, Record, StoreInfo, key};
 
 /// Commit numbers that are skipped when the last one is unknown: no number is used twice.
 const UNKNOWN_COMMITS: u64 = 1 << 32;
+
+/// The problem of a store that has no watermark.
+pub(crate) const UNMARKED: &str = "its file `watermark` is damaged or missing: nobody can know whether \
+                                   acknowledged data was lost; `verify --accept-loss` goes on with what is there";
 
 /// What belongs to the store as a whole. All of it is read before anything is written.
 struct Found {
@@ -41,7 +43,7 @@ pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
     let went_back = marked.filter(|marked| *marked > commit.number).map(|marked| (commit.number, marked));
     let blocked = if opening.read_only || engine.is_read_only() {
         Some(Blocked::ReadOnly)
-    } else if Beside::of(&*engine).disk_full() {
+    } else if StoreFiles::of(&*engine).disk_full() {
         Some(Blocked::DiskFull)
     } else if opening.accept_loss {
         None
@@ -63,27 +65,25 @@ pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
     if is_writable && opening.accept_loss {
         commit.number = next_number(&*engine, acknowledged, !unknown.is_empty())?;
     }
-    let redactions = Redactions::after(commit.number);
-    let state = State { commit, blocked, redactions, ..State::default() };
-    let core = Core::new(engine, clock, epoch, health, state);
+    let core = Core::new(engine, clock, epoch, health, State::after(commit, blocked));
     if is_writable {
         if !unknown.is_empty() {
             // The first write may take away what states the damage. If this opening is cut off, the next one finds no number.
-            core.beside().note_none()?;
+            core.files().note_none()?;
         }
         note_opening(&*core.engine, &info, epoch, acknowledged)?;
-        core.finish_deletions()?;
-        core.repair(opening.accept_loss)?;
+        core.families.finish_deletions(&mut |batch| repair::write_now(&*core.engine, batch))?;
+        repair::repair(&core, opening.accept_loss)?;
         if marked != Some(commit.number) || !unknown.is_empty() {
-            core.beside().note_only(commit.number)?;
+            core.files().note_only(commit.number)?;
         }
         if opening.accept_loss {
             forget_loss(&*core.engine, &info)?;
         }
-        core.interrupt_left_open()?;
-        core.catch_up()?;
+        repair::interrupt_left_open(&core)?;
+        repair::catch_up(&core)?;
     } else {
-        core.find_lagging()?;
+        repair::find_lagging(&core)?;
     }
     Ok(core)
 }
@@ -92,8 +92,8 @@ pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
 fn find(engine: &dyn Engine) -> Result<Found> {
     let mut mended = Vec::new();
     let mut unknown: Vec<String> = engine.damage().map(str::to_owned).into_iter().collect();
-    let beside = Beside::of(engine);
-    let named = beside.named();
+    let files = StoreFiles::of(engine);
+    let named = files.named();
     let (info, is_new) = match damage_of(meta::<StoreInfo>(engine, key::STORE))? {
         Ok(Some(info)) => (check_version(info)?, false),
         Ok(None) if named.is_none() || is_empty(engine)? => (new_store(engine)?, true),
@@ -117,7 +117,7 @@ fn find(engine: &dyn Engine) -> Result<Found> {
     let commit = damage_of(meta::<Commit>(engine, key::COMMIT))?;
     let is_lost = match &commit {
         Ok(Some(commit)) => record::check_number(key::COMMIT, commit.number).is_err(),
-        Ok(None) => has_any(engine, key::HEAD)? || has_any(engine, key::RECORD)?,
+        Ok(None) => has_any(engine, &[key::HEAD])? || has_any(engine, &[key::RECORD])?,
         Err(_) => true,
     };
     if is_lost {
@@ -130,9 +130,9 @@ fn find(engine: &dyn Engine) -> Result<Found> {
     }
     let lost = lost.ok().flatten().unwrap_or_default();
     unknown.extend(lost.unknown);
-    let noted = beside.noted(&info);
+    let noted = files.noted(&info);
     // A store that exists has one: it was durable before the store was marked as existing.
-    let watermark_lost = noted.is_none() && (beside.established() || beside.is_noted_for_another(&info));
+    let watermark_lost = noted.is_none() && (files.established() || files.is_noted_for_another(&info));
     if watermark_lost {
         unknown.push(UNMARKED.to_owned());
     }
@@ -167,13 +167,13 @@ fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64, acknowledged:
     batch.put(epoch_key, epoch);
     engine.write(batch)?;
     engine.sync()?;
-    let beside = Beside::of(engine);
-    beside.keep_ballast();
-    if beside.established() {
+    let files = StoreFiles::of(engine);
+    files.keep_ballast();
+    if files.established() {
         return Ok(());
     }
-    beside.note_only(acknowledged)?;
-    beside.mark(info)
+    files.note_only(acknowledged)?;
+    files.mark(info)
 }
 
 /// Removes what states that something was lost: that is accepted, and what is left is repaired. An opening that is cut
@@ -183,22 +183,13 @@ fn forget_loss(engine: &dyn Engine, info: &StoreInfo) -> Result<()> {
     batch.remove(key::meta(key::LOST));
     engine.write(batch)?;
     engine.sync()?;
-    Beside::of(engine).mark(info)
+    StoreFiles::of(engine).mark(info)
 }
 
 /// A value of the store as a whole, if it exists.
 fn meta<T: for<'a> BorrowDecode<'a, ()>>(engine: &dyn Engine, name: &str) -> Result<Option<T>> {
     let key = key::meta(name);
     engine.get(&key)?.map(|bytes| record::open(name, &key, &bytes)).transpose()
-}
-
-fn has_any(engine: &dyn Engine, kind: u8) -> Result<bool> {
-    let mut found = false;
-    engine.scan(&[kind]..&key::after(&[kind]), Order::Ascending, &mut |_, _| {
-        found = true;
-        ControlFlow::Break(())
-    })?;
-    Ok(found)
 }
 
 fn is_empty(engine: &dyn Engine) -> Result<bool> {
@@ -231,8 +222,8 @@ fn check_version(info: StoreInfo) -> Result<StoreInfo> {
 
 /// The marker of a new store, if the engine is empty and always was.
 fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
-    let place = Beside::of(engine).shown();
-    if Beside::of(engine).established() {
+    let place = StoreFiles::of(engine).shown();
+    if StoreFiles::of(engine).established() {
         return Err(Error::Corrupt {
             conversation: None,
             seq: None,
@@ -258,6 +249,6 @@ fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
 
 /// What the engine reports about itself.
 fn health_of(engine: &dyn Engine) -> Health {
-    let beside = Beside::of(engine);
-    Health { disk_full: beside.disk_full(), set_aside: beside.set_aside().map(Path::to_owned), ..Health::default() }
+    let files = StoreFiles::of(engine);
+    Health { disk_full: files.disk_full(), set_aside: files.set_aside().map(Path::to_owned), ..Health::default() }
 }

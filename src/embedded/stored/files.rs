@@ -1,4 +1,4 @@
-//! What a store keeps beside its engine's files, in the engine's directory: the marker and the watermark.
+//! What a store keeps in its directory, outside of the engine's files: the marker and the watermark.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use crate::record::StoreInfo;
 
 /// The directory of a store. A store in memory has none, and keeps nothing there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Beside<'a>(Option<&'a Directory>);
+pub(crate) struct StoreFiles<'a>(Option<&'a Directory>);
 
-impl<'a> Beside<'a> {
+impl<'a> StoreFiles<'a> {
     pub(crate) fn of(engine: &'a dyn Engine) -> Self {
         Self(engine.directory())
     }

@@ -59,7 +59,7 @@ fn a_backup_has_no_part_of_a_conversation_that_is_being_created() {
     };
     let log = open(Arc::clone(&engine) as Arc<dyn Engine>);
     let append = |name: &str| {
-        log.core().append(&name.into(), &[Message::user("hello")], &AppendOptions::new()).unwrap();
+        log.core().appender.append(&name.into(), &[Message::user("hello")], &AppendOptions::new()).unwrap();
     };
     // A backup comes to them by id.
     let mut names = ["a", "b"].map(|name| (crate::model::Name::from(name).id(), name));
@@ -72,17 +72,16 @@ fn a_backup_has_no_part_of_a_conversation_that_is_being_created() {
         let (go_on, goes_on) = channel();
         let (reach, reached) = channel();
         let mut pause = Some((reach, goes_on));
-        log.core()
-            .backup(&path, &mut |done, all| {
-                assert_eq!(all, 2);
-                if done == 1 {
-                    log.delete(&last.into(), None).unwrap();
-                    *engine.pause.lock().unwrap() = pause.take();
-                    threads.spawn(|| append(last));
-                    reached.recv().unwrap();
-                }
-            })
-            .unwrap();
+        log.backup(&path, &mut |done, all| {
+            assert_eq!(all, 2);
+            if done == 1 {
+                log.delete(&last.into(), None).unwrap();
+                *engine.pause.lock().unwrap() = pause.take();
+                threads.spawn(|| append(last));
+                reached.recv().unwrap();
+            }
+        })
+        .unwrap();
         go_on.send(()).unwrap();
     });
     assert_eq!(problems(&log), [""; 0]);

@@ -8,6 +8,7 @@ use super::super::{Embedded, Opening};
 use super::forgetful::all;
 use super::lost::{problems, take};
 use crate::embedded::engine::{Engine, Memory};
+use crate::embedded::recovery;
 use crate::log::list::ListQuery;
 use crate::log::{AppendOptions, Log};
 use crate::model::{Message, Timestamp};
@@ -35,7 +36,7 @@ impl Place {
     fn append(&self, log: &Embedded, number: usize, later: i64) {
         self.clock.fetch_add(later, Ordering::Relaxed);
         let name = format!("chat {number}");
-        log.core().append(&name.into(), &[Message::user("hello")], &AppendOptions::new()).unwrap();
+        log.core().appender.append(&name.into(), &[Message::user("hello")], &AppendOptions::new()).unwrap();
     }
 
     /// The conversations that are not at their places, as stored.
@@ -124,7 +125,7 @@ fn a_lost_note_of_one_that_lags_is_reported_and_made_again() {
     take(&*place.engine, key::LAGGING, "chat 0");
     let id = crate::model::Name::from("chat 0").id();
     assert_eq!(problems(&log), [format!("conversation {id}: an index of conversations does not list it")]);
-    log.core().rebuild_all(false).unwrap();
+    recovery::rebuild_all(&*log.core().engine, false).unwrap();
     assert_eq!((place.lagging(), problems(&log)), (2, vec![]));
 }
 
@@ -134,10 +135,10 @@ fn a_fork_and_a_backup_begin_at_their_places() {
     let log = place.open(false);
     (0..4).for_each(|_| place.append(&log, 0, 1_000));
     place.clock.fetch_add(1_000, Ordering::Relaxed);
-    log.core().fork(&"chat 0".into(), None, &"chat 1".into()).unwrap();
+    log.core().families.fork(&"chat 0".into(), None, &"chat 1".into()).unwrap();
     assert_eq!((place.lagging(), problems(&log), listed(&log, 10)), (1, vec![], vec![1, 0]));
     let dir = tempfile::tempdir().unwrap();
-    log.core().backup(&dir.path().join("backup"), &mut |_, _| ()).unwrap();
+    recovery::backup(log.core(), &dir.path().join("backup"), &mut |_, _| ()).unwrap();
     let restored = Place::new();
     let engine = Arc::clone(&restored.engine) as Arc<dyn Engine>;
     super::super::restore(&dir.path().join("backup"), &engine, &mut |_, _| ()).unwrap();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::super::{Embedded, Opening};
 use super::forgetful::{Forgetful, all};
 use crate::embedded::engine::{Batch, Engine, Memory};
+use crate::embedded::recovery;
 use crate::error::Error;
 use crate::log::AppendOptions;
 use crate::model::{Message, Name, Timestamp};
@@ -24,11 +25,11 @@ fn append(log: &Embedded, name: &str, texts: &[&str]) {
     let messages: Vec<Message> = texts.iter().map(|text| Message::user(*text)).collect();
     let key: String = texts.concat().chars().take(9).collect();
     let options = AppendOptions::new().with_idempotency_key(key);
-    log.core().append(&name.into(), &messages, &options).unwrap();
+    log.core().appender.append(&name.into(), &messages, &options).unwrap();
 }
 
 pub(super) fn problems(log: &Embedded) -> Vec<String> {
-    let found = log.core().verify(&mut |_, _| ()).unwrap().problems;
+    let found = recovery::verify(log.core(), &mut |_, _| ()).unwrap().problems;
     found.iter().map(ToString::to_string).collect()
 }
 
@@ -45,7 +46,7 @@ pub(super) fn store() -> Arc<Memory> {
     append(&log, "a", &["one", "two"]);
     append(&log, "a", &["three"]);
     append(&log, "b", &[&"large ".repeat(20_000)]);
-    log.core().fork(&"a".into(), Some(2), &"fork".into()).unwrap();
+    log.core().families.fork(&"a".into(), Some(2), &"fork".into()).unwrap();
     append(&log, "fork", &["own"]);
     assert_eq!(problems(&log), [""; 0]);
     engine
@@ -90,7 +91,7 @@ fn what_vanished_without_a_trace_is_missed_until_that_is_accepted() {
         [missed.replace("2 conv", "3 conv").replace("4 en", "5 en").replace("3 and 5", "4 and 6")]
     );
     let dir = tempfile::tempdir().unwrap();
-    log.core().backup(&dir.path().join("backup"), &mut |_, _| ()).unwrap();
+    recovery::backup(log.core(), &dir.path().join("backup"), &mut |_, _| ()).unwrap();
     drop(log);
     // Neither a backup nor an opening makes it forgotten.
     let restored = Arc::new(Memory::default());
@@ -130,7 +131,7 @@ fn a_head_that_is_lost_is_derived_and_backed_up() {
     let log = open(&engine);
     assert_eq!(count(&log, "b"), 1);
     let dir = tempfile::tempdir().unwrap();
-    let summary = log.core().backup(&dir.path().join("backup"), &mut |_, _| ()).unwrap();
+    let summary = recovery::backup(log.core(), &dir.path().join("backup"), &mut |_, _| ()).unwrap();
     assert_eq!(summary.conversations, 3);
     append(&log, "b", &["more"]);
     assert_eq!(problems(&log), [""; 0]);
@@ -158,7 +159,7 @@ fn a_fork_whose_head_is_lost_has_title_and_tags_of_its_parent_still() {
         (|_| (), |log| _ = super::set_title(log, "a", "late").unwrap(), "one", &["work"]),
         (|_| (), |log| _ = super::change_tags(log, "a", &["work"], &["late"]).unwrap(), "one", &["work"]),
         (|_| (), |log| _ = super::rewind(log, "a", 0).unwrap(), "one", &["work"]),
-        (|_| (), |log| log.core().delete(&"a".into(), None).unwrap(), "one", &["work"]),
+        (|_| (), |log| log.core().families.delete(&"a".into(), None).unwrap(), "one", &["work"]),
     ];
     for (at, (before, after, title, tags)) in table.iter().enumerate() {
         let engine = Arc::new(Memory::default());
@@ -166,10 +167,10 @@ fn a_fork_whose_head_is_lost_has_title_and_tags_of_its_parent_still() {
         append(&log, "a", &["one", "two"]);
         super::change_tags(&log, "a", &[], &["work"]).unwrap();
         before(&log);
-        log.core().fork(&"a".into(), None, &"fork".into()).unwrap();
+        log.core().families.fork(&"a".into(), None, &"fork".into()).unwrap();
         after(&log);
         append(&log, "fork", &["new"]);
-        log.core().fork(&"fork".into(), None, &"fork of the fork".into()).unwrap();
+        log.core().families.fork(&"fork".into(), None, &"fork of the fork".into()).unwrap();
         let expected = (Some((*title).to_owned()), tags.iter().map(|tag| (*tag).to_owned()).collect());
         drop(log);
         for lost in [&["fork"][..], &["fork of the fork"], &["fork", "fork of the fork"]] {
@@ -250,7 +251,7 @@ fn a_damaged_commit_is_told_and_can_be_accepted() {
     assert_eq!(log.core().health().damage, ["the number of its last commit is damaged or missing"]);
     assert!(!problems(&log).is_empty());
     assert_eq!(count(&log, "a"), 3, "it is read");
-    let appended = log.core().append(&"a".into(), &[Message::user("x")], &AppendOptions::new());
+    let appended = log.core().appender.append(&"a".into(), &[Message::user("x")], &AppendOptions::new());
     assert!(matches!(appended, Err(Error::Corrupt { .. })), "{appended:?}");
     drop(log);
     let log = open_as(&engine, Opening { accept_loss: true, ..Opening::default() });

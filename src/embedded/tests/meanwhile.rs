@@ -66,7 +66,7 @@ fn chat() -> Name {
 
 fn append(core: &Core, texts: &[&str]) {
     let messages: Vec<Message> = texts.iter().map(|text| Message::user(*text)).collect();
-    core.append(&chat(), &messages, &AppendOptions::new()).unwrap();
+    core.appender.append(&chat(), &messages, &AppendOptions::new()).unwrap();
 }
 
 /// A conversation with a large message and two small ones; `event` happens before the next read of a key of this kind.
@@ -92,7 +92,7 @@ fn said(log: &Embedded) -> Vec<Vec<Chunk>> {
 #[test]
 fn a_conversation_that_is_deleted_and_made_anew_is_no_damage() {
     let again = |core: &Core| {
-        core.delete(&chat(), None).unwrap();
+        core.families.delete(&chat(), None).unwrap();
         append(core, &["new"]);
     };
     let (engine, log) = eventful(key::RECORD, again);

@@ -21,7 +21,7 @@ fn open(engine: &Arc<Memory>) -> Embedded {
 fn unknown(name: &Name, is_listed: bool) -> Arc<Memory> {
     let engine = Arc::new(Memory::default());
     let log = open(&engine);
-    log.core().append(name, &[Message::user("text")], &AppendOptions::new()).unwrap();
+    log.core().appender.append(name, &[Message::user("text")], &AppendOptions::new()).unwrap();
     drop(log);
     let damaged = [key::head(name.id()), key::record(name.id(), 1)];
     engine.write(Batch { ops: damaged.map(|key| (key, Some(vec![1, 2, 3]))).into() }).unwrap();
@@ -56,14 +56,15 @@ fn what_nothing_identifies_is_deleted_by_its_owner_or_without_one() {
         let engine = unknown(conversation, is_listed);
         let log = open(&engine);
         let before = all(&*engine);
-        let deleted = log.core().delete(name, None);
+        let deleted = log.core().families.delete(name, None);
         let shown = format!("{conversation:?}, listed: {is_listed}, {name:?}: {deleted:?}");
         assert_eq!(deleted.as_ref().err().map(Error::code), error, "{shown}");
         let is_left = engine.get(&key::record(conversation.id(), 1)).unwrap().is_some();
         assert_eq!(is_left, error.is_some(), "{shown}");
         assert!(error.is_none() || all(&*engine) == before, "{shown}");
         if error.is_none() {
-            let again = log.core().append(conversation, &[Message::user("again")], &AppendOptions::new()).unwrap();
+            let again =
+                log.core().appender.append(conversation, &[Message::user("again")], &AppendOptions::new()).unwrap();
             assert_eq!(again.first_seq, 1, "{shown}");
         }
     }

@@ -2,6 +2,7 @@
 
 use super::lost::{change_head, open, problems, store, take};
 use crate::embedded::engine::{Batch, Engine, Memory};
+use crate::embedded::recovery;
 use crate::model::{Message, Name};
 use crate::record::{self, key};
 
@@ -74,7 +75,7 @@ fn verify_tells_what_does_not_fit_together() {
         let engine = store();
         damage(&engine);
         let log = open(&engine);
-        let found = log.core().verify(&mut |_, _| ()).unwrap().problems;
+        let found = recovery::verify(log.core(), &mut |_, _| ()).unwrap().problems;
         let id = Some(Name::from(*name).id());
         assert!(
             found.iter().any(|problem| problem.conversation == id && problem.detail == *detail),
@@ -100,7 +101,7 @@ fn a_record_under_another_index_is_told() {
         record::Header { time: 1, base: 0, next_message_index: 3, commit: 1, cut: false, deleted: false, origin: None };
     let (key, value) = record::seal_record(id, 3, &header, body).unwrap();
     engine.write(Batch { ops: vec![(key, Some(value))] }).unwrap();
-    let found = open(&engine).core().verify(&mut |_, _| ()).unwrap().problems;
+    let found = recovery::verify(open(&engine).core(), &mut |_, _| ()).unwrap().problems;
     let detail = "the indexes of its messages do not follow those before it";
     assert!(found.iter().any(|problem| problem.seq == Some(3) && problem.detail == detail), "{found:?}");
 }

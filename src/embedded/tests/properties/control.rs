@@ -108,7 +108,7 @@ impl World {
 
     pub(super) fn redact(&mut self, at: usize, message: u64, chunk: Option<u32>) -> Result<(), TestCaseError> {
         let message = self.counted_back(at, message);
-        let result = self.log().core().redact(&name(at), message, chunk);
+        let result = self.log().core().families.redact(&name(at), message, chunk);
         self.settle(at);
         let lines = self.conversations[at].as_ref().map_or(&[][..], |conversation| &conversation.lines);
         let shared =

@@ -14,7 +14,7 @@ impl World {
         let end = self.conversations[at].as_ref().map_or(0, |conversation| conversation.lines.len() + 1);
         let seq = seq.map(|seq| end.saturating_sub(seq));
         let at_seq = seq.map(|seq| seq as u64);
-        let result = self.log().core().fork(&name(at), at_seq, &name(child));
+        let result = self.log().core().families.fork(&name(at), at_seq, &name(child));
         self.settle(at);
         let Some(parent) = &self.conversations[at] else {
             prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
@@ -62,7 +62,7 @@ impl World {
     }
 
     pub(super) fn delete(&mut self, at: usize) -> Result<(), TestCaseError> {
-        let result = self.log().core().delete(&name(at), None);
+        let result = self.log().core().families.delete(&name(at), None);
         self.settle(at);
         if self.conversations[at].is_none() {
             prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");

@@ -44,7 +44,7 @@ impl World {
         if let Some(key) = key {
             options = options.with_idempotency_key(format!("key {key}"));
         }
-        let result = self.log().core().append(&name(at), messages, &options);
+        let result = self.log().core().appender.append(&name(at), messages, &options);
         let kept = key.and_then(|key| known?.keys.get(&key)).cloned();
         match kept {
             Some(kept) if kept.content.as_deref().is_none_or(|content| content == messages) => {
@@ -98,7 +98,7 @@ impl World {
     }
 
     pub(super) fn begin(&mut self, at: usize, role: Role) -> Result<(), TestCaseError> {
-        let result = self.log().core().begin(&name(at), role, Metadata::default(), &AppendOptions::new());
+        let result = self.log().core().appender.begin(&name(at), role, Metadata::default(), &AppendOptions::new());
         if self.conversations[at].is_none() && self.reserved.contains_key(&at) {
             prop_assert!(matches!(result, Err(Error::SharedByForks { .. })), "{result:?}");
             return Ok(());
@@ -122,7 +122,7 @@ impl World {
     pub(super) fn push(&mut self, writer: usize, chunk: u32, text: &str) -> Result<(), TestCaseError> {
         let Some(writer) = self.writer(writer) else { return Ok(()) };
         let delta = delta(chunk, text.to_owned());
-        let result = self.log().core().push(&self.writers[writer].0, chunk, delta.clone());
+        let result = self.log().core().appender.push(&self.writers[writer].0, chunk, delta.clone());
         let known = &mut self.writers[writer].1;
         if known.closed {
             prop_assert!(matches!(result, Err(Error::MessageClosed { .. })), "{result:?}");
@@ -143,7 +143,7 @@ impl World {
         let Some(writer) = self.writer(writer) else { return Ok(()) };
         let (handle, known) = &self.writers[writer];
         if known.begun.contains(&chunk) && !known.closed {
-            let result = self.log().core().push(handle, chunk, Chunk::image("https://example.org/a.png"));
+            let result = self.log().core().appender.push(handle, chunk, Chunk::image("https://example.org/a.png"));
             prop_assert!(matches!(result, Err(Error::InvalidInput(_))), "{result:?}");
         }
         Ok(())
@@ -152,8 +152,8 @@ impl World {
     pub(super) fn finish(&mut self, writer: usize) -> Result<(), TestCaseError> {
         let Some(writer) = self.writer(writer) else { return Ok(()) };
         let handle = Arc::clone(&self.writers[writer].0);
-        let result = self.log().core().finish(&handle, Some(FinishReason::Stop), None, Metadata::default());
-        self.log().core().abandon(&handle);
+        let result = self.log().core().appender.finish(&handle, Some(FinishReason::Stop), None, Metadata::default());
+        self.log().core().appender.abandon(&handle);
         let Writer { conversation: at, message, closed, .. } = self.writers[writer].1;
         if closed {
             prop_assert!(matches!(result, Err(Error::MessageClosed { .. })), "{result:?}");
@@ -169,7 +169,7 @@ impl World {
 
     pub(super) fn abandon(&mut self, writer: usize) -> Result<(), TestCaseError> {
         let Some(writer) = self.writer(writer) else { return Ok(()) };
-        self.log().core().abandon(&self.writers[writer].0);
+        self.log().core().appender.abandon(&self.writers[writer].0);
         let Writer { conversation: at, message, closed, .. } = self.writers[writer].1;
         if !closed {
             // What was collected and the interruption are one record.

@@ -16,10 +16,10 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use tempfile::TempDir;
 
-use crate::embedded::appending::writer::Writer as Handle;
 use super::super::{Embedded, Opening};
 use super::forgetful::Forgetful;
 use super::model::{Conversation, Line, What, Writer};
+use crate::embedded::appending::Writer as Handle;
 use crate::embedded::engine::{self, Engine};
 use crate::model::{Message, Name, Role, Timestamp};
 use op::Op;

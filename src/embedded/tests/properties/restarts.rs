@@ -36,7 +36,7 @@ impl World {
     fn restart(&mut self, left: Option<Arc<Forgetful>>) -> Result<(), TestCaseError> {
         if let Some(log) = self.log.take() {
             let handles = self.writers.drain(..).map(|(handle, _)| handle);
-            handles.for_each(|handle| log.core().abandon(&handle));
+            handles.for_each(|handle| log.core().appender.abandon(&handle));
         }
         if let Some(left) = left {
             self.place = Place::Memory(left);

@@ -4,19 +4,17 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 use std::task::Waker;
-use std::time::Duration;
 
-use crate::embedded::catalogue::indexes::move_in_indexes;
-use crate::embedded::commit::state::{Pending, Room, Signal, State, Unsealed, Waiter};
-use crate::embedded::core::Core;
+use super::Committer;
+use super::queue::{Pending, Signal, Unsealed, Waiter};
+use super::state::State;
+use crate::embedded::catalogue::move_in_indexes;
 use crate::embedded::engine::{Batch, LARGE_BYTES};
+use crate::embedded::stored::StoreFiles;
 use crate::embedded::sync::{self, MutexGuard};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 use crate::record::{self, Commit, Head, key};
-
-/// The longest time that a commit waits for more writers; never more than a quarter of the commit before it.
-const PATIENCE: Duration = Duration::from_micros(200);
 
 /// A conversation's head before a commit, and after it.
 struct Change {
@@ -24,60 +22,46 @@ struct Change {
     after: Option<Arc<Head>>,
 }
 
-impl Core {
-    /// Queues what is collected, and commits what has waited for a window, unless another thread commits already. For
-    /// the background thread: it waits for nothing but the engine.
-    pub(crate) fn tick(&self) {
-        // The writers get the error at their next call.
-        let _ = self.queue_collected(Room::Bounded);
+impl Committer {
+    /// Commits what has waited for a window, unless another thread commits already. For the background thread: it waits
+    /// for nothing but the engine.
+    pub(crate) fn commit_due(&self) {
         let mut state = self.lock();
-        state.due = state.queue.len();
-        if !state.led && state.due > 0 {
-            state.led = true;
-            drop(state);
+        let leads = state.queue.lead_due();
+        drop(state);
+        if leads {
             // Those who wait get the error.
             let _ = self.lead(None);
         }
     }
 
     /// Commits batch by batch until the thread's own write is durable; a thread without one commits a single batch.
-    pub(crate) fn lead(&self, own: Option<&Waiter>) -> Result<()> {
+    pub(super) fn lead(&self, own: Option<&Waiter>) -> Result<()> {
         loop {
             let mut state = self.gather();
-            let mut batch = state.take();
-            state.moves.begin(batch.iter().filter_map(|pending| pending.head.as_ref().map(|(id, _)| *id)));
-            let begun = batch.len();
-            let last = state.commit;
+            let mut batch = state.begin_commit();
+            let (begun, last) = (batch.len(), state.last_commit());
             drop(state);
             let start = sync::now();
             let result = self.commit(last, &mut batch);
             let taken = sync::now() - start;
             let mut state = self.lock();
-            state.crowd = batch.iter().chain(&state.queue).filter(|pending| pending.waiter.is_some()).count();
-            state.patience = (taken / 4).min(PATIENCE);
+            state.queue.note_crowd(&batch, taken);
             match &result {
-                Ok(commit) => {
-                    state.moves.end();
-                    state.commit = *commit;
-                    state.publish(&mut batch);
-                }
+                Ok(commit) => state.publish(*commit, &mut batch),
                 Err(error) => batch = state.fail(batch, error.to_string()),
             }
             let is_own = |waiter: &Waiter| own.is_some_and(|own| std::ptr::eq(own, waiter));
             let own_at = batch.iter().position(|pending| pending.waiter.as_deref().is_some_and(is_own));
-            let next = state.queue.iter().find_map(|pending| pending.waiter.clone());
             let stop = own.is_none() || own_at.is_some() || state.queue.is_empty();
-            if stop {
-                state.led = next.is_some();
-            }
-            let held_back = state.held_back && !state.is_full();
-            state.held_back &= !held_back;
-            let late = stop && next.is_none() && state.due > 0;
+            let next = if stop { state.queue.hand_over() } else { None };
+            let held_back = state.queue.release_held_back();
+            let late = stop && next.is_none() && state.queue.is_late();
             let (tailing, waiting) = (state.tailing > 0, state.waiting > 0);
             let woken = state.followers.take_woken();
             drop(state);
             // The next leader is woken first, so that it commits while the others wake up.
-            if let Some(next) = next.filter(|_| stop) {
+            if let Some(next) = next {
                 next.tell(Signal::Lead);
             }
             if late || held_back {
@@ -111,14 +95,10 @@ impl Core {
     /// share this commit. A thread that writes alone waits for nobody.
     fn gather(&self) -> MutexGuard<'_, State> {
         let mut state = self.lock();
-        if state.is_gathered() {
-            return state;
-        }
-        state.gathers = true;
-        let patience = state.patience;
-        let gathered = self.gathered.wait_timeout_while(state, patience, |state| !state.is_gathered());
+        let Some(patience) = state.queue.begin_gathering() else { return state };
+        let gathered = self.gathered.wait_timeout_while(state, patience, |state| !state.queue.is_gathered());
         let (mut state, _) = gathered.unwrap_or_else(PoisonError::into_inner);
-        state.gathers = false;
+        state.queue.end_gathering();
         state
     }
 
@@ -168,6 +148,6 @@ impl Core {
         batch.put(key, value);
         if rewrites { self.engine.rewrite(batch) } else { self.engine.write(batch) }?;
         self.engine.sync()?;
-        self.beside().note(commit.number).map(|()| commit)
+        StoreFiles::of(&*self.engine).note(commit.number).map(|()| commit)
     }
 }
