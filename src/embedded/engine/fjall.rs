@@ -10,9 +10,8 @@ use std::sync::Arc;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
-use super::contract::{Batch, Engine, Visit};
+use super::contract::{Batch, Engine, Visit, guarded};
 use super::directory::Directory;
-use super::guard::guarded;
 use super::url::{Url, cache_bytes, syncs};
 use crate::error::{Error, Result};
 use crate::log::Order;
