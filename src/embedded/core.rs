@@ -6,9 +6,8 @@ use std::sync::Arc;
 use crate::embedded::appending::{Appender, Numbering};
 use crate::embedded::catalogue::Catalogue;
 use crate::embedded::commit::{Committer, State};
-use crate::embedded::engine::Engine;
+use crate::embedded::engine::{Directory, Engine};
 use crate::embedded::families::Families;
-use crate::embedded::stored::StoreFiles;
 use crate::error::Result;
 use crate::log::{Clock, Health, Size};
 
@@ -51,11 +50,7 @@ impl Core {
     /// How much the log holds.
     pub(crate) fn size(&self) -> Result<Size> {
         let conversations = self.commit.lock().last_commit().conversations;
-        Ok(Size { conversations, bytes: self.files().bytes()?, tables: Vec::new() })
-    }
-
-    /// What the store keeps outside of the engine's files.
-    pub(crate) fn files(&self) -> StoreFiles<'_> {
-        StoreFiles::of(&*self.engine)
+        let bytes = self.engine.directory().map(Directory::bytes).transpose()?;
+        Ok(Size { conversations, bytes, tables: Vec::new() })
     }
 }

@@ -80,7 +80,11 @@ impl Embedded {
         self.core.commit.begin_close();
         // The thread's function does not panic; if it did, there is nothing left to do for it.
         let _ = thread.join();
-        let result = self.core.appender.drain().and_then(|()| self.core.files().sync());
+        let result = self
+            .core
+            .appender
+            .drain()
+            .and_then(|()| self.core.engine.directory().map_or(Ok(()), |directory| directory.watermark().sync()));
         self.core.commit.enter(Phase::Closed);
         result
     }

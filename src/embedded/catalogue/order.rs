@@ -78,12 +78,12 @@ impl ListOrder {
     }
 
     /// A reader of the list begins. Returns its mark.
-    pub(crate) fn begin_reading(&mut self) -> u64 {
+    pub(super) fn begin_reading(&mut self) -> u64 {
         self.recent.begin_reading()
     }
 
     /// The reader with this mark has finished. Returns the conversations that it may have missed.
-    pub(crate) fn end_reading(&mut self, mark: u64) -> BTreeSet<ConversationId> {
+    pub(super) fn end_reading(&mut self, mark: u64) -> BTreeSet<ConversationId> {
         let mut missed: BTreeSet<_> = self.recent.end_reading(mark).into_iter().collect();
         missed.extend(&self.deferred.ids);
         missed

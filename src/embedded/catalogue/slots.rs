@@ -199,7 +199,7 @@ impl Slots {
         self.slots.get_mut(&id).map(|slot| slot.pins += 1).is_some()
     }
 
-    pub(crate) fn unpin(&mut self, id: ConversationId) {
+    pub(super) fn unpin(&mut self, id: ConversationId) {
         if let Some(slot) = self.slots.get_mut(&id) {
             slot.pins = slot.pins.saturating_sub(1);
         }

@@ -10,7 +10,6 @@ use super::queue::{Pending, Signal, Unsealed, Waiter};
 use super::state::State;
 use crate::embedded::catalogue::move_in_indexes;
 use crate::embedded::engine::{Batch, LARGE_BYTES};
-use crate::embedded::stored::StoreFiles;
 use crate::embedded::sync::{self, MutexGuard};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
@@ -148,6 +147,9 @@ impl Committer {
         batch.put(key, value);
         if rewrites { self.engine.rewrite(batch) } else { self.engine.write(batch) }?;
         self.engine.sync()?;
-        StoreFiles::of(&*self.engine).note(commit.number).map(|()| commit)
+        if let Some(directory) = self.engine.directory() {
+            directory.watermark().set(commit.number)?;
+        }
+        Ok(commit)
     }
 }

@@ -32,7 +32,7 @@ impl Ticker {
     }
 
     /// A tick is due now. False: no tick comes, because the store is being opened or closed.
-    pub(crate) fn hurry(&self) -> bool {
+    pub(super) fn hurry(&self) -> bool {
         let mut signal = self.lock();
         signal.hurry = true;
         self.changed.notify_all();

@@ -66,11 +66,11 @@ pub(crate) type VisitKeys<'a> = &'a mut dyn FnMut(&[u8], usize) -> ControlFlow<(
 
 /// Keys that begin with this byte are the engine's own: the log uses none, and no scan shows them.
 #[cfg_attr(not(feature = "sled"), allow(dead_code, reason = "fjall takes values of any size as they are"))]
-pub(crate) const RESERVED: u8 = 0xff;
+pub(super) const RESERVED: u8 = 0xff;
 
 /// Where an engine keeps what the journal before it notes.
 #[cfg(feature = "sled")]
-pub(crate) const JOURNAL_KEY: &[u8] = &[RESERVED, RESERVED];
+pub(super) const JOURNAL_KEY: &[u8] = &[RESERVED, RESERVED];
 
 /// A value of more bytes is large: [`Engine::rewrite`] replaces and removes it.
 pub(crate) const LARGE_BYTES: usize = 16 * 1024;

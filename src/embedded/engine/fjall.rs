@@ -27,7 +27,7 @@ const CREATED: [&str; 3] = ["lock", "0.jnl", VERSION];
 const KEYSPACES: &str = "keyspaces";
 const DEFAULT_CACHE_BYTES: u64 = 32 * 1024 * 1024;
 
-pub(crate) struct Fjall {
+struct Fjall {
     keyspace: Keyspace,
     db: Database,
     /// False for throw-away stores only.

@@ -31,7 +31,7 @@ pub(crate) struct Rewritten {
 
 impl Frozen<'_> {
     /// Its head, regardless of the owner.
-    pub(crate) fn any_head(&self) -> Option<&Head> {
+    pub(super) fn any_head(&self) -> Option<&Head> {
         self.head.as_deref()
     }
 
@@ -42,7 +42,7 @@ impl Frozen<'_> {
     }
 
     /// Fails while one of these messages is being written.
-    pub(crate) fn check_written(&self, name: &Name, messages: RangeInclusive<u64>) -> Result<()> {
+    pub(super) fn check_written(&self, name: &Name, messages: RangeInclusive<u64>) -> Result<()> {
         let mut state = self.families.commit.lock();
         let open = state.slots.slot(self.id).open_messages();
         match open.filter(|index| messages.contains(index)).min() {
@@ -52,7 +52,7 @@ impl Frozen<'_> {
     }
 
     /// Ends the writers of all messages from `first` on, together with the write that hides or erases these.
-    pub(crate) fn close_writers(&self, state: &mut State, first: u64, why: Closed) {
+    pub(super) fn close_writers(&self, state: &mut State, first: u64, why: Closed) {
         state.slots.slot(self.id).remove_writers(first, |writer| writer.close(why));
         // Those of them that wait for the conversation need not wait any more.
         self.families.commit.wake_those_who_wait_for_room();

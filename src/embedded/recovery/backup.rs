@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::open::UNMARKED;
+use super::open::{UNMARKED, is_established};
 use crate::embedded::catalogue::Existence;
 use crate::embedded::commit::Blocked;
 use crate::embedded::core::Core;
 use crate::embedded::engine::{Batch, Engine, Order};
-use crate::embedded::stored::{self, Segment, Standing, StoreFiles, born, damage_of};
+use crate::embedded::stored::{self, Segment, Standing, born, damage_of};
 use crate::error::{Error, Result};
 use crate::log::{BackupSummary, Reading, archive, backup_file};
 use crate::model::ConversationId;
@@ -294,7 +294,7 @@ pub(crate) fn restore(
         is_empty = false;
         ControlFlow::Break(())
     })?;
-    if !is_empty || StoreFiles::of(&**engine).established() {
+    if !is_empty || is_established(&**engine) {
         return Err(Error::InvalidInput(
             "a backup can only be restored into a new store: name one that does not exist yet".to_owned(),
         ));

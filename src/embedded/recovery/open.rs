@@ -9,8 +9,8 @@ use bincode::BorrowDecode;
 use super::repair;
 use crate::embedded::commit::{Blocked, State};
 use crate::embedded::core::Core;
-use crate::embedded::engine::{Batch, Engine, MARKER, Order};
-use crate::embedded::stored::{StoreFiles, born, damage_of, has_any};
+use crate::embedded::engine::{Batch, Directory, Engine, MARKER, Order};
+use crate::embedded::stored::{born, damage_of, has_any};
 use crate::error::{Error, Result};
 use crate::log::{Clock, Health, Opening};
 use crate::model::ConversationId;
@@ -20,7 +20,7 @@ use crate::record::{self, Commit, Head, Lost, Record, StoreInfo, key};
 const UNKNOWN_COMMITS: u64 = 1 << 32;
 
 /// The problem of a store that has no watermark.
-pub(crate) const UNMARKED: &str = "its file `watermark` is damaged or missing: nobody can know whether \
+pub(super) const UNMARKED: &str = "its file `watermark` is damaged or missing: nobody can know whether \
                                    acknowledged data was lost; `verify --accept-loss` goes on with what is there";
 
 /// What belongs to the store as a whole. All of it is read before anything is written.
@@ -43,7 +43,7 @@ pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
     let went_back = marked.filter(|marked| *marked > commit.number).map(|marked| (commit.number, marked));
     let blocked = if opening.read_only || engine.is_read_only() {
         Some(Blocked::ReadOnly)
-    } else if StoreFiles::of(&*engine).disk_full() {
+    } else if engine.directory().is_some_and(Directory::disk_full) {
         Some(Blocked::DiskFull)
     } else if opening.accept_loss {
         None
@@ -69,13 +69,15 @@ pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
     if is_writable {
         if !unknown.is_empty() {
             // The first write may take away what states the damage. If this opening is cut off, the next one finds no number.
-            core.files().note_none()?;
+            if let Some(directory) = core.engine.directory() {
+                directory.watermark().clear()?;
+            }
         }
         note_opening(&*core.engine, &info, epoch, acknowledged)?;
         core.families.finish_deletions(&mut |batch| repair::write_now(&*core.engine, batch))?;
         repair::repair(&core, opening.accept_loss)?;
         if marked != Some(commit.number) || !unknown.is_empty() {
-            core.files().note_only(commit.number)?;
+            note_only(&*core.engine, commit.number)?;
         }
         if opening.accept_loss {
             forget_loss(&*core.engine, &info)?;
@@ -92,8 +94,7 @@ pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
 fn find(engine: &dyn Engine) -> Result<Found> {
     let mut mended = Vec::new();
     let mut unknown: Vec<String> = engine.damage().map(str::to_owned).into_iter().collect();
-    let files = StoreFiles::of(engine);
-    let named = files.named();
+    let named = named(engine);
     let (info, is_new) = match damage_of(meta::<StoreInfo>(engine, key::STORE))? {
         Ok(Some(info)) => (check_version(info)?, false),
         Ok(None) if named.is_none() || is_empty(engine)? => (new_store(engine)?, true),
@@ -130,9 +131,11 @@ fn find(engine: &dyn Engine) -> Result<Found> {
     }
     let lost = lost.ok().flatten().unwrap_or_default();
     unknown.extend(lost.unknown);
-    let noted = files.noted(&info);
+    let watermark = engine.directory().map(Directory::watermark);
+    let noted = watermark.and_then(|watermark| watermark.of(&info.store_id));
     // A store that exists has one: it was durable before the store was marked as existing.
-    let watermark_lost = noted.is_none() && (files.established() || files.is_noted_for_another(&info));
+    let watermark_lost = noted.is_none()
+        && (is_established(engine) || watermark.is_some_and(|watermark| watermark.is_of_another(&info.store_id)));
     if watermark_lost {
         unknown.push(UNMARKED.to_owned());
     }
@@ -167,13 +170,14 @@ fn note_opening(engine: &dyn Engine, info: &StoreInfo, epoch: u64, acknowledged:
     batch.put(epoch_key, epoch);
     engine.write(batch)?;
     engine.sync()?;
-    let files = StoreFiles::of(engine);
-    files.keep_ballast();
-    if files.established() {
+    if let Some(directory) = engine.directory() {
+        directory.keep_ballast();
+    }
+    if is_established(engine) {
         return Ok(());
     }
-    files.note_only(acknowledged)?;
-    files.mark(info)
+    note_only(engine, acknowledged)?;
+    mark(engine, info)
 }
 
 /// Removes what states that something was lost: that is accepted, and what is left is repaired. An opening that is cut
@@ -183,7 +187,31 @@ fn forget_loss(engine: &dyn Engine, info: &StoreInfo) -> Result<()> {
     batch.remove(key::meta(key::LOST));
     engine.write(batch)?;
     engine.sync()?;
-    StoreFiles::of(engine).mark(info)
+    mark(engine, info)
+}
+
+/// Whether a store existed in the engine's directory before this opening.
+pub(super) fn is_established(engine: &dyn Engine) -> bool {
+    engine.directory().is_some_and(Directory::established)
+}
+
+/// The store that the marker in the engine's directory names.
+fn named(engine: &dyn Engine) -> Option<ConversationId> {
+    engine.directory().and_then(Directory::store).and_then(|id| id.parse().ok())
+}
+
+/// Writes the marker of a store, unless it names that store already: from now on, an empty store here is a damaged one.
+fn mark(engine: &dyn Engine, store: &StoreInfo) -> Result<()> {
+    let id = ConversationId::from_bytes(store.store_id);
+    match engine.directory().filter(|_| named(engine) != Some(id)) {
+        Some(directory) => directory.establish(store.format_version, &id.to_string()),
+        None => Ok(()),
+    }
+}
+
+/// Notes a commit in place of all others. The note survives a power cut.
+fn note_only(engine: &dyn Engine, commit: u64) -> Result<()> {
+    engine.directory().map_or(Ok(()), |directory| directory.watermark().reset(commit))
 }
 
 /// A value of the store as a whole, if it exists.
@@ -222,8 +250,8 @@ fn check_version(info: StoreInfo) -> Result<StoreInfo> {
 
 /// The marker of a new store, if the engine is empty and always was.
 fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
-    let place = StoreFiles::of(engine).shown();
-    if StoreFiles::of(engine).established() {
+    let place = engine.directory().map(|directory| directory.path().display().to_string()).unwrap_or_default();
+    if is_established(engine) {
         return Err(Error::Corrupt {
             conversation: None,
             seq: None,
@@ -249,6 +277,7 @@ fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
 
 /// What the engine reports about itself.
 fn health_of(engine: &dyn Engine) -> Health {
-    let files = StoreFiles::of(engine);
-    Health { disk_full: files.disk_full(), set_aside: files.set_aside().map(Path::to_owned), ..Health::default() }
+    let Some(directory) = engine.directory() else { return Health::default() };
+    let set_aside = directory.set_aside().map(Path::to_owned);
+    Health { disk_full: directory.disk_full(), set_aside, ..Health::default() }
 }

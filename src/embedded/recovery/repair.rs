@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::embedded::core::Core;
-use crate::embedded::engine::{Batch, Engine, Order};
+use crate::embedded::engine::{Batch, Directory, Engine, Order};
 use crate::embedded::stored::{self, Standing, damage_of};
 use crate::error::Result;
 use crate::log::Durability;
@@ -16,15 +16,16 @@ const REBUILD_BATCH: usize = 256;
 
 /// Makes the content of a damaged store consistent, if this store was damaged, or if its loss is accepted. For
 /// opening only: nobody else writes.
-pub(crate) fn repair(core: &Core, accept_loss: bool) -> Result<()> {
-    if core.files().set_aside().is_some() || accept_loss {
+pub(super) fn repair(core: &Core, accept_loss: bool) -> Result<()> {
+    let set_aside = core.engine.directory().filter(|directory| directory.set_aside().is_some());
+    if set_aside.is_some() || accept_loss {
         rebuild_all(&*core.engine, accept_loss)?;
     }
     // What is missing stays a problem until the loss is accepted.
     if accept_loss {
         recount(core)?;
     }
-    core.files().repaired()
+    set_aside.map_or(Ok(()), Directory::repaired)
 }
 
 /// Accepts what is there as everything that was.
@@ -72,7 +73,7 @@ pub(crate) fn rebuild_all(engine: &dyn Engine, accept_loss: bool) -> Result<()> 
 }
 
 /// Writes a batch at once. For opening only: nobody else writes.
-pub(crate) fn write_now(engine: &dyn Engine, batch: Batch) -> Result<()> {
+pub(super) fn write_now(engine: &dyn Engine, batch: Batch) -> Result<()> {
     if batch.ops.is_empty() {
         return Ok(());
     }
@@ -153,7 +154,7 @@ fn remove_stray_index_entries(engine: &dyn Engine, batch: &mut Batch) -> Result<
 }
 
 /// Interrupts the messages that earlier openings of the store left open. For opening only: nobody else writes.
-pub(crate) fn interrupt_left_open(core: &Core) -> Result<()> {
+pub(super) fn interrupt_left_open(core: &Core) -> Result<()> {
     for id in stored::conversations_with(&*core.engine, key::UNFINISHED)? {
         // Nobody knows whether what would replace a damaged head is complete.
         let Ok(Some(_)) = damage_of(stored::stored_head(&*core.engine, id))? else { continue };
@@ -183,7 +184,7 @@ pub(crate) fn catch_up(core: &Core) -> Result<()> {
 }
 
 /// Finds the conversations that are at old places in the list, in a store that is only read.
-pub(crate) fn find_lagging(core: &Core) -> Result<()> {
+pub(super) fn find_lagging(core: &Core) -> Result<()> {
     let ids = stored::conversations_with(&*core.engine, key::LAGGING)?;
     core.commit.lock().order.defer(ids);
     Ok(())

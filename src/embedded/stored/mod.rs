@@ -2,9 +2,8 @@
 //!
 //! Plain functions of an engine, without state and without a lock; they write nothing. All rooms may call them. Each file
 //! needs those above it: `records` by place, `lineage` across forks, `heads` from both, `forks` and `indexes` against
-//! heads. [`StoreFiles`] is what a store keeps outside of its engine.
+//! heads.
 
-mod files;
 mod forks;
 mod heads;
 mod indexes;
@@ -19,7 +18,6 @@ use crate::error::{Error, Result};
 use crate::model::ConversationId;
 use crate::record::key;
 
-pub(crate) use files::StoreFiles;
 pub(crate) use forks::{Fault, doubtful_fork_points, fork_point_fault, forks, point_of};
 pub(crate) use heads::{
     Standing, derived_head, derived_head_at, has_entries_from, head_of_origin, names_in, sound_head, standing,

@@ -46,7 +46,7 @@ impl Segment {
 
     /// Whether a record under this conversation's name is one of these. Another conversation may have had the name
     /// before or since, and damage brings back what was there.
-    pub(crate) fn accepts(&self, record: &Record<'_>) -> bool {
+    pub(super) fn accepts(&self, record: &Record<'_>) -> bool {
         let commit = record.header.commit;
         let is_of_it = |incarnation| self.incarnation == 0 || self.incarnation == incarnation;
         (self.incarnation == 0 || born(self.incarnation) < commit)

@@ -26,7 +26,7 @@ fn time() -> Option<Arc<Time>> {
 
 /// A clock that does not move while any thread can run.
 #[derive(Debug)]
-pub(crate) struct Time {
+struct Time {
     start: Instant,
     /// Microseconds since the start.
     now: AtomicU64,

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::super::{Embedded, Opening};
-use super::disk::Disk;
+use super::engines::Disk;
 use crate::embedded::appending::Writer;
 use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::error::{Error, Result};

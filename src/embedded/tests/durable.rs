@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::super::{Embedded, Opening};
-use super::disk::Disk;
+use super::engines::Disk;
 use crate::embedded::engine::{Batch, Engine, Memory, Order};
 use crate::embedded::recovery;
 use crate::error::{Error, Result};
@@ -212,7 +212,7 @@ fn a_deletion_that_was_cut_off_is_finished() {
     memory.write(batch).unwrap();
 
     let log = open(Arc::clone(&memory) as Arc<dyn Engine>);
-    let left = super::forgetful::all(&*memory);
+    let left = super::engines::all(&*memory);
     let is_of_chat = |key: &[u8]| key::parse_id(key) == Some(chat().id());
     assert!(left.iter().all(|(key, _)| !is_of_chat(key)), "something of it is left");
     assert_eq!(recovery::verify(log.core(), &mut |_, _| ()).unwrap().problems, []);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use super::super::{Embedded, Opening};
-use super::forgetful::{Forgetful, all};
+use super::engines::{Forgetful, all};
 use crate::embedded::engine::{Batch, Engine, Order};
 use crate::embedded::recovery;
 use crate::log::{AppendOptions, ListQuery};

@@ -1,21 +1,16 @@
 //! The log against a plain model, and what can only be seen from inside.
 
 mod accepted;
-mod creating;
-mod disk;
+mod damage;
 mod durable;
+mod engines;
 mod families;
 mod fixture;
-mod forgetful;
 mod forgotten;
-mod items;
-mod lagging;
-mod lost;
+mod list_order;
 mod meanwhile;
 mod model;
 mod opening;
-mod owners;
-mod problems;
 mod properties;
 mod schedules;
 

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::super::{Embedded, Opening};
-use super::forgetful::all;
-use super::lost::{open, problems, store};
+use super::damage::{open, problems, store};
+use super::engines::all;
 use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::error::{Error, Result};
 use crate::model::{Name, Timestamp};

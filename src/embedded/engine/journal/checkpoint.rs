@@ -41,7 +41,7 @@ impl Note {
     }
 
     /// As [`Note::write`], at the end of a batch.
-    pub(super) fn write_with(&self, mut batch: Batch, engine: &dyn Engine) -> Result<()> {
+    fn write_with(&self, mut batch: Batch, engine: &dyn Engine) -> Result<()> {
         batch.put(JOURNAL_KEY.to_vec(), self.encode());
         engine.write(batch)?;
         engine.sync()

@@ -211,7 +211,7 @@ impl<'a> Record<'a> {
 }
 
 /// What would be the number of a record at the beginning of these bytes.
-pub(super) fn number_of(bytes: &[u8]) -> Option<u64> {
+fn number_of(bytes: &[u8]) -> Option<u64> {
     let (_, rest) = bytes.split_first_chunk::<16>()?;
     rest.split_first_chunk().map(|(number, _)| u64::from_be_bytes(*number))
 }

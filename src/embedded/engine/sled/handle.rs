@@ -195,7 +195,7 @@ impl Drop for Handle {
     }
 }
 
-pub(super) fn from_sled(action: &str, path: &Path, error: sled::Error) -> Error {
+fn from_sled(action: &str, path: &Path, error: sled::Error) -> Error {
     match error {
         sled::Error::Io(source) => {
             Error::Io { action: format!("{action} the store {}", path.display()), source: plain(source) }
@@ -216,7 +216,7 @@ const FLUSH_PATIENCE: Duration = Duration::from_millis(250);
 
 /// The thread. It sleeps while nothing is flushed.
 #[derive(Debug)]
-pub(super) struct Watch {
+struct Watch {
     flushes: Arc<Flushes>,
     /// Absent only during the drop.
     thread: Option<JoinHandle<()>>,

@@ -17,7 +17,7 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use tempfile::TempDir;
 
 use super::super::{Embedded, Opening};
-use super::forgetful::Forgetful;
+use super::engines::Forgetful;
 use super::model::{Conversation, Line, What, Writer};
 use crate::embedded::appending::Writer as Handle;
 use crate::embedded::engine::{self, Engine};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::test_runner::TestCaseError;
 
-use super::super::forgetful::Forgetful;
+use super::super::engines::Forgetful;
 use super::super::model::{Conversation, What};
 use super::{NAMES, Place, World};
 

@@ -1,15 +1,16 @@
-//! Values that damage took or brought back: reported, and never overwritten.
+//! Values that damage took or brought back: reported, never overwritten, derived again, and deleted by who may.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::{Embedded, Opening};
-use super::forgetful::{Forgetful, all};
+use super::engines::{Forgetful, all};
 use crate::embedded::engine::{Batch, Engine, Memory};
-use crate::embedded::recovery;
+use crate::embedded::{recovery, stored};
 use crate::error::Error;
 use crate::log::AppendOptions;
-use crate::model::{Message, Name, Timestamp};
+use crate::model::{Chunk, Message, Name, Timestamp};
 use crate::record::{self, Head, key};
 
 fn open_as<E: Engine + 'static>(engine: &Arc<E>, opening: Opening) -> Embedded {
@@ -256,4 +257,189 @@ fn a_damaged_commit_is_told_and_can_be_accepted() {
     drop(log);
     let log = open_as(&engine, Opening { accept_loss: true, ..Opening::default() });
     assert_eq!(problems(&log), [""; 0]);
+}
+
+/// Flips a bit in the values of a kind that belong to a conversation.
+fn garble(engine: &dyn Engine, kind: u8, name: &str) {
+    let garbled = take(engine, kind, name).into_iter().map(|(key, value)| {
+        let mut value = value.unwrap();
+        *value.last_mut().unwrap() ^= 1;
+        (key, Some(value))
+    });
+    engine.write(Batch { ops: garbled.collect() }).unwrap();
+}
+
+#[test]
+fn verify_tells_what_does_not_fit_together() {
+    type Damage = fn(&Memory);
+    let table: &[(Damage, &str, &str)] = &[
+        (|engine| drop(take(engine, key::HEAD, "a")), "a", "it has records, but no head"),
+        (|engine| drop(take(engine, key::INDEX, "a")), "a", "an index of conversations does not list it"),
+        (
+            |engine| drop(take(engine, key::FORK, "a")),
+            "fork",
+            "the conversation that it was forked from does not know of it",
+        ),
+        (|engine| garble(engine, key::RECORD, "b"), "b", "a record: the checksum does not match"),
+        (
+            |engine| drop(take(engine, key::RECORD, "b")),
+            "b",
+            "it has a head, and nothing that proves it: it is left as it is; `delete` removes it",
+        ),
+        (
+            |engine| change_head(engine, "a", |head| head.next_message_index += 1),
+            "a",
+            "the head's message index is not that of the last record",
+        ),
+        (
+            |engine| change_head(engine, "a", |head| head.key = Some("z".to_owned())),
+            "a",
+            "what it is differs between head and first record",
+        ),
+        (
+            |engine| change_head(engine, "a", |head| head.last_activity += 120_000_000),
+            "a",
+            "its place in an index of conversations is wrong",
+        ),
+        (|engine| change_head(engine, "a", |head| head.next_seq = 3), "a", "the head ends before the last record"),
+        (
+            |engine| garble(engine, key::RECEIPT, "a"),
+            "a",
+            "an idempotency record is damaged, or is not of the entries that it names",
+        ),
+        (
+            |engine| {
+                take(engine, key::HEAD, "b");
+                take(engine, key::RECORD, "b");
+            },
+            "b",
+            "it has idempotency records, but no head",
+        ),
+        (
+            |engine| {
+                take(engine, key::HEAD, "b");
+                take(engine, key::RECORD, "b");
+            },
+            "b",
+            "it is in an index of conversations, but has no head",
+        ),
+    ];
+    for (damage, name, detail) in table {
+        let engine = store();
+        damage(&engine);
+        let log = open(&engine);
+        let found = recovery::verify(log.core(), &mut |_, _| ()).unwrap().problems;
+        let id = Some(Name::from(*name).id());
+        assert!(
+            found.iter().any(|problem| problem.conversation == id && problem.detail == *detail),
+            "{detail}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_key_of_the_listing_that_is_none_is_told() {
+    let engine = store();
+    engine.write(Batch { ops: vec![(vec![key::INDEX, 1], Some(Vec::new()))] }).unwrap();
+    assert_eq!(problems(&open(&engine)), ["store: a key of an index of conversations cannot be read"]);
+}
+
+#[test]
+fn a_record_under_another_index_is_told() {
+    let engine = store();
+    let id = Name::from("a").id();
+    // What would be there if the index had begun again with the second append.
+    let body = record::Body::messages(&[Message::user("three")], 5).unwrap();
+    let header =
+        record::Header { time: 1, base: 0, next_message_index: 3, commit: 1, cut: false, deleted: false, origin: None };
+    let (key, value) = record::seal_record(id, 3, &header, body).unwrap();
+    engine.write(Batch { ops: vec![(key, Some(value))] }).unwrap();
+    let found = recovery::verify(open(&engine).core(), &mut |_, _| ()).unwrap().problems;
+    let detail = "the indexes of its messages do not follow those before it";
+    assert!(found.iter().any(|problem| problem.seq == Some(3) && problem.detail == detail), "{found:?}");
+}
+
+/// A store with a conversation that nothing identifies but, perhaps, the list.
+fn unknown(name: &Name, is_listed: bool) -> Arc<Memory> {
+    let engine = Arc::new(Memory::default());
+    let log = open(&engine);
+    log.core().appender.append(name, &[Message::user("text")], &AppendOptions::new()).unwrap();
+    drop(log);
+    let damaged = [key::head(name.id()), key::record(name.id(), 1)];
+    engine.write(Batch { ops: damaged.map(|key| (key, Some(vec![1, 2, 3]))).into() }).unwrap();
+    if !is_listed {
+        take(&*engine, key::INDEX, name);
+    }
+    engine
+}
+
+#[test]
+fn what_nothing_identifies_is_deleted_by_its_owner_or_without_one() {
+    let named = Name::from("chat").with_owner("ada");
+    // Its id is that of the key without an owner.
+    let id_of_a_key = Name::from(Name::from("chat").id()).with_owner("ada");
+    let by_id = Name::from(named.id());
+    let [ada, eve] = ["ada", "eve"].map(|owner| by_id.clone().with_owner(owner));
+    let (not_found, damaged) = (Some("not_found"), Some("corrupt"));
+    let table = [
+        (&named, true, &named, None),
+        (&named, true, &by_id, None),
+        (&named, true, &ada, None),
+        (&named, true, &eve, not_found),
+        (&named, false, &named, None),
+        (&named, false, &by_id, None),
+        // Nobody knows.
+        (&named, false, &ada, damaged),
+        (&named, false, &eve, damaged),
+        (&id_of_a_key, true, &id_of_a_key, None),
+        (&id_of_a_key, true, &Name::from("chat"), not_found),
+    ];
+    for (conversation, is_listed, name, error) in table {
+        let engine = unknown(conversation, is_listed);
+        let log = open(&engine);
+        let before = all(&*engine);
+        let deleted = log.core().families.delete(name, None);
+        let shown = format!("{conversation:?}, listed: {is_listed}, {name:?}: {deleted:?}");
+        assert_eq!(deleted.as_ref().err().map(Error::code), error, "{shown}");
+        let is_left = engine.get(&key::record(conversation.id(), 1)).unwrap().is_some();
+        assert_eq!(is_left, error.is_some(), "{shown}");
+        assert!(error.is_none() || all(&*engine) == before, "{shown}");
+        if error.is_none() {
+            let again =
+                log.core().appender.append(conversation, &[Message::user("again")], &AppendOptions::new()).unwrap();
+            assert_eq!(again.first_seq, 1, "{shown}");
+        }
+    }
+}
+
+#[test]
+fn an_index_that_is_damaged_is_told_and_made_anew() {
+    let engine: Arc<dyn Engine> = Arc::new(Memory::default());
+    let clock = Arc::new(|| Timestamp::from_micros(0));
+    let log = Embedded::open(Arc::clone(&engine), clock, Duration::from_secs(3600), Opening::default()).unwrap();
+    let (core, name) = (log.core(), Name::from("chat"));
+    let said = Message::assistant(["a", "b"].map(|id| Chunk { id: Some(id.to_owned()), ..Chunk::text(id) }));
+    core.appender.append(&name, &[said], &AppendOptions::new()).unwrap();
+    let id = name.id();
+    let keys = stored::item_keys(&*engine, id, u64::MAX).unwrap();
+    assert_eq!(keys.len(), 2);
+    let problems = |log: &Embedded| -> Vec<String> {
+        let verified = recovery::verify(log.core(), &mut |_, _| ()).unwrap();
+        verified.problems.into_iter().map(|problem| problem.detail).collect()
+    };
+    assert_eq!(problems(&log), Vec::<String>::new());
+
+    let mut batch = Batch::default();
+    batch.remove(keys.first().unwrap().clone());
+    batch.put(key::item(id, &[7; 16], 2), Vec::new());
+    batch.put(key::item(Name::from("nobody").id(), &[7; 16], 1), Vec::new());
+    engine.write(batch).unwrap();
+    let wanted =
+        ["the index of its item ids is not what its entries give", "it is in the index of item ids, but has no head"];
+    assert_eq!(problems(&log), wanted);
+
+    recovery::rebuild_all(&*engine, true).unwrap();
+    assert_eq!(problems(&log), Vec::<String>::new());
+    assert_eq!(stored::item_keys(&*engine, id, u64::MAX).unwrap(), keys);
+    assert_eq!(stored::item_keys(&*engine, Name::from("nobody").id(), u64::MAX).unwrap(), BTreeSet::new());
 }

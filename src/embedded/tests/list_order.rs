@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use super::super::{Embedded, Opening};
-use super::forgetful::all;
-use super::lost::{problems, take};
+use super::damage::{problems, take};
+use super::engines::all;
 use crate::embedded::engine::{Engine, Memory};
 use crate::embedded::recovery;
 use crate::log::list::ListQuery;
