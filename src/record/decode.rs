@@ -4,8 +4,7 @@ use super::v1;
 use crate::error::Result;
 use crate::model::{self, Body, Chunk, Extra, FinishReason, Json, Metadata, Role, Timestamp};
 
-use super::envelope::corrupt;
-use super::list::List;
+use super::envelope::{List, corrupt};
 
 impl v1::ChunkLine<'_> {
     /// Its text, if it is a text.

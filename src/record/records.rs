@@ -1,17 +1,18 @@
-//! A record: header, origin, entries.
+//! A record: header, origin, entries; and the records that are written again: the only two reasons are that content has to be
+//! forgotten, and that a deleted conversation's tail goes while forks still read what is before it.
 
 use std::collections::BTreeSet;
 
 use bincode::{Decode, Encode};
 
-use super::digest::digest;
 use super::encode::{Body, HEADER_BYTES};
 use super::envelope::{
-    CONFIG, MAX_NUMBER, VERSION, check_number, check_version, checksum, corrupt, decode, decode_entry, newer, short,
+    CONFIG, MAX_NUMBER, Text, VERSION, check_number, check_version, checksum, corrupt, decode, decode_entry, newer,
+    short,
 };
 use super::head::Parent;
-use super::key;
-use super::v1::{self, Begin, ChunkLine, Finish, Interrupt, Meta, Redact, Remove, Rewind, Summary};
+use super::key::{self, digest};
+use super::v1::{self, Begin, ChunkLine, Content, Finish, Interrupt, Meta, Output, Redact, Remove, Rewind, Summary};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 
@@ -90,6 +91,21 @@ pub(crate) fn seal_record(
     Ok((record_key, bytes))
 }
 
+/// version, checksum(4)
+#[cfg(feature = "postgres")]
+const START_BYTES: usize = 5;
+
+/// The value of entries: version, checksum, entries. The checksum covers the conversation too, but not their place in it.
+#[cfg(feature = "postgres")]
+pub(crate) fn seal_entries(conversation: ConversationId, body: &Body) -> Vec<u8> {
+    let sum = checksum(&key::prefix(key::RECORD, conversation), &[body.content()]);
+    let mut bytes = Vec::with_capacity(START_BYTES + body.content().len());
+    bytes.push(VERSION);
+    bytes.extend_from_slice(&sum.to_be_bytes());
+    bytes.extend_from_slice(body.content());
+    bytes
+}
+
 fn record_checksum(key: &[u8], bytes: &[u8]) -> u32 {
     checksum(key, &[bytes.get(..2).unwrap_or_default(), bytes.get(6..).unwrap_or_default()])
 }
@@ -119,7 +135,7 @@ pub(crate) enum Line<'a> {
 }
 
 /// Fails on a record that is not after the seq before its conversation's first.
-pub(super) fn check_first_seq(first_seq: u64, before: u64) -> Result<()> {
+fn check_first_seq(first_seq: u64, before: u64) -> Result<()> {
     if first_seq > before {
         return Ok(());
     }
@@ -127,12 +143,6 @@ pub(super) fn check_first_seq(first_seq: u64, before: u64) -> Result<()> {
 }
 
 impl<'a> Record<'a> {
-    /// A record whose parts were checked.
-    #[cfg(feature = "postgres")]
-    pub(super) const fn new(first_seq: u64, header: Header, entries: &'a [u8]) -> Self {
-        Self { first_seq, header, entries }
-    }
-
     /// Checks a record.
     pub(crate) fn open(conversation: ConversationId, first_seq: u64, bytes: &'a [u8]) -> Result<Self> {
         Self::open_inner(conversation, first_seq, bytes).map_err(|error| at(error, conversation, first_seq))
@@ -177,6 +187,28 @@ impl<'a> Record<'a> {
             },
             entries: rest,
         })
+    }
+
+    /// The record of a header that stands in columns of a table, and the value of its entries, checked.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn beside(
+        conversation: ConversationId,
+        first_seq: u64,
+        header: Header,
+        bytes: &'a [u8],
+    ) -> Result<Self> {
+        const WHAT: &str = "a record";
+        let checked = || {
+            check_version(WHAT, bytes)?;
+            let (stored, entries) =
+                bytes.get(1..).and_then(<[u8]>::split_first_chunk::<4>).ok_or_else(|| short(WHAT))?;
+            if u32::from_be_bytes(*stored) != checksum(&key::prefix(key::RECORD, conversation), &[entries]) {
+                return Err(corrupt(format!("{WHAT}: the checksum does not match")));
+            }
+            check_first_seq(first_seq, 0).map(|()| entries)
+        };
+        let entries = checked().map_err(|error| at(error, conversation, first_seq))?;
+        Ok(Self { first_seq, header, entries })
     }
 
     /// The entries with their seqs, in order. Ends after the first one that cannot be decoded.
@@ -278,4 +310,142 @@ pub(crate) fn at(error: Error, conversation: ConversationId, first_seq: u64) -> 
         }
         other => other,
     }
+}
+
+/// Puts and removals that replace a record.
+pub(crate) type Replacement = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+
+/// What takes the place of content that was forgotten.
+pub(crate) const REDACTED: &str = "[redacted]";
+
+impl Body {
+    /// The entries of a record.
+    pub(crate) fn of(record: &Record<'_>) -> Result<Self> {
+        let mut body = Self::new();
+        record.raw_entries().try_for_each(|(_, entry)| body.raw(entry)).map(|()| body)
+    }
+}
+
+/// The record without its entries above `last`: its header and entries.
+pub(crate) fn truncate(record: &Record<'_>, last: u64, next_message_index: u64) -> Result<(Header, Body)> {
+    let mut body = Body::new();
+    let (mut before, mut after) = (None, None);
+    for ((seq, entry), line) in record.raw_entries().zip(record.lines()) {
+        let message = match line? {
+            (_, Line::Chunk(line)) => Some(line.message),
+            _ => None,
+        };
+        if seq <= last {
+            body.raw(entry)?;
+            before = message;
+        } else if seq == last + 1 {
+            after = message;
+        }
+    }
+    let cut = before.is_some() && before == after;
+    Ok((Header { next_message_index, cut, ..record.header.clone() }, body))
+}
+
+/// The first record of a conversation that was deleted and that forks still read: its key and value.
+pub(crate) fn mark_deleted(conversation: ConversationId, record: &Record<'_>) -> Result<(Vec<u8>, Vec<u8>)> {
+    let header = Header { deleted: true, ..record.header.clone() };
+    seal_record(conversation, record.first_seq, &header, Body::of(record)?)
+}
+
+/// Whether a record holds nothing of a message, or of one chunk of it, that a redaction takes. Arguments as for [`redact`].
+pub(crate) fn is_redacted(
+    record: &Record<'_>,
+    message: u64,
+    chunk: Option<u32>,
+    last: u64,
+    first: &mut dyn FnMut(u32) -> bool,
+) -> Result<bool> {
+    let body = redact(record, message, chunk, last, first)?;
+    Ok(body.is_none_or(|body| body.content() == record.content()))
+}
+
+/// The entries of a record without the content of a message, or of one chunk of it. `first` answers whether the first
+/// fragment of a chunk index was seen before. Entries above `last` are not read. `None` if the record has nothing of it.
+pub(crate) fn redact(
+    record: &Record<'_>,
+    message: u64,
+    chunk: Option<u32>,
+    last: u64,
+    first: &mut dyn FnMut(u32) -> bool,
+) -> Result<Option<Body>> {
+    let is_of = |line: &Line<'_>| match line {
+        Line::Chunk(line) => {
+            record.message_index(line.message) == message && chunk.is_none_or(|chunk| chunk == line.chunk)
+        }
+        Line::Begin(begin) => chunk.is_none() && record.message_index(begin.message) == message,
+        Line::Finish(finish) => chunk.is_none() && record.message_index(finish.message) == message,
+        _ => false,
+    };
+    // After a fork point, the index means another message, unless the fork cut this one in two.
+    if !record.lines().filter_map(Result::ok).any(|(seq, line)| seq <= last && is_of(&line)) {
+        return Ok(None);
+    }
+    let mut body = Body::new();
+    let mut changed = false;
+    for ((_, entry), line) in record.raw_entries().zip(record.lines()) {
+        let (_, line) = line?;
+        match line {
+            Line::Chunk(mut line)
+                if record.message_index(line.message) == message && chunk.is_none_or(|chunk| chunk == line.chunk) =>
+            {
+                let is_first = first(line.chunk);
+                forget(&mut line, is_first, chunk.is_none());
+                body.line(&line)?;
+                changed = true;
+            }
+            Line::Begin(mut begin) if chunk.is_none() && record.message_index(begin.message) == message => {
+                forget_fields(&mut begin.header);
+                body.begin_line(&begin)?;
+                changed = true;
+            }
+            Line::Finish(mut finish) if chunk.is_none() && record.message_index(finish.message) == message => {
+                forget_fields(&mut finish.header);
+                body.finish_line(&finish)?;
+                changed = true;
+            }
+            _ => body.raw(entry)?,
+        }
+    }
+    Ok(changed.then_some(body))
+}
+
+/// What is known about a message may quote it in fields that nobody here understands.
+fn forget_fields(header: &mut v1::Header<'_>) {
+    header.native = None;
+    header.extra = None;
+}
+
+/// Role, index, call id and tool name stay; everything that was said goes.
+fn forget(line: &mut ChunkLine<'_>, is_first: bool, whole_message: bool) {
+    line.native = None;
+    line.extra = None;
+    if let Some(header) = line.header.as_mut().filter(|_| whole_message) {
+        forget_fields(header);
+    }
+    // Later fragments are appended to the first one.
+    let text = if is_first { REDACTED } else { "" };
+    line.content = match &line.content {
+        Content::Text { .. } => Content::Text { text: Text(text), annotations: None },
+        Content::Refusal { .. } => Content::Refusal { text: Text(text) },
+        Content::Thinking { .. } => Content::Thinking { text: Text(""), signature: None, redacted: None },
+        Content::ToolCall { id, name, server, .. } => Content::ToolCall {
+            id,
+            name,
+            arguments: Text(if is_first { "{}" } else { "" }),
+            signature: None,
+            server: *server,
+        },
+        Content::ToolResult { tool_call_id, name, is_error, .. } => {
+            Content::ToolResult { tool_call_id, name: *name, output: Output::Text(Text(REDACTED)), is_error: *is_error }
+        }
+        Content::Image(_) | Content::Audio(_) | Content::File(_) | Content::Error { .. } | Content::Opaque { .. } => {
+            Content::Text { text: Text(REDACTED), annotations: None }
+        }
+        Content::Unknown { kind } => Content::Unknown { kind },
+    };
 }
