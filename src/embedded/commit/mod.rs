@@ -7,21 +7,19 @@
 mod group;
 mod queue;
 mod state;
-mod ticker;
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::task::Waker;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::embedded::engine::{Batch, Engine};
-use crate::embedded::sync::{Condvar, Mutex, MutexGuard};
+use crate::embedded::sync::{self, Condvar, Mutex, MutexGuard};
 use crate::error::{Error, Result};
 use crate::log::Durability;
 use crate::model::ConversationId;
 
 use self::queue::Signal;
-use self::ticker::Ticker;
 pub(crate) use queue::{Pending, Room, Unsealed, Waiter};
 pub(crate) use state::{Blocked, Phase, State};
 
@@ -239,5 +237,74 @@ impl Committer {
         }
         let waiter = self.enqueue(state, Pending::default());
         self.wait(&waiter)
+    }
+}
+
+/// Wakes the background thread one window after something was buffered.
+#[derive(Debug, Default)]
+struct Ticker {
+    signal: Mutex<Ticks>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Ticks {
+    /// When the first write was buffered that no tick has seen yet.
+    since: Option<Instant>,
+    hurry: bool,
+    /// A thread waits for ticks, or will.
+    runs: bool,
+}
+
+impl Ticker {
+    /// Something was buffered: a tick is due one window from now, if none is due before.
+    fn wake(&self) {
+        let mut signal = self.lock();
+        if signal.since.is_none() {
+            signal.since = Some(sync::now());
+            self.changed.notify_all();
+        }
+    }
+
+    /// A tick is due now. False: no tick comes, because the store is being opened or closed.
+    fn hurry(&self) -> bool {
+        let mut signal = self.lock();
+        signal.hurry = true;
+        self.changed.notify_all();
+        signal.runs
+    }
+
+    /// Ticks come from now on.
+    fn start(&self) {
+        self.lock().runs = true;
+    }
+
+    /// No more ticks come.
+    fn stop(&self) {
+        self.lock().runs = false;
+        self.changed.notify_all();
+    }
+
+    /// Blocks until a tick is due. False: the ticker was stopped.
+    fn wait(&self, window: Duration) -> bool {
+        let mut signal = self.lock();
+        loop {
+            let left = signal.since.map(|since| window.saturating_sub(sync::now() - since));
+            if !signal.runs {
+                return false;
+            }
+            if signal.hurry || left == Some(Duration::ZERO) {
+                (signal.since, signal.hurry) = (None, false);
+                return true;
+            }
+            signal = match left {
+                Some(left) => self.changed.wait_timeout(signal, left).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.changed.wait(signal).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ticks> {
+        self.signal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
