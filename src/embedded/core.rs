@@ -33,11 +33,13 @@ impl Core {
         let numbering = Numbering::new(clock, epoch);
         let commit = Arc::new(Committer::new(Arc::clone(&engine), state));
         let catalogue = Arc::new(Catalogue::new(Arc::clone(&engine), Arc::clone(&commit), epoch));
-        let parts = || (Arc::clone(&engine), Arc::clone(&commit), Arc::clone(&catalogue), numbering.clone());
-        let (of_engine, of_commit, of_catalogue, of_numbering) = parts();
-        let appender = Arc::new(Appender::new(of_engine, of_commit, of_catalogue, of_numbering));
-        let (of_engine, of_commit, of_catalogue, of_numbering) = parts();
-        let families = Families::new(of_engine, of_commit, of_catalogue, of_numbering);
+        let appender = Arc::new(Appender::new(
+            Arc::clone(&engine),
+            Arc::clone(&commit),
+            Arc::clone(&catalogue),
+            numbering.clone(),
+        ));
+        let families = Families::new(Arc::clone(&engine), Arc::clone(&commit), Arc::clone(&catalogue), numbering);
         Self { engine, found, commit, catalogue, appender, families }
     }
 

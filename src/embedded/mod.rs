@@ -25,7 +25,6 @@ use crate::embedded::engine::Engine;
 use crate::error::{Error, Result};
 use crate::log::{Clock, Opening};
 
-use self::commit::Phase;
 pub(crate) use self::core::Core;
 use self::sync::{JoinHandle, Mutex};
 pub(crate) use recovery::restore;
@@ -85,7 +84,7 @@ impl Embedded {
             .appender
             .drain()
             .and_then(|()| self.core.engine.directory().map_or(Ok(()), |directory| directory.watermark().sync()));
-        self.core.commit.enter(Phase::Closed);
+        self.core.commit.end_close();
         result
     }
 }

@@ -165,7 +165,7 @@ impl Catalogue {
     /// Wakes one follower, and forgets it.
     pub(crate) fn wake(&self, id: ConversationId, follower: u64) {
         let waker = self.commit.lock().followers.forget(id, follower);
-        self.commit.wake_those_who_wait_for_news();
+        self.commit.notify_published();
         if let Some(waker) = waker {
             waker.wake();
         }

@@ -20,8 +20,9 @@ use crate::log::Durability;
 use crate::model::ConversationId;
 
 use self::queue::Signal;
+use self::state::Phase;
 pub(crate) use queue::{Pending, Room, Unsealed, Waiter};
-pub(crate) use state::{Blocked, Phase, State};
+pub(crate) use state::{Blocked, State};
 
 /// Queues writes, and commits them.
 pub(crate) struct Committer {
@@ -81,8 +82,13 @@ impl Committer {
         self.ticker.stop();
     }
 
+    /// Nothing happens any more.
+    pub(crate) fn end_close(&self) {
+        self.enter(Phase::Closed);
+    }
+
     /// Enters the next phase of the store's life, and wakes everyone who waits.
-    pub(crate) fn enter(&self, phase: Phase) {
+    fn enter(&self, phase: Phase) {
         self.lock().life.enter(phase);
         self.room.notify_all();
         let mut state = self.lock();
@@ -140,7 +146,7 @@ impl Committer {
     }
 
     /// Lets those who wait for a conversation look again.
-    pub(crate) fn wake_those_who_wait_for_room(&self) {
+    pub(crate) fn notify_room(&self) {
         self.room.notify_all();
     }
 
@@ -163,7 +169,7 @@ impl Committer {
     }
 
     /// Lets those who wait for news look again.
-    pub(crate) fn wake_those_who_wait_for_news(&self) {
+    pub(crate) fn notify_published(&self) {
         self.published.notify_all();
     }
 

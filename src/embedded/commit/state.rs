@@ -46,7 +46,7 @@ pub(crate) struct Life {
 
 /// The phase of a store's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(super) enum Phase {
     /// It accepts writes.
     #[default]
     Open,

@@ -55,7 +55,7 @@ impl Frozen<'_> {
     pub(super) fn close_writers(&self, state: &mut State, first: u64, why: Closed) {
         state.slots.slot(self.id).remove_writers(first, |writer| writer.close(why));
         // Those of them that wait for the conversation need not wait any more.
-        self.families.commit.wake_those_who_wait_for_room();
+        self.families.commit.notify_room();
     }
 }
 
