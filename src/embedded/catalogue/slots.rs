@@ -294,3 +294,52 @@ impl Slots {
         self.slots.values().all(|slot| slot.queued == slot.published && slot.pending == 0 && slot.pins == 0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: ConversationId = ConversationId::from_bytes([7; 16]);
+
+    /// Whether a slot is dropped where there are too many, after something happened to it.
+    fn is_dropped(change: impl FnOnce(&mut Slots)) -> bool {
+        let mut slots = Slots::default();
+        slots.load(ID, None, false);
+        change(&mut slots);
+        slots.evict(0, |_| false);
+        slots.get(ID).is_none()
+    }
+
+    #[test]
+    fn a_slot_stays_while_somebody_needs_it() {
+        assert!(is_dropped(|_| ()));
+        assert!(!is_dropped(|slots| assert!(slots.pin(ID))));
+        assert!(!is_dropped(|slots| assert!(slots.pin(ID) && slots.queue(ID, None).is_none())));
+        assert!(!is_dropped(|slots| _ = slots.queue(ID, None)));
+        assert!(!is_dropped(|slots| slots.slot(ID).freeze()));
+        assert!(is_dropped(|slots| {
+            assert!(slots.pin(ID));
+            slots.unpin(ID);
+            slots.queue(ID, None);
+            slots.publish(ID, None, None, None);
+            slots.slot(ID).freeze();
+            assert!(!slots.slot(ID).unfreeze());
+        }));
+    }
+
+    #[test]
+    fn a_queued_receipt_answers_until_it_is_published_or_void() {
+        let receipt =
+            Receipt { first_seq: 1, last_seq: 1, first_message_index: 0, messages: 1, content_digest: [2; 16] };
+        let mut slots = Slots::default();
+        let ends: [fn(&mut Slots); 2] = [|slots| slots.publish(ID, None, Some(&[1; 16]), None), |slots| slots.fail(ID)];
+        for end in ends {
+            slots.queue(ID, None);
+            slots.slot(ID).answer([1; 16], receipt.clone());
+            assert_eq!(slots.slot(ID).queued_receipt(&[1; 16]), Some(&receipt));
+            end(&mut slots);
+            assert_eq!(slots.slot(ID).queued_receipt(&[1; 16]), None);
+            assert!(!slots.slot(ID).has_pending());
+        }
+    }
+}

@@ -280,3 +280,50 @@ impl Waiter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(writes: usize, bytes: usize) -> Queue {
+        let mut queue = Queue::default();
+        (0..writes).for_each(|_| queue.push(Pending { bytes, ..Pending::default() }));
+        queue
+    }
+
+    #[test]
+    fn a_commit_takes_what_is_due_whole_and_else_as_much_as_it_may() {
+        let mut writes = queue(COMMIT_WRITES + 9, 1);
+        assert_eq!([(); 3].map(|()| writes.take().len()), [COMMIT_WRITES, 9, 0]);
+        let mut large = queue(2, COMMIT_BYTES + 1);
+        assert_eq!([(); 3].map(|()| large.take().len()), [1, 1, 0]);
+        let mut due = queue(COMMIT_WRITES + 9, 1);
+        assert!(due.lead_due() && !due.lead_due());
+        due.push(Pending::default());
+        assert_eq!(due.take().len(), COMMIT_WRITES + 9);
+        assert_eq!((due.is_late(), due.take().len(), due.bytes()), (false, 1, 0));
+    }
+
+    #[test]
+    fn deltas_that_wait_for_room_are_told_of_it_once() {
+        let mut queue = queue(1, 11);
+        queue.set_capacity(10);
+        assert!(queue.hold_back() && !queue.release_held_back());
+        queue.take();
+        assert!(queue.release_held_back() && !queue.release_held_back());
+    }
+
+    #[test]
+    fn the_first_who_waits_leads_next() {
+        let mut queue = queue(1, 1);
+        let waiters = [(); 2].map(|()| Waiter::new());
+        for waiter in &waiters {
+            queue.push(Pending { waiter: Some(Arc::clone(waiter)), ..Pending::default() });
+        }
+        assert!(queue.lead() && !queue.lead());
+        assert!(queue.hand_over().is_some_and(|next| Arc::ptr_eq(&next, &waiters[0])));
+        assert!(!queue.lead());
+        queue.take();
+        assert!(queue.hand_over().is_none() && queue.lead());
+    }
+}

@@ -235,3 +235,36 @@ impl State {
         (self.waiting, self.tailing)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: ConversationId = ConversationId::from_bytes([7; 16]);
+
+    /// Whether a slot stays where there are too many, after something happened.
+    fn stays(change: impl FnOnce(&mut State)) -> bool {
+        let mut state = State::default();
+        state.slots.load(ID, None, false);
+        change(&mut state);
+        state.evict(0);
+        state.slots.get(ID).is_some()
+    }
+
+    #[test]
+    fn a_slot_stays_while_the_engine_may_have_what_readers_must_not_see() {
+        let write = || Pending { head: Some((ID, None)), ..Pending::default() };
+        assert!(!stays(|_| ()));
+        assert!(stays(|state| state.order.defer([ID])));
+        assert!(stays(|state| {
+            state.push(write());
+            let batch = state.begin_commit();
+            state.fail(batch, "the disk is gone".to_owned());
+        }));
+        assert!(!stays(|state| {
+            state.push(write());
+            let mut batch = state.begin_commit();
+            state.publish(Commit::default(), &mut batch);
+        }));
+    }
+}
