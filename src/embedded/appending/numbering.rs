@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::embedded::catalogue::item_ops;
 use crate::embedded::commit::{Committer, Pending, State, Unsealed};
 use crate::embedded::stored;
 use crate::embedded::sync::MutexGuard;
@@ -11,7 +10,7 @@ use crate::error::Result;
 use crate::log::title::title;
 use crate::log::{Clock, Durability, Receipt};
 use crate::model::{ConversationId, Message, Name};
-use crate::record::{Body, Head, Header, Lag, Origin, TitleSource};
+use crate::record::{self, Body, Head, Header, Lag, Origin, Replacement, TitleSource, key};
 
 /// Gives writes their places.
 #[derive(Clone)]
@@ -146,4 +145,12 @@ pub(crate) fn header(head: &Head, time: i64, first_seq: u64, base: u64, messages
     });
     let next_message_index = head.next_message_index;
     Header { time, base, next_message_index, commit: 0, cut: false, deleted: false, origin }
+}
+
+/// What a record of these entries adds to the index of item ids.
+fn item_ops(id: ConversationId, first_seq: u64, body: &Body) -> Replacement {
+    let items = body.items().iter();
+    items
+        .map(|(at, item)| (key::item(id, &record::digest(item.as_bytes()), first_seq + at), Some(Vec::new())))
+        .collect()
 }

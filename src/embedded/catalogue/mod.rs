@@ -3,7 +3,6 @@
 //! [`Slots`] and [`ListOrder`] are parts of what the log's lock protects; [`Catalogue`] reads them together with the
 //! engine. A reader pins a conversation, and gets its head as it is published, never half of a commit.
 
-mod indexes;
 mod list;
 mod order;
 mod slots;
@@ -21,7 +20,6 @@ use crate::log::{View, Wait};
 use crate::model::ConversationId;
 use crate::record::Head;
 
-pub(crate) use indexes::{item_ops, move_in_indexes};
 pub(crate) use order::{Deferral, ListOrder, caught_up, stay};
 pub(crate) use slots::{Existence, Slots};
 

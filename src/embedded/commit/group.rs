@@ -8,12 +8,11 @@ use std::task::Waker;
 use super::Committer;
 use super::queue::{Pending, Signal, Unsealed, Waiter};
 use super::state::State;
-use crate::embedded::catalogue::move_in_indexes;
 use crate::embedded::engine::{Batch, LARGE_BYTES};
 use crate::embedded::sync::{self, MutexGuard};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
-use crate::record::{self, Commit, Head, key};
+use crate::record::{self, Commit, Head, Lag, index_keys, is_unfinished, key, listed_micros};
 
 /// A conversation's head before a commit, and after it.
 struct Change {
@@ -152,4 +151,24 @@ impl Committer {
         }
         Ok(commit)
     }
+}
+
+/// Moves a conversation in the indexes of conversations.
+fn move_in_indexes(id: ConversationId, before: Option<&Head>, after: Option<&Head>, batch: &mut Batch) {
+    if let (Some(before), Some(after)) = (before, after)
+        && (&before.owner, &before.tags, is_unfinished(before), before.lag == Lag::default())
+            == (&after.owner, &after.tags, is_unfinished(after), after.lag == Lag::default())
+    {
+        // Most writes only make it the newest, or not even that.
+        if listed_micros(before.listed()) != listed_micros(after.listed()) {
+            let owner = after.owner_digest();
+            batch.remove(key::index(&owner, listed_micros(before.listed()), id));
+            batch.put(key::index(&owner, listed_micros(after.listed()), id), Vec::new());
+        }
+        return;
+    }
+    let keys = |head: Option<&Head>| head.map(|head| index_keys(id, head)).unwrap_or_default();
+    let (old, new) = (keys(before), keys(after));
+    old.iter().filter(|key| !new.contains(key)).for_each(|key| batch.remove(key.clone()));
+    new.into_iter().filter(|key| !old.contains(key)).for_each(|key| batch.put(key, Vec::new()));
 }

@@ -1,4 +1,4 @@
-//! Messages: each gets its seqs and its index when it is written, whole or streamed.
+//! Appends and open messages; closes, crashes and openings.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,9 +6,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
+use super::super::engines::Forgetful;
 use super::super::model::{Conversation, Kept, What, Writer, grow};
 use super::op::Expect;
-use super::{World, name};
+use super::{NAMES, Place, World, name};
 use crate::error::Error;
 use crate::log::{AppendOptions, Durability, ExpectedHead};
 use crate::model::{Chunk, FinishReason, Message, Metadata, Role};
@@ -180,5 +181,50 @@ impl World {
         }
         self.writers[writer].1.closed = true;
         self.check(at)
+    }
+}
+
+impl World {
+    pub(super) fn reopen(&mut self) -> Result<(), TestCaseError> {
+        self.log().close().unwrap();
+        self.flush_buffers();
+        self.publish();
+        self.restart(None)
+    }
+
+    pub(super) fn power_cut(&mut self) -> Result<(), TestCaseError> {
+        let Place::Memory(engine) = &self.place else { return self.reopen() };
+        let left = engine.cut();
+        self.buffering.clear();
+        for conversation in &mut self.conversations {
+            let Some(known) = conversation else { continue };
+            let Some(published) = known.published else {
+                *conversation = None;
+                continue;
+            };
+            known.lines.truncate(published);
+            known.activity = known.published_activity;
+            known.keys.retain(|_, kept| kept.last_seq <= published as u64);
+        }
+        self.restart(Some(left))
+    }
+
+    fn restart(&mut self, left: Option<Arc<Forgetful>>) -> Result<(), TestCaseError> {
+        if let Some(log) = self.log.take() {
+            let handles = self.writers.drain(..).map(|(handle, _)| handle);
+            handles.for_each(|handle| log.core().appender.abandon(&handle));
+        }
+        if let Some(left) = left {
+            self.place = Place::Memory(left);
+        }
+        self.open();
+        for at in 0..NAMES {
+            let open = self.conversations[at].as_ref().map(Conversation::open).unwrap_or_default();
+            for message in open {
+                self.add(at, vec![(Some(message), What::Interrupt)]);
+            }
+        }
+        self.publish();
+        self.check_all()
     }
 }

@@ -1,10 +1,8 @@
 //! For any sequence of operations the log gives back what a plain model gives.
 
 mod control;
-mod forks;
 mod messages;
 mod op;
-mod restarts;
 mod seen;
 
 use std::collections::BTreeMap;
