@@ -67,7 +67,7 @@ pub(super) fn take(engine: &dyn Engine, kind: u8, name: impl Into<Name>) -> Vec<
     taken
 }
 
-pub(super) fn change_head(engine: &Memory, name: &str, change: impl FnOnce(&mut Head)) {
+fn change_head(engine: &Memory, name: &str, change: impl FnOnce(&mut Head)) {
     let key = key::head(Name::from(name).id());
     let bytes = engine.get(&key).unwrap().unwrap();
     let mut head: Head = record::open("a head", &key, &bytes).unwrap();
