@@ -1,50 +1,21 @@
 //! Appends into batches, and records back out: heads, group commit, the listing index.
 //!
-//! Data flows one way. `append`, `stream` and, through `frozen`, every change to a whole conversation resolve a write
-//! against the queued head (`place`) and queue it ([`state`]). `commit` writes and syncs batches and publishes their
-//! heads. `read` and `list` see what is published.
+//! Data flows one way. `appending` and `families` resolve a write against the queued head and queue it; `commit` writes
+//! and syncs batches and publishes their heads; `catalogue` shows what is published. `stored` reads the engine for all
+//! of them, and `recovery` sees to the store as a whole.
 
-mod append;
-mod backup;
-mod beside;
-mod catch_up;
+mod appending;
+mod catalogue;
 mod commit;
 mod core;
-mod create;
-mod damage;
-mod delete;
 pub(crate) mod engine;
 mod families;
-mod follow;
-mod fork;
-mod frozen;
-mod heads;
-mod incarnation;
-mod indexes;
-mod interrupt;
-mod items;
-mod lagging;
-mod lineage;
-mod list;
-mod moves;
-mod open;
-mod place;
-mod queue;
-mod read;
-mod rebuild;
-mod receipts;
-mod redact;
-mod redactions;
+mod recovery;
 mod seam;
-mod segments;
-mod state;
-mod stream;
+mod stored;
 mod sync;
 #[cfg(test)]
 mod tests;
-mod ticker;
-mod verify;
-mod writer;
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};
@@ -55,9 +26,8 @@ use crate::error::{Error, Result};
 use crate::log::{Clock, Opening};
 
 pub(crate) use self::core::Core;
-use self::state::Phase;
 use self::sync::{JoinHandle, Mutex};
-pub(crate) use backup::restore;
+pub(crate) use recovery::restore;
 
 /// The log of all conversations, on an engine.
 pub(crate) struct Embedded {
@@ -74,13 +44,13 @@ impl fmt::Debug for Embedded {
 impl Embedded {
     /// Opens the log on an engine. `window` is how long a buffered write may wait.
     pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, window: Duration, opening: Opening) -> Result<Self> {
-        let core = Arc::new(open::open(engine, clock, opening)?);
-        core.ticker.start();
+        let core = Arc::new(recovery::open(engine, clock, opening)?);
+        core.commit.start();
         let background = sync::spawn("conversation-store", {
             let core = Arc::clone(&core);
             move || {
-                while core.ticker.wait(window) {
-                    core.tick();
+                while core.commit.wait_for_tick(window) {
+                    core.appender.tick();
                 }
             }
         });
@@ -92,22 +62,29 @@ impl Embedded {
         &self.core
     }
 
+    fn engine(&self) -> &dyn Engine {
+        &*self.core.engine
+    }
+
     /// Returns once all that was accepted before is durable.
     pub(crate) fn flush(&self) -> Result<()> {
-        self.core.flush()
+        self.core.appender.flush()
     }
 
     /// Accepts no more writes, makes every accepted write durable, and wakes all who wait. A second call waits for the
     /// first, and does nothing.
     pub(crate) fn close(&self) -> Result<()> {
         let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(thread) = background.take() else { return self.core.lock().check_sound() };
-        self.core.enter(Phase::Closing);
-        self.core.ticker.stop();
+        let Some(thread) = background.take() else { return self.core.commit.lock().life.check_sound() };
+        self.core.commit.begin_close();
         // The thread's function does not panic; if it did, there is nothing left to do for it.
         let _ = thread.join();
-        let result = self.core.drain().and_then(|()| self.core.beside().sync());
-        self.core.enter(Phase::Closed);
+        let result = self
+            .core
+            .appender
+            .drain()
+            .and_then(|()| self.core.engine.directory().map_or(Ok(()), |directory| directory.watermark().sync()));
+        self.core.commit.end_close();
         result
     }
 }

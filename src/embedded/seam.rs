@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use super::Embedded;
-use super::core::Core;
-use super::frozen::Rewritten;
-use super::writer::Writer;
+use crate::embedded::appending::{Appender, Writer};
+use crate::embedded::families::Rewritten;
+use crate::embedded::{recovery, stored};
 use crate::error::Result;
 use crate::history::Cursor;
 use crate::log::decision::{self, Decision};
@@ -22,7 +22,7 @@ use crate::record::key;
 
 impl Log for Embedded {
     fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
-        self.core().append(name, messages, options)
+        self.core().appender.append(name, messages, options)
     }
 
     fn begin(
@@ -32,92 +32,95 @@ impl Log for Embedded {
         metadata: Metadata,
         options: &AppendOptions,
     ) -> Result<(Option<Box<dyn OpenMessage>>, Receipt)> {
-        let (writer, receipt) = self.core().begin(name, role, metadata, options)?;
-        let open = |writer| Box::new(Open { core: Arc::clone(self.core()), writer }) as Box<dyn OpenMessage>;
+        let (writer, receipt) = self.core().appender.begin(name, role, metadata, options)?;
+        let open =
+            |writer| Box::new(Open { appender: Arc::clone(&self.core().appender), writer }) as Box<dyn OpenMessage>;
         Ok((writer.map(open), receipt))
     }
 
     fn create(&self, name: &Name, conversation: &NewConversation) -> Result<Receipt> {
-        self.core().create(name, conversation)
+        self.core().appender.create(name, conversation)
     }
 
     fn control(&self, name: &Name, control: &Control<'_>) -> Result<Controlled> {
         control.check()?;
         // A title that is derived may come from a text that a redaction through another conversation erases meanwhile.
         let _held = match control {
-            Control::Title(None) => Some(self.core().hold(&[name.id()])?),
+            Control::Title(None) => Some(self.core().families.hold(&[name.id()])?),
             _ => None,
         };
-        let frozen = self.core().freeze(name.id())?;
+        let frozen = self.core().families.freeze(name.id())?;
         let view = reading::view(self, name)?;
         let Some(Decision { body, closes, change }) = decision::decide(self, name, &view, control)? else {
             return Ok(Controlled::unchanged(&view));
         };
         let tags = change.tags(&view.head);
         let receipt =
-            self.core().write_control(&frozen, name, body, Rewritten::default(), closes, |head| change.apply(head))?;
+            self.core()
+                .families
+                .write_control(&frozen, name, body, Rewritten::default(), closes, |head| change.apply(head))?;
         Ok(Controlled { receipt, tags })
     }
 
     fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
-        self.core().fork(parent, at_seq, child)
+        self.core().families.fork(parent, at_seq, child)
     }
 
     fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {
-        self.core().delete(name, at)
+        self.core().families.delete(name, at)
     }
 
     fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {
-        self.core().redact(name, message, chunk)
+        self.core().families.redact(name, message, chunk)
     }
 
     fn view(&self, name: &Name) -> Result<Option<View>> {
-        Ok(self.core().view(name.id())?.filter(|view| name.allows(&view.head.owner)))
+        Ok(self.core().catalogue.view(name.id())?.filter(|view| name.allows(&view.head.owner)))
     }
 
     fn read(&self, view: &View, seqs: RangeInclusive<u64>, order: Order, visit: Visit<'_>) -> Result<()> {
-        let segments = self.core().segments_through(view.id, &view.head, view.through)?;
-        self.core().read(view.id, &segments, seqs, order, visit)
+        let segments = stored::segments_through(self.engine(), view.id, &view.head, view.through)?;
+        stored::read(self.engine(), view.id, &segments, seqs, order, visit)
     }
 
     fn is_there(&self, view: &View) -> Result<bool> {
-        self.core().is_still(view.id, &view.head)
+        self.core().catalogue.is_still(view.id, &view.head)
     }
 
     fn is_redacted_since(&self, view: &View, commit: u64) -> Result<bool> {
-        self.core().is_redacted_since(view, commit)
+        self.core().catalogue.is_redacted_since(view, commit)
     }
 
     fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>> {
         let mut seqs = Vec::new();
-        for segment in self.core().segments(view.id, &view.head)? {
-            seqs.extend(self.core().item_seqs(segment, item)?);
+        for segment in stored::segments(self.engine(), view.id, &view.head)? {
+            seqs.extend(stored::item_seqs(self.engine(), segment, item)?);
         }
         Ok(seqs)
     }
 
     fn conversations(&self) -> Result<Vec<ConversationId>> {
-        Ok(self.core().ids(key::HEAD)?.into_iter().collect())
+        Ok(stored::conversations_with(self.engine(), key::HEAD)?.into_iter().collect())
     }
 
     fn list(&self, query: &ListQuery) -> Result<ListPage> {
-        self.core().list(query)
+        self.core().catalogue.list(query)
     }
 
     fn unfinished(&self) -> Result<Vec<ConversationId>> {
-        Ok(self.core().ids(key::UNFINISHED)?.into_iter().collect())
+        Ok(stored::conversations_with(self.engine(), key::UNFINISHED)?.into_iter().collect())
     }
 
     fn wait_for(&self, wait: &Wait<'_>) -> Result<bool> {
-        self.core().wait_for(wait)
+        self.core().catalogue.wait_for(wait)
     }
 
     fn poll_for(&self, wait: &Wait<'_>, follower: u64, waker: &Waker) -> Poll<Result<()>> {
-        self.core().poll_for(wait, follower, waker)
+        self.core().catalogue.poll_for(wait, follower, waker)
     }
 
     fn wake(&self, name: &Name, follower: u64) {
-        self.core().wake(name.id(), follower);
+        self.core().catalogue.wake(name.id(), follower);
     }
 
     fn sync(&self) -> Result<()> {
@@ -137,18 +140,18 @@ impl Log for Embedded {
     }
 
     fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {
-        self.core().verify(progress)
+        recovery::verify(self.core(), progress)
     }
 
     fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
-        self.core().backup(path, progress)
+        recovery::backup(self.core(), path, progress)
     }
 }
 
 /// A message that is being written.
 #[derive(Debug)]
 struct Open {
-    core: Arc<Core>,
+    appender: Arc<Appender>,
     writer: Arc<Writer>,
 }
 
@@ -158,16 +161,16 @@ impl OpenMessage for Open {
     }
 
     fn push(&self, chunk_index: u32, delta: Chunk) -> Result<()> {
-        self.core.push(&self.writer, chunk_index, delta)
+        self.appender.push(&self.writer, chunk_index, delta)
     }
 
     fn finish(&self, reason: Option<FinishReason>, usage: Option<Json>, metadata: Metadata) -> Result<Receipt> {
-        self.core.finish(&self.writer, reason, usage, metadata)
+        self.appender.finish(&self.writer, reason, usage, metadata)
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.core.abandon(&self.writer);
+        self.appender.abandon(&self.writer);
     }
 }

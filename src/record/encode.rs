@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use bincode::Encode;
 
-use super::envelope::CONFIG;
-use super::text::Text;
+use super::envelope::{CONFIG, Text};
 use super::v1;
 use crate::error::{Error, Result};
 use crate::model::{self, Chunk, Extra, Message, Metadata, Role};

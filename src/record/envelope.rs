@@ -1,9 +1,10 @@
-//! What all values have in common: the version, the checksum, the bounds of numbers; and the envelope of small ones (heads,
-//! receipts, store data).
+//! What all values have in common: the version, the checksum, the bounds of numbers; texts and lists; and the envelope of small
+//! values (heads, receipts, store data).
 
-use bincode::de::DecoderImpl;
 use bincode::de::read::SliceReader;
-use bincode::{BorrowDecode, Encode};
+use bincode::de::{BorrowDecode, BorrowDecoder, DecoderImpl};
+use bincode::enc::{Encode, Encoder};
+use bincode::error::{DecodeError, EncodeError};
 
 use crate::error::{Error, Result};
 
@@ -71,7 +72,7 @@ pub(super) fn decode<'a, T: BorrowDecode<'a, ()>>(what: &str, bytes: &'a [u8]) -
 }
 
 /// As [`decode`], for types that make no room for what they have not read: texts that are borrowed, and
-/// [`List`](super::list::List).
+/// [`List`].
 #[inline]
 pub(super) fn decode_entry<'a, T: BorrowDecode<'a, ()>>(what: &str, bytes: &'a [u8]) -> Result<T> {
     let mut decoder = DecoderImpl::new(SliceReader::new(bytes), CONFIG, ());
@@ -97,4 +98,91 @@ pub(super) fn short(what: &str) -> Error {
 
 pub(super) fn corrupt(detail: String) -> Error {
     Error::Corrupt { conversation: None, seq: None, detail }
+}
+
+/// A text that may be long. It is stored as a `str` is; when it is read, more bytes are checked at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Text<'a>(pub(crate) &'a str);
+
+impl Encode for Text<'_> {
+    fn encode<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
+        self.0.encode(encoder)
+    }
+}
+
+impl<'de: 'a, 'a, C> BorrowDecode<'de, C> for Text<'a> {
+    fn borrow_decode<D: BorrowDecoder<'de, Context = C>>(decoder: &mut D) -> Result<Self, DecodeError> {
+        let bytes = <&[u8]>::borrow_decode(decoder)?;
+        if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
+            return Ok(Text(text));
+        }
+        // It says where the text breaks off.
+        std::str::from_utf8(bytes).map(Text).map_err(|inner| DecodeError::Utf8 { inner })
+    }
+}
+
+/// A list. It is stored as a `Vec` is. When it is read, room is made for the items that are there, and not for the number of
+/// items that it claims to have, so entries are read without a limit: bincode checks a limit with each of their fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct List<T>(pub(crate) Vec<T>);
+
+impl<T> FromIterator<T> for List<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Self(items.into_iter().collect())
+    }
+}
+
+impl<T: Encode> Encode for List<T> {
+    fn encode<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
+        self.0.encode(encoder)
+    }
+}
+
+impl<'de, C, T: BorrowDecode<'de, C>> BorrowDecode<'de, C> for List<T> {
+    fn borrow_decode<D: BorrowDecoder<'de, Context = C>>(decoder: &mut D) -> Result<Self, DecodeError> {
+        let count = u64::borrow_decode(decoder)?;
+        (0..count).map(|_| T::borrow_decode(decoder)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::envelope::{CONFIG, decode, decode_entry};
+    use super::*;
+
+    #[test]
+    fn a_text_is_stored_as_a_str_and_refused_as_one() {
+        for length in [0, 1, 63, 64, 800, 70_000] {
+            let text = "aä€😀".repeat(length / 10 + 1);
+            let bytes = bincode::encode_to_vec(Text(&text), CONFIG).unwrap();
+            assert_eq!(bytes, bincode::encode_to_vec(text.as_str(), CONFIG).unwrap());
+            assert_eq!(decode::<Text<'_>>("a text", &bytes).unwrap(), Text(&text));
+            for at in [bytes.len() - 1, bytes.len() - text.len() / 2, bytes.len() - text.len()] {
+                let mut broken = bytes.clone();
+                broken[at] = 0xff;
+                let error = decode::<Text<'_>>("a text", &broken).unwrap_err().to_string();
+                assert_eq!(error, decode::<&str>("a text", &broken).unwrap_err().to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_is_stored_as_a_vec() {
+        for items in [vec![], vec!["a"], vec!["one", "", "three"]] {
+            let bytes = bincode::encode_to_vec(List(items.clone()), CONFIG).unwrap();
+            assert_eq!(bytes, bincode::encode_to_vec(&items, CONFIG).unwrap());
+            assert_eq!(decode::<Vec<&str>>("a list", &bytes).unwrap(), items);
+            assert_eq!(decode_entry::<List<&str>>("a list", &bytes).unwrap(), List(items));
+        }
+    }
+
+    #[test]
+    fn a_list_that_claims_more_than_it_has_is_refused() {
+        for claimed in [2, 1_000_000, u64::MAX] {
+            let mut bytes = bincode::encode_to_vec(claimed, CONFIG).unwrap();
+            bytes.extend(bincode::encode_to_vec("one", CONFIG).unwrap());
+            let error = decode_entry::<List<&str>>("a list", &bytes).unwrap_err().to_string();
+            assert!(error.contains("a list"), "{error}");
+        }
+    }
 }

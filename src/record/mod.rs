@@ -4,33 +4,27 @@
 //! `v1::NEEDED` on, if older programs must not pass over it. A new
 //! version of the format: a file beside `v1.rs`, which stays as it is.
 
-#[cfg(feature = "postgres")]
-mod beside;
-mod digest;
+mod decode;
 mod encode;
 mod envelope;
 mod head;
-mod index;
 pub(crate) mod key;
-mod list;
-mod read;
-mod rewrite;
-mod split;
+mod records;
 #[cfg(test)]
 mod tests;
-mod text;
 mod v1;
 
-#[cfg(feature = "postgres")]
-pub(crate) use beside::seal_entries;
-pub(crate) use digest::{FORGOTTEN, digest};
+pub(crate) use decode::role;
 pub(crate) use encode::{Body, Fragment};
 pub(crate) use envelope::{VERSION, check_number, newer, open, seal};
 pub(crate) use head::{
-    Commit, ForkPoint, Head, Lag, Lost, Parent, Receipt, StoreInfo, TitleSource, Tombstone, owner_digest,
+    Commit, ForkPoint, Head, Lag, Lost, Parent, Receipt, StoreInfo, TitleSource, Tombstone, index_keys, is_unfinished,
+    listed_micros, owner_digest,
 };
-pub(crate) use index::{index_keys, is_unfinished, listed_micros};
-pub(crate) use read::role;
-pub(crate) use rewrite::{REDACTED, Replacement, is_redacted, mark_deleted, redact, truncate};
-pub(crate) use split::{Header, Line, Origin, Record, at, seal_record};
+pub(crate) use key::{FORGOTTEN, digest};
+#[cfg(feature = "postgres")]
+pub(crate) use records::seal_entries;
+pub(crate) use records::{
+    Header, Line, Origin, REDACTED, Record, Replacement, at, is_redacted, mark_deleted, redact, seal_record, truncate,
+};
 pub(crate) use v1::{ChunkLine, Header as MessageHeader, InterruptCause, Meta, Redact, Remove, Rewind, Summary};

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use bincode::{BorrowDecode, Encode};
 
-use super::list::List;
-use super::text::Text;
+use super::envelope::{List, Text};
 
 /// Kind bytes. 0 is never written.
 pub(super) const CHUNK: u8 = 1;

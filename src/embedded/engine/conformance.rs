@@ -29,7 +29,7 @@ fn scan(engine: &dyn Engine, start: &[u8], end: &[u8], order: Order, limit: usiz
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Runs the suite on an empty engine, in its own thread: a suite that hangs is a failure, not a test that never ends.
-pub(crate) fn run_within(engine: Arc<dyn Engine>) {
+pub(super) fn run_within(engine: Arc<dyn Engine>) {
     let (done, waiting) = mpsc::channel();
     let running = thread::spawn(move || {
         run(&*engine);

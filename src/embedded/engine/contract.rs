@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::ops::{ControlFlow, Range};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use super::directory::Directory;
-#[cfg(feature = "sled")]
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::Order;
 
 /// Sorted keys and values. All calls block. All may be made from several threads at once, except that only one thread
@@ -66,11 +66,11 @@ pub(crate) type VisitKeys<'a> = &'a mut dyn FnMut(&[u8], usize) -> ControlFlow<(
 
 /// Keys that begin with this byte are the engine's own: the log uses none, and no scan shows them.
 #[cfg_attr(not(feature = "sled"), allow(dead_code, reason = "fjall takes values of any size as they are"))]
-pub(crate) const RESERVED: u8 = 0xff;
+pub(super) const RESERVED: u8 = 0xff;
 
 /// Where an engine keeps what the journal before it notes.
 #[cfg(feature = "sled")]
-pub(crate) const JOURNAL_KEY: &[u8] = &[RESERVED, RESERVED];
+pub(super) const JOURNAL_KEY: &[u8] = &[RESERVED, RESERVED];
 
 /// A value of more bytes is large: [`Engine::rewrite`] replaces and removes it.
 pub(crate) const LARGE_BYTES: usize = 16 * 1024;
@@ -104,4 +104,15 @@ impl Batch {
     pub(crate) fn remove(&mut self, key: Vec<u8>) {
         self.ops.push((key, None));
     }
+}
+
+/// Calls an engine. `action` names what it does.
+pub(super) fn guarded<T>(path: &Path, action: &str, call: impl FnOnce() -> T) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|_| damaged(path, &format!("{action}: the engine panicked")))
+}
+
+/// The error of a store whose data does not fit together.
+pub(super) fn damaged(path: &Path, detail: &str) -> Error {
+    let detail = format!("{}: {detail}", path.display());
+    Error::Corrupt { conversation: None, seq: None, detail }
 }

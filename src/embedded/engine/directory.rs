@@ -96,7 +96,7 @@ impl Directory {
     }
 
     /// Whether nothing is there, or only an empty directory.
-    pub(crate) fn is_vacant(path: &Path) -> Result<bool> {
+    pub(super) fn is_vacant(path: &Path) -> Result<bool> {
         match fs::read_dir(path) {
             Ok(mut entries) => Ok(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == LOCK))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),

@@ -10,9 +10,8 @@ use std::sync::Arc;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
-use super::contract::{Batch, Engine, Visit};
+use super::contract::{Batch, Engine, Visit, guarded};
 use super::directory::Directory;
-use super::guard::guarded;
 use super::url::{Url, cache_bytes, syncs};
 use crate::error::{Error, Result};
 use crate::log::Order;
@@ -28,7 +27,7 @@ const CREATED: [&str; 3] = ["lock", "0.jnl", VERSION];
 const KEYSPACES: &str = "keyspaces";
 const DEFAULT_CACHE_BYTES: u64 = 32 * 1024 * 1024;
 
-pub(crate) struct Fjall {
+struct Fjall {
     keyspace: Keyspace,
     db: Database,
     /// False for throw-away stores only.

@@ -1,14 +1,18 @@
-//! The reference engine: a sorted map. It forgets everything when it is dropped.
+//! Engines in memory: an empty one, and a backup that is read as if it were a store.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
+use std::io::BufReader;
 use std::ops::{Bound, ControlFlow, Range};
-use std::sync::{PoisonError, RwLock};
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::contract::{Batch, Engine, Visit};
 use super::directory::Directory;
-use crate::error::Result;
-use crate::log::Order;
+use super::url::Url;
+use crate::error::{Error, Result};
+use crate::log::{Order, archive};
 
 type Pair = (Vec<u8>, Vec<u8>);
 
@@ -90,8 +94,51 @@ impl Engine for Memory {
     }
 }
 
+#[derive(Debug)]
+struct Backup(Memory);
+
+/// Reads a backup: held in memory, read-only.
+pub(super) fn open_backup(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
+    url.check_options(&[])?;
+    let file = File::open(path).map_err(Error::io(format!("open the backup {}", path.display())))?;
+    let memory = Memory::default();
+    archive::read(BufReader::new(file), &mut |key, value, _| {
+        let mut batch = Batch::default();
+        batch.put(key.to_vec(), value.to_vec());
+        memory.write(batch)
+    })?;
+    Ok(Arc::new(Backup(memory)))
+}
+
+impl Engine for Backup {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.0.get(key)
+    }
+
+    fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
+        self.0.scan(range, order, visit)
+    }
+
+    fn write(&self, _: Batch) -> Result<()> {
+        Err(Error::ReadOnly)
+    }
+
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn directory(&self) -> Option<&Directory> {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
+
     #[test]
     fn conforms() {
         super::super::conformance::run(&super::Memory::default());

@@ -6,7 +6,6 @@
     allow(dead_code, reason = "directories, their locks and watermarks are there for engines that write to a disk")
 )]
 
-mod backup;
 mod ballast;
 #[cfg(test)]
 mod conformance;
@@ -14,8 +13,6 @@ mod contract;
 mod directory;
 #[cfg(feature = "fjall")]
 mod fjall;
-#[cfg(any(feature = "fjall", feature = "sled"))]
-mod guard;
 #[cfg(feature = "sled")]
 mod journal;
 mod memory;

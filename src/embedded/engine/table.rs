@@ -3,14 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::backup;
 use super::contract::Engine;
 use super::directory::Directory;
 #[cfg(feature = "fjall")]
 use super::fjall;
 #[cfg(feature = "sled")]
 use super::journal;
-use super::memory::Memory;
+use super::memory::{Memory, open_backup};
 #[cfg(feature = "sled")]
 use super::sled;
 use super::url::Url;
@@ -30,7 +29,7 @@ const ENGINES: &[Row] = &[
     Row { name: "sled", open: |path, url| journal::before(sled::open(path, url)?, syncs(url)?) },
     #[cfg(feature = "fjall")]
     Row { name: "fjall", open: fjall::open },
-    Row { name: "backup", open: backup::open },
+    Row { name: "backup", open: open_backup },
 ];
 
 /// Reads the URL of an engine.

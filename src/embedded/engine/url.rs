@@ -46,7 +46,7 @@ impl Url {
     }
 
     /// Fails on an option that is not among `known`.
-    pub(crate) fn check_options(&self, known: &[&str]) -> Result<()> {
+    pub(super) fn check_options(&self, known: &[&str]) -> Result<()> {
         match self.options.iter().find(|(name, _)| !known.contains(&name.as_str())) {
             None => Ok(()),
             Some((name, _)) => Err(Error::InvalidInput(format!(
@@ -74,7 +74,7 @@ pub(crate) fn syncs(url: &Url) -> Result<bool> {
 }
 
 /// A cache size in bytes, from an option in MiB.
-pub(crate) fn cache_bytes(value: &str) -> Result<u64> {
+pub(super) fn cache_bytes(value: &str) -> Result<u64> {
     match value.parse::<u64>() {
         Ok(mb @ 1..=MAX_CACHE_MB) => Ok(mb * 1024 * 1024),
         _ => Err(Error::InvalidInput(format!("cache_mb={value}: expected a number from 1 to {MAX_CACHE_MB}"))),

@@ -2,25 +2,25 @@
 //! replace them: it decides which thread runs when, and has its own clock.
 
 #[cfg(test)]
-pub(super) mod scheduled;
+pub(crate) mod scheduled;
 
 #[cfg(not(test))]
-pub(super) use std::{
+pub(crate) use std::{
     sync::{Condvar, Mutex, MutexGuard},
     thread::{JoinHandle, Thread, current, park},
 };
 
 #[cfg(test)]
-pub(super) use scheduled::{Condvar, JoinHandle, Mutex, MutexGuard, Thread, current, now, park, spawn};
+pub(crate) use scheduled::{Condvar, JoinHandle, Mutex, MutexGuard, Thread, current, now, park, spawn};
 
 /// The time now.
 #[cfg(not(test))]
-pub(super) fn now() -> std::time::Instant {
+pub(crate) fn now() -> std::time::Instant {
     std::time::Instant::now()
 }
 
 /// A new thread.
 #[cfg(not(test))]
-pub(super) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+pub(crate) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name(name.to_owned()).spawn(run)
 }

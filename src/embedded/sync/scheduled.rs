@@ -26,7 +26,7 @@ fn time() -> Option<Arc<Time>> {
 
 /// A clock that does not move while any thread can run.
 #[derive(Debug)]
-pub(in crate::embedded) struct Time {
+struct Time {
     start: Instant,
     /// Microseconds since the start.
     now: AtomicU64,
@@ -38,7 +38,7 @@ pub(in crate::embedded) struct Time {
 
 /// What one thread waits for. (A parked thread of shuttle's may continue at any time, so time would never pass.)
 #[derive(Debug, Default)]
-pub(in crate::embedded) struct Token {
+pub(crate) struct Token {
     given: shuttle::sync::Mutex<bool>,
     changed: shuttle::sync::Condvar,
 }
@@ -113,7 +113,7 @@ impl Time {
 }
 
 /// Lets time pass for the calling thread.
-pub(in crate::embedded) fn sleep(length: Duration) {
+pub(crate) fn sleep(length: Duration) {
     let time = time().expect("only in a schedule");
     let sleeper: Arc<Sleeper> = Arc::default();
     time.wake_after(length, &sleeper);
@@ -121,7 +121,7 @@ pub(in crate::embedded) fn sleep(length: Duration) {
 }
 
 /// Lets the scheduler choose who runs next.
-pub(in crate::embedded) fn choose() {
+pub(crate) fn choose() {
     shuttle::hint::spin_loop();
 }
 
@@ -149,7 +149,7 @@ impl<S: Scheduler> Scheduler for Patient<S> {
 }
 
 /// Runs a test under each schedule that a scheduler finds. Panics if the test does, or if no thread can continue.
-pub(in crate::embedded) fn explore(scheduler: impl Scheduler + 'static, run: impl Fn() + Send + Sync + 'static) {
+pub(crate) fn explore(scheduler: impl Scheduler + 'static, run: impl Fn() + Send + Sync + 'static) {
     let mut config = shuttle::Config::new();
     config.stack_size = 512 * 1024;
     config.silence_warnings = true;
@@ -169,24 +169,24 @@ pub(in crate::embedded) fn explore(scheduler: impl Scheduler + 'static, run: imp
 }
 
 /// The time now.
-pub(in crate::embedded) fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     time().map_or_else(Instant::now, |time| time.start + Duration::from_micros(time.now()))
 }
 
-pub(in crate::embedded) enum Mutex<T> {
+pub(crate) enum Mutex<T> {
     System(std::sync::Mutex<T>),
     Scheduled(shuttle::sync::Mutex<T>),
 }
 
 impl<T> Mutex<T> {
-    pub(in crate::embedded) fn new(value: T) -> Self {
+    pub(crate) fn new(value: T) -> Self {
         match time() {
             None => Self::System(std::sync::Mutex::new(value)),
             Some(_) => Self::Scheduled(shuttle::sync::Mutex::new(value)),
         }
     }
 
-    pub(in crate::embedded) fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
+    pub(crate) fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
         match self {
             Self::System(mutex) => mutex
                 .lock()
@@ -212,7 +212,7 @@ impl<T> fmt::Debug for Mutex<T> {
     }
 }
 
-pub(in crate::embedded) enum MutexGuard<'a, T> {
+pub(crate) enum MutexGuard<'a, T> {
     System(std::sync::MutexGuard<'a, T>),
     Scheduled(shuttle::sync::MutexGuard<'a, T>, &'a shuttle::sync::Mutex<T>),
 }
@@ -238,17 +238,17 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 }
 
 #[derive(Debug, Default)]
-pub(in crate::embedded) struct Condvar {
+pub(crate) struct Condvar {
     system: std::sync::Condvar,
     sleepers: std::sync::Mutex<VecDeque<Arc<Sleeper>>>,
 }
 
 impl Condvar {
-    pub(in crate::embedded) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    pub(in crate::embedded) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
+    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
         match guard {
             MutexGuard::System(guard) => {
                 let guard = self.system.wait(guard).unwrap_or_else(PoisonError::into_inner);
@@ -258,7 +258,7 @@ impl Condvar {
         }
     }
 
-    pub(in crate::embedded) fn wait_timeout<'a, T>(
+    pub(crate) fn wait_timeout<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
         timeout: Duration,
@@ -272,7 +272,7 @@ impl Condvar {
         }
     }
 
-    pub(in crate::embedded) fn wait_timeout_while<'a, T>(
+    pub(crate) fn wait_timeout_while<'a, T>(
         &self,
         mut guard: MutexGuard<'a, T>,
         timeout: Duration,
@@ -308,7 +308,7 @@ impl Condvar {
         (MutexGuard::Scheduled(guard, mutex), sleeper.timed_out.load(Ordering::Relaxed))
     }
 
-    pub(in crate::embedded) fn notify_one(&self) {
+    pub(crate) fn notify_one(&self) {
         self.system.notify_one();
         let sleeper = self.sleepers.lock().unwrap().pop_front();
         if let Some(sleeper) = sleeper {
@@ -316,7 +316,7 @@ impl Condvar {
         }
     }
 
-    pub(in crate::embedded) fn notify_all(&self) {
+    pub(crate) fn notify_all(&self) {
         self.system.notify_all();
         let sleepers = std::mem::take(&mut *self.sleepers.lock().unwrap());
         sleepers.iter().for_each(|sleeper| sleeper.token.give());
@@ -324,13 +324,13 @@ impl Condvar {
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::embedded) enum Thread {
+pub(crate) enum Thread {
     System(std::thread::Thread),
     Scheduled(Arc<Token>),
 }
 
 impl Thread {
-    pub(in crate::embedded) fn unpark(&self) {
+    pub(crate) fn unpark(&self) {
         match self {
             Self::System(thread) => thread.unpark(),
             Self::Scheduled(token) => token.give(),
@@ -338,14 +338,14 @@ impl Thread {
     }
 }
 
-pub(in crate::embedded) fn current() -> Thread {
+pub(crate) fn current() -> Thread {
     match time() {
         None => Thread::System(std::thread::current()),
         Some(_) => Thread::Scheduled(PARKED.with(Clone::clone)),
     }
 }
 
-pub(in crate::embedded) fn park() {
+pub(crate) fn park() {
     match time() {
         None => std::thread::park(),
         Some(_) => PARKED.with(Clone::clone).take(),
@@ -353,13 +353,13 @@ pub(in crate::embedded) fn park() {
 }
 
 #[derive(Debug)]
-pub(in crate::embedded) enum JoinHandle<T> {
+pub(crate) enum JoinHandle<T> {
     System(std::thread::JoinHandle<T>),
     Scheduled(shuttle::thread::JoinHandle<T>),
 }
 
 impl<T> JoinHandle<T> {
-    pub(in crate::embedded) fn join(self) -> std::thread::Result<T> {
+    pub(crate) fn join(self) -> std::thread::Result<T> {
         match self {
             Self::System(thread) => thread.join(),
             Self::Scheduled(thread) => thread.join(),
@@ -367,7 +367,7 @@ impl<T> JoinHandle<T> {
     }
 }
 
-pub(in crate::embedded) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+pub(crate) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
     match time() {
         None => std::thread::Builder::new().name(name.to_owned()).spawn(run).map(JoinHandle::System),
         Some(_) => Ok(JoinHandle::Scheduled(shuttle::thread::spawn(run))),

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::super::writer::Writer;
 use super::super::{Embedded, Opening};
-use super::disk::Disk;
+use super::engines::Disk;
+use crate::embedded::appending::Writer;
 use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::error::{Error, Result};
 use crate::log::{AppendOptions, Durability, Receipt};
@@ -79,7 +79,7 @@ fn open<E: Engine + 'static>(engine: &Arc<E>, window: Duration) -> Arc<Embedded>
 
 fn append(log: &Embedded, name: &str, text: &str, durability: Durability) -> Result<Receipt> {
     let options = AppendOptions::new().with_durability(durability);
-    log.core().append(&name.into(), &[Message::user(text)], &options)
+    log.core().appender.append(&name.into(), &[Message::user(text)], &options)
 }
 
 fn begin(log: &Embedded, name: &str) -> Arc<Writer> {
@@ -87,12 +87,12 @@ fn begin(log: &Embedded, name: &str) -> Arc<Writer> {
 }
 
 fn push(log: &Embedded, writer: &Arc<Writer>, text: &str) {
-    log.core().push(writer, 0, Chunk::text(text)).unwrap();
+    log.core().appender.push(writer, 0, Chunk::text(text)).unwrap();
 }
 
 /// The last seq that readers see.
 fn last_seq(log: &Embedded, name: &str) -> u64 {
-    log.core().published_head(Name::from(name).id()).unwrap().map_or(0, |head| head.next_seq - 1)
+    log.core().catalogue.published_head(Name::from(name).id()).unwrap().map_or(0, |head| head.next_seq - 1)
 }
 
 /// The result of a call that must end.
@@ -120,7 +120,8 @@ fn the_background_thread_does_not_wait_for_room() {
     let in_thread = Arc::clone(&log);
     // When the window ends, the queue is full, and there is a delta to be queued.
     thread::sleep(Duration::from_millis(600));
-    let receipt = ends(move || in_thread.core().finish(&writer, Some(FinishReason::Stop), None, Metadata::default()));
+    let receipt =
+        ends(move || in_thread.core().appender.finish(&writer, Some(FinishReason::Stop), None, Metadata::default()));
     assert_eq!(receipt.unwrap().last_seq, 3);
 }
 
@@ -155,7 +156,7 @@ fn a_conversation_that_is_frozen_holds_up_no_other() {
     let log = open(&Arc::new(Memory::default()), WINDOW);
     let (frozen, other) = (begin(&log, "frozen"), begin(&log, "other"));
     let id = Name::from("frozen").id();
-    let freeze = log.core().freeze(id).unwrap();
+    let freeze = log.core().families.freeze(id).unwrap();
     push(&log, &frozen, "delta");
     // The window ends with this delta alone.
     thread::sleep(4 * WINDOW);
@@ -172,11 +173,11 @@ fn a_conversation_that_is_frozen_holds_up_no_other() {
 fn a_writer_that_waits_for_a_frozen_conversation_holds_up_no_other() {
     let log = open(&Arc::new(Memory::default()), WINDOW);
     let (frozen, other) = (begin(&log, "frozen"), begin(&log, "other"));
-    let freeze = log.core().freeze(Name::from("frozen").id()).unwrap();
+    let freeze = log.core().families.freeze(Name::from("frozen").id()).unwrap();
     push(&log, &frozen, "delta");
     let finishing = thread::spawn({
         let log = Arc::clone(&log);
-        move || log.core().finish(&frozen, None, None, Metadata::default()).unwrap()
+        move || log.core().appender.finish(&frozen, None, None, Metadata::default()).unwrap()
     });
     thread::sleep(4 * WINDOW);
     push(&log, &other, "delta");
@@ -211,13 +212,13 @@ fn a_name_that_is_freed_while_its_slot_is_loaded_is_free() {
     let log = open(&engine, NEVER);
     append(&log, "parent", "a", Durability::Durable).unwrap();
     let (parent, fork) = (Name::from("parent"), Name::from("fork"));
-    log.core().fork(&parent, None, &fork).unwrap();
-    log.core().delete(&parent, None).unwrap();
+    log.core().families.fork(&parent, None, &fork).unwrap();
+    log.core().families.delete(&parent, None).unwrap();
     assert!(matches!(append(&log, "parent", "b", Durability::Durable), Err(Error::SharedByForks { .. })));
-    log.core().lock().evict(0);
+    log.core().commit.lock().evict(0);
     let event: Event = Box::new({
         let log = Arc::clone(&log);
-        move || log.core().delete(&fork, None).unwrap()
+        move || log.core().families.delete(&fork, None).unwrap()
     });
     // A missing head is also looked for among the tombstones, so the second look decides.
     *engine.after_gets.lock().unwrap() = Some((key::TOMBSTONE, 2, event));
@@ -230,10 +231,10 @@ fn after_a_delta_that_is_too_large_others_are_taken() {
     let log = open(&Arc::new(Memory::default()), NEVER);
     let writer = begin(&log, "chat");
     push(&log, &writer, &"x".repeat(40 * MIB));
-    let refused = log.core().push(&writer, 0, Chunk::text("x".repeat(30 * MIB)));
+    let refused = log.core().appender.push(&writer, 0, Chunk::text("x".repeat(30 * MIB)));
     assert!(matches!(refused, Err(Error::LimitExceeded { .. })));
     push(&log, &writer, &"x".repeat(24 * MIB));
-    assert!(log.core().push(&writer, 0, Chunk::text("x")).is_err());
+    assert!(log.core().appender.push(&writer, 0, Chunk::text("x")).is_err());
 }
 
 #[test]
@@ -241,9 +242,9 @@ fn two_hundred_thousand_chunks_are_pushed_in_one_window() {
     let log = open(&Arc::new(Memory::default()), NEVER);
     let writer = begin(&log, "chat");
     for chunk_index in 0..200_000 {
-        log.core().push(&writer, chunk_index, Chunk::text("")).unwrap();
+        log.core().appender.push(&writer, chunk_index, Chunk::text("")).unwrap();
     }
-    assert_eq!(log.core().finish(&writer, None, None, Metadata::default()).unwrap().last_seq, 200_002);
+    assert_eq!(log.core().appender.finish(&writer, None, None, Metadata::default()).unwrap().last_seq, 200_002);
 }
 
 #[test]
@@ -261,8 +262,8 @@ fn a_close_ends_all_waits() {
     let log = open(&Arc::new(Memory::default()), WINDOW);
     append(&log, "chat", "a", Durability::Durable).unwrap();
     let writer = begin(&log, "frozen");
-    let incarnation = log.core().published_head(Name::from("chat").id()).unwrap().unwrap().incarnation;
-    let freeze = log.core().freeze(Name::from("frozen").id()).unwrap();
+    let incarnation = log.core().catalogue.published_head(Name::from("chat").id()).unwrap().unwrap().incarnation;
+    let freeze = log.core().families.freeze(Name::from("frozen").id()).unwrap();
     push(&log, &writer, "delta");
     let tail = thread::spawn({
         let log = Arc::clone(&log);
@@ -273,13 +274,13 @@ fn a_close_ends_all_waits() {
             let (log, writer) = (Arc::clone(&log), Arc::clone(&writer));
             thread::spawn(move || match what {
                 "append" => append(&log, "frozen", "b", Durability::Buffered).map(|_| ()),
-                "finish" => log.core().finish(&writer, None, None, Metadata::default()).map(|_| ()),
-                _ => log.core().freeze(Name::from("frozen").id()).map(|_| ()),
+                "finish" => log.core().appender.finish(&writer, None, None, Metadata::default()).map(|_| ()),
+                _ => log.core().families.freeze(Name::from("frozen").id()).map(|_| ()),
             })
         })
         .into_iter()
         .collect();
-    assert!(becomes(|| log.core().lock().waiting == 3 && log.core().lock().tailing == 1));
+    assert!(becomes(|| log.core().commit.lock().waiters() == (3, 1)));
     let closing = thread::spawn({
         let log = Arc::clone(&log);
         move || log.close()
@@ -303,10 +304,10 @@ fn a_close_ends_all_waits() {
 fn who_follows_a_conversation_gets_nothing_of_another_one_of_its_name() {
     let log = open(&Arc::new(Memory::default()), WINDOW);
     let chat = Name::from("chat");
-    let incarnation = || log.core().published_head(chat.id()).unwrap().unwrap().incarnation;
+    let incarnation = || log.core().catalogue.published_head(chat.id()).unwrap().unwrap().incarnation;
     append(&log, "chat", "a", Durability::Durable).unwrap();
     let first = incarnation();
-    log.core().delete(&chat, None).unwrap();
+    log.core().families.delete(&chat, None).unwrap();
     for _ in 0..3 {
         append(&log, "chat", "b", Durability::Durable).unwrap();
     }
@@ -324,14 +325,13 @@ fn after_a_failed_commit_nothing_is_left_of_what_was_queued() {
     push(&log, &writer, "delta");
     disk.fails.store(true, Ordering::Release);
     let options = AppendOptions::new().with_idempotency_key("key").with_durability(Durability::Buffered);
-    log.core().append(&"chat".into(), &[Message::user("b")], &options).unwrap();
+    log.core().appender.append(&"chat".into(), &[Message::user("b")], &options).unwrap();
     assert!(append(&log, "chat", "c", Durability::Durable).is_err());
     assert!(super::begin(&log, "chat").is_err());
-    let mut state = log.core().lock();
-    assert!(state.queue.is_empty() && state.collecting.is_empty() && !state.led);
-    let slot = state.slot(Name::from("chat").id());
-    assert_eq!((slot.queued.as_ref(), slot.pending, slot.pins), (slot.published.as_ref(), 0, 0));
-    assert!(slot.receipts.is_empty() && slot.writers.len() == 1);
+    let mut state = log.core().commit.lock();
+    assert!(state.queue.is_idle() && state.collecting.is_empty() && state.slots.are_settled());
+    let slot = state.slots.slot(Name::from("chat").id());
+    assert!(slot.has_no_queued_receipts() && slot.open_messages().count() == 1);
     drop(state);
     assert!(matches!(log.close(), Err(Error::Poisoned { .. })));
 }

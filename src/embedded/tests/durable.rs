@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::super::{Embedded, Opening};
-use super::disk::Disk;
+use super::engines::Disk;
 use crate::embedded::engine::{Batch, Engine, Memory, Order};
+use crate::embedded::recovery;
 use crate::error::{Error, Result};
 use crate::log::{AppendOptions, Durability};
 use crate::model::{Chunk, Message, Metadata, Name, Timestamp};
@@ -22,7 +23,7 @@ fn chat() -> Name {
 }
 
 fn append(log: &Embedded, text: &str, durability: Durability) -> Result<crate::Receipt> {
-    log.core().append(&chat(), &[Message::user(text)], &AppendOptions::new().with_durability(durability))
+    log.core().appender.append(&chat(), &[Message::user(text)], &AppendOptions::new().with_durability(durability))
 }
 
 /// The messages that readers see.
@@ -63,9 +64,12 @@ fn a_failed_sync_is_the_end_of_writing_and_not_of_reading() {
     disk.fails.store(false, Ordering::Release);
     assert!(matches!(append(&log, "c", Durability::Durable), Err(Error::Poisoned { .. })));
     assert!(matches!(append(&log, "c", Durability::Buffered), Err(Error::Poisoned { .. })));
-    assert!(matches!(log.core().finish(&writer, None, None, Metadata::default()), Err(Error::Poisoned { .. })));
+    assert!(matches!(
+        log.core().appender.finish(&writer, None, None, Metadata::default()),
+        Err(Error::Poisoned { .. })
+    ));
     assert!(matches!(super::rewind(&log, chat(), 0), Err(Error::Poisoned { .. })));
-    assert!(matches!(log.core().delete(&chat(), None), Err(Error::Poisoned { .. })));
+    assert!(matches!(log.core().families.delete(&chat(), None), Err(Error::Poisoned { .. })));
     assert!(matches!(log.flush(), Err(Error::Poisoned { .. })));
     assert_eq!(seen(&log), 2);
     assert!(matches!(log.close(), Err(Error::Poisoned { .. })));
@@ -122,9 +126,9 @@ fn buffered_appends_wait_where_too_much_is_queued_and_are_told_when_that_fails()
             disk.await_sync();
             let until = Instant::now() + Duration::from_secs(20);
             let bytes = loop {
-                let before = log.core().lock().queued_bytes;
+                let before = log.core().commit.lock().queue.bytes();
                 std::thread::sleep(Duration::from_millis(30));
-                let bytes = log.core().lock().queued_bytes;
+                let bytes = log.core().commit.lock().queue.bytes();
                 if bytes == before || Instant::now() > until {
                     break bytes;
                 }
@@ -147,7 +151,7 @@ fn three_records() -> (Arc<Memory>, Embedded) {
     let log = open(Arc::clone(&memory) as Arc<dyn Engine>);
     for append in 0..3 {
         let texts = ["a", "b"].map(|text| Message::user(format!("{text}{append}")));
-        log.core().append(&chat(), &texts, &AppendOptions::new()).unwrap();
+        log.core().appender.append(&chat(), &texts, &AppendOptions::new()).unwrap();
     }
     (memory, log)
 }
@@ -171,7 +175,7 @@ fn a_damaged_record_does_not_hide_the_others() {
                 panic!("{:?}", grouped.damage)
             };
             assert_eq!((conversation.as_ref().map(Name::id), *seq), (Some(chat().id()), Some(first_seq)));
-            let problems = log.core().verify(&mut |_, _| ()).unwrap().problems;
+            let problems = recovery::verify(log.core(), &mut |_, _| ()).unwrap().problems;
             assert!(problems.iter().any(|problem| problem.seq == Some(first_seq)), "{problems:?}");
             assert!(matches!(super::entries(&log, chat(), 1..=6, Order::Ascending), Err(Error::Corrupt { .. })));
         }
@@ -183,15 +187,15 @@ fn a_deletion_that_was_cut_off_is_finished() {
     let memory = Arc::new(Memory::default());
     let log = open(Arc::clone(&memory) as Arc<dyn Engine>);
     let key_of = AppendOptions::new().with_idempotency_key("request");
-    log.core().append(&chat(), &[Message::user("x".repeat(200_000))], &key_of).unwrap();
+    log.core().appender.append(&chat(), &[Message::user("x".repeat(200_000))], &key_of).unwrap();
     // More keys than go in one batch.
     for text in 0..300 {
         append(&log, &text.to_string(), Durability::Buffered).unwrap();
     }
     append(&log, "last", Durability::Durable).unwrap();
-    log.core().append(&Name::from("other"), &[Message::user("stays")], &AppendOptions::new()).unwrap();
-    let head = log.core().published_head(chat().id()).unwrap().unwrap();
-    let mut commit = log.core().lock().commit;
+    log.core().appender.append(&Name::from("other"), &[Message::user("stays")], &AppendOptions::new()).unwrap();
+    let head = log.core().catalogue.published_head(chat().id()).unwrap().unwrap();
+    let mut commit = log.core().commit.lock().last_commit();
     commit.count(Some(&head), None);
     drop(log);
     // What the first batch of a deletion writes: the head goes, the tombstone comes.
@@ -208,11 +212,11 @@ fn a_deletion_that_was_cut_off_is_finished() {
     memory.write(batch).unwrap();
 
     let log = open(Arc::clone(&memory) as Arc<dyn Engine>);
-    let left = super::forgetful::all(&*memory);
+    let left = super::engines::all(&*memory);
     let is_of_chat = |key: &[u8]| key::parse_id(key) == Some(chat().id());
     assert!(left.iter().all(|(key, _)| !is_of_chat(key)), "something of it is left");
-    assert_eq!(log.core().verify(&mut |_, _| ()).unwrap().problems, []);
-    let receipt = log.core().append(&chat(), &[Message::user("new")], &key_of).unwrap();
+    assert_eq!(recovery::verify(log.core(), &mut |_, _| ()).unwrap().problems, []);
+    let receipt = log.core().appender.append(&chat(), &[Message::user("new")], &key_of).unwrap();
     assert_eq!((receipt.first_seq, receipt.message_indexes, receipt.duplicate), (1, vec![0], false));
     assert_eq!(super::load(&log, "other").unwrap().messages.len(), 1);
 }
@@ -224,12 +228,14 @@ fn fragments_that_alternate_come_out_whole() {
     let writers = [begin(), begin()];
     for piece in ["a", "b", "c"] {
         for (at, writer) in writers.iter().enumerate() {
-            log.core().push(writer, 0, Chunk::text(format!("{piece}{at} "))).unwrap();
-            log.core().push(writer, 1, Chunk::thinking(piece)).unwrap();
+            log.core().appender.push(writer, 0, Chunk::text(format!("{piece}{at} "))).unwrap();
+            log.core().appender.push(writer, 1, Chunk::thinking(piece)).unwrap();
             log.flush().unwrap();
         }
     }
-    writers.iter().for_each(|writer| drop(log.core().finish(writer, None, None, Metadata::default()).unwrap()));
+    writers
+        .iter()
+        .for_each(|writer| drop(log.core().appender.finish(writer, None, None, Metadata::default()).unwrap()));
     let messages = super::load(&log, chat()).unwrap().messages;
     let chunks: Vec<_> = messages.into_iter().map(|stored| stored.message.chunks).collect();
     let said = |text: &str| vec![Chunk::text(text), Chunk::thinking("abc")];

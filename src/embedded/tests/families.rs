@@ -5,10 +5,11 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::super::engine::{Batch, Directory, Engine, Memory, Order, Visit};
-use super::super::sync::{Condvar, Mutex};
 use super::super::{Embedded, Opening};
 use super::schedules::{append, durable, open, spawn, texts, under_every_order};
+use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
+use crate::embedded::recovery;
+use crate::embedded::sync::{Condvar, Mutex};
 use crate::error::{Error, Result};
 use crate::log::NewConversation;
 use crate::model::{Name, Timestamp};
@@ -78,25 +79,25 @@ impl Engine for Gated {
 }
 
 fn fork(log: &Embedded, parent: &str, child: &str) -> Result<()> {
-    log.core().fork(&parent.into(), None, &child.into())
+    log.core().families.fork(&parent.into(), None, &child.into())
 }
 
 fn delete(log: &Embedded, name: &str) -> Result<()> {
-    log.core().delete(&name.into(), None)
+    log.core().families.delete(&name.into(), None)
 }
 
 fn redact(log: &Embedded, name: &str) -> Result<()> {
-    log.core().redact(&name.into(), 0, None).map(drop)
+    log.core().families.redact(&name.into(), 0, None).map(drop)
 }
 
 /// That none of these shows what was redacted, and that nothing is wrong with the store.
 fn assert_redacted(log: &Embedded, names: &[&str]) {
     for name in names {
-        let Some(head) = log.core().published_head(Name::from(*name).id()).unwrap() else { continue };
+        let Some(head) = log.core().catalogue.published_head(Name::from(*name).id()).unwrap() else { continue };
         assert_ne!(head.title.as_deref(), Some("secret"), "{name}");
         assert!(!texts(log, name).contains("secret"), "{name}");
     }
-    assert_eq!(log.core().verify(&mut |_, _| ()).unwrap().problems, []);
+    assert_eq!(recovery::verify(log.core(), &mut |_, _| ()).unwrap().problems, []);
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn a_fork_of_another_conversation_does_not_wait_for_a_redaction() {
         // If one of these waited for the redaction, nobody could go on.
         fork(&log, "forked", "fork").unwrap();
         delete(&log, "deleted").unwrap();
-        log.core().create(&"created".into(), &NewConversation::new()).unwrap();
+        log.core().appender.create(&"created".into(), &NewConversation::new()).unwrap();
         engine.set(Gate::Open);
         redaction.join().unwrap();
         child.join().unwrap();

@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use super::super::{Embedded, Opening};
-use super::forgetful::{Forgetful, all};
+use super::engines::{Forgetful, all};
 use crate::embedded::engine::{Batch, Engine, Order};
+use crate::embedded::recovery;
 use crate::log::{AppendOptions, ListQuery};
 use crate::model::{Chunk, FinishReason, Message, Metadata, Name, Role, Timestamp};
 use crate::record::index_keys;
@@ -46,39 +47,39 @@ fn write(engine: &Arc<Forgetful>) {
     let log = open(engine);
     let core = log.core();
     for message in said() {
-        core.append(&long, &[message], &AppendOptions::new()).unwrap();
+        core.appender.append(&long, &[message], &AppendOptions::new()).unwrap();
     }
     let options = AppendOptions::new().with_idempotency_key("request-1");
-    core.append(&long, &[Message::user("x".repeat(70_000)), Message::user("short")], &options).unwrap();
+    core.appender.append(&long, &[Message::user("x".repeat(70_000)), Message::user("short")], &options).unwrap();
     // Two streams side by side: one is finished, one is dropped.
     let finished = super::begin(&log, &long).unwrap();
     let dropped = super::begin(&log, &long).unwrap();
     for piece in ["one ", "two ", "three"] {
-        core.push(&finished, 0, Chunk::text(piece)).unwrap();
-        core.push(&dropped, 0, Chunk::thinking(piece)).unwrap();
-        core.push(&finished, 1, Chunk::tool_call("call_1", "tool", "1")).unwrap();
+        core.appender.push(&finished, 0, Chunk::text(piece)).unwrap();
+        core.appender.push(&dropped, 0, Chunk::thinking(piece)).unwrap();
+        core.appender.push(&finished, 1, Chunk::tool_call("call_1", "tool", "1")).unwrap();
         log.flush().unwrap();
     }
     let said = Metadata { id: Some("msg_1".to_owned()), model: Some("m-2".to_owned()), ..Metadata::default() };
-    core.finish(&finished, Some(FinishReason::ToolCalls), None, said).unwrap();
-    core.abandon(&dropped);
-    core.append(&long, &[Message::user("hidden")], &AppendOptions::new()).unwrap();
+    core.appender.finish(&finished, Some(FinishReason::ToolCalls), None, said).unwrap();
+    core.appender.abandon(&dropped);
+    core.appender.append(&long, &[Message::user("hidden")], &AppendOptions::new()).unwrap();
     super::rewind(&log, &long, 15).unwrap();
     super::set_title(&log, &long, "a title").unwrap();
     super::change_tags(&log, &long, &[], &["work", "later"]).unwrap();
     super::summarize(&log, &long, 8, "a summary").unwrap();
     // In the middle of a message; a fork of a fork without entries of its own; one that goes on.
-    core.fork(&long, Some(3), &fork).unwrap();
-    core.fork(&fork, None, &Name::from("fork of the fork")).unwrap();
-    core.append(&fork, &[Message::user("on the fork")], &AppendOptions::new()).unwrap();
+    core.families.fork(&long, Some(3), &fork).unwrap();
+    core.families.fork(&fork, None, &Name::from("fork of the fork")).unwrap();
+    core.appender.append(&fork, &[Message::user("on the fork")], &AppendOptions::new()).unwrap();
     // A writer that is alive when the store is killed.
     let killed = super::begin(&log, "killed").unwrap();
-    core.push(&killed, 0, Chunk::text("cut o")).unwrap();
-    core.append(&Name::from("half deleted"), &[Message::user("gone")], &AppendOptions::new()).unwrap();
+    core.appender.push(&killed, 0, Chunk::text("cut o")).unwrap();
+    core.appender.append(&Name::from("half deleted"), &[Message::user("gone")], &AppendOptions::new()).unwrap();
     log.flush().unwrap();
     let deleted = Name::from("half deleted").id();
-    let head = core.published_head(deleted).unwrap().unwrap();
-    let mut commit = core.lock().commit;
+    let head = core.catalogue.published_head(deleted).unwrap().unwrap();
+    let mut commit = core.commit.lock().last_commit();
     commit.count(Some(&head), None);
     let mut batch = Batch::default();
     batch.remove(key::head(deleted));
@@ -144,9 +145,9 @@ fn the_fixture_is_written() {
 fn a_store_of_version_1_is_read() {
     let log = open(&read());
     let core = log.core();
-    assert_eq!(core.verify(&mut |_, _| ()).unwrap().problems, []);
+    assert_eq!(recovery::verify(core, &mut |_, _| ()).unwrap().problems, []);
     let mut shown = String::new();
-    for item in core.list(&ListQuery::new()).unwrap().items {
+    for item in core.catalogue.list(&ListQuery::new()).unwrap().items {
         let name = item.key.clone().unwrap();
         writeln!(shown, "{name}: {}", serde_json::to_string(&item).unwrap()).unwrap();
         let grouped = super::load(&log, item.id).unwrap();
@@ -165,8 +166,9 @@ fn a_store_of_version_1_is_read() {
     // A key is still known, and the interrupted deletion is finished.
     let options = AppendOptions::new().with_idempotency_key("request-1");
     let again = [Message::user("x".repeat(70_000)), Message::user("short")];
-    assert!(core.append(&Name::from("long"), &again, &options).unwrap().duplicate);
-    let first = core.append(&Name::from("half deleted"), &[Message::user("new")], &AppendOptions::new()).unwrap();
+    assert!(core.appender.append(&Name::from("long"), &again, &options).unwrap().duplicate);
+    let first =
+        core.appender.append(&Name::from("half deleted"), &[Message::user("new")], &AppendOptions::new()).unwrap();
     assert_eq!((first.first_seq, first.message_indexes), (1, vec![0]));
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::super::{Embedded, Opening};
 use crate::embedded::engine::{Batch, Engine, Memory, Order};
+use crate::embedded::recovery;
 use crate::log::AppendOptions;
 use crate::model::{Body, Chunk, Message, Metadata, Name, Timestamp};
 use crate::record::key;
@@ -16,7 +17,7 @@ fn open(engine: &Arc<Memory>) -> Embedded {
 }
 
 fn append(log: &Embedded, name: &str, messages: &[Message]) {
-    log.core().append(&name.into(), messages, &AppendOptions::new()).unwrap();
+    log.core().appender.append(&name.into(), messages, &AppendOptions::new()).unwrap();
 }
 
 fn texts(log: &Embedded, name: &str) -> Vec<String> {
@@ -54,7 +55,7 @@ fn keys(engine: &Memory, kind: u8) -> usize {
 }
 
 fn verified(log: &Embedded) {
-    assert_eq!(log.core().verify(&mut |_, _| ()).unwrap().problems, []);
+    assert_eq!(recovery::verify(log.core(), &mut |_, _| ()).unwrap().problems, []);
 }
 
 #[test]
@@ -63,23 +64,23 @@ fn what_is_redacted_is_in_no_value_any_more() {
     let log = open(&engine);
     let options = AppendOptions::new().with_idempotency_key("once");
     let messages = [Message::user("SECRET title"), Message::user("harmless")];
-    log.core().append(&"a".into(), &messages, &options).unwrap();
+    log.core().appender.append(&"a".into(), &messages, &options).unwrap();
     let mut call = Message::assistant([Chunk::tool_call("call_1", "read", "{\"p\":\"SECRET\"}")]);
     call.metadata.model = Some("m".to_owned());
     append(&log, "a", &[call, Message::tool("call_1", "SECRET result")]);
-    log.core().fork(&"a".into(), None, &"b".into()).unwrap();
+    log.core().families.fork(&"a".into(), None, &"b".into()).unwrap();
     assert!(holds(&engine, "SECRET") > 0);
     for message in [0, 2, 3] {
-        log.core().redact(&"b".into(), message, None).unwrap();
+        log.core().families.redact(&"b".into(), message, None).unwrap();
     }
     assert_eq!(texts(&log, "a"), ["[redacted]", "harmless"]);
     verified(&log);
     assert_eq!(holds(&engine, "SECRET"), 0);
     drop(log);
     let log = open(&engine);
-    let receipt = log.core().append(&"a".into(), &messages, &options).unwrap();
+    let receipt = log.core().appender.append(&"a".into(), &messages, &options).unwrap();
     assert!(receipt.duplicate, "the key still answers");
-    assert!(log.core().redact(&"a".into(), 99, None).is_err());
+    assert!(log.core().families.redact(&"a".into(), 99, None).is_err());
 }
 
 #[test]
@@ -87,9 +88,9 @@ fn a_fork_inside_an_append_redacts_its_own_message_only() {
     let engine = Arc::new(Memory::default());
     let log = open(&engine);
     append(&log, "a", &[Message::user("shared"), Message::user("the parent's")]);
-    log.core().fork(&"a".into(), Some(1), &"b".into()).unwrap();
+    log.core().families.fork(&"a".into(), Some(1), &"b".into()).unwrap();
     append(&log, "b", &[Message::user("the child's")]);
-    log.core().redact(&"b".into(), 1, None).unwrap();
+    log.core().families.redact(&"b".into(), 1, None).unwrap();
     assert_eq!(texts(&log, "a"), ["shared", "the parent's"]);
     assert_eq!(texts(&log, "b"), ["shared", "[redacted]"]);
     verified(&log);
@@ -101,12 +102,12 @@ fn streamed_fragments_and_large_records_are_redacted_whole() {
     let log = open(&engine);
     let writer = super::begin(&log, "a").unwrap();
     for _ in 0..3 {
-        log.core().push(&writer, 0, Chunk::text("SECRET ".repeat(30_000))).unwrap();
+        log.core().appender.push(&writer, 0, Chunk::text("SECRET ".repeat(30_000))).unwrap();
         log.flush().unwrap();
     }
-    assert!(log.core().redact(&"a".into(), 0, None).is_err(), "it is still being written");
-    log.core().finish(&writer, None, None, Metadata::default()).unwrap();
-    log.core().redact(&"a".into(), 0, Some(0)).unwrap();
+    assert!(log.core().families.redact(&"a".into(), 0, None).is_err(), "it is still being written");
+    log.core().appender.finish(&writer, None, None, Metadata::default()).unwrap();
+    log.core().families.redact(&"a".into(), 0, Some(0)).unwrap();
     assert_eq!(texts(&log, "a"), ["[redacted]"]);
     assert_eq!(holds(&engine, "SECRET"), 0);
     verified(&log);
@@ -118,24 +119,24 @@ fn a_deleted_conversation_leaves_what_its_forks_read_and_no_more() {
     let log = open(&engine);
     append(&log, "a", &[Message::user("one"), Message::user("two"), Message::user("three")]);
     append(&log, "a", &[Message::user("four")]);
-    log.core().fork(&"a".into(), Some(2), &"b".into()).unwrap();
-    log.core().fork(&"b".into(), Some(1), &"c".into()).unwrap();
+    log.core().families.fork(&"a".into(), Some(2), &"b".into()).unwrap();
+    log.core().families.fork(&"b".into(), Some(1), &"c".into()).unwrap();
     append(&log, "b", &[Message::user("b's own")]);
-    log.core().delete(&"a".into(), None).unwrap();
+    log.core().families.delete(&"a".into(), None).unwrap();
     assert!(super::load(&log, "a").is_err());
     assert_eq!((holds(&engine, "three"), holds(&engine, "four")), (0, 0));
     assert_eq!(texts(&log, "b"), ["one", "two", "b's own"]);
     assert_eq!(texts(&log, "c"), ["one"]);
     verified(&log);
-    let again = log.core().append(&"a".into(), &[Message::user("again")], &AppendOptions::new());
+    let again = log.core().appender.append(&"a".into(), &[Message::user("again")], &AppendOptions::new());
     assert!(matches!(again, Err(crate::Error::SharedByForks { .. })), "{again:?}");
     drop(log);
 
     let log = open(&engine);
-    log.core().delete(&"b".into(), None).unwrap();
+    log.core().families.delete(&"b".into(), None).unwrap();
     assert_eq!(texts(&log, "c"), ["one"]);
     assert_eq!((holds(&engine, "two"), holds(&engine, "b's own")), (0, 0));
-    log.core().delete(&"c".into(), None).unwrap();
+    log.core().families.delete(&"c".into(), None).unwrap();
     for kind in [key::RECORD, key::HEAD, key::INDEX, key::FORK, key::TOMBSTONE] {
         assert_eq!(keys(&engine, kind), 0, "{}", char::from(kind));
     }
@@ -152,7 +153,7 @@ fn a_deletion_that_was_cut_off_is_finished_on_opening() {
     append(&log, "b", &[Message::user("stays")]);
     // What the first batch of a deletion leaves.
     let id = Name::from("a").id();
-    let incarnation = log.core().published_head(id).unwrap().unwrap().incarnation;
+    let incarnation = log.core().catalogue.published_head(id).unwrap().unwrap().incarnation;
     drop(log);
     let mut batch = Batch::default();
     let tombstone = key::tombstone(id);
@@ -183,7 +184,7 @@ fn a_lost_or_damaged_head_is_derived_from_the_records() {
         engine.write(Batch { ops: vec![(head.clone(), damage)] }).unwrap();
         let log = open(&engine);
         assert_eq!(texts(&log, "a"), ["one", "two", "four"]);
-        let receipt = log.core().append(&"a".into(), &[Message::user("five")], &AppendOptions::new()).unwrap();
+        let receipt = log.core().appender.append(&"a".into(), &[Message::user("five")], &AppendOptions::new()).unwrap();
         assert_eq!((receipt.first_seq, receipt.message_indexes), (6, vec![4]));
         drop(log);
         let mut batch = Batch::default();
@@ -203,7 +204,7 @@ fn damage_that_an_opening_for_reading_noted_is_repaired_by_the_next_one() {
         let engine = crate::embedded::engine::open(&url).unwrap();
         Embedded::open(engine, Arc::new(Timestamp::now), Duration::from_millis(1), opening).unwrap()
     };
-    let listed = |log: &Embedded| log.core().list(&crate::ListQuery::new()).unwrap().items.len();
+    let listed = |log: &Embedded| log.core().catalogue.list(&crate::ListQuery::new()).unwrap().items.len();
     append(&open(false), "a", &[Message::user("one")]);
     let engine = crate::embedded::engine::open(&url).unwrap();
     let mut batch = Batch::default();

@@ -1,21 +1,16 @@
 //! The log against a plain model, and what can only be seen from inside.
 
 mod accepted;
-mod creating;
-mod disk;
+mod damage;
 mod durable;
+mod engines;
 mod families;
 mod fixture;
-mod forgetful;
 mod forgotten;
-mod items;
-mod lagging;
-mod lost;
+mod list_order;
 mod meanwhile;
 mod model;
 mod opening;
-mod owners;
-mod problems;
 mod properties;
 mod schedules;
 
@@ -25,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::Embedded;
-use super::writer::Writer;
+use crate::embedded::appending::Writer;
 use crate::error::Result;
 use crate::history::{Entry, Grouped};
 use crate::log::{AppendOptions, Control, ListItem, Log, Order, Receipt, reading};
@@ -54,12 +49,13 @@ fn wait_for(
     timeout: Duration,
     stopped: &AtomicBool,
 ) -> Result<bool> {
-    log.core().wait_for(&crate::log::Wait { name: &name.into(), incarnation, seq, timeout, stopped })
+    log.core().catalogue.wait_for(&crate::log::Wait { name: &name.into(), incarnation, seq, timeout, stopped })
 }
 
 /// Begins an answer.
 fn begin(log: &Embedded, name: impl Into<Name>) -> Result<Arc<Writer>> {
-    let (writer, _) = log.core().begin(&name.into(), Role::Assistant, Metadata::default(), &AppendOptions::new())?;
+    let (writer, _) =
+        log.core().appender.begin(&name.into(), Role::Assistant, Metadata::default(), &AppendOptions::new())?;
     Ok(writer.unwrap())
 }
 

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::super::{Embedded, Opening};
-use super::forgetful::all;
-use super::lost::{open, problems, store};
+use super::damage::{open, problems, store};
+use super::engines::all;
 use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::error::{Error, Result};
 use crate::model::{Name, Timestamp};
@@ -78,7 +78,7 @@ fn a_loss_is_known_until_what_is_left_of_it_is_repaired() {
         memory.write(Batch { ops: pairs.clone() }).unwrap();
         let is_accepted = accept(Arc::clone(&memory) as _, writes);
         let log = open(&memory);
-        let is_blocked = log.core().lock().blocked.is_some();
+        let is_blocked = log.core().commit.lock().life.blocked().is_some();
         if is_accepted || !is_blocked {
             assert_eq!(problems(&log), [""; 0], "after {writes} writes");
         }
@@ -131,7 +131,7 @@ fn damage_of_the_journal_is_known_until_what_is_left_is_repaired() {
         copied("killed", &name);
         let is_accepted = accept(crate::embedded::engine::open(&url(&name)).unwrap(), writes);
         let log = opened(&name);
-        let is_blocked = log.core().lock().blocked.is_some();
+        let is_blocked = log.core().commit.lock().life.blocked().is_some();
         // The first is the one with which the journal's damage is gone, the second repairs.
         assert!(is_blocked || writes > 1, "after {writes} writes");
         if !is_blocked {

@@ -13,12 +13,11 @@ use shuttle::rand::Rng as _;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread;
 
-use super::super::engine::{Batch, Directory, Engine, Memory, Order, Visit};
-use super::super::state::Capacity;
-use super::super::sync::now;
-use super::super::sync::scheduled::{choose, explore, sleep};
-use super::super::writer::Writer;
 use super::super::{Embedded, Opening};
+use crate::embedded::appending::Writer;
+use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
+use crate::embedded::sync::now;
+use crate::embedded::sync::scheduled::{choose, explore, sleep};
 use crate::error::{Error, Result};
 use crate::log::{AppendOptions, Control, Durability, Log, Receipt};
 use crate::model::{Chunk, Message, Metadata, Name, Role, Timestamp};
@@ -87,7 +86,7 @@ pub(super) fn open(fails: Option<u64>) -> Arc<Embedded> {
 }
 
 pub(super) fn append(log: &Embedded, name: &str, text: &str, options: &AppendOptions) -> Result<Receipt> {
-    log.core().append(&name.into(), &[Message::user(text)], options)
+    log.core().appender.append(&name.into(), &[Message::user(text)], options)
 }
 
 pub(super) fn durable() -> AppendOptions {
@@ -103,7 +102,7 @@ fn begin(log: &Embedded, name: &str) -> Result<Arc<Writer>> {
 }
 
 fn push(log: &Embedded, writer: &Arc<Writer>, text: &str) -> Result<()> {
-    log.core().push(writer, 0, Chunk::text(text))
+    log.core().appender.push(writer, 0, Chunk::text(text))
 }
 
 /// The texts that readers see.
@@ -147,9 +146,10 @@ fn what_is_accepted_before_a_close_is_durable_after_it() {
     under_every_order(|| {
         let log = open(None);
         // The second buffered append of a window waits for room.
-        log.core().lock().capacity = Capacity(100);
+        log.core().commit.lock().queue.set_capacity(100);
         append(&log, "followed", "first", &durable()).unwrap();
-        let incarnation = log.core().published_head(Name::from("followed").id()).unwrap().unwrap().incarnation;
+        let incarnation =
+            log.core().catalogue.published_head(Name::from("followed").id()).unwrap().unwrap().incarnation;
         let accepted: Arc<Mutex<Vec<(&'static str, String)>>> = Arc::default();
         let note = |name: &'static str, text: &str| accepted.lock().unwrap().push((name, text.to_owned()));
         let appends = [("followed", durable()), ("other", buffered())].map(|(name, options)| {
@@ -174,13 +174,13 @@ fn what_is_accepted_before_a_close_is_durable_after_it() {
                         Err(error) => assert!(matches!(error, Error::Closed), "{error}"),
                     }
                 }
-                match log.core().finish(&writer, None, None, Metadata::default()) {
+                match log.core().appender.finish(&writer, None, None, Metadata::default()) {
                     Ok(_) => {}
                     Err(error) => assert!(matches!(error, Error::Closed), "{error}"),
                 }
             }
         });
-        let freeze = spawn(&log, |log| match log.core().freeze(Name::from("stream").id()) {
+        let freeze = spawn(&log, |log| match log.core().families.freeze(Name::from("stream").id()) {
             Ok(_frozen) if shuttle::rand::thread_rng().gen_bool(0.5) => sleep(3 * WINDOW),
             // Others run in the middle of a close meanwhile.
             Ok(_frozen) => (0..20).for_each(|_| choose()),
@@ -192,7 +192,7 @@ fn what_is_accepted_before_a_close_is_durable_after_it() {
                 match super::wait_for(log, "followed", incarnation, seen, NEVER, &stopped) {
                     Ok(news) => {
                         assert!(news);
-                        let head = log.core().published_head(Name::from("followed").id()).unwrap().unwrap();
+                        let head = log.core().catalogue.published_head(Name::from("followed").id()).unwrap().unwrap();
                         assert!(head.next_seq > seen + 1);
                         seen = head.next_seq - 1;
                     }
@@ -219,11 +219,11 @@ fn what_is_accepted_before_a_close_is_durable_after_it() {
         for (name, text) in &*accepted.lock().unwrap() {
             assert!(texts(&log, name).contains(text), "{name}: {text} was accepted and is lost");
         }
-        let head = log.core().published_head(Name::from("followed").id()).unwrap().unwrap();
+        let head = log.core().catalogue.published_head(Name::from("followed").id()).unwrap().unwrap();
         assert_eq!(seen, head.next_seq - 1, "a tail that ended missed something");
-        let state = log.core().lock();
-        assert_eq!((state.queue.len(), state.collecting.len(), state.led), (0, 0, false));
-        assert_eq!((state.waiting, state.tailing, state.queued_bytes), (0, 0, 0));
+        let state = log.core().commit.lock();
+        assert!(state.queue.is_idle() && state.collecting.is_empty());
+        assert_eq!((state.waiters(), state.queue.bytes()), ((0, 0), 0));
         drop(state);
     });
 }
@@ -235,7 +235,7 @@ fn a_close_ends_whenever_a_conversation_is_unfrozen() {
         let log = open(None);
         let writer = begin(&log, "stream").unwrap();
         push(&log, &writer, "accepted").unwrap();
-        let freeze = spawn(&log, |log| match log.core().freeze(Name::from("stream").id()) {
+        let freeze = spawn(&log, |log| match log.core().families.freeze(Name::from("stream").id()) {
             Ok(_frozen) => (0..10).for_each(|_| choose()),
             Err(error) => assert!(matches!(error, Error::Closed), "{error}"),
         });
@@ -275,7 +275,7 @@ fn no_title_outlives_the_text_that_it_came_from() {
         let titled = spawn(&log, |log| log.control(&"fork".into(), &Control::Title(None)).map(|_| ()));
         log.redact(&"parent".into(), 0, None).unwrap();
         titled.join().unwrap().unwrap();
-        let head = log.core().published_head(Name::from("fork").id()).unwrap().unwrap();
+        let head = log.core().catalogue.published_head(Name::from("fork").id()).unwrap().unwrap();
         assert_ne!(head.title.as_deref(), Some("secret"));
     });
 }
@@ -284,12 +284,12 @@ fn no_title_outlives_the_text_that_it_came_from() {
 fn a_full_queue_is_emptied_while_deltas_wait() {
     under_every_order(|| {
         let log = open(None);
-        log.core().lock().capacity = Capacity(100);
+        log.core().commit.lock().queue.set_capacity(100);
         let writer = begin(&log, "stream").unwrap();
         let appending = spawn(&log, |log| {
             for text in 0..3 {
                 append(log, "other", &format!("{text} {}", "#".repeat(120)), &buffered()).unwrap();
-                let bytes = log.core().lock().queued_bytes;
+                let bytes = log.core().commit.lock().queue.bytes();
                 assert!(bytes < 500, "{bytes} bytes are queued");
             }
         });
@@ -297,7 +297,7 @@ fn a_full_queue_is_emptied_while_deltas_wait() {
             push(&log, &writer, &"=".repeat(40)).unwrap();
             sleep(WINDOW / 2);
         }
-        log.core().finish(&writer, None, None, Metadata::default()).unwrap();
+        log.core().appender.finish(&writer, None, None, Metadata::default()).unwrap();
         appending.join().unwrap();
         log.flush().unwrap();
         assert_eq!(texts(&log, "other").matches('#').count(), 360);
@@ -346,9 +346,9 @@ fn of_two_begins_one_writes() {
                 let options = options(key);
                 spawn(&log, move |log| {
                     let name = Name::from("chat");
-                    match log.core().begin(&name, Role::Assistant, Metadata::default(), &options) {
+                    match log.core().appender.begin(&name, Role::Assistant, Metadata::default(), &options) {
                         Ok((Some(writer), _)) => {
-                            log.core().finish(&writer, None, None, Metadata::default()).unwrap();
+                            log.core().appender.finish(&writer, None, None, Metadata::default()).unwrap();
                             1
                         }
                         Ok((None, receipt)) => {
@@ -395,17 +395,18 @@ fn all_are_told_of_a_failure_and_what_was_durable_stays() {
         let stream = spawn(&log, |log| {
             let Ok(writer) = begin(log, "stream") else { return };
             let _ = push(log, &writer, "delta");
-            log.core().abandon(&writer);
+            log.core().appender.abandon(&writer);
         });
         let durable: Vec<u64> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
         stream.join().unwrap();
-        let seen = log.core().published_head(Name::from("chat").id()).unwrap().map_or(0, |head| head.next_seq - 1);
+        let seen =
+            log.core().catalogue.published_head(Name::from("chat").id()).unwrap().map_or(0, |head| head.next_seq - 1);
         assert!(durable.iter().all(|seq| *seq <= seen), "{durable:?} were acknowledged, {seen} is seen");
         let closed = log.close();
-        let state = log.core().lock();
-        assert_eq!(closed.is_err(), state.poisoned.is_some());
-        assert_eq!((state.queue.len(), state.collecting.len(), state.led), (0, 0, false));
-        assert!(state.slots.values().all(|slot| slot.queued == slot.published && slot.pending == 0 && slot.pins == 0));
+        let state = log.core().commit.lock();
+        assert_eq!(closed.is_err(), state.life.poisoned().is_some());
+        assert!(state.queue.is_idle() && state.collecting.is_empty());
+        assert!(state.slots.are_settled());
         drop(state);
     });
 }
@@ -431,10 +432,11 @@ fn the_window_holds_under_load() {
             })
             .collect();
         let freeze = spawn(&log, |log| {
-            let _frozen = log.core().freeze(Name::from("frozen").id()).unwrap();
+            let _frozen = log.core().families.freeze(Name::from("frozen").id()).unwrap();
             sleep(4 * WINDOW);
         });
-        let incarnation = |name: &str| log.core().published_head(Name::from(name).id()).unwrap().unwrap().incarnation;
+        let incarnation =
+            |name: &str| log.core().catalogue.published_head(Name::from(name).id()).unwrap().unwrap().incarnation;
         let watch = |name: &'static str, incarnation: u64, seq: u64| {
             let start = now();
             spawn(&log, move |log| {

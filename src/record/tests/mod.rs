@@ -4,7 +4,7 @@ mod bytes;
 mod damage;
 mod reading;
 
-use super::list::List;
+use super::envelope::List;
 use super::v1;
 use super::{
     Body, Commit, ForkPoint, Fragment, Head, Header, InterruptCause, Lag, Line, Meta, Origin, Parent, Receipt, Record,

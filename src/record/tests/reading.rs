@@ -162,7 +162,7 @@ fn unknown_fields_are_kept_as_one_object() {
         id: None,
         native: None,
         extra: Some(Cow::Borrowed("{\"x\":1.0,\"y\\\"\":null}")),
-        content: v1::Content::Refusal { text: super::super::text::Text("a") },
+        content: v1::Content::Refusal { text: super::super::envelope::Text("a") },
     };
     let bytes = sealed(&header(None), Body::new().with_entry(v1::CHUNK, &line));
     let record = Record::open(ID, SEQ, &bytes).unwrap();

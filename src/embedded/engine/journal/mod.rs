@@ -1,16 +1,13 @@
 //! A journal before an engine: a commit is one write and one sync of a file that exists already.
 //!
-//! A batch goes to the journal's file (`file`, `record`) and to a layer in memory (`layer`), with which every read is
-//! merged. The engine gets a layer when a region of the file is full (`checkpoint`), and notes how far it came (`note`).
-//! Opening reads from the file what the engine does not have yet (`replay`). Nothing is written before the first batch: an
+//! A batch goes to the journal's file (`file`) and to a layer in memory (`layer`), with which every read is merged. The
+//! engine gets a layer when a region of the file is full, and notes how far it came (`checkpoint`). Opening reads from
+//! the file what the engine does not have yet. Nothing is written before the first batch: an
 //! opening that only reads leaves everything as it is.
 
 mod checkpoint;
 mod file;
 mod layer;
-mod note;
-mod record;
-mod replay;
 #[cfg(test)]
 mod tests;
 
@@ -21,12 +18,9 @@ use super::contract::{Batch, Engine, RESERVED, Visit, VisitKeys};
 use super::directory::Directory;
 use crate::error::{Error, Result};
 use crate::log::Order;
-use checkpoint::{Checkpoints, Failure, Job, checkpoint};
-use file::{REGION_BYTES, Regions};
+use checkpoint::{Checkpoints, Failure, Id, Job, Note, checkpoint};
+use file::{REGION_BYTES, Regions, Replay};
 use layer::{Cursor, Last, Layers};
-use note::Note;
-use record::Id;
-use replay::Replay;
 
 /// The room that the engine needs for each byte that it does not have yet.
 const ROOM: u64 = 3;
@@ -94,7 +88,7 @@ fn before_with(engine: Arc<dyn Engine>, syncs: bool, region_bytes: usize) -> Res
         Some(note) => match file::read(directory, region_bytes)? {
             Some(bytes) => {
                 let (first, second) = bytes.split_at(bytes.len() / 2);
-                replay = replay::replay(note, [first, second]);
+                replay = file::replay(note, [first, second]);
             }
             None => {
                 replay.number = note.number;
@@ -215,7 +209,7 @@ impl Journal {
 
     fn put(&self, batch: Batch, rewrites: bool) -> Result<()> {
         batch.check()?;
-        let bytes = record::bytes_of(&batch);
+        let bytes = file::bytes_of(&batch);
         let batch = std::cell::Cell::new(batch);
         self.with_tail(
             || self.give(batch.take(), rewrites),
@@ -233,7 +227,7 @@ impl Journal {
                     self.switch(tail)?;
                 }
                 let batch = batch.take();
-                let record = record::encode(&tail.journal, &tail.epoch, tail.number + 1, &batch, rewrites);
+                let record = file::encode(&tail.journal, &tail.epoch, tail.number + 1, &batch, rewrites);
                 tail.regions.write(tail.region, tail.at, &record)?;
                 (tail.number, tail.at, tail.unsynced) = (tail.number + 1, tail.at + bytes, true);
                 self.layers().active.apply(batch, rewrites);

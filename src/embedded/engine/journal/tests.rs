@@ -10,9 +10,8 @@ use proptest::prelude::*;
 
 use super::super::memory::Memory;
 use super::super::{conformance, sled};
+use super::file::{ALIGNMENT, Record, encode, replay};
 use super::layer::Layer;
-use super::record::{ALIGNMENT, Record, encode};
-use super::replay::replay;
 use super::*;
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;

@@ -2,8 +2,6 @@
 
 mod cut;
 mod handle;
-mod opening;
-mod watch;
 
 use std::fs::File;
 use std::ops::{ControlFlow, Range};
@@ -16,8 +14,7 @@ use super::url::{Url, cache_bytes, syncs};
 use crate::error::{Error, Result};
 use crate::log::Order;
 use cut::Cutter;
-use handle::Handle;
-use opening::LOG;
+use handle::{Handle, LOG};
 
 const NAME: &str = "sled";
 const DEFAULT_CACHE_BYTES: u64 = 64 * 1024 * 1024;
@@ -48,8 +45,8 @@ pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
     url.check_options(&["cache_mb", "sync"])?;
     let syncs = syncs(url)?;
     let cache = url.option("cache_mb").map(cache_bytes).transpose()?.unwrap_or(DEFAULT_CACHE_BYTES);
-    let mut directory = Directory::take(path, NAME, opening::is_sleds)?;
-    let handle = opening::open(&mut directory, cache)?;
+    let mut directory = Directory::take(path, NAME, handle::is_sleds)?;
+    let handle = handle::open(&mut directory, cache)?;
     let log_path = path.join(LOG);
     let log = File::options().read(true).write(true).open(&log_path);
     let log = log.map_err(Error::io(format!("open {}", log_path.display())))?;
@@ -201,8 +198,8 @@ mod tests {
 
     /// An engine with a value of many pieces, opened directly.
     fn with_a_large_value(dir: &Path) -> Sled {
-        let mut directory = Directory::take(dir, NAME, opening::is_sleds).unwrap();
-        let handle = opening::open(&mut directory, DEFAULT_CACHE_BYTES).unwrap();
+        let mut directory = Directory::take(dir, NAME, handle::is_sleds).unwrap();
+        let handle = handle::open(&mut directory, DEFAULT_CACHE_BYTES).unwrap();
         let log = File::open(dir.join(LOG)).unwrap();
         let engine = Sled { handle, log, reading: RwLock::default(), syncs: false, directory };
         let mut batch = Batch::default();

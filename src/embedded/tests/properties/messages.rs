@@ -1,4 +1,4 @@
-//! Messages: each gets its seqs and its index when it is written, whole or streamed.
+//! Appends and open messages; closes, crashes and openings.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,9 +6,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
+use super::super::engines::Forgetful;
 use super::super::model::{Conversation, Kept, What, Writer, grow};
 use super::op::Expect;
-use super::{World, name};
+use super::{NAMES, Place, World, name};
 use crate::error::Error;
 use crate::log::{AppendOptions, Durability, ExpectedHead};
 use crate::model::{Chunk, FinishReason, Message, Metadata, Role};
@@ -44,7 +45,7 @@ impl World {
         if let Some(key) = key {
             options = options.with_idempotency_key(format!("key {key}"));
         }
-        let result = self.log().core().append(&name(at), messages, &options);
+        let result = self.log().core().appender.append(&name(at), messages, &options);
         let kept = key.and_then(|key| known?.keys.get(&key)).cloned();
         match kept {
             Some(kept) if kept.content.as_deref().is_none_or(|content| content == messages) => {
@@ -98,7 +99,7 @@ impl World {
     }
 
     pub(super) fn begin(&mut self, at: usize, role: Role) -> Result<(), TestCaseError> {
-        let result = self.log().core().begin(&name(at), role, Metadata::default(), &AppendOptions::new());
+        let result = self.log().core().appender.begin(&name(at), role, Metadata::default(), &AppendOptions::new());
         if self.conversations[at].is_none() && self.reserved.contains_key(&at) {
             prop_assert!(matches!(result, Err(Error::SharedByForks { .. })), "{result:?}");
             return Ok(());
@@ -122,7 +123,7 @@ impl World {
     pub(super) fn push(&mut self, writer: usize, chunk: u32, text: &str) -> Result<(), TestCaseError> {
         let Some(writer) = self.writer(writer) else { return Ok(()) };
         let delta = delta(chunk, text.to_owned());
-        let result = self.log().core().push(&self.writers[writer].0, chunk, delta.clone());
+        let result = self.log().core().appender.push(&self.writers[writer].0, chunk, delta.clone());
         let known = &mut self.writers[writer].1;
         if known.closed {
             prop_assert!(matches!(result, Err(Error::MessageClosed { .. })), "{result:?}");
@@ -143,7 +144,7 @@ impl World {
         let Some(writer) = self.writer(writer) else { return Ok(()) };
         let (handle, known) = &self.writers[writer];
         if known.begun.contains(&chunk) && !known.closed {
-            let result = self.log().core().push(handle, chunk, Chunk::image("https://example.org/a.png"));
+            let result = self.log().core().appender.push(handle, chunk, Chunk::image("https://example.org/a.png"));
             prop_assert!(matches!(result, Err(Error::InvalidInput(_))), "{result:?}");
         }
         Ok(())
@@ -152,8 +153,8 @@ impl World {
     pub(super) fn finish(&mut self, writer: usize) -> Result<(), TestCaseError> {
         let Some(writer) = self.writer(writer) else { return Ok(()) };
         let handle = Arc::clone(&self.writers[writer].0);
-        let result = self.log().core().finish(&handle, Some(FinishReason::Stop), None, Metadata::default());
-        self.log().core().abandon(&handle);
+        let result = self.log().core().appender.finish(&handle, Some(FinishReason::Stop), None, Metadata::default());
+        self.log().core().appender.abandon(&handle);
         let Writer { conversation: at, message, closed, .. } = self.writers[writer].1;
         if closed {
             prop_assert!(matches!(result, Err(Error::MessageClosed { .. })), "{result:?}");
@@ -169,7 +170,7 @@ impl World {
 
     pub(super) fn abandon(&mut self, writer: usize) -> Result<(), TestCaseError> {
         let Some(writer) = self.writer(writer) else { return Ok(()) };
-        self.log().core().abandon(&self.writers[writer].0);
+        self.log().core().appender.abandon(&self.writers[writer].0);
         let Writer { conversation: at, message, closed, .. } = self.writers[writer].1;
         if !closed {
             // What was collected and the interruption are one record.
@@ -180,5 +181,50 @@ impl World {
         }
         self.writers[writer].1.closed = true;
         self.check(at)
+    }
+}
+
+impl World {
+    pub(super) fn reopen(&mut self) -> Result<(), TestCaseError> {
+        self.log().close().unwrap();
+        self.flush_buffers();
+        self.publish();
+        self.restart(None)
+    }
+
+    pub(super) fn power_cut(&mut self) -> Result<(), TestCaseError> {
+        let Place::Memory(engine) = &self.place else { return self.reopen() };
+        let left = engine.cut();
+        self.buffering.clear();
+        for conversation in &mut self.conversations {
+            let Some(known) = conversation else { continue };
+            let Some(published) = known.published else {
+                *conversation = None;
+                continue;
+            };
+            known.lines.truncate(published);
+            known.activity = known.published_activity;
+            known.keys.retain(|_, kept| kept.last_seq <= published as u64);
+        }
+        self.restart(Some(left))
+    }
+
+    fn restart(&mut self, left: Option<Arc<Forgetful>>) -> Result<(), TestCaseError> {
+        if let Some(log) = self.log.take() {
+            let handles = self.writers.drain(..).map(|(handle, _)| handle);
+            handles.for_each(|handle| log.core().appender.abandon(&handle));
+        }
+        if let Some(left) = left {
+            self.place = Place::Memory(left);
+        }
+        self.open();
+        for at in 0..NAMES {
+            let open = self.conversations[at].as_ref().map(Conversation::open).unwrap_or_default();
+            for message in open {
+                self.add(at, vec![(Some(message), What::Interrupt)]);
+            }
+        }
+        self.publish();
+        self.check_all()
     }
 }

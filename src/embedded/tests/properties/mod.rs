@@ -1,10 +1,8 @@
 //! For any sequence of operations the log gives back what a plain model gives.
 
 mod control;
-mod forks;
 mod messages;
 mod op;
-mod restarts;
 mod seen;
 
 use std::collections::BTreeMap;
@@ -16,10 +14,10 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use tempfile::TempDir;
 
-use super::super::writer::Writer as Handle;
 use super::super::{Embedded, Opening};
-use super::forgetful::Forgetful;
+use super::engines::Forgetful;
 use super::model::{Conversation, Line, What, Writer};
+use crate::embedded::appending::Writer as Handle;
 use crate::embedded::engine::{self, Engine};
 use crate::model::{Message, Name, Role, Timestamp};
 use op::Op;

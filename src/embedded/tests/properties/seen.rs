@@ -9,6 +9,7 @@ use super::super::model::{What, next_message};
 use super::op::ITEMS;
 use super::{World, name};
 use crate::embedded::engine;
+use crate::embedded::recovery;
 use crate::error::Error;
 use crate::log::ListQuery;
 use crate::log::reading;
@@ -78,7 +79,7 @@ impl World {
         }
         listed.sort_unstable();
         listed.reverse();
-        let page = self.log().core().list(&ListQuery::new()).unwrap();
+        let page = self.log().core().catalogue.list(&ListQuery::new()).unwrap();
         prop_assert_eq!(
             page.items.into_iter().map(|item| item.id).collect::<Vec<_>>(),
             listed.iter().map(|(_, id)| *id).collect::<Vec<_>>()
@@ -92,7 +93,7 @@ impl World {
         self.log().flush().unwrap();
         self.flush_buffers();
         self.publish();
-        prop_assert_eq!(self.log().core().verify(&mut |_, _| ()).unwrap().problems, []);
+        prop_assert_eq!(recovery::verify(self.log().core(), &mut |_, _| ()).unwrap().problems, []);
         self.check_all()
     }
 }

@@ -1,0 +1,144 @@
+//! An open message: what it is, what was collected of it, why it takes no more content.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, PoisonError};
+
+use crate::embedded::sync::{Mutex, MutexGuard};
+use crate::error::Error;
+use crate::log::collected::Collected;
+use crate::model::{Name, Role};
+
+const OPEN: u8 = 0;
+const FINISHED: u8 = 1;
+const DROPPED: u8 = 2;
+const REWOUND: u8 = 3;
+const DELETED: u8 = 4;
+
+/// Why a message takes no more content.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+pub(crate) enum Closed {
+    Finished = FINISHED,
+    Dropped = DROPPED,
+    Rewound = REWOUND,
+    Deleted = DELETED,
+}
+
+/// An open message.
+pub(crate) struct Writer {
+    name: Name,
+    message_index: u64,
+    role: Role,
+    closed: AtomicU8,
+    /// Locked before the log's state, never after.
+    buffer: Mutex<Buffer>,
+}
+
+#[derive(Default)]
+pub(super) struct Buffer {
+    pub(super) collected: Collected,
+    /// Its place among the writers that collect, from the first delta until what it collected is queued.
+    pub(super) place: Option<u64>,
+}
+
+/// Writers with deltas that are not queued yet.
+#[derive(Debug, Default)]
+pub(crate) struct Collecting {
+    /// In the order in which they began to collect.
+    writers: BTreeMap<u64, Arc<Writer>>,
+    /// How often a writer began to collect.
+    begun: u64,
+}
+
+impl Collecting {
+    /// Adds a writer. Returns its place.
+    pub(super) fn add(&mut self, writer: &Arc<Writer>) -> u64 {
+        self.begun += 1;
+        self.writers.insert(self.begun, Arc::clone(writer));
+        self.begun
+    }
+
+    /// Removes a writer, if it has a place.
+    pub(super) fn remove(&mut self, place: Option<u64>) {
+        if let Some(place) = place {
+            self.writers.remove(&place);
+        }
+    }
+
+    pub(super) fn writers(&self) -> Vec<Arc<Writer>> {
+        self.writers.values().cloned().collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.writers.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.writers.clear();
+    }
+}
+
+/// Without what was collected.
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, message_index, role, .. } = self;
+        f.debug_struct("Writer")
+            .field("name", name)
+            .field("message_index", message_index)
+            .field("role", role)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    pub(super) fn new(name: Name, message_index: u64, role: Role) -> Self {
+        Self { name, message_index, role, closed: AtomicU8::new(OPEN), buffer: Mutex::default() }
+    }
+
+    pub(crate) const fn name(&self) -> &Name {
+        &self.name
+    }
+
+    pub(crate) const fn message_index(&self) -> u64 {
+        self.message_index
+    }
+
+    pub(crate) const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Whether it was dropped: what it collected must still be queued.
+    pub(super) fn is_dropped(&self) -> bool {
+        self.closed.load(Ordering::Acquire) == DROPPED
+    }
+
+    /// The first reason counts.
+    pub(crate) fn close(&self, closed: Closed) {
+        let _ = self.closed.compare_exchange(OPEN, closed as u8, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Why the message takes no more content.
+    pub(crate) fn error(&self) -> Error {
+        let reason = match self.closed.load(Ordering::Acquire) {
+            FINISHED => "it is finished",
+            REWOUND => "the conversation was rewound to before it",
+            DELETED => "the conversation was deleted",
+            _ => "its writer was dropped",
+        };
+        Error::MessageClosed { conversation: self.name.clone(), message_index: self.message_index, reason }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Buffer> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Buffer {
+    /// What was collected is queued: returns its place among the writers that collect.
+    pub(super) fn clear(&mut self) -> Option<u64> {
+        self.collected.clear();
+        self.place.take()
+    }
+}

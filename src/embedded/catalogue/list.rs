@@ -1,0 +1,156 @@
+//! The list of conversations, read from the indexes.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::Catalogue;
+use crate::embedded::engine::Order;
+use crate::embedded::stored::{damage_of, sound_head, stored_head};
+use crate::error::{Error, Result};
+use crate::log::Problem;
+use crate::log::list::{ListPage, ListQuery, Listed, Pager};
+use crate::model::ConversationId;
+use crate::record::{self, Head, key, listed_micros};
+
+/// The most heads that are read at once.
+const BATCH: usize = 1_000;
+
+/// A head, if there is one, or its damage.
+type Found = std::result::Result<Option<Arc<Head>>, Box<Error>>;
+
+impl Catalogue {
+    pub(crate) fn list(&self, query: &ListQuery) -> Result<ListPage> {
+        let mut pager = Pager::new(query)?;
+        if let Some(tag) = query.tags.first() {
+            self.list_tagged(query, tag, &mut pager)?;
+            return Ok(pager.page());
+        }
+        let mark = self.commit.lock().order.begin_reading();
+        let read = self.list_all(query, &mut pager);
+        let mut moved = self.commit.lock().order.end_reading(mark);
+        let seen = read?;
+        if !moved.is_empty() {
+            for id in &seen {
+                moved.remove(id);
+            }
+            let missed: Vec<_> = moved.into_iter().collect();
+            self.add_to_list(&missed, &mut pager)?;
+            pager.keep_newest_of_each();
+        }
+        Ok(pager.page())
+    }
+
+    /// Reads the owner's index, the newest first. A commit under way has moved its conversations there already, but readers do
+    /// not see it yet: the page has such a conversation at its old place, or not at all.
+    ///
+    /// Returns the conversations that it met. A scan may meet one twice that moves meanwhile: at its new place and at its old
+    /// one.
+    fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<Vec<ConversationId>> {
+        let owner = record::owner_digest(&query.owner);
+        let all = key::index_of(&owner);
+        let end = key::after(&all);
+        let mut start = query.after.map_or(all, |cursor| key::index_from(&owner, listed_micros(cursor.0.micros)));
+        // One more than the page holds shows whether there is a next page.
+        let needed = query.limit.saturating_add(1);
+        let mut batch = needed.min(BATCH);
+        let (mut in_place, mut seen, mut rounds) = (0, Vec::new(), 0);
+        while in_place < needed {
+            let (mut ids, mut places) = (Vec::with_capacity(batch), Vec::with_capacity(batch));
+            let from = std::mem::take(&mut start);
+            self.engine.keys(&from..&end, Order::Ascending, &mut |key, _| {
+                let Some((_, micros, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
+                ids.push(id);
+                places.push(micros);
+                if ids.len() < batch {
+                    return ControlFlow::Continue(());
+                }
+                start = key::after(key);
+                ControlFlow::Break(())
+            })?;
+            let added = self.add_to_list(&ids, pager)?;
+            // Times before 1970 have one place, whatever their order.
+            let is_there =
+                |(added, place): &(Option<i64>, u64)| added.is_some_and(|at| u64::try_from(at) == Ok(*place));
+            in_place += added.into_iter().zip(places).filter(is_there).count();
+            let is_last = ids.len() < batch;
+            seen.extend(ids);
+            if is_last {
+                break;
+            }
+            // Few are left out of a page, and all of them where none belongs there.
+            rounds += 1;
+            batch = BATCH.min((needed - in_place.min(needed)).saturating_mul(1 << rounds.min(10)));
+        }
+        Ok(seen)
+    }
+
+    fn list_tagged(&self, query: &ListQuery, tag: &str, pager: &mut Pager<'_>) -> Result<()> {
+        let prefix = key::tagged(&record::owner_digest(&query.owner), &record::digest(tag.as_bytes()));
+        let mut ids = Vec::new();
+        self.engine.keys(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
+            ids.extend(key::parse_tag(key));
+            ControlFlow::Continue(())
+        })?;
+        ids.chunks(BATCH).try_for_each(|ids| self.add_to_list(ids, pager).map(|_| ()))
+    }
+
+    /// Adds the conversations to a page that belong there. Returns the time of the last activity of each that was added.
+    fn add_to_list(&self, ids: &[ConversationId], pager: &mut Pager<'_>) -> Result<Vec<Option<i64>>> {
+        let mut add = |(id, head): (&ConversationId, Found)| match head {
+            Ok(head) => {
+                // No head: the conversation is new and not durable yet, or it is being deleted.
+                let head = head?;
+                let micros = head.last_activity;
+                pager.add(Listed { id: *id, head }).then_some(micros)
+            }
+            Err(error) => {
+                pager.unreadable.push(Problem::from_error(*id, &error));
+                None
+            }
+        };
+        Ok(ids.iter().zip(self.heads_for_list(ids)?.into_iter().flatten()).map(&mut add).collect())
+    }
+
+    /// The head that readers see; the conversation does not become one of those in use.
+    pub(crate) fn head_for_list(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
+        self.heads_for_list(&[id])?.pop().flatten().unwrap_or(Ok(None)).map_err(|error| *error)
+    }
+
+    /// The heads that readers see, or the damage of each; the conversations do not become ones in use. Each is there.
+    fn heads_for_list(&self, ids: &[ConversationId]) -> Result<Vec<Option<Found>>> {
+        let mut heads: Vec<Option<Found>> = ids.iter().map(|_| None).collect();
+        let (mut generation, mut loaded) = (None, None);
+        loop {
+            let state = self.commit.lock();
+            let slots = &state.slots;
+            let is_current = generation.replace(slots.generation()) == Some(slots.generation());
+            if !is_current {
+                heads.fill_with(|| None);
+            }
+            if loaded.replace(slots.loaded()) != Some(slots.loaded()) || !is_current {
+                for (id, head) in ids.iter().zip(&mut heads) {
+                    if let Some(slot) = slots.get(*id) {
+                        *head = Some(Ok(slot.published().cloned()));
+                    }
+                }
+            }
+            drop(state);
+            // What was read holds: it was not in use, and is not now.
+            if heads.iter().all(Option::is_some) {
+                return Ok(heads);
+            }
+            for (id, head) in ids.iter().zip(&mut heads).filter(|(_, head)| head.is_none()) {
+                *head = Some(damage_of(self.listed_head(*id))?.map_err(Box::new));
+            }
+        }
+    }
+
+    /// The head in the engine of a conversation that the list has: it exists, and damage to its head is another matter.
+    fn listed_head(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
+        // A head is large: it is not moved once it is read.
+        match damage_of(stored_head(&*self.engine, id).map(|head| head.map(Arc::new)))? {
+            Ok(Some(head)) => Ok(Some(head)),
+            Ok(None) | Err(_) => Ok(sound_head(&*self.engine, id)?.map(Arc::new)),
+        }
+    }
+}

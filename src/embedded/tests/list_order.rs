@@ -1,0 +1,148 @@
+//! Conversations that are not at their places in the list.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use super::super::{Embedded, Opening};
+use super::damage::{problems, take};
+use super::engines::all;
+use crate::embedded::engine::{Engine, Memory};
+use crate::embedded::recovery;
+use crate::log::list::ListQuery;
+use crate::log::{AppendOptions, Log};
+use crate::model::{Message, Timestamp};
+use crate::record::{Head, Lag, key};
+
+/// A store on an engine in memory, with a clock.
+struct Place {
+    engine: Arc<Memory>,
+    clock: Arc<AtomicI64>,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { engine: Arc::default(), clock: Arc::new(AtomicI64::new(1_700_000_000_000_000)) }
+    }
+
+    fn open(&self, read_only: bool) -> Embedded {
+        let clock = Arc::clone(&self.clock);
+        let clock = Arc::new(move || Timestamp::from_micros(clock.load(Ordering::Relaxed)));
+        let engine = Arc::clone(&self.engine) as Arc<dyn Engine>;
+        Embedded::open(engine, clock, Duration::from_secs(3600), Opening { read_only, ..Opening::default() }).unwrap()
+    }
+
+    /// Appends to a conversation, so many microseconds later.
+    fn append(&self, log: &Embedded, number: usize, later: i64) {
+        self.clock.fetch_add(later, Ordering::Relaxed);
+        let name = format!("chat {number}");
+        log.core().appender.append(&name.into(), &[Message::user("hello")], &AppendOptions::new()).unwrap();
+    }
+
+    /// The conversations that are not at their places, as stored.
+    fn lagging(&self) -> usize {
+        let lagging = all(&*self.engine).into_iter().filter(|(key, _)| key[0] == key::LAGGING).count();
+        let heads = all(&*self.engine).into_iter().filter(|(key, _)| key[0] == key::HEAD);
+        let heads = heads.map(|(key, value)| Head::open(&key, &value.unwrap()).unwrap());
+        assert_eq!(heads.filter(|head| head.lag != Lag::default()).count(), lagging);
+        lagging
+    }
+}
+
+/// The numbers of the conversations, as the list has them.
+fn listed(log: &Embedded, limit: usize) -> Vec<usize> {
+    let (mut found, mut query) = (Vec::new(), ListQuery::new().with_limit(limit));
+    loop {
+        let page = log.list(&query).unwrap();
+        let keys = page.items.into_iter().map(|item| item.key.unwrap());
+        found.extend(keys.map(|key| key.strip_prefix("chat ").unwrap().parse::<usize>().unwrap()));
+        let Some(next) = page.next else { return found };
+        query = query.with_after(next);
+    }
+}
+
+#[test]
+fn the_list_is_exact_however_many_lag() {
+    const CONVERSATIONS: usize = 150;
+    let place = Place::new();
+    let mut log = place.open(false);
+    let mut expected: Vec<usize> = Vec::new();
+    let (mut most, mut random) = (0, 7_usize);
+    for step in 0..6_000 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        // Few conversations for a while, then all of them.
+        let among = if step % 1_000 < 500 { 20 } else { CONVERSATIONS };
+        let number = (random >> 33) % among;
+        let faster = [1, 1, 1, 50, 50, 1_000][step / 1_000];
+        let later = [1, 100, 5_000, 400_000, 3_000_000][(random >> 20) % 5] / faster;
+        place.append(&log, number, later.max(1));
+        expected.retain(|of| *of != number);
+        expected.insert(0, number);
+        if step % 97 == 0 {
+            most = most.max(place.lagging());
+            assert_eq!(listed(&log, 1 + step % 40), expected, "step {step}");
+            assert_eq!(listed(&log, CONVERSATIONS), expected, "step {step}");
+        }
+        if step % 970 == 0 {
+            assert_eq!(problems(&log), [""; 0]);
+            assert_eq!(listed(&place.open(true), 10), expected, "only read, step {step}");
+            // The store is left as a crash leaves it.
+            log = place.open(false);
+            assert_eq!(place.lagging(), 0);
+            assert_eq!(listed(&log, 10), expected, "opened again, step {step}");
+        }
+    }
+    assert_eq!(most, 64);
+}
+
+#[test]
+fn a_conversation_moves_once_a_second() {
+    let place = Place::new();
+    let log = place.open(false);
+    let places = || -> Vec<Vec<u8>> {
+        all(&*place.engine).into_iter().map(|(key, _)| key).filter(|key| key[0] == key::INDEX).collect()
+    };
+    place.append(&log, 0, 0);
+    let mut seen = vec![places()];
+    for _ in 0..100 {
+        place.append(&log, 0, 50_000);
+        if seen.last() != Some(&places()) {
+            seen.push(places());
+        }
+    }
+    assert_eq!(seen.len(), 6);
+    assert!(seen.iter().all(|places| places.len() == 1));
+    log.delete(&"chat 0".into(), None).unwrap();
+    assert_eq!((places().len(), place.lagging(), listed(&log, 10)), (0, 0, vec![]));
+}
+
+#[test]
+fn a_lost_note_of_one_that_lags_is_reported_and_made_again() {
+    let place = Place::new();
+    let log = place.open(false);
+    (0..4).for_each(|step| place.append(&log, step % 2, 1_000));
+    assert_eq!((place.lagging(), problems(&log)), (2, vec![]));
+    take(&*place.engine, key::LAGGING, "chat 0");
+    let id = crate::model::Name::from("chat 0").id();
+    assert_eq!(problems(&log), [format!("conversation {id}: an index of conversations does not list it")]);
+    recovery::rebuild_all(&*log.core().engine, false).unwrap();
+    assert_eq!((place.lagging(), problems(&log)), (2, vec![]));
+}
+
+#[test]
+fn a_fork_and_a_backup_begin_at_their_places() {
+    let place = Place::new();
+    let log = place.open(false);
+    (0..4).for_each(|_| place.append(&log, 0, 1_000));
+    place.clock.fetch_add(1_000, Ordering::Relaxed);
+    log.core().families.fork(&"chat 0".into(), None, &"chat 1".into()).unwrap();
+    assert_eq!((place.lagging(), problems(&log), listed(&log, 10)), (1, vec![], vec![1, 0]));
+    let dir = tempfile::tempdir().unwrap();
+    recovery::backup(log.core(), &dir.path().join("backup"), &mut |_, _| ()).unwrap();
+    let restored = Place::new();
+    let engine = Arc::clone(&restored.engine) as Arc<dyn Engine>;
+    super::super::restore(&dir.path().join("backup"), &engine, &mut |_, _| ()).unwrap();
+    assert_eq!(restored.lagging(), 0);
+    let log = restored.open(false);
+    assert_eq!((problems(&log), listed(&log, 10)), (vec![], vec![1, 0]));
+}
