@@ -1,20 +1,17 @@
 //! Tools that the provider ran itself: their calls and results stand side by side in the assistant's message, in the blocks
 //! that they came as (AN-37).
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ptr;
 
-use super::fields::is_server_id;
-use super::native::Given;
-use super::plan::{Plan, Step};
-use super::renderer::{Asked, Renderer};
+use super::Renderer;
+use super::native::{Given, is_server_id};
+use super::plan::{Asked, Plan, Step};
 use super::request::{Block, OwnKind};
 use crate::history::report::{Fact, Unsent};
 use crate::model::{Body, Chunk};
 use crate::provider::anthropic::rules::AN_37;
 use crate::provider::anthropic::server_tools::is_server_result;
-use crate::provider::prompt::own::words;
 use crate::provider::prompt::turns::{Call, Origin, Reply, Turn};
 
 /// The blocks of a message's pairs.
@@ -77,15 +74,7 @@ impl<'a> Renderer<'a> {
         let providers = self.manner.providers;
         if !providers.contains(&provider.as_str()) || !turn.is_by(providers, None) {
             plan.change();
-            match words(kind, json) {
-                Some(text) => {
-                    self.note(Fact::ToldAsText { kind, provider }, turn.stored, at);
-                    plan.steps.push(Step::Say(Block::Text { text: Cow::Owned(text) }));
-                }
-                None => {
-                    self.note(Fact::Removed { kind, why: Unsent::Foreign(provider) }, turn.stored, at);
-                }
-            }
+            plan.steps.extend(self.dialogue.words_of(&chunk.body, turn.stored, at).map(Step::Say));
             return;
         }
         let found = match Given::read(json).filter(Given::is_block) {
@@ -112,7 +101,7 @@ impl<'a> Renderer<'a> {
             }
             Err(why) => {
                 plan.change();
-                self.note(Fact::Removed { kind, why }, turn.stored, at);
+                self.dialogue.note(Fact::Removed { kind, why }, turn.stored, at);
             }
         }
     }

@@ -6,23 +6,17 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::provider::prompt::alternating::{self, Message};
 use crate::provider::prompt::tools::Declared;
-use crate::provider::prompt::turns::{Origin, Speaker};
+use crate::provider::prompt::turns::Origin;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Request<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) system: Vec<Block<'a>>,
-    pub(crate) messages: Vec<Message<'a>>,
+    pub(crate) messages: Vec<Message<Block<'a>>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) tools: Vec<Tool<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Message<'a> {
-    pub(crate) role: Speaker,
-    /// Always an array: a later message of the same role adds to it.
-    pub(crate) content: Vec<Block<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -66,6 +60,16 @@ pub(crate) enum Block<'a> {
     /// A block of the provider's own, as it came.
     #[serde(untagged)]
     Own(Own<'a>),
+}
+
+impl<'a> alternating::Block<'a> for Block<'a> {
+    fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::Text { text: text.into() }
+    }
+
+    fn is_text(&self) -> bool {
+        matches!(self, Self::Text { .. })
+    }
 }
 
 impl Block<'_> {

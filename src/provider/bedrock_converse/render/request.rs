@@ -6,23 +6,18 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::provider::prompt::alternating::{self, Message};
 use crate::provider::prompt::tools::Declared;
-use crate::provider::prompt::turns::{Origin, Speaker};
+use crate::provider::prompt::turns::Origin;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Request<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) system: Vec<Block<'a>>,
-    pub(crate) messages: Vec<Message<'a>>,
+    pub(crate) messages: Vec<Message<Block<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_config: Option<ToolConfig<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Message<'a> {
-    pub(crate) role: Speaker,
-    pub(crate) content: Vec<Block<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -129,6 +124,16 @@ impl<'a> From<Declared<'a>> for Tool<'a> {
     fn from(tool: Declared<'a>) -> Self {
         let input_schema = Schema { json: tool.parameters };
         Self::ToolSpec(Spec { name: tool.name, description: tool.description, input_schema })
+    }
+}
+
+impl<'a> alternating::Block<'a> for Block<'a> {
+    fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::Text(text.into())
+    }
+
+    fn is_text(&self) -> bool {
+        matches!(self, Self::Text(_))
     }
 }
 

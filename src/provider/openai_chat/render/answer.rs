@@ -9,11 +9,10 @@ use crate::history::report::{Fact, Moved};
 use crate::history::{MessageState, StoredMessage};
 use crate::model::Output;
 use crate::provider::openai_chat::manner::Texts;
-use crate::provider::prompt::media::attachment::{OUTPUT_FOLLOWS, Piece, pieces};
-use crate::provider::prompt::turns::{Call, FAILED_WITHOUT_OUTPUT, Reply};
-
-/// The output of a tool that gave nothing, where the target wants a word.
-const NO_OUTPUT: &str = "The tool gave no output.";
+use crate::provider::prompt::output::{
+    FAILED_WITHOUT_OUTPUT, NO_OUTPUT, OUTPUT_FOLLOWS, Piece, failure, heading, pieces,
+};
+use crate::provider::prompt::turns::{Call, Reply};
 
 impl<'a> Renderer<'a> {
     /// The tool message. Its media have to follow in a user message.
@@ -42,8 +41,7 @@ impl<'a> Renderer<'a> {
         let mut texts = self.output(stored, chunk, output, call_id, media);
         let has_text = texts.iter().any(|text| !text.is_empty());
         if is_error && !has_text {
-            self.note(Fact::FailureWorded { text: FAILED_WITHOUT_OUTPUT }, stored, chunk);
-            return vec![Cow::Borrowed(FAILED_WITHOUT_OUTPUT)];
+            return vec![failure(FAILED_WITHOUT_OUTPUT, stored, chunk, &mut self.report)];
         }
         // Reconcile's own answers say what they are.
         if is_error && stored.state != MessageState::Synthetic {
@@ -76,7 +74,7 @@ impl<'a> Renderer<'a> {
                 Piece::Text(text) => texts.push(text),
                 Piece::Part(part) => {
                     self.note(Fact::MediaMoved(Moved::Result), stored, chunk);
-                    media.push(Part::Text { text: Cow::Owned(format!("Output of the tool call {call_id}:")) });
+                    media.push(Part::Text { text: Cow::Owned(heading(call_id)) });
                     media.push(part);
                 }
             }

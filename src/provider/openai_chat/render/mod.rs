@@ -24,10 +24,10 @@ use crate::model::Role;
 use crate::provider::openai_chat::manner::Manner;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::origin::Whose;
+use crate::provider::prompt::render::{nothing_to_send, to_json};
 use crate::provider::prompt::tool_id::NameRule;
 use crate::provider::prompt::tools::declared;
 use crate::provider::prompt::turns::{Call, Turn, turns};
-use crate::provider::prompt::written::{nothing_to_send, written};
 use crate::provider::target::Target;
 use renderer::Renderer;
 use request::{AnyCall, Message, Own, Part, Request, SEPARATOR, Tool};
@@ -60,7 +60,7 @@ pub(crate) fn render(
     let called = if manner.declares { called(&messages) } else { BTreeSet::new() };
     let tools = declared(&options.tools, NAMES, called, &mut report)?;
     let tools = tools.into_iter().map(|function| Tool::Function { function: function.into() }).collect();
-    Ok((written(&Request { messages, tools })?, report))
+    Ok((to_json(&Request { messages, tools })?, report))
 }
 
 /// Whether the ids of a message's calls go back to the model that made them, as far as anybody can tell.

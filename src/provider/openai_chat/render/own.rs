@@ -14,7 +14,7 @@ use crate::model::{Body, Chunk, Json, Native, Role, json_text};
 use crate::provider::check::judge::check;
 use crate::provider::openai_chat::manner::NAME;
 use crate::provider::prompt::arguments::embedded_object;
-use crate::provider::prompt::own::words;
+use crate::provider::prompt::foreign::as_text;
 use crate::provider::prompt::turns::{Call, Turn};
 use crate::provider::text::is_blank;
 
@@ -30,16 +30,11 @@ impl<'a> Renderer<'a> {
     pub(crate) fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk, said: &mut Said<'a>) {
         let Body::Opaque { provider, kind, json } = &chunk.body else { return };
         if !self.manner.providers.contains(&provider.as_str()) || !turn.is_by(self.manner.providers, None) {
-            match words(kind, json).filter(|_| turn.role == Role::Assistant) {
-                Some(text) => {
-                    self.note(Fact::ToldAsText { kind, provider }, turn.stored, at);
-                    said.parts.push(Part::Text { text: Cow::Owned(text) });
-                }
-                None => {
-                    self.note(Fact::Removed { kind, why: Unsent::Foreign(provider) }, turn.stored, at);
-                }
+            if turn.role != Role::Assistant {
+                return self.note(Fact::Removed { kind, why: Unsent::Foreign(provider) }, turn.stored, at);
             }
-            return;
+            let text = as_text(&chunk.body, turn.stored, at, &mut self.report);
+            return said.parts.extend(text.map(|text| Part::Text { text: Cow::Owned(text) }));
         }
         let (role, target) = (turn.role.as_str(), self.target.to_string());
         let typed = embedded_object(json).filter(|fields| fields.get("type").is_some_and(Value::is_string));

@@ -10,9 +10,9 @@ use crate::history::report::{Cited, Fact};
 use crate::model::{Body, Chunk};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
 use crate::provider::openai_responses::read::said::is_part;
+use crate::provider::prompt::foreign::as_text;
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;
-use crate::provider::prompt::own::words;
 use crate::provider::prompt::turns::{Call, Turn};
 
 /// A chunk, made ready.
@@ -259,11 +259,7 @@ impl<'a> Renderer<'a> {
                 None => self.own_item(turn, at, chunk).map(Place::Own),
             };
         }
-        let Some(text) = words(kind, json) else {
-            self.note_foreign(turn, at, kind, provider);
-            return None;
-        };
-        self.note(Fact::ToldAsText { kind, provider }, turn.stored, at);
+        let text = as_text(&chunk.body, turn.stored, at, &mut self.report)?;
         Some(Place::Part(Part::OutputText { text: Cow::Owned(text) }.into()))
     }
 

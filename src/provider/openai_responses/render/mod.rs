@@ -22,10 +22,10 @@ use crate::history::StoredMessage;
 use crate::model::{Body, Role};
 use crate::provider::openai_responses::manner::Manner;
 use crate::provider::prompt::options::PromptOptions;
+use crate::provider::prompt::render::{nothing_to_send, to_json};
 use crate::provider::prompt::tool_id::{IdRule, NameRule};
 use crate::provider::prompt::tools::declared;
 use crate::provider::prompt::turns::{Turn, turns};
-use crate::provider::prompt::written::{nothing_to_send, written};
 use crate::provider::target::Target;
 use native::Given;
 use pairs::Pairs;
@@ -71,7 +71,7 @@ pub(crate) fn render(
     let tools = declared(&options.tools, NAMES, BTreeSet::new(), &mut renderer.report)?;
     let tools = tools.into_iter().map(Into::into).collect();
     let input = std::mem::take(&mut renderer.input);
-    let request = written(&Request { instructions, input, tools })?;
+    let request = to_json(&Request { instructions, input, tools })?;
     Ok((request, renderer.into_report()))
 }
 

@@ -13,9 +13,10 @@ use crate::history::report::{Cited, Fact, Moved, Unsent};
 use crate::history::{ReportLine, Rule};
 use crate::model::{Body, Chunk, Role};
 use crate::provider::openai_responses::manner::{Manner, NAME, PROVIDER};
-use crate::provider::prompt::media::attachment::{Attachment, Piece, pieces};
+use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::PromptOptions;
-use crate::provider::prompt::turns::{FAILED_WITHOUT_OUTPUT, Reply, Turn};
+use crate::provider::prompt::output::{FAILED_WITHOUT_OUTPUT, Piece, failure, pieces};
+use crate::provider::prompt::turns::{Reply, Turn};
 
 /// Characters in one output (OR-26).
 const OUTPUT: usize = 10_485_760;
@@ -133,8 +134,8 @@ impl<'a> Renderer<'a> {
         // Reconcile's own answers say what they are.
         let is_made = stored.state == crate::MessageState::Synthetic;
         if is_error && !has_text {
-            self.note(Fact::FailureWorded { text: FAILED_WITHOUT_OUTPUT }, stored, chunk);
-            parts.insert(0, Part::InputText { text: Cow::Borrowed(FAILED_WITHOUT_OUTPUT) });
+            let text = failure(FAILED_WITHOUT_OUTPUT, stored, chunk, &mut self.report);
+            parts.insert(0, Part::InputText { text });
         } else if is_error && !is_made {
             self.note(Fact::ErrorFlagRemoved, stored, chunk);
         }
@@ -177,10 +178,6 @@ impl<'a> Renderer<'a> {
     pub(super) fn note_none(&mut self, turn: &Turn<'_>, at: usize, chunk: &Chunk) {
         let (kind, why) = Unsent::of(&chunk.body, turn.role, NAME, &[PROVIDER]);
         self.note(Fact::Removed { kind, why }, turn.stored, at);
-    }
-
-    pub(super) fn note_foreign(&mut self, turn: &Turn<'_>, at: usize, kind: &str, provider: &str) {
-        self.note(Fact::Removed { kind, why: Unsent::Foreign(provider) }, turn.stored, at);
     }
 }
 

@@ -34,14 +34,8 @@ impl<'a> Renderer<'a> {
                 slot.place = Place::Part(Part::OutputText { text: Cow::Owned(Thinking::tagged(text)) }.into());
                 return true;
             }
-            let why = match self.options.thinking {
-                Thinking::Omit => Why::AsAsked,
-                _ if text.is_empty() && !*opaque => Why::Empty,
-                Thinking::Tagged => Why::NoText,
-                _ if *opaque && *foreign => Why::Foreign,
-                _ if *opaque => Why::NothingFollows,
-                _ => Why::Unsigned,
-            };
+            let otherwise = if *opaque { Why::NothingFollows } else { Why::Unsigned };
+            let why = self.options.thinking.why_left_out(text, *opaque, *foreign, otherwise);
             self.note(Fact::ThinkingRemoved { why, text }, turn.stored, slot.chunk);
             false
         });

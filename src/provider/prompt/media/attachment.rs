@@ -1,17 +1,12 @@
-//! Images, sound and documents on their way into a target's own parts; and the outputs of tools, which may hold them.
+//! Images, sound and documents on their way into a target's own parts.
 
 use std::borrow::Cow;
-
-use serde_json::Value;
 
 use crate::history::ReportLine;
 use crate::history::StoredMessage;
 use crate::history::report::{Fact, Mended, Unfit};
-use crate::model::{Audio, Body, Extra, File, Image, Output, PartBody};
+use crate::model::{Audio, Body, File, Image};
 use crate::provider::text::is_blank;
-
-/// The text of a tool's output that is nothing but what has to follow.
-pub(crate) const OUTPUT_FOLLOWS: &str = "The output follows in the next user message.";
 
 /// A part, and what had to be mended for it; or why there is none.
 pub(crate) type Made<P> = Result<(P, Option<Mended>), Unfit>;
@@ -32,14 +27,6 @@ pub(crate) enum Attachment<'a> {
     Image(&'a Image),
     Audio(&'a Audio),
     File(&'a File),
-}
-
-/// A piece of what a tool gave back.
-#[derive(Debug)]
-pub(crate) enum Piece<'a, P> {
-    /// Text, the text of a JSON value, or words in the place of an attachment.
-    Text(Cow<'a, str>),
-    Part(P),
 }
 
 impl<'a> Attachment<'a> {
@@ -110,43 +97,4 @@ impl<'a> Attachment<'a> {
         note(Fact::AttachmentRemoved { what, why: &why });
         Err(Cow::Owned(format!("[{what} left out: {why}]")))
     }
-}
-
-/// What a tool gave back, in order.
-pub(crate) fn pieces<'a, A: Attach<'a>>(
-    output: &'a Output,
-    attach: &A,
-    stored: &StoredMessage,
-    chunk: usize,
-    report: &mut Vec<ReportLine>,
-) -> Vec<Piece<'a, A::Part>> {
-    let parts = match output {
-        Output::Text(text) => return vec![Piece::Text(Cow::Borrowed(text))],
-        Output::Parts(parts) => parts,
-    };
-    let pieces = parts.iter().map(|part| {
-        let attachment = match &part.body {
-            PartBody::Text { text } => return Piece::Text(Cow::Borrowed(text.as_str())),
-            PartBody::Json { json } => return Piece::Text(Cow::Borrowed(json.as_str())),
-            PartBody::Image(image) => Attachment::Image(image),
-            PartBody::Audio(audio) => Attachment::Audio(audio),
-            PartBody::File(file) => Attachment::File(file),
-            PartBody::Unknown { kind } => {
-                report.push(ReportLine::chunk(Fact::PartAsJson { kind }, stored, chunk));
-                return Piece::Text(Cow::Owned(unknown(kind, &part.extra)));
-            }
-        };
-        attachment.place(attach, stored, chunk, report).map_or_else(Piece::Text, Piece::Part)
-    });
-    pieces.collect()
-}
-
-/// The JSON of a part that is of no kind that this crate knows: what a tool gave back is for the model to read.
-fn unknown(kind: &str, extra: &Extra) -> String {
-    let mut json = format!("{{\"type\":{}", Value::from(kind));
-    for (name, value) in extra.iter() {
-        json.push_str(&format!(",{}:{}", Value::from(name), value.as_str()));
-    }
-    json.push('}');
-    json
 }

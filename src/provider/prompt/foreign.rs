@@ -1,9 +1,10 @@
-//! A provider's own items, for other providers: their words are text there.
+//! Items of other providers: their words are text.
 
 use serde_json::Value;
 
-use crate::history::report::Refusal;
-use crate::model::{Json, json_text};
+use crate::history::report::{Fact, Refusal, Unsent};
+use crate::history::{ReportLine, StoredMessage};
+use crate::model::{Body, Json, json_text};
 use crate::provider::check::finding::Finding;
 
 /// Fields that hold words, as the providers call them.
@@ -37,8 +38,20 @@ const TELLING: &[&str] =
 /// Bytes of one text that are sent: more is an image or a file.
 const MOST: usize = 100_000;
 
-/// What an item of this kind says, in words. `None` if it says nothing that other models can read.
-pub(crate) fn words(kind: &str, json: &Json) -> Option<String> {
+/// What an opaque chunk of another provider says, in words. `None` if it says nothing that other models can read.
+pub(crate) fn as_text(body: &Body, stored: &StoredMessage, at: usize, report: &mut Vec<ReportLine>) -> Option<String> {
+    let Body::Opaque { provider, kind, json } = body else { return None };
+    let text = words(kind, json);
+    let fact = match &text {
+        Some(_) => Fact::ToldAsText { kind, provider },
+        None => Fact::Removed { kind, why: Unsent::Foreign(provider) },
+    };
+    report.push(ReportLine::chunk(fact, stored, at));
+    text
+}
+
+/// What an item of this kind says.
+fn words(kind: &str, json: &Json) -> Option<String> {
     if !TELLING.iter().any(|end| kind.ends_with(end)) {
         return None;
     }
