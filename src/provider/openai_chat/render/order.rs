@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::renderer::Renderer;
+use super::Renderer;
 use super::request::{AnyCall, Content, Message, Own, Part};
 use crate::history::ReportLine;
 use crate::history::StoredMessage;
@@ -20,7 +20,7 @@ const BETWEEN: &str = "I have the results.";
 
 impl<'a> Renderer<'a> {
     /// What a system message says, under a role that the server takes there.
-    pub(crate) fn system(&mut self, turn: &Turn<'a>, parts: Vec<Part<'a>>) {
+    pub(super) fn system(&mut self, turn: &Turn<'a>, parts: Vec<Part<'a>>) {
         let fits = match (self.manner.system, self.messages.last_mut()) {
             (System::First, Some(Message::System { content, .. })) => {
                 return content.extend(parts);
@@ -40,7 +40,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// What the user says.
-    pub(crate) fn user(&mut self, stored: &StoredMessage, parts: Vec<Part<'a>>) {
+    pub(super) fn user(&mut self, stored: &StoredMessage, parts: Vec<Part<'a>>) {
         if parts.is_empty() {
             return;
         }
@@ -87,7 +87,7 @@ impl<'a> Renderer<'a> {
 
     /// What the assistant says. Where a neighbour of its role takes it up, that one has no calls: their answers would stand
     /// between.
-    pub(crate) fn say(
+    pub(super) fn say(
         &mut self,
         stored: &StoredMessage,
         content: Option<Content<'a>>,
@@ -132,7 +132,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Adds what has to stand at the end. Gives whether there is anything to send.
-    pub(crate) fn end(&mut self) -> bool {
+    pub(super) fn end(&mut self) -> bool {
         let order = self.manner.order;
         let is_system = |message: &Message<'_>| matches!(message, Message::System { .. });
         if (order.begins || order.ends != Ends::Anyone) && self.messages.iter().all(is_system) {

@@ -5,29 +5,14 @@ use std::borrow::Cow;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::renderer::Renderer;
 use super::request::{Field, Own, Part, SEPARATOR};
+use super::{Renderer, Thought};
 use crate::history::report::{Fact, Thought as Why};
-use crate::model::Native;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::options::Thinking;
 use crate::provider::prompt::turns::Turn;
 use crate::provider::read::fields::Fields;
 use crate::provider::text::is_blank;
-
-/// A thinking chunk of an assistant message.
-#[derive(Debug)]
-pub(crate) struct Thought<'a> {
-    /// Its position in the message.
-    pub(crate) chunk: usize,
-    pub(crate) text: &'a str,
-    /// Whether it has a signature, or redacted data, which belong to another wire.
-    pub(crate) is_opaque: bool,
-    /// How many parts of the message stand before it.
-    pub(crate) before: usize,
-    /// Where this wire had it, without its text.
-    pub(crate) native: Option<&'a Native>,
-}
 
 /// Where thinking goes back to.
 enum Place<'a> {
@@ -37,17 +22,15 @@ enum Place<'a> {
     Part(Box<RawValue>),
 }
 
-pub(crate) type Thoughts<'a> = Vec<Thought<'a>>;
-
 impl<'a> Renderer<'a> {
     /// Puts thinking where it belongs: into the text, into `reasoning_content`, which is given back, or nowhere.
     ///
     /// A message with calls always carries `reasoning_content` where the dialect has it: so it depends on nothing that
     /// comes later.
-    pub(crate) fn thinking(
+    pub(super) fn thinking(
         &mut self,
         turn: &Turn<'a>,
-        thoughts: Thoughts<'a>,
+        thoughts: Vec<Thought<'a>>,
         parts: &mut Vec<Part<'a>>,
         own_fields: &mut Vec<(Cow<'a, str>, Field<'a>)>,
         says_more: bool,

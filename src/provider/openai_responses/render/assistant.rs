@@ -1,12 +1,14 @@
-//! What the model said: its items in their order, then the outputs of its calls.
+//! What the model said: its items in their order, then the outputs of its calls. Its thinking is items of its own where the
+//! provider takes them back, else text, or nothing.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
+use super::Renderer;
 use super::native::Given;
-use super::renderer::Renderer;
 use super::request::{Content, Entry, Item as Written, Part, Summary};
 use crate::error::Result;
-use crate::history::report::{Cited, Fact};
+use crate::history::report::{Cited, Fact, IdGone, Thought as Why, Unsent};
 use crate::model::{Body, Chunk};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
 use crate::provider::openai_responses::read::said::is_part;
@@ -17,7 +19,7 @@ use crate::provider::prompt::turns::{Call, Turn};
 
 /// A chunk, made ready.
 #[derive(Debug)]
-pub(crate) struct Slot<'a> {
+struct Slot<'a> {
     /// Its position in the message.
     pub(crate) chunk: usize,
     pub(crate) place: Place<'a>,
@@ -25,7 +27,7 @@ pub(crate) struct Slot<'a> {
 
 /// What a chunk becomes.
 #[derive(Debug)]
-pub(crate) enum Place<'a> {
+enum Place<'a> {
     /// A part of a message.
     Part(Content<'a>),
     /// A message of its own, as the provider wrote it.
@@ -43,7 +45,7 @@ pub(crate) enum Place<'a> {
 
 /// An item of the provider's own.
 #[derive(Debug)]
-pub(crate) struct Item<'a> {
+pub(super) struct Item<'a> {
     pub(crate) given: Given<'a>,
     /// Whether its id, which ties it to the reasoning before it, goes along.
     pub(crate) with_id: bool,
@@ -51,7 +53,7 @@ pub(crate) struct Item<'a> {
 
 /// Thinking, and the item that may stand for it.
 #[derive(Debug)]
-pub(crate) struct Thought<'a> {
+struct Thought<'a> {
     pub(crate) text: &'a str,
     pub(crate) opaque: bool,
     /// Whether another provider or model made it.
@@ -60,7 +62,7 @@ pub(crate) struct Thought<'a> {
 }
 
 #[derive(Debug)]
-pub(crate) enum Reasoning<'a> {
+enum Reasoning<'a> {
     Given(Given<'a>),
     Made { text: &'a str, encrypted_content: &'a str },
 }
@@ -79,7 +81,7 @@ enum Asked<'a> {
 }
 
 impl<'a> Renderer<'a> {
-    pub(crate) fn assistant(&mut self, mut turn: Turn<'a>) -> Result<()> {
+    pub(super) fn assistant(&mut self, mut turn: Turn<'a>) -> Result<()> {
         let (mut slots, media) = self.slots(&mut turn);
         let whole = self.place_thinking(&turn, &mut slots);
         if self.manner.calls_last {
@@ -274,4 +276,129 @@ impl<'a> Renderer<'a> {
             self.note(Fact::Rebuilt { what: "item" }, turn.stored, at);
         }
     }
+}
+
+impl<'a> Renderer<'a> {
+    /// Keeps the reasoning that an item of the same message follows (OR-08). Says whether all of it is kept: only then do
+    /// the server's ids stand with what they belong to (OR-09).
+    pub(super) fn place_thinking(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) -> bool {
+        if !keep_followed(slots) {
+            self.loosen(turn, slots);
+            keep_followed(slots);
+        }
+        let whole = slots.iter().all(|slot| !matches!(slot.place, Place::Thought(Thought { item: None, .. })));
+        self.place_left(turn, slots);
+        whole
+    }
+
+    /// Thinking that is not kept: in tags, or left out.
+    fn place_left(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) {
+        let is_all = slots.iter().all(|slot| matches!(slot.place, Place::Thought(_)));
+        let tags = self.options.thinking.tags(is_all);
+        slots.retain_mut(|slot| {
+            let Place::Thought(Thought { text, opaque, foreign, item: None }) = &slot.place else { return true };
+            if tags && !text.is_empty() {
+                self.note(self.options.thinking.tagging(), turn.stored, slot.chunk);
+                slot.place = Place::Part(Part::OutputText { text: Cow::Owned(Thinking::tagged(text)) }.into());
+                return true;
+            }
+            let otherwise = if *opaque { Why::NothingFollows } else { Why::Unsigned };
+            let why = self.options.thinking.why_left_out(text, *opaque, *foreign, otherwise);
+            self.note(Fact::ThinkingRemoved { why, text }, turn.stored, slot.chunk);
+            false
+        });
+    }
+
+    /// Takes the ids from items whose reasoning is not kept, and leaves out those that are nothing without.
+    fn loosen(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) {
+        slots.retain_mut(|slot| {
+            let Place::Own(own) = &mut slot.place else { return true };
+            let stays = own.given.id().is_none() || own.given.may_lose_id();
+            if stays && own.with_id && own.given.id().is_some() {
+                let fact = Fact::IdRemoved { kind: own.given.kind(), why: IdGone::WithReasoning };
+                self.note(fact, turn.stored, slot.chunk);
+            }
+            own.with_id = false;
+            if !stays {
+                let fact = Fact::Removed { kind: own.given.kind(), why: Unsent::WithoutReasoning };
+                self.note(fact, turn.stored, slot.chunk);
+                self.drop_answer(slot.chunk);
+            }
+            stays
+        });
+        // An answer in the same message goes with its call.
+        let left: HashSet<usize> = slots.iter().map(|slot| slot.chunk).collect();
+        slots.retain(|slot| {
+            let call = self.pairs.calls.get(&(self.at, slot.chunk));
+            call.is_none_or(|(turn, chunk)| *turn != self.at || left.contains(chunk))
+        });
+    }
+
+    /// Which items of a message keep the server's ids. Each step decides for itself: its reasoning, and what follows that
+    /// before the next reasoning. What comes before the first reasoning belongs to the first step.
+    pub(super) fn take_ids(&mut self, slots: &[Slot<'a>]) -> Vec<bool> {
+        let is_thought = |slot: &Slot<'_>| matches!(slot.place, Place::Thought(_));
+        let mut has_thought = false;
+        let steps = slots.chunk_by(|before, after| {
+            has_thought |= is_thought(before);
+            !has_thought || is_thought(before) || !is_thought(after)
+        });
+        steps.flat_map(|step| vec![self.take_ids_of(step); step.len()]).collect()
+    }
+
+    /// Takes the server's ids of a step's items, if its reasoning has one, what is said after it has one too (OR-08), and
+    /// none of them was used before (OR-06).
+    fn take_ids_of(&mut self, slots: &[Slot<'a>]) -> bool {
+        let (mut reasoned, mut ids) = (false, Vec::new());
+        let has_id = |slot: &Slot<'_>| match &slot.place {
+            Place::Message(given) => given.id().is_some(),
+            Place::Part(_) => false,
+            _ => true,
+        };
+        let parted = |pair: &[Slot<'_>]| match pair {
+            [before, after] => matches!(before.place, Place::Thought(_)) && !has_id(after),
+            _ => false,
+        };
+        if self.manner.openais_items && slots.windows(2).any(parted) {
+            return false;
+        }
+        for slot in slots {
+            let given = match &slot.place {
+                Place::Thought(Thought { item: Some(Reasoning::Given(given)), .. }) => {
+                    reasoned |= given.id().is_some();
+                    given
+                }
+                Place::Thought(_) => return false,
+                Place::Message(given) | Place::Call { given: Some(given), .. } => given,
+                Place::Part(_) | Place::Own(_) | Place::Call { given: None, .. } => continue,
+            };
+            ids.extend(given.id().map(str::to_owned));
+        }
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        let free = reasoned && ids.len() == count && ids.iter().all(|id| !self.ids.contains(id));
+        if free {
+            self.ids.extend(ids);
+        }
+        free
+    }
+}
+
+/// Drops the items of thinking that nothing follows. Says whether all thinking is kept.
+fn keep_followed(slots: &mut [Slot<'_>]) -> bool {
+    let (mut followed, mut all) = (false, true);
+    for slot in slots.iter_mut().rev() {
+        match &mut slot.place {
+            Place::Thought(thought) => {
+                if !followed {
+                    thought.item = None;
+                }
+                all &= thought.item.is_some();
+            }
+            Place::Own(own) => followed = own.given.is_by_model(),
+            _ => followed = true,
+        }
+    }
+    all
 }

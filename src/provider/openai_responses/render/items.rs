@@ -2,9 +2,9 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::Renderer;
 use super::assistant::Item;
 use super::native::Given;
-use super::renderer::Renderer;
 use super::request::Entry;
 use crate::history::report::{Fact, IdGone, Unsent};
 use crate::history::{ReportLine, StoredMessage};
@@ -26,7 +26,7 @@ impl Item<'_> {
 
 impl<'a> Renderer<'a> {
     /// An item, if it goes back; else the report has the reason.
-    pub(crate) fn own_item(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Item<'a>> {
+    pub(super) fn own_item(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Item<'a>> {
         let Body::Opaque { kind, json, .. } = &chunk.body else { return None };
         let found = match Given::read(json).filter(Given::is_item) {
             None => Err(Unsent::NotTyped),
@@ -64,7 +64,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// What a call that is no function's is answered. An answer in the same message stays in its place.
-    pub(crate) fn answer(&mut self, turn: &Turn<'a>, chunk: usize, given: &Given<'_>) {
+    pub(super) fn answer(&mut self, turn: &Turn<'a>, chunk: usize, given: &Given<'_>) {
         match self.pairs.answers.get(&(self.at, chunk)).copied() {
             Some((turn, _)) if turn == self.at => {}
             Some((turn, chunk)) => {
@@ -87,7 +87,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// The call of this turn was left out, and so is its answer.
-    pub(crate) fn drop_answer(&mut self, chunk: usize) {
+    pub(super) fn drop_answer(&mut self, chunk: usize) {
         if let Some((turn, chunk)) = self.pairs.answers.get(&(self.at, chunk)).copied()
             && let Some(stored) = self.stored.get(turn).copied()
             && let Some(Body::Opaque { kind, .. }) = stored.message.chunks.get(chunk).map(|chunk| &chunk.body)

@@ -1,13 +1,13 @@
-//! Fields, parts and calls of the server's own, which go back to it as they came: all that it does not refuse.
+//! Fields, parts and calls of the server's own, which go back to it as they came: all that it does not refuse. And what only
+//! OpenAI's own server is known to take: names of speakers, how closely an image is looked at, files by their ids.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::renderer::Renderer;
-use super::request::{AnyCall, Field, Function, GivenCall, Part, ToolCall};
-use super::said::Said;
+use super::request::{AnyCall, Field, Function, GivenCall, Held, Message, Part, ToolCall};
+use super::{Renderer, Said};
 use crate::history::StoredMessage;
 use crate::history::report::{Fact, Refusal, Unsent};
 use crate::model::{Body, Chunk, Json, Native, Role, json_text};
@@ -16,7 +16,8 @@ use crate::provider::openai_chat::manner::NAME;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::foreign::as_text;
 use crate::provider::prompt::turns::{Call, Turn};
-use crate::provider::text::is_blank;
+use crate::provider::read::fields::Fields;
+use crate::provider::text::{is_blank, is_word};
 
 /// The provider whose items are Responses'.
 const OPENAI: &str = "openai";
@@ -27,7 +28,7 @@ const RESERVED: &[&str] =
 
 impl<'a> Renderer<'a> {
     /// An opaque chunk: a field of the message, or a part of its content, of this server; or what another's item says.
-    pub(crate) fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk, said: &mut Said<'a>) {
+    pub(super) fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk, said: &mut Said<'a>) {
         let Body::Opaque { provider, kind, json } = &chunk.body else { return };
         if !self.manner.providers.contains(&provider.as_str()) || !turn.is_by(self.manner.providers, None) {
             if turn.role != Role::Assistant {
@@ -67,7 +68,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Fields of a message that says nothing else.
-    pub(crate) fn note_alone(&mut self, stored: &StoredMessage) {
+    pub(super) fn note_alone(&mut self, stored: &StoredMessage) {
         for (at, chunk) in stored.message.chunks.iter().enumerate() {
             if let Body::Opaque { kind, .. } = &chunk.body {
                 self.note(Fact::Removed { kind, why: Unsent::Alone }, stored, at);
@@ -76,7 +77,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// The rule by which the target refuses this field of a message.
-    pub(crate) fn refused(&self, role: &str, field: &str, value: &str) -> Option<Refusal> {
+    pub(super) fn refused(&self, role: &str, field: &str, value: &str) -> Option<Refusal> {
         let name = Value::from(field);
         let content = if field == "content" { "" } else { r#""content":"x","# };
         let said = r#"{"role":"user","content":"x"}"#;
@@ -92,7 +93,7 @@ impl<'a> Renderer<'a> {
 
     /// Whether the target takes this text in this field of the assistant's. Which text it is does not matter, unless it is
     /// blank: so each field is looked at once.
-    pub(crate) fn takes_text(&self, field: &str, text: &str) -> bool {
+    pub(super) fn takes_text(&self, field: &str, text: &str) -> bool {
         if is_blank(text) {
             return self.refused("assistant", field, &Value::from(text).to_string()).is_none();
         }
@@ -105,7 +106,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// The calls of a message: as they came where they are the server's and say the same.
-    pub(crate) fn calls(&mut self, turn: &Turn<'a>, calls: &[Call<'a>]) -> Vec<AnyCall<'a>> {
+    pub(super) fn calls(&mut self, turn: &Turn<'a>, calls: &[Call<'a>]) -> Vec<AnyCall<'a>> {
         calls.iter().map(|call| self.any_call(turn, call)).collect()
     }
 
@@ -145,4 +146,41 @@ fn embedded(json: &Json) -> bool {
 
 fn raw(json: &Json) -> Box<RawValue> {
     RawValue::from_string(json_text::compact(json.as_str())).unwrap_or_default()
+}
+
+/// Letters of a speaker's name (OC-24).
+const SPEAKER: usize = 64;
+/// Source: API reference, `image_url.detail`.
+const DETAILS: &[&str] = &["auto", "low", "high"];
+
+impl<'a> Renderer<'a> {
+    /// The name of the one who speaks, on the message that was made of this one.
+    pub(super) fn name(&mut self, stored: &StoredMessage, message: usize) {
+        let given = stored.message.metadata.extra.get("name").filter(|_| self.echoes);
+        let given: Option<String> = given.and_then(|name| serde_json::from_str(name.as_str()).ok());
+        if let Some(Message::System { name, .. } | Message::User { name, .. } | Message::Assistant { name, .. }) =
+            self.messages.get_mut(message)
+        {
+            *name = given.filter(|name| is_word(name, SPEAKER));
+        }
+    }
+
+    /// How closely an image is looked at.
+    pub(super) fn look(&self, part: &mut Part<'a>, chunk: Option<&Chunk>) {
+        let given = chunk.filter(|_| self.echoes).and_then(|chunk| chunk.extra.get("detail"));
+        let given: Option<String> = given.and_then(|detail| serde_json::from_str(detail.as_str()).ok());
+        if let (Part::ImageUrl { image_url }, Some(given)) = (part, given) {
+            image_url.detail = DETAILS.iter().find(|detail| **detail == given).copied();
+        }
+    }
+
+    /// A file that the provider holds.
+    pub(super) fn held(&self, turn: &Turn<'a>, chunk: &Chunk) -> Option<Part<'a>> {
+        let native = chunk.native.as_ref().filter(|native| self.echoes && native.wire == NAME)?;
+        if turn.role != Role::User || !turn.is_by(self.manner.providers, None) {
+            return None;
+        }
+        let file_id = Fields::read(native.json.as_str()).ok()?.object("file")?.string("file_id")?;
+        (!file_id.trim().is_empty()).then_some(Part::Held { file: Held { file_id } })
+    }
 }
