@@ -7,7 +7,7 @@ use super::message::check_message;
 use super::sequence::check_turns;
 use crate::model::json_text;
 use crate::provider::anthropic::rules::{AN_01, AN_02, AN_07, AN_17, AN_33, AN_36, AN_42, AN_45};
-use crate::provider::anthropic::types::blocks::TEXT;
+use crate::provider::anthropic::types::TEXT;
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::shape::{Fault, kind};
 use crate::provider::text::{is_blank, is_word};

@@ -3,12 +3,12 @@
 use serde_json::value::RawValue;
 
 use super::block::block;
-use super::message::message;
 use crate::error::Result;
-use crate::model::{Chunk, Message};
+use crate::model::{Body, Chunk, Message, Role};
 use crate::provider::anthropic::manner::provider;
-use crate::provider::read::fields::{Fields, array, string};
-use crate::provider::read::parsed::{Notes, Parsed, no_messages, opaque};
+use crate::provider::read::fields::{Fields, Owner, array, string};
+use crate::provider::read::parsed::{Notes, Parsed, no_messages, opaque, stranger, words};
+use crate::provider::read::roles::{ROLES, RoleNames};
 use crate::provider::target::Target;
 
 /// Takes `system` and the messages out of a request. Each message gives one, so their positions stay, after that of
@@ -39,4 +39,32 @@ fn system(raw: &RawValue, provider: &str) -> Option<Message> {
     let mut message = Message::system("");
     message.chunks = chunks;
     (!message.chunks.is_empty()).then_some(message)
+}
+
+const ROLE_NAMES: RoleNames = RoleNames { known: ROLES, same: &["user", "assistant", "system"] };
+
+fn message(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> Message {
+    let Some(mut fields) = Fields::of(raw) else {
+        return stranger(raw, "message", opaque(raw, "message", provider), notes);
+    };
+    let chunks = content(&mut fields, provider, notes);
+    let mut message = Message::new(role(&mut fields, &chunks, notes), chunks);
+    message.metadata.id = fields.string("id");
+    message.metadata.extra = fields.extra(Owner::Message);
+    message
+}
+
+fn role(fields: &mut Fields<'_>, chunks: &[Chunk], notes: &mut Notes<'_>) -> Role {
+    let calls = chunks.iter().any(|chunk| matches!(chunk.body, Body::ToolCall { .. } | Body::Thinking { .. }));
+    let guess = if calls { Role::Assistant } else { Role::User };
+    ROLE_NAMES.take(fields, guess, notes)
+}
+
+fn content(fields: &mut Fields<'_>, provider: &str, notes: &mut Notes<'_>) -> Vec<Chunk> {
+    if let Some(blocks) = fields.array("content") {
+        return blocks.into_iter().filter_map(|raw| block(raw, provider)).collect();
+    }
+    let Some(raw) = fields.take("content") else { return Vec::new() };
+    let text = words(raw, notes);
+    if text.is_empty() { Vec::new() } else { vec![Chunk::text(text)] }
 }

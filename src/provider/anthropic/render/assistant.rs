@@ -9,9 +9,9 @@ use std::vec::IntoIter;
 use super::Renderer;
 use super::hosted::Hosted;
 use super::media::Blocks;
-use super::native::Given;
+use super::native::NativeBlock;
 use super::plan::{Form, Plan, Step, Thought};
-use super::request::{Block, Content, OwnKind};
+use super::request::{Block, Content, RawKind};
 use crate::history::StoredMessage;
 use crate::history::report::{Cited, Fact, Moved, Thought as Why};
 use crate::model::{Body, Chunk, Json, Output};
@@ -27,7 +27,7 @@ use crate::provider::text::is_blank;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     /// Blocks of the provider's own.
-    Own,
+    Native,
     /// Text in tags.
     Tagged,
     /// Nothing, and why.
@@ -130,7 +130,7 @@ impl<'a> Renderer<'a> {
                 plan.change();
                 plan.extend(self.refusal(text, stored, at));
             }
-            Body::Opaque { .. } => self.own_block(turn, at, chunk, plan),
+            Body::Opaque { .. } => self.opaque(turn, at, chunk, plan),
             body => {
                 plan.change();
                 self.plan_media(body, turn, at, plan);
@@ -141,7 +141,7 @@ impl<'a> Renderer<'a> {
     /// The text with its citations, where the provider made them.
     fn cited(&mut self, block: Block<'a>, text: &str, cited: &Option<Json>, turn: &Turn<'a>, at: usize) -> Block<'a> {
         let native = turn.stored.message.chunks.get(at).and_then(|chunk| chunk.native.as_ref());
-        let given = Given::of(native).filter(|_| turn.is_by(self.manner.providers, None));
+        let given = NativeBlock::of(native).filter(|_| turn.is_by(self.manner.providers, None));
         match given.and_then(|given| given.text_block(text)) {
             Some((block, true)) => block,
             Some((block, false)) => {
@@ -170,9 +170,11 @@ impl<'a> Renderer<'a> {
     fn call(&mut self, call: &Call<'a>, stored: &'a StoredMessage) -> Block<'a> {
         let input = self.dialogue.input(call);
         self.dialogue.note_mended(&input, stored, call.chunk);
-        if let Some(given) = stored.message.chunks.get(call.chunk).and_then(|chunk| Given::of(chunk.native.as_ref())) {
+        if let Some(given) =
+            stored.message.chunks.get(call.chunk).and_then(|chunk| NativeBlock::of(chunk.native.as_ref()))
+        {
             if given.is_call(&call.id, &call.name, &input.json) {
-                return given.block(OwnKind::Other, None);
+                return given.block(RawKind::Other, None);
             }
             self.dialogue.note(Fact::Rebuilt { what: "block" }, stored, call.chunk);
         }
@@ -192,19 +194,19 @@ impl<'a> Renderer<'a> {
             Thinking::Omit => Use::LeftOut(Why::AsAsked),
             Thinking::Native if plan.is_thinking_only() => Use::Tagged,
             Thinking::Native if !is_own => Use::LeftOut(Why::Foreign),
-            Thinking::Native if thoughts.any(|thought| thought.own.is_none()) => Use::LeftOut(Why::Unsigned),
+            Thinking::Native if thoughts.any(|thought| thought.form.is_none()) => Use::LeftOut(Why::Unsigned),
             Thinking::Native if !plan.keeps_thinking(self.may_think()) => Use::LeftOut(Why::OutOfPlace),
-            Thinking::Native => Use::Own,
+            Thinking::Native => Use::Native,
         }
     }
 
     fn thought(&mut self, thought: Thought<'a>, turn: &Turn<'a>, wanted: Use) -> Option<Block<'a>> {
-        let why = match (wanted, thought.own) {
-            (Use::Own, Some(Form::Signed { signature })) => {
+        let why = match (wanted, thought.form) {
+            (Use::Native, Some(Form::Signed { signature })) => {
                 self.dialogue.note_origin(turn, thought.chunk);
                 return Some(Block::Thinking { thinking: thought.text, signature });
             }
-            (Use::Own, Some(Form::Redacted { data })) => {
+            (Use::Native, Some(Form::Redacted { data })) => {
                 self.dialogue.note_origin(turn, thought.chunk);
                 return Some(Block::RedactedThinking { data });
             }
@@ -213,8 +215,8 @@ impl<'a> Renderer<'a> {
                 return Some(Block::text(Thinking::tagged(thought.text)));
             }
             (Use::LeftOut(why), _) => why,
-            (Use::Own | Use::Tagged, _) if thought.text.is_empty() && !thought.is_opaque => Why::Empty,
-            (Use::Own | Use::Tagged, _) => Why::NoText,
+            (Use::Native | Use::Tagged, _) if thought.text.is_empty() && !thought.is_opaque => Why::Empty,
+            (Use::Native | Use::Tagged, _) => Why::NoText,
         };
         self.dialogue.note(Fact::ThinkingRemoved { why, text: thought.text }, turn.stored, thought.chunk);
         None
@@ -236,9 +238,9 @@ impl<'a> Renderer<'a> {
             }
             Reply::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
         };
-        if let Some(given) = stored.message.chunks.get(chunk).and_then(|chunk| Given::of(chunk.native.as_ref())) {
+        if let Some(given) = stored.message.chunks.get(chunk).and_then(|chunk| NativeBlock::of(chunk.native.as_ref())) {
             if given.is_result(&call.id, self.manner) {
-                return given.block(OwnKind::ToolResult, None);
+                return given.block(RawKind::ToolResult, None);
             }
             // What the provider itself ran is sent as if the caller had run it.
             self.dialogue.note(Fact::Rebuilt { what: "block" }, stored, chunk);

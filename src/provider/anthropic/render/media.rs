@@ -1,6 +1,6 @@
 //! Images, audio and files as blocks. Of more images than a request may hold the oldest give way to words.
 
-use super::request::{Block, Content, OwnKind, Source};
+use super::request::{Block, Content, RawKind, Source};
 use crate::history::ReportLine;
 use crate::history::report::{Fact, Mended, Unfit};
 use crate::model::{Audio, File, Image};
@@ -114,7 +114,7 @@ fn collect<'b, 'a>(blocks: &'b mut [Block<'a>], images: &mut Vec<&'b mut Block<'
     for block in blocks {
         match block {
             Block::Image { .. } => images.push(block),
-            Block::Own(own) if own.kind == OwnKind::Image => images.push(block),
+            Block::Raw(raw) if raw.kind == RawKind::Image => images.push(block),
             Block::ToolResult { content: Some(Content::Blocks(blocks)), .. } => collect(blocks, images),
             _ => {}
         }
@@ -128,7 +128,7 @@ fn side(image: &Block<'_>) -> Option<u32> {
 fn leave_out(image: &mut Block<'_>, why: &Unfit, report: &mut Vec<ReportLine>) {
     let origin = match image {
         Block::Image { origin, .. } => Some(*origin),
-        Block::Own(own) => own.origin,
+        Block::Raw(raw) => raw.origin,
         _ => None,
     };
     if let Some(Origin { stored, chunk }) = origin {

@@ -33,9 +33,9 @@ use crate::provider::prompt::turns::{Origin, Speaker, Turn, turns};
 use crate::provider::target::Target;
 use crate::provider::text::without_end;
 use media::{Blocks, keep_to_limits};
-use native::Given;
+use native::NativeBlock;
 use plan::Asked;
-use request::{Block, Own, OwnKind, Request};
+use request::{Block, Raw, RawKind, Request};
 
 /// AN-16; the length is Bedrock's (BR-01), so that a history may move.
 const IDS: IdRule = IdRule { min: 1, max: 64, allows: is_id_character };
@@ -110,7 +110,7 @@ impl<'a> Renderer<'a> {
             }
             Body::Refusal { text } => self.refusal(text, stored, at),
             Body::Opaque { provider, kind, json } if self.manner.providers.contains(&provider.as_str()) => {
-                let given = Given::read(json);
+                let given = NativeBlock::read(json);
                 let own = given.as_ref().and_then(|given| given.in_user_message(self.manner));
                 let block = given.zip(own).map(|(given, own)| given.block(own, Some(Origin { stored, chunk: at })));
                 if block.is_none() {
@@ -160,7 +160,7 @@ impl<'a> Renderer<'a> {
     /// Whether the provider paused the turn, to go on with it when it is sent back: it ends with a call that the provider runs.
     fn is_paused(&mut self) -> bool {
         let last = self.dialogue.last_said().and_then(|said| said.last());
-        matches!(last, Some(Block::Own(own)) if own.kind == OwnKind::ServerCall)
+        matches!(last, Some(Block::Raw(raw)) if raw.kind == RawKind::ServerCall)
     }
 
     /// The turn ends: calls that the provider ran, and did not end, get a result that they failed, unless they wait for the
@@ -176,7 +176,7 @@ impl<'a> Renderer<'a> {
             if let (Some(said), Some(json)) =
                 (self.dialogue.last_said(), made_result.and_then(|result| to_raw_value(&result).ok()))
             {
-                said.push(Block::Own(Own { json, kind: OwnKind::ServerResult, origin: None }));
+                said.push(Block::Raw(Raw { json, kind: RawKind::ServerResult, origin: None }));
                 self.dialogue.note(Fact::CallClosed, origin.stored, origin.chunk);
             }
         }

@@ -6,7 +6,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::request::{Block, Own, OwnKind};
+use super::request::{Block, Raw, RawKind};
 use crate::history::OUTCOME_UNKNOWN;
 use crate::model::json_text;
 use crate::model::{Json, Native};
@@ -21,12 +21,12 @@ use crate::provider::prompt::turns::Origin;
 use crate::provider::text::is_blank;
 
 /// A block of the provider's own, read.
-pub(crate) struct Given<'a> {
+pub(crate) struct NativeBlock<'a> {
     json: &'a Json,
     fields: Map<String, Value>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> NativeBlock<'a> {
     /// The block that came with a chunk, if it is of this wire.
     pub(crate) fn of(native: Option<&'a Native>) -> Option<Self> {
         native.filter(|native| native.wire == NAME).and_then(|native| Self::read(&native.json))
@@ -38,10 +38,10 @@ impl<'a> Given<'a> {
     }
 
     /// The block as it came.
-    pub(crate) fn block(&self, kind: OwnKind, origin: Option<Origin<'a>>) -> Block<'a> {
+    pub(crate) fn block(&self, kind: RawKind, origin: Option<Origin<'a>>) -> Block<'a> {
         // It was read a moment ago.
         let json = RawValue::from_string(json_text::one_line(self.json.as_str()).into_owned()).unwrap_or_default();
-        Block::Own(Own { json, kind, origin })
+        Block::Raw(Raw { json, kind, origin })
     }
 
     fn text_of(&self, name: &str) -> &str {
@@ -72,10 +72,10 @@ impl<'a> Given<'a> {
             return None;
         }
         if as_it_came {
-            return Some((self.block(OwnKind::Other, None), true));
+            return Some((self.block(RawKind::Other, None), true));
         }
         let json = serde_json::value::to_raw_value(&self.fields).ok()?;
-        Some((Block::Own(Own { json, kind: OwnKind::Other, origin: None }), false))
+        Some((Block::Raw(Raw { json, kind: RawKind::Other, origin: None }), false))
     }
 
     /// Is this the call, with no arguments but these?
@@ -163,18 +163,18 @@ impl<'a> Given<'a> {
     }
 
     /// What the block counts as in a user message, if one may hold it.
-    pub(crate) fn in_user_message(&self, manner: &Manner) -> Option<OwnKind> {
+    pub(crate) fn in_user_message(&self, manner: &Manner) -> Option<RawKind> {
         let (fits, kind) = match self.kind() {
-            "image" => (is_stored_image(&self.fields, manner), OwnKind::Image),
-            "document" => (is_document(&self.fields, manner), OwnKind::Other),
-            "search_result" => (is_search_result(&self.fields), OwnKind::Other),
-            "" => (false, OwnKind::Other),
+            "image" => (is_stored_image(&self.fields, manner), RawKind::Image),
+            "document" => (is_document(&self.fields, manner), RawKind::Other),
+            "search_result" => (is_search_result(&self.fields), RawKind::Other),
+            "" => (false, RawKind::Other),
             kind => (
                 !TYPED.contains(&kind)
                     && !ASSISTANTS.contains(&kind)
                     && self.answers().is_none()
                     && self.asks().is_none(),
-                OwnKind::Other,
+                RawKind::Other,
             ),
         };
         (fits && self.refusal("user").is_none()).then_some(kind)

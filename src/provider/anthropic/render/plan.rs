@@ -87,7 +87,7 @@ pub(crate) struct Thought<'a> {
     pub(super) text: &'a str,
     /// Whether it has a signature, or encrypted data, of whomever.
     pub(super) is_opaque: bool,
-    pub(super) own: Option<Form<'a>>,
+    pub(super) form: Option<Form<'a>>,
 }
 
 /// How the provider wrote it.
@@ -103,12 +103,12 @@ impl<'a> Thought<'a> {
         let filled = |data: &'a Option<String>| data.as_deref().filter(|data| !data.is_empty());
         // What came from another wire, or was mended, does not fit its signature.
         let is_foreign = chunk.native.as_ref().is_some_and(|native| native.wire != NAME);
-        let own = match (filled(signature), filled(redacted)) {
+        let form = match (filled(signature), filled(redacted)) {
             (Some(signature), None) => Some(Form::Signed { signature }),
             (None, Some(data)) if text.is_empty() => Some(Form::Redacted { data }),
             _ => None,
         };
         let is_opaque = signature.is_some() || redacted.is_some();
-        Some(Self { chunk: at, text, is_opaque, own: own.filter(|_| !is_foreign) })
+        Some(Self { chunk: at, text, is_opaque, form: form.filter(|_| !is_foreign) })
     }
 }

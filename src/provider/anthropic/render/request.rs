@@ -59,7 +59,7 @@ pub(crate) enum Block<'a> {
     },
     /// A block of the provider's own, as it came.
     #[serde(untagged)]
-    Own(Own<'a>),
+    Raw(Raw<'a>),
 }
 
 impl<'a> alternating::Block<'a> for Block<'a> {
@@ -75,13 +75,13 @@ impl<'a> alternating::Block<'a> for Block<'a> {
 impl Block<'_> {
     /// Whether the model may think after it, as it does at the beginning of its turn.
     pub(crate) fn is_server_result(&self) -> bool {
-        matches!(self, Self::Own(own) if own.kind == OwnKind::ServerResult)
+        matches!(self, Self::Raw(raw) if raw.kind == RawKind::ServerResult)
     }
 
     /// Whether this is the result of a tool that the caller ran.
     pub(crate) fn is_tool_result(&self) -> bool {
         match self {
-            Self::Own(own) => own.kind == OwnKind::ToolResult,
+            Self::Raw(raw) => raw.kind == RawKind::ToolResult,
             _ => matches!(self, Self::ToolResult { .. }),
         }
     }
@@ -90,16 +90,16 @@ impl Block<'_> {
 /// A block of the provider's own.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Own<'a> {
+pub(crate) struct Raw<'a> {
     pub(crate) json: Box<RawValue>,
     #[serde(skip)]
-    pub(crate) kind: OwnKind,
+    pub(crate) kind: RawKind,
     #[serde(skip)]
     pub(crate) origin: Option<Origin<'a>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OwnKind {
+pub(crate) enum RawKind {
     /// The result of a tool that the provider ran: the model may think again after it.
     ServerResult,
     /// A call of a tool that the provider runs.

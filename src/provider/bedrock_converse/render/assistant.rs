@@ -7,7 +7,7 @@ use std::ptr;
 
 use super::Renderer;
 use super::media::Blocks;
-use super::native::Given;
+use super::native::NativeBlock;
 use super::request::{Block, Reasoning, ToolResult, ToolUse};
 use crate::history::MessageState;
 use crate::history::report::{Fact, Moved, Thought as Why};
@@ -79,7 +79,7 @@ impl<'a> Renderer<'a> {
 
     fn call(&mut self, turn: &Turn<'a>, call: &Call<'a>, chunk: &'a Chunk) -> Block<'a> {
         let input = self.dialogue.input(call);
-        let given = Given::of(chunk).filter(|_| self.dialogue.is_own(turn));
+        let given = NativeBlock::of(chunk).filter(|_| self.dialogue.is_own(turn));
         if let Some(given) = given.filter(|given| given.is_call(&call.id, &call.name, input.json.get())) {
             return given.block(None);
         }
@@ -95,7 +95,7 @@ impl<'a> Renderer<'a> {
             turn.stored.message.chunks.get(call.chunk).map(|chunk| &chunk.body),
             Some(Body::ToolCall { server: true, .. })
         );
-        let given = Given::of(stored.message.chunks.get(*chunk)?).filter(|_| self.dialogue.is_own(turn))?;
+        let given = NativeBlock::of(stored.message.chunks.get(*chunk)?).filter(|_| self.dialogue.is_own(turn))?;
         let is_here = is_hosted && ptr::eq(*stored, turn.stored) && *chunk > call.chunk;
         (is_here && given.is_result(&call.id, "assistant")).then(|| (*chunk, given.block(None)))
     }
@@ -114,7 +114,7 @@ impl<'a> Renderer<'a> {
         }
         let chunk = turn.stored.message.chunks.get(at)?;
         let unsigned = self.dialogue.model().and_then(is_claude) == Some(false);
-        if let Some(given) = Given::of(chunk).filter(|given| given.is_thought(text, unsigned)) {
+        if let Some(given) = NativeBlock::of(chunk).filter(|given| given.is_thought(text, unsigned)) {
             return Some(given.block(None));
         }
         // What came from another wire does not fit its signature, and what OpenAI encrypted is its own.
@@ -140,7 +140,7 @@ impl<'a> Renderer<'a> {
             }
             Reply::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
         };
-        let given = stored.message.chunks.get(chunk).and_then(Given::of);
+        let given = stored.message.chunks.get(chunk).and_then(NativeBlock::of);
         if let Some(given) = given.filter(|given| given.is_result(&call.id, "user")) {
             return given.block(None);
         }

@@ -10,7 +10,7 @@ use crate::history::report::{Fact, Unfit};
 use crate::model;
 use crate::provider::bedrock_converse::check::document::is_name_character;
 use crate::provider::bedrock_converse::check::seen::DOCUMENTS;
-use crate::provider::bedrock_converse::read::media::TYPES;
+use crate::provider::bedrock_converse::read::block::TYPES;
 use crate::provider::prompt::alternating::Message;
 use crate::provider::prompt::media::attachment::{Attach, Made};
 use crate::provider::prompt::media::bytes::{decode_base64, sniff};

@@ -26,7 +26,7 @@ use crate::provider::prompt::tool_id::{IdRule, NameRule};
 use crate::provider::prompt::turns::{Origin, Speaker, Turn, turns};
 use crate::provider::target::Target;
 use media::{Blocks, Names, keep_to_limits};
-use native::Given;
+use native::NativeBlock;
 use request::{Block, Request, ToolConfig};
 
 /// BC-12, as Claude takes it.
@@ -75,7 +75,7 @@ impl<'a> Renderer<'a> {
         let is_first = self.dialogue.is_first(turn);
         let mut blocks = Vec::new();
         for (at, chunk) in turn.said() {
-            let given = Given::of(chunk).filter(|given| is_first && given.is("cachePoint"));
+            let given = NativeBlock::of(chunk).filter(|given| is_first && given.is("cachePoint"));
             let block = match given {
                 Some(given) => Some(given.block(None)),
                 None => self.block(turn, at, chunk, "user"),
@@ -83,7 +83,7 @@ impl<'a> Renderer<'a> {
             let Some(block) = block else { continue };
             // What came with the system's words stays there: text, or what is none of a message's kinds of content.
             let is_given =
-                matches!(block, Block::Own(_)) && matches!(chunk.body, Body::Text { .. } | Body::Opaque { .. });
+                matches!(block, Block::Raw(_)) && matches!(chunk.body, Body::Text { .. } | Body::Opaque { .. });
             let is_systems = is_given || block.is_text();
             blocks.extend(self.dialogue.take_system(turn, at, block, is_systems));
         }
@@ -93,7 +93,8 @@ impl<'a> Renderer<'a> {
     /// A chunk that is neither a call, nor a result, nor thinking, in a message of this role.
     fn block(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk, role: &str) -> Option<Block<'a>> {
         let own = role == "user" || self.dialogue.is_own(turn);
-        if let Some(block) = Given::of(chunk).filter(|_| own).and_then(|given| self.given(given, chunk, turn, at, role))
+        if let Some(block) =
+            NativeBlock::of(chunk).filter(|_| own).and_then(|given| self.given(given, chunk, turn, at, role))
         {
             return Some(block);
         }
@@ -109,7 +110,7 @@ impl<'a> Renderer<'a> {
             Body::Opaque { provider, json, .. } if own && PROVIDERS.contains(&provider.as_str()) => {
                 // Thinking that came in a block of the provider's stays or goes as the options ask.
                 let is_asked = self.dialogue.options().thinking == Thinking::Native;
-                let given = Given::read(json).filter(|given| {
+                let given = NativeBlock::read(json).filter(|given| {
                     !given.is("toolUse") && !given.is("toolResult") && (is_asked || !given.is("reasoningContent"))
                 });
                 let block = given.and_then(|given| self.given(given, chunk, turn, at, role));
@@ -132,7 +133,14 @@ impl<'a> Renderer<'a> {
     }
 
     /// The block that a chunk came as, if a message of this role may hold it.
-    fn given(&mut self, given: Given<'a>, chunk: &Chunk, turn: &Turn<'a>, at: usize, role: &str) -> Option<Block<'a>> {
+    fn given(
+        &mut self,
+        given: NativeBlock<'a>,
+        chunk: &Chunk,
+        turn: &Turn<'a>,
+        at: usize,
+        role: &str,
+    ) -> Option<Block<'a>> {
         let fits = match &chunk.body {
             Body::Text { text, .. } => given.is_text(text, role),
             _ => given.fits(role),

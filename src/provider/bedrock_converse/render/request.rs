@@ -32,12 +32,12 @@ pub(crate) enum Block<'a> {
     ReasoningContent(Reasoning<'a>),
     /// A block as it came.
     #[serde(untagged)]
-    Own(Own<'a>),
+    Raw(Raw<'a>),
 }
 
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Own<'a> {
+pub(crate) struct Raw<'a> {
     pub(crate) json: Box<RawValue>,
     /// Of a document, which counts.
     #[serde(skip)]
@@ -142,7 +142,7 @@ impl<'a> Block<'a> {
     pub(crate) fn document(&self) -> Option<Origin<'a>> {
         match self {
             Self::Document(document) => Some(document.origin),
-            Self::Own(own) => own.document,
+            Self::Raw(raw) => raw.document,
             _ => None,
         }
     }

@@ -9,8 +9,7 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
-use super::names::Names;
-use super::part::{Origin, part, take};
+use super::part::{Names, Origin, part, take};
 use super::partial::{Partial, Piece};
 use crate::model::{Body, Chunk, FinishReason, Metadata};
 use crate::provider::gemini::manner::provider;

@@ -2,9 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::names::Names;
-use super::part::opaque;
-use super::part::{Origin, part, take};
+use super::part::{Names, Origin, opaque, part, take};
 use crate::error::Result;
 use crate::history::report::Fact;
 use crate::model::{Body, Chunk, Message, Role};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::Renderer;
 use super::media::Parts;
-use super::native::{Given, is_signature};
+use super::native::{NativePart, is_signature};
 use super::object;
 use super::request::{FunctionCall, FunctionResponse, Part, Response, Texts};
 use crate::history::MessageState;
@@ -60,14 +60,14 @@ impl<'a> Renderer<'a> {
 
     /// What is neither a call nor thinking.
     fn words(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Part<'a>> {
-        let given = Given::of(chunk).filter(|_| self.dialogue.is_own(turn));
+        let given = NativePart::of(chunk).filter(|_| self.dialogue.is_own(turn));
         let fitting = given.filter(|given| match &chunk.body {
             Body::Text { text, .. } => given.is_text(text),
             Body::Image(_) => given.is_picture(),
             _ => false,
         });
         if let Some(given) = fitting {
-            return Some(Part::Given(given.whole()));
+            return Some(Part::Raw(given.whole()));
         }
         if matches!(chunk.body, Body::Opaque { .. }) {
             return self.opaque(turn, at, chunk);
@@ -82,9 +82,9 @@ impl<'a> Renderer<'a> {
         if !self.manner.providers.contains(&provider.as_str()) || !turn.is_by(self.manner.providers, None) {
             return self.dialogue.words_of(&chunk.body, turn.stored, at);
         }
-        let why = match Given::read(json).filter(|given| given.is_part(kind)) {
+        let why = match NativePart::read(json).filter(|given| given.is_part(kind)) {
             Some(given) => match given.refusal() {
-                None => return Some(Part::Given(given.whole())),
+                None => return Some(Part::Raw(given.whole())),
                 Some(why) => why,
             },
             None => Unsent::BesideMessage,
@@ -106,8 +106,8 @@ impl<'a> Renderer<'a> {
         if self.dialogue.options().thinking != Thinking::Native || !self.dialogue.is_own(turn) {
             return None;
         }
-        if let Some(given) = Given::of(chunk).filter(|given| given.is_thinking(text)) {
-            return Some(Part::Given(given.whole()));
+        if let Some(given) = NativePart::of(chunk).filter(|given| given.is_thinking(text)) {
+            return Some(Part::Raw(given.whole()));
         }
         let signature = signature.filter(|signature| is_signature(signature) && !is_openais(signature))?;
         if redacted || is_blank(text) && !text.is_empty() {
@@ -120,9 +120,9 @@ impl<'a> Renderer<'a> {
     /// The call, and its id where the service gave it one. The first of every step has a signature, though only the current
     /// turn needs one (GM-17): so it does not depend on what comes later.
     fn call(&mut self, turn: &Turn<'a>, call: &Call<'a>, chunk: &'a Chunk, first: bool) -> (Part<'a>, Option<String>) {
-        let given = Given::of(chunk).filter(|_| self.dialogue.is_own(turn));
+        let given = NativePart::of(chunk).filter(|_| self.dialogue.is_own(turn));
         if let Some(given) = given.filter(|given| given.is_call(&call.name, &call.arguments, first && self.signs())) {
-            return (Part::Given(given.whole()), given.call_id());
+            return (Part::Raw(given.whole()), given.call_id());
         }
         self.dialogue.note_rebuilt("part", turn, call.chunk, chunk);
         let (args, mended) = object::arguments(&call.arguments);

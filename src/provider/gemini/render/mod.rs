@@ -27,7 +27,7 @@ use crate::provider::prompt::tool_id::{IdRule, NameRule};
 use crate::provider::prompt::turns::{Speaker, Turn, signed_turns};
 use crate::provider::target::Target;
 use media::Parts;
-use native::Given;
+use native::NativePart;
 use request::{Functions, Part, Request, System};
 
 /// Ids are not sent: calls and responses meet by their order (GM-08, GM-11).
@@ -125,5 +125,5 @@ fn given<'a>(chunk: &'a Chunk) -> Option<Part<'a>> {
         Body::Image(_) | Body::Audio(_) | Body::File(_) => None,
         _ => return None,
     };
-    Given::of(chunk).filter(|given| given.is_input(text)).map(|given| Part::Given(given.whole()))
+    NativePart::of(chunk).filter(|given| given.is_input(text)).map(|given| Part::Raw(given.whole()))
 }

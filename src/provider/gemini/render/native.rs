@@ -26,12 +26,12 @@ const INPUTS: &[&str] = &["inlineData", "fileData"];
 
 /// A part as the service wrote it, read.
 #[derive(Debug)]
-pub(crate) struct Given<'a> {
+pub(crate) struct NativePart<'a> {
     json: &'a Json,
     fields: Map<String, Value>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> NativePart<'a> {
     /// What came with a chunk, if it is of this wire.
     pub(crate) fn of(chunk: &'a Chunk) -> Option<Self> {
         let native = chunk.native.as_ref().filter(|native| native.wire == NAME)?;

@@ -92,7 +92,7 @@ pub(crate) enum Part<'a> {
         function_response: FunctionResponse<'a>,
     },
     /// As the provider wrote it.
-    Given(Box<RawValue>),
+    Raw(Box<RawValue>),
 }
 
 impl<'a> Block<'a> for Part<'a> {

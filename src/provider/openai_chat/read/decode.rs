@@ -14,11 +14,8 @@ use std::collections::HashSet;
 use serde_json::value::RawValue;
 
 use super::calls::function;
-use super::details::{self, Details};
-use super::growing::Calls;
-use super::held::{Held, sound};
-use super::part::{part, thinking_part};
-use super::thinking::thinking;
+use super::growing::{Beside, Calls, DETAILS, Details, sound};
+use super::part::{part, thinking, thinking_part};
 use crate::model::{Body, Chunk, Metadata, Native};
 use crate::provider::openai_chat::manner::provider;
 use crate::provider::read::answer::Answer;
@@ -58,7 +55,7 @@ struct Completion {
     text: Option<u32>,
     refusal: Option<u32>,
     calls: Calls,
-    held: Held,
+    beside: Beside,
     details: Details,
 }
 
@@ -71,7 +68,7 @@ pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
         text: None,
         refusal: None,
         calls: Calls::default(),
-        held: Held::default(),
+        beside: Beside::default(),
         details: Details::default(),
     })
 }
@@ -102,7 +99,7 @@ impl Decode for Completion {
         // There may have been no choice.
         answer.begin(std::mem::take(&mut self.metadata));
         self.calls.finish(answer);
-        self.held.finish(&mut self.text, answer);
+        self.beside.finish(&mut self.text, answer);
         self.details.finish(answer);
     }
 }
@@ -174,15 +171,15 @@ impl Completion {
             let index = *self.refusal.get_or_insert_with(|| answer.new_chunk());
             answer.delta(index, Body::Refusal { text });
         }
-        let audio = if self.held.has_sound() { fields.object("audio") } else { sound(&mut fields) };
+        let audio = if self.beside.has_sound() { fields.object("audio") } else { sound(&mut fields) };
         if let Some(audio) = audio {
-            self.held.audio(audio, answer);
+            self.beside.audio(audio, answer);
         }
         for raw in fields.array("images").unwrap_or_default() {
             self.part(raw, answer);
         }
         for raw in fields.array("annotations").unwrap_or_default() {
-            self.held.annotation(raw, answer);
+            self.beside.annotation(raw, answer);
         }
         for raw in fields.array("tool_calls").unwrap_or_default() {
             self.calls.take(raw, whole, answer);
@@ -191,7 +188,7 @@ impl Completion {
             self.calls.function(call, answer);
         }
         if !whole {
-            for raw in fields.array(details::NAME).unwrap_or_default() {
+            for raw in fields.array(DETAILS).unwrap_or_default() {
                 self.details.take(raw, answer);
             }
         }

@@ -34,7 +34,7 @@ use crate::provider::prompt::turns::{Call, Reply, Turn, turns};
 use crate::provider::target::Target;
 use crate::provider::text::is_blank;
 use media::Parts;
-use request::{AnyCall, Content, Field, Message, Own, Part, Request, SEPARATOR, Tool};
+use request::{AnyCall, Content, ExtraFields, Field, Message, Part, Request, SEPARATOR, Tool};
 
 /// OC-14.
 const NAMES: NameRule = NameRule::words(64);
@@ -89,7 +89,7 @@ struct Said<'a> {
     refusals: Vec<&'a str>,
     thinking: Vec<Thought<'a>>,
     /// Fields of the server's own.
-    own: Vec<(Cow<'a, str>, Field<'a>)>,
+    extra: Vec<(Cow<'a, str>, Field<'a>)>,
 }
 
 /// A thinking chunk of an assistant message.
@@ -129,9 +129,9 @@ impl<'a> Renderer<'a> {
 
     /// The message, its calls and their answers. Gives the media that have to follow.
     fn assistant(&mut self, turn: Turn<'a>, said: Said<'a>) -> Vec<Part<'a>> {
-        let Said { mut parts, mut media, refusals, thinking, mut own } = said;
+        let Said { mut parts, mut media, refusals, thinking, mut extra } = said;
         let says_more = !refusals.is_empty() || !media.is_empty();
-        let reasoning = self.thinking(&turn, thinking, &mut parts, &mut own, says_more);
+        let reasoning = self.thinking(&turn, thinking, &mut parts, &mut extra, says_more);
         let content = self.content(parts);
         let refusal = (!refusals.is_empty()).then(|| refusals.join(SEPARATOR));
         let stored = turn.stored;
@@ -140,8 +140,8 @@ impl<'a> Renderer<'a> {
         let mut batch: Vec<Call<'a>> = calls.by_ref().take(CALLS).collect();
         if content.is_some() || refusal.is_some() || !batch.is_empty() {
             let tool_calls = self.calls(&turn, &batch);
-            self.say(stored, content, reasoning, refusal, tool_calls, Own(own));
-        } else if !own.is_empty() {
+            self.say(stored, content, reasoning, refusal, tool_calls, ExtraFields(extra));
+        } else if !extra.is_empty() {
             self.note_alone(stored);
         }
         while !batch.is_empty() {
@@ -153,7 +153,7 @@ impl<'a> Renderer<'a> {
                 // More calls than one message may hold: the next message goes on with them.
                 let reasoning = self.manner.reasoning_content.map(str::to_owned);
                 let tool_calls = self.calls(&turn, &batch);
-                self.say(stored, None, reasoning, None, tool_calls, Own::default());
+                self.say(stored, None, reasoning, None, tool_calls, ExtraFields::default());
             }
         }
         media
@@ -171,13 +171,13 @@ impl<'a> Renderer<'a> {
                     self.note(Fact::TextBlank, stored, at);
                 }
                 Body::Text { text, annotations } => {
-                    let is_free = said.own.iter().all(|(name, _)| name != "annotations");
-                    let own = annotations
+                    let is_free = said.extra.iter().all(|(name, _)| name != "annotations");
+                    let given = annotations
                         .as_ref()
-                        .filter(|own| own.as_str().contains('{') && is_free && self.takes_annotations(turn));
-                    if let Some(own) = own {
-                        let raw = RawValue::from_string(own.as_str().to_owned()).unwrap_or_default();
-                        said.own.push((Cow::Borrowed("annotations"), Field::Json(raw)));
+                        .filter(|given| given.as_str().contains('{') && is_free && self.takes_annotations(turn));
+                    if let Some(given) = given {
+                        let raw = RawValue::from_string(given.as_str().to_owned()).unwrap_or_default();
+                        said.extra.push((Cow::Borrowed("annotations"), Field::Json(raw)));
                     } else if annotations.is_some() {
                         self.note(Fact::AnnotationsRemoved(Cited::NoPlace), stored, at);
                     }
@@ -338,7 +338,7 @@ fn called<'a>(messages: &[Message<'a>]) -> BTreeSet<Cow<'a, str>> {
     });
     let name = |call: &AnyCall<'a>| match call {
         AnyCall::Made(call) => call.function.name.clone(),
-        AnyCall::Given(call) => call.name.clone(),
+        AnyCall::Raw(call) => call.name.clone(),
     };
     calls.map(name).collect()
 }

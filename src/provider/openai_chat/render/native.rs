@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::request::{AnyCall, Field, Function, GivenCall, Held, Message, Part, ToolCall};
+use super::request::{AnyCall, Field, Function, Held, Message, Part, RawCall, ToolCall};
 use super::{Renderer, Said};
 use crate::history::StoredMessage;
 use crate::history::report::{Fact, Refusal, Unsent};
@@ -51,7 +51,7 @@ impl<'a> Renderer<'a> {
             }
             (None, Role::Assistant) if kind.contains('.') => Some(Unsent::BesideMessage),
             (None, Role::Assistant)
-                if RESERVED.contains(&kind.as_str()) || said.own.iter().any(|(name, _)| name == kind) =>
+                if RESERVED.contains(&kind.as_str()) || said.extra.iter().any(|(name, _)| name == kind) =>
             {
                 Some(Unsent::FieldTaken)
             }
@@ -62,8 +62,8 @@ impl<'a> Renderer<'a> {
         };
         match (refused, part) {
             (Some(why), _) => self.note(Fact::Removed { kind, why }, turn.stored, at),
-            (None, Some(_)) => said.parts.push(Part::Own(raw(json))),
-            (None, None) => said.own.push((Cow::Borrowed(kind), Field::Json(raw(json)))),
+            (None, Some(_)) => said.parts.push(Part::Raw(raw(json))),
+            (None, None) => said.extra.push((Cow::Borrowed(kind), Field::Json(raw(json)))),
         }
     }
 
@@ -121,7 +121,7 @@ impl<'a> Renderer<'a> {
                 Some(_) => self.refused("assistant", "tool_calls", &format!("[{json}]")).map(Unsent::Refused),
             };
             match why {
-                None => return AnyCall::Given(GivenCall { name, json: raw(json) }),
+                None => return AnyCall::Raw(RawCall { name, json: raw(json) }),
                 Some(why) => {
                     self.note(Fact::CallFieldsRemoved(why), turn.stored, call.chunk);
                 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::Renderer;
-use super::request::{AnyCall, Content, Message, Own, Part};
+use super::request::{AnyCall, Content, ExtraFields, Message, Part};
 use crate::history::ReportLine;
 use crate::history::StoredMessage;
 use crate::history::report::{Fact, Taken};
@@ -53,7 +53,7 @@ impl<'a> Renderer<'a> {
                 reasoning_content: None,
                 refusal: None,
                 tool_calls: Vec::new(),
-                own: Own::default(),
+                extra: ExtraFields::default(),
             };
             self.messages.push(bridge);
         }
@@ -94,7 +94,7 @@ impl<'a> Renderer<'a> {
         reasoning_content: Option<String>,
         refusal: Option<String>,
         tool_calls: Vec<AnyCall<'a>>,
-        own: Own<'a>,
+        extra: ExtraFields<'a>,
     ) {
         // From the end: what is said here stops the next look.
         let is_first = || self.messages.iter().rev().all(|message| matches!(message, Message::System { .. }));
@@ -107,7 +107,7 @@ impl<'a> Renderer<'a> {
         let is_absent = content.is_none() && refusal.is_none() && !takes_null;
         let content = if is_absent { Some(Content::Text(Cow::Borrowed(""))) } else { content };
         match self.messages.last_mut() {
-            Some(Message::Assistant { content: before, tool_calls: calls, own: fields, .. })
+            Some(Message::Assistant { content: before, tool_calls: calls, extra: fields, .. })
                 if self.manner.order.merges =>
             {
                 match (before, content) {
@@ -117,8 +117,8 @@ impl<'a> Renderer<'a> {
                 }
                 *calls = tool_calls;
                 // A message has a field once: what came later stays.
-                fields.0.retain(|(name, _)| own.0.iter().all(|(later, _)| later != name));
-                fields.0.extend(own.0);
+                fields.0.retain(|(name, _)| extra.0.iter().all(|(later, _)| later != name));
+                fields.0.extend(extra.0);
             }
             _ => self.messages.push(Message::Assistant {
                 name: None,
@@ -126,7 +126,7 @@ impl<'a> Renderer<'a> {
                 reasoning_content,
                 refusal,
                 tool_calls,
-                own,
+                extra,
             }),
         }
     }
@@ -140,7 +140,7 @@ impl<'a> Renderer<'a> {
         }
         let ends = match (order.ends, self.messages.last()) {
             (Ends::Anyone, _) | (_, Some(Message::User { .. } | Message::Tool { .. })) => true,
-            (Ends::AskingOrPrefix, Some(Message::Assistant { own, .. })) => own.is_prefix(),
+            (Ends::AskingOrPrefix, Some(Message::Assistant { extra, .. })) => extra.is_prefix(),
             _ => false,
         };
         if !ends {

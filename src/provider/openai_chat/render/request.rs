@@ -58,7 +58,7 @@ pub(crate) enum Message<'a> {
         tool_calls: Vec<AnyCall<'a>>,
         /// The server's own, as they came.
         #[serde(flatten)]
-        own: Own<'a>,
+        extra: ExtraFields<'a>,
     },
     Tool {
         tool_call_id: String,
@@ -68,9 +68,9 @@ pub(crate) enum Message<'a> {
 
 /// Fields of the server's own.
 #[derive(Debug, Default)]
-pub(crate) struct Own<'a>(pub(crate) Vec<(Cow<'a, str>, Field<'a>)>);
+pub(crate) struct ExtraFields<'a>(pub(crate) Vec<(Cow<'a, str>, Field<'a>)>);
 
-impl Own<'_> {
+impl ExtraFields<'_> {
     /// Whether the message is to be gone on with.
     pub(crate) fn is_prefix(&self) -> bool {
         let is_true = |value: &Field<'_>| matches!(value, Field::Json(json) if json.get() == "true");
@@ -86,7 +86,7 @@ pub(crate) enum Field<'a> {
     Json(Box<RawValue>),
 }
 
-impl Serialize for Own<'_> {
+impl Serialize for ExtraFields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
@@ -121,7 +121,7 @@ pub(crate) enum Part<'a> {
     },
     /// A part of the server's own, as it came.
     #[serde(untagged)]
-    Own(Box<RawValue>),
+    Raw(Box<RawValue>),
 }
 
 #[derive(Debug, Serialize)]
@@ -153,13 +153,13 @@ pub(crate) struct Held {
 #[serde(untagged)]
 pub(crate) enum AnyCall<'a> {
     Made(ToolCall<'a>),
-    Given(GivenCall<'a>),
+    Raw(RawCall<'a>),
 }
 
 /// A call as the server wrote it, and the tool's name in it.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-pub(crate) struct GivenCall<'a> {
+pub(crate) struct RawCall<'a> {
     #[serde(skip)]
     pub(crate) name: Cow<'a, str>,
     pub(crate) json: Box<RawValue>,

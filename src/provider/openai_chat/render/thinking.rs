@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::request::{Field, Own, Part, SEPARATOR};
+use super::request::{ExtraFields, Field, Part, SEPARATOR};
 use super::{Renderer, Thought};
 use crate::history::report::{Fact, Thought as Why};
 use crate::provider::prompt::arguments::embedded_object;
@@ -32,7 +32,7 @@ impl<'a> Renderer<'a> {
         turn: &Turn<'a>,
         thoughts: Vec<Thought<'a>>,
         parts: &mut Vec<Part<'a>>,
-        own_fields: &mut Vec<(Cow<'a, str>, Field<'a>)>,
+        extra: &mut Vec<(Cow<'a, str>, Field<'a>)>,
         says_more: bool,
     ) -> Option<String> {
         let otherwise = self.manner.reasoning_content.filter(|_| !turn.calls.is_empty());
@@ -57,7 +57,7 @@ impl<'a> Renderer<'a> {
                     continue;
                 }
                 Some(Place::Part(part)) => {
-                    parts.insert((thought.before + tagged).min(parts.len()), Part::Own(part));
+                    parts.insert((thought.before + tagged).min(parts.len()), Part::Raw(part));
                     tagged += 1;
                     continue;
                 }
@@ -78,7 +78,7 @@ impl<'a> Renderer<'a> {
                 );
             }
         }
-        own_fields.splice(0..0, fields.into_iter().map(|(name, text)| (name, Field::Text(text))));
+        extra.splice(0..0, fields.into_iter().map(|(name, text)| (name, Field::Text(text))));
         otherwise.map(|otherwise| if native.is_empty() { otherwise.to_owned() } else { native.join(SEPARATOR) })
     }
 
@@ -116,7 +116,7 @@ fn part(fields: Fields<'_>, text: &str) -> Box<RawValue> {
     let in_list = fields.peek("thinking").is_some_and(|thinking| thinking.get().starts_with('['));
     let thinking = if in_list { json!([{"type": "text", "text": text}]) } else { Value::from(text) };
     let mut fields = fields.pairs();
-    let mut part = Own::default();
+    let mut part = ExtraFields::default();
     if fields.iter().all(|(name, _)| name != "thinking") {
         fields.push((Cow::Borrowed("thinking"), RawValue::NULL));
     }

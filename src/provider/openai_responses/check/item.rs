@@ -9,8 +9,7 @@ use crate::provider::check::shape::{Fault, Shape, is_filled, kind};
 use crate::provider::openai_responses::rules::{
     OR_03, OR_10, OR_11, OR_12, OR_13, OR_14, OR_15, OR_16, OR_19, OR_20, OR_21, OR_22, OR_25, OR_26, OR_27, OR_29,
 };
-use crate::provider::openai_responses::types::messages::{EASY_MESSAGE, INPUT_MESSAGE, OUTPUT_MESSAGE};
-use crate::provider::openai_responses::types::{ITEMS, ItemType};
+use crate::provider::openai_responses::types::{EASY_MESSAGE, INPUT_MESSAGE, ITEMS, ItemType, OUTPUT_MESSAGE};
 use crate::provider::text::is_word;
 
 /// Characters of a function's name.

@@ -6,7 +6,7 @@
 //! (openai 2.54.0).
 
 use super::growing::Growing;
-use super::said::{Origin, said};
+use super::item::{Origin, said};
 use crate::model::{Body, Metadata};
 use crate::provider::openai_responses::manner::{Manner, PROVIDER};
 use crate::provider::read::answer::Answer;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::said::{Origin, PARAGRAPH, kind, said};
+use super::item::{Origin, PARAGRAPH, kind, said};
 use crate::model::{Body, Chunk};
 use crate::provider::read::answer::Answer;
 use crate::provider::read::fields::Fields;

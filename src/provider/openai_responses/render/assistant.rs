@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::Renderer;
-use super::native::Given;
+use super::native::NativeItem;
 use super::request::{Content, Entry, Item as Written, Part, Summary};
 use crate::error::Result;
 use crate::history::report::{Cited, Fact, IdGone, Thought as Why, Unsent};
 use crate::model::{Body, Chunk};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
-use crate::provider::openai_responses::read::said::is_part;
+use crate::provider::openai_responses::read::item::is_part;
 use crate::provider::prompt::foreign::as_text;
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;
@@ -31,22 +31,22 @@ enum Place<'a> {
     /// A part of a message.
     Part(Content<'a>),
     /// A message of its own, as the provider wrote it.
-    Message(Given<'a>),
-    /// Any other item of the provider's own.
-    Own(Item<'a>),
+    Message(NativeItem<'a>),
+    /// Any other item of the provider's item.
+    Item(Item<'a>),
     Call {
         call: Call<'a>,
         /// The input of a custom tool: text, not JSON.
         input: Option<&'a str>,
-        given: Option<Given<'a>>,
+        given: Option<NativeItem<'a>>,
     },
     Thought(Thought<'a>),
 }
 
-/// An item of the provider's own.
+/// An item of the provider's item.
 #[derive(Debug)]
 pub(super) struct Item<'a> {
-    pub(crate) given: Given<'a>,
+    pub(crate) given: NativeItem<'a>,
     /// Whether its id, which ties it to the reasoning before it, goes along.
     pub(crate) with_id: bool,
 }
@@ -63,7 +63,7 @@ struct Thought<'a> {
 
 #[derive(Debug)]
 enum Reasoning<'a> {
-    Given(Given<'a>),
+    Native(NativeItem<'a>),
     Made { text: &'a str, encrypted_content: &'a str },
 }
 
@@ -77,7 +77,7 @@ enum Said<'a> {
 /// A call, whose answer follows the message.
 enum Asked<'a> {
     Function { call: Call<'a>, custom: bool },
-    Other { chunk: usize, given: Given<'a> },
+    Other { chunk: usize, given: NativeItem<'a> },
 }
 
 impl<'a> Renderer<'a> {
@@ -90,19 +90,19 @@ impl<'a> Renderer<'a> {
         let keeps_ids = if whole { self.take_ids(&slots) } else { vec![false; slots.len()] };
         let (mut content, mut asked) = (Vec::new(), Vec::new());
         for (slot, keeps_id) in slots.into_iter().zip(keeps_ids) {
-            let item = |given: &Given<'_>| if keeps_id { given.whole() } else { given.without_id() };
+            let item = |given: &NativeItem<'_>| if keeps_id { given.whole() } else { given.without_id() };
             let entry = match slot.place {
                 Place::Part(part) => {
                     content.push(part);
                     continue;
                 }
-                Place::Message(given) => Entry::Given(item(&given)),
-                Place::Own(own) => {
-                    let json = own.json();
-                    asked.push(Asked::Other { chunk: slot.chunk, given: own.given });
-                    Entry::Given(json)
+                Place::Message(given) => Entry::Raw(item(&given)),
+                Place::Item(item) => {
+                    let json = item.json();
+                    asked.push(Asked::Other { chunk: slot.chunk, given: item.given });
+                    Entry::Raw(json)
                 }
-                Place::Thought(Thought { item: Some(Reasoning::Given(given)), .. }) => Entry::Given(item(&given)),
+                Place::Thought(Thought { item: Some(Reasoning::Native(given)), .. }) => Entry::Raw(item(&given)),
                 Place::Thought(Thought { item: Some(Reasoning::Made { text, encrypted_content }), .. }) => {
                     let summary = if text.is_empty() { Vec::new() } else { vec![Summary::SummaryText { text }] };
                     Entry::Item(Written::Reasoning { summary, encrypted_content })
@@ -111,7 +111,7 @@ impl<'a> Renderer<'a> {
                 Place::Call { call, input, given } => {
                     let (call_id, name) = (call.id.clone(), call.name.clone());
                     let entry = match (&given, input) {
-                        (Some(given), _) => Entry::Given(item(given)),
+                        (Some(given), _) => Entry::Raw(item(given)),
                         (None, Some(input)) => Entry::Item(Written::CustomToolCall { call_id, name, input }),
                         (None, None) => {
                             Entry::Item(Written::FunctionCall { call_id, name, arguments: call.arguments.clone() })
@@ -157,14 +157,15 @@ impl<'a> Renderer<'a> {
         let is_providers = turn.is_by(self.manner.providers, None);
         let (mut slots, mut media) = (Vec::new(), Vec::new());
         for (at, chunk) in turn.stored.message.chunks.iter().enumerate() {
-            let given = Given::of(chunk)
+            let given = NativeItem::of(chunk)
                 .filter(|_| is_providers)
                 .map(|given| given.taken_by(self.manner, self.options.model.as_deref()));
             let place = match &chunk.body {
                 Body::ToolCall { arguments, .. } => match calls.next_if(|call| call.chunk == at) {
                     Some(call) => {
-                        let input =
-                            Given::of(chunk).filter(|given| given.is_custom(arguments)).map(|_| arguments.as_str());
+                        let input = NativeItem::of(chunk)
+                            .filter(|given| given.is_custom(arguments))
+                            .map(|_| arguments.as_str());
                         let given = given.filter(|given| given.is_call(&call, input));
                         if input.is_some() {
                             self.keep_input(turn, at);
@@ -181,7 +182,7 @@ impl<'a> Renderer<'a> {
                     let opaque = signature.is_some() || redacted.is_some();
                     let given = given.filter(|given| whose.is_own() && given.is_reasoning(text));
                     let came_here = given.is_some();
-                    let item = given.map(Reasoning::Given).or_else(|| {
+                    let item = given.map(Reasoning::Native).or_else(|| {
                         let encrypted_content = match (signature, redacted) {
                             (Some(data), None) | (None, Some(data)) if whose.is_own() && !data.is_empty() => data,
                             _ => return None,
@@ -211,7 +212,13 @@ impl<'a> Renderer<'a> {
     }
 
     /// A chunk that is neither a call nor thinking.
-    fn said(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk, given: Option<Given<'a>>) -> Option<Said<'a>> {
+    fn said(
+        &mut self,
+        turn: &Turn<'a>,
+        at: usize,
+        chunk: &'a Chunk,
+        given: Option<NativeItem<'a>>,
+    ) -> Option<Said<'a>> {
         let (name, text) = match &chunk.body {
             Body::Text { text, .. } => ("text", text),
             Body::Refusal { text } => ("refusal", text),
@@ -231,7 +238,7 @@ impl<'a> Renderer<'a> {
         };
         let place = match given {
             Some(given) if given.is_message(name, text) => Place::Message(given),
-            Some(given) if given.is_part(name, text) => Place::Part(Content::Given(given.whole())),
+            Some(given) if given.is_part(name, text) => Place::Part(Content::Raw(given.whole())),
             _ if text.is_empty() => {
                 self.note(Fact::TextEmpty, turn.stored, at);
                 return None;
@@ -255,10 +262,10 @@ impl<'a> Renderer<'a> {
     fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Place<'a>> {
         let Body::Opaque { provider, kind, json } = &chunk.body else { return None };
         if provider == PROVIDER && turn.is_by(self.manner.providers, None) {
-            let given = Given::read(json);
+            let given = NativeItem::read(json);
             return match given.filter(|given| is_part(kind) && given.is_part_for("assistant")) {
-                Some(part) => Some(Place::Part(Content::Given(part.whole()))),
-                None => self.own_item(turn, at, chunk).map(Place::Own),
+                Some(part) => Some(Place::Part(Content::Raw(part.whole()))),
+                None => self.own_item(turn, at, chunk).map(Place::Item),
             };
         }
         let text = as_text(&chunk.body, turn.stored, at, &mut self.report)?;
@@ -281,7 +288,7 @@ impl<'a> Renderer<'a> {
 impl<'a> Renderer<'a> {
     /// Keeps the reasoning that an item of the same message follows (OR-08). Says whether all of it is kept: only then do
     /// the server's ids stand with what they belong to (OR-09).
-    pub(super) fn place_thinking(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) -> bool {
+    fn place_thinking(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) -> bool {
         if !keep_followed(slots) {
             self.loosen(turn, slots);
             keep_followed(slots);
@@ -312,15 +319,15 @@ impl<'a> Renderer<'a> {
     /// Takes the ids from items whose reasoning is not kept, and leaves out those that are nothing without.
     fn loosen(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) {
         slots.retain_mut(|slot| {
-            let Place::Own(own) = &mut slot.place else { return true };
-            let stays = own.given.id().is_none() || own.given.may_lose_id();
-            if stays && own.with_id && own.given.id().is_some() {
-                let fact = Fact::IdRemoved { kind: own.given.kind(), why: IdGone::WithReasoning };
+            let Place::Item(item) = &mut slot.place else { return true };
+            let stays = item.given.id().is_none() || item.given.may_lose_id();
+            if stays && item.with_id && item.given.id().is_some() {
+                let fact = Fact::IdRemoved { kind: item.given.kind(), why: IdGone::WithReasoning };
                 self.note(fact, turn.stored, slot.chunk);
             }
-            own.with_id = false;
+            item.with_id = false;
             if !stays {
-                let fact = Fact::Removed { kind: own.given.kind(), why: Unsent::WithoutReasoning };
+                let fact = Fact::Removed { kind: item.given.kind(), why: Unsent::WithoutReasoning };
                 self.note(fact, turn.stored, slot.chunk);
                 self.drop_answer(slot.chunk);
             }
@@ -336,7 +343,7 @@ impl<'a> Renderer<'a> {
 
     /// Which items of a message keep the server's ids. Each step decides for itself: its reasoning, and what follows that
     /// before the next reasoning. What comes before the first reasoning belongs to the first step.
-    pub(super) fn take_ids(&mut self, slots: &[Slot<'a>]) -> Vec<bool> {
+    fn take_ids(&mut self, slots: &[Slot<'a>]) -> Vec<bool> {
         let is_thought = |slot: &Slot<'_>| matches!(slot.place, Place::Thought(_));
         let mut has_thought = false;
         let steps = slots.chunk_by(|before, after| {
@@ -364,13 +371,13 @@ impl<'a> Renderer<'a> {
         }
         for slot in slots {
             let given = match &slot.place {
-                Place::Thought(Thought { item: Some(Reasoning::Given(given)), .. }) => {
+                Place::Thought(Thought { item: Some(Reasoning::Native(given)), .. }) => {
                     reasoned |= given.id().is_some();
                     given
                 }
                 Place::Thought(_) => return false,
                 Place::Message(given) | Place::Call { given: Some(given), .. } => given,
-                Place::Part(_) | Place::Own(_) | Place::Call { given: None, .. } => continue,
+                Place::Part(_) | Place::Item(_) | Place::Call { given: None, .. } => continue,
             };
             ids.extend(given.id().map(str::to_owned));
         }
@@ -396,7 +403,7 @@ fn keep_followed(slots: &mut [Slot<'_>]) -> bool {
                 }
                 all &= thought.item.is_some();
             }
-            Place::Own(own) => followed = own.given.is_by_model(),
+            Place::Item(item) => followed = item.given.is_by_model(),
             _ => followed = true,
         }
     }

@@ -29,7 +29,7 @@ use crate::provider::prompt::tools::declared;
 use crate::provider::prompt::turns::{Reply, Turn, turns};
 use crate::provider::target::Target;
 use media::Parts;
-use native::{Given, Pairs};
+use native::{NativeItem, Pairs};
 use request::{Content, Entry, Item, Output, Part, Request};
 
 /// OR-13.
@@ -139,11 +139,11 @@ impl<'a> Renderer<'a> {
                 self.text(turn, at, text).map(Content::Part)
             }
             Body::Opaque { provider, json, .. } if provider == PROVIDER && turn.role == Role::User => {
-                let given = Given::read(json).filter(|given| given.is_part_for("user"));
+                let given = NativeItem::read(json).filter(|given| given.is_part_for("user"));
                 if given.is_none() {
                     self.note_none(turn, at, chunk);
                 }
-                given.map(|given| Content::Given(given.whole()))
+                given.map(|given| Content::Raw(given.whole()))
             }
             body => match Attachment::of(body) {
                 Some(attachment) => {
@@ -249,13 +249,13 @@ const fn input_kinds(body: &Body) -> &'static [&'static str] {
 
 /// The part that a chunk came as.
 fn given<'a>(chunk: &'a Chunk, kinds: &[&str]) -> Option<Content<'a>> {
-    Given::of(chunk).filter(|given| given.is_input(kinds)).map(|given| Content::Given(given.whole()))
+    NativeItem::of(chunk).filter(|given| given.is_input(kinds)).map(|given| Content::Raw(given.whole()))
 }
 
 /// What a message says that came as the request's `instructions`.
 fn instructions<'a>(turn: &Turn<'a>) -> Option<&'a str> {
     let [chunk] = turn.stored.message.chunks.as_slice() else { return None };
     let Body::Text { text, annotations: None } = &chunk.body else { return None };
-    let given = Given::of(chunk).filter(|given| turn.role == Role::System && given.is_instructions(text));
+    let given = NativeItem::of(chunk).filter(|given| turn.role == Role::System && given.is_instructions(text));
     given.map(|_| text.as_str()).filter(|text| !text.is_empty())
 }

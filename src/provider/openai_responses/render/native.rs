@@ -15,7 +15,7 @@ use crate::provider::check::shape::is_filled;
 use crate::provider::openai_responses::check::item::check_item;
 use crate::provider::openai_responses::check::request::{OF_OPENAI, is_others};
 use crate::provider::openai_responses::manner::{Manner, NAME, PROVIDER};
-use crate::provider::openai_responses::read::said::{PARAGRAPH, is_part};
+use crate::provider::openai_responses::read::item::{PARAGRAPH, is_part};
 use crate::provider::openai_responses::rules::{OR_10, OR_20};
 use crate::provider::openai_responses::types::ITEMS;
 use crate::provider::prompt::arguments::embedded_object;
@@ -46,14 +46,14 @@ const OF_ITS_MODELS: &[&ProtocolRule] = &[&OR_20];
 
 /// An item or a part as the provider wrote it, read.
 #[derive(Debug)]
-pub(crate) struct Given<'a> {
+pub(crate) struct NativeItem<'a> {
     json: &'a Json,
     fields: Map<String, Value>,
     /// What OpenAI asks for, and the target does not.
     waived: &'static [&'static ProtocolRule],
 }
 
-impl<'a> Given<'a> {
+impl<'a> NativeItem<'a> {
     /// What came with a chunk, if it is of this wire.
     pub(crate) fn of(chunk: &'a Chunk) -> Option<Self> {
         let native = chunk.native.as_ref().filter(|native| native.wire == NAME)?;
@@ -253,7 +253,7 @@ impl Pairs {
         for (turn, said) in turns.iter().enumerate().filter(|(_, said)| said.is_by(providers, None)) {
             for (chunk, content) in said.stored.message.chunks.iter().enumerate() {
                 let Body::Opaque { provider, json, .. } = &content.body else { continue };
-                let given = Given::read(json).filter(|given| provider == PROVIDER && given.refusal().is_none());
+                let given = NativeItem::read(json).filter(|given| provider == PROVIDER && given.refusal().is_none());
                 let Some(given) = given else { continue };
                 let place = (turn, chunk);
                 if let Some(asked) = asked(given.kind(), json) {
@@ -269,7 +269,7 @@ impl Pairs {
     }
 }
 
-impl Given<'_> {
+impl NativeItem<'_> {
     /// Whether it is an answer, which is nothing without its call.
     pub(crate) fn is_answer(&self) -> bool {
         answered(self.kind(), self.json()).is_some()
