@@ -33,6 +33,14 @@ impl<'a> Fields<'a> {
         Self(vec![(Cow::Owned(name.to_owned()), raw)])
     }
 
+    /// Takes all fields but an error, which is left for the decoder.
+    pub(crate) fn take_but_error(&mut self) -> Self {
+        let error = self.take("error");
+        let rest = std::mem::take(self);
+        self.0.extend(error.map(|error| (Cow::Borrowed("error"), error)));
+        rest
+    }
+
     /// A field's value, left where it is.
     pub(crate) fn peek(&self, name: &str) -> Option<&'a RawValue> {
         let found = self.0.iter().rfind(|(field, _)| field == name);

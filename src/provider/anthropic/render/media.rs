@@ -7,10 +7,8 @@ use crate::model::{Audio, File, Image};
 use crate::provider::anthropic::check::image::{CHARACTERS, PIXELS};
 use crate::provider::anthropic::manner::Manner;
 use crate::provider::prompt::alternating::{Block as _, Message};
-use crate::provider::prompt::media::attachment::{Attach, Made};
+use crate::provider::prompt::media::attachment::{Attach, Made, Payload, Picture};
 use crate::provider::prompt::media::bytes::{decode_base64, dimensions, is_web_address, sniff};
-use crate::provider::prompt::media::payload::Payload;
-use crate::provider::prompt::media::picture::Picture;
 use crate::provider::prompt::turns::Origin;
 use crate::provider::text::is_blank;
 

@@ -13,7 +13,7 @@ use crate::model::{Json, Native};
 use crate::provider::anthropic::check::block::Seen;
 use crate::provider::anthropic::check::message::check_message;
 use crate::provider::anthropic::manner::{Manner, NAME};
-use crate::provider::anthropic::server_tools::{CALLED, SENT_RESULTS};
+use crate::provider::anthropic::server_tools::{CALLED, SENT_RESULTS, WITH_RESULTS};
 use crate::provider::check::finding::Finding;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::media::bytes::{decode_base64, is_web_address, sniff};
@@ -210,7 +210,7 @@ impl<'a> NativeBlock<'a> {
         match self.kind() {
             "mcp_tool_use" => Some(json!({"type": "mcp_tool_result", "tool_use_id": id, "is_error": true,
                 "content": [{"type": "text", "text": OUTCOME_UNKNOWN}]})),
-            "server_tool_use" if HOSTED_TOOLS.contains(&name) => {
+            "server_tool_use" if WITH_RESULTS.contains(&name) => {
                 let result = format!("{name}_tool_result");
                 let error = format!("{result}_error");
                 Some(
@@ -244,17 +244,6 @@ const TYPED: &[&str] = &[
 ];
 /// Blocks that only the assistant says.
 const ASSISTANTS: &[&str] = &["compaction", "fallback"];
-/// The tools whose results can tell that there is none. Source: `ContentBlockParam` of the official Python SDK (anthropic
-/// 2.11.0).
-const HOSTED_TOOLS: &[&str] = &[
-    "web_search",
-    "web_fetch",
-    "code_execution",
-    "bash_code_execution",
-    "text_editor_code_execution",
-    "tool_search",
-    "advisor",
-];
 
 /// All of the required fields, and no others than these and the optional ones.
 fn has_only(fields: &Map<String, Value>, required: &[&str], optional: &[&str]) -> bool {

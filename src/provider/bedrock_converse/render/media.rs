@@ -12,10 +12,8 @@ use crate::provider::bedrock_converse::check::document::is_name_character;
 use crate::provider::bedrock_converse::check::seen::DOCUMENTS;
 use crate::provider::bedrock_converse::read::block::TYPES;
 use crate::provider::prompt::alternating::Message;
-use crate::provider::prompt::media::attachment::{Attach, Made};
+use crate::provider::prompt::media::attachment::{Attach, Made, Payload, Picture};
 use crate::provider::prompt::media::bytes::{decode_base64, sniff};
-use crate::provider::prompt::media::payload::Payload;
-use crate::provider::prompt::media::picture::Picture;
 use crate::provider::prompt::turns::Origin;
 use crate::provider::text::is_blank;
 

@@ -86,11 +86,7 @@ impl Decode for Content {
 impl Content {
     fn begin(&mut self, fields: &mut Fields<'_>, answer: &mut Answer) {
         let (id, model) = (take(fields, "responseId").and_then(string), take(fields, "modelVersion").and_then(string));
-        let error = fields.take("error");
-        let rest = std::mem::take(fields);
-        if let Some(error) = error {
-            *fields = Fields::one("error", error);
-        }
+        let rest = fields.take_but_error();
         if answer.has_begun() {
             for (name, raw) in rest.rest().filter(|(name, _)| !self.metadata_fields.contains(&**name)) {
                 answer.keep(&name, raw);

@@ -6,16 +6,12 @@ use super::request::{Blob, FileData, Part};
 use crate::history::report::{Mended, Unfit};
 use crate::model::{Audio, File, Image};
 use crate::provider::gemini::check::part::TYPES;
-use crate::provider::prompt::media::attachment::{self, Attach};
-use crate::provider::prompt::media::bytes::{decode_base64, is_web_address, sniff};
-use crate::provider::prompt::media::payload::Payload;
-use crate::provider::prompt::media::picture::Picture;
+use crate::provider::prompt::media::attachment::{self, Attach, Payload, Picture};
+use crate::provider::prompt::media::bytes::{is_web_address, shown};
 
 /// What is made of an attachment.
 type Made<'a> = attachment::Made<Part<'a>>;
 
-/// Base64 characters from which a type can be read.
-const SNIFF_CHARS: usize = 64;
 /// Types of text that go by other names.
 const TEXTS: &[&str] = &[
     "application/json",
@@ -78,10 +74,8 @@ impl<'a> Attach<'a> for Parts {
 }
 
 fn of_payload(payload: Payload<'_>) -> Made<'_> {
-    let start = payload.base64.get(..SNIFF_CHARS.min(payload.base64.len())).unwrap_or_default();
-    let shown = decode_base64(start).and_then(|bytes| sniff(&bytes));
     let labelled = essence(payload.media_type);
-    if let Some(shown) = shown.filter(|shown| *shown != labelled) {
+    if let Some(shown) = shown(&payload.base64).filter(|shown| *shown != labelled) {
         let mended = Mended::Labelled(payload.media_type.to_owned(), shown.to_owned());
         return inline(known(shown)?, payload.base64, Some(mended));
     }

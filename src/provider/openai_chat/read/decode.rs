@@ -115,11 +115,7 @@ impl Completion {
         OF_THE_RESPONSE.iter().for_each(|name| _ = fields.take(name));
         let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
         let (id, model) = (filled(fields.string("id")), filled(fields.string("model")));
-        let error = fields.take("error");
-        let rest = std::mem::take(fields);
-        if let Some(error) = error {
-            *fields = Fields::one("error", error);
-        }
+        let rest = fields.take_but_error();
         if answer.has_begun() {
             for (name, raw) in rest.rest().filter(|(name, _)| !self.metadata_fields.contains(&**name)) {
                 answer.keep(&format!("{RESPONSE}{name}"), raw);

@@ -6,9 +6,7 @@ use super::request::{File as FilePart, ImageUrl, InputAudio, Part};
 use crate::history::report::Unfit;
 use crate::model::{Audio, File, Image};
 use crate::provider::openai_chat::manner::{ImagesTaken, Manner};
-use crate::provider::prompt::media::attachment::{Attach, Made};
-use crate::provider::prompt::media::payload::{Payload, file_name};
-use crate::provider::prompt::media::picture::Picture;
+use crate::provider::prompt::media::attachment::{Attach, Made, Payload, Picture, file_name};
 
 /// The audio formats that the wire takes, by media type. Source: API reference, `input_audio.format`.
 const AUDIO_FORMATS: &[(&str, &str)] =

@@ -62,7 +62,7 @@ pub(crate) fn render(
     let Renderer { messages, mut report, .. } = renderer;
     let called = if manner.declares { called(&messages) } else { BTreeSet::new() };
     let tools = declared(&options.tools, NAMES, called, &mut report)?;
-    let tools = tools.into_iter().map(|function| Tool::Function { function: function.into() }).collect();
+    let tools = tools.into_iter().map(|function| Tool::Function { function }).collect();
     Ok((to_json(&Request { messages, tools })?, report))
 }
 

@@ -20,15 +20,7 @@ pub(crate) struct Request<'a> {
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub(crate) enum Tool<'a> {
-    Function { function: Declaration<'a> },
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Declaration<'a> {
-    name: Cow<'a, str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
-    parameters: Box<RawValue>,
+    Function { function: Declared<'a> },
 }
 
 #[derive(Debug, Serialize)]
@@ -176,12 +168,6 @@ pub(crate) struct ToolCall<'a> {
 pub(crate) struct Function<'a> {
     pub(crate) name: Cow<'a, str>,
     pub(crate) arguments: Cow<'a, str>,
-}
-
-impl<'a> From<Declared<'a>> for Declaration<'a> {
-    fn from(tool: Declared<'a>) -> Self {
-        Self { name: tool.name, description: tool.description, parameters: tool.parameters }
-    }
 }
 
 impl<'a> Content<'a> {

@@ -3,10 +3,8 @@
 use super::request::Part;
 use crate::history::report::{Mended, Unfit};
 use crate::model::{Audio, File, Image};
-use crate::provider::prompt::media::attachment::{Attach, Made};
+use crate::provider::prompt::media::attachment::{Attach, Made, Payload, Picture, file_name};
 use crate::provider::prompt::media::bytes::is_web_address;
-use crate::provider::prompt::media::payload::{Payload, file_name};
-use crate::provider::prompt::media::picture::Picture;
 
 /// How attachments become parts.
 pub(crate) struct Parts;
