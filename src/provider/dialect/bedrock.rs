@@ -8,7 +8,7 @@ use crate::provider::anthropic::check::turns::role;
 use crate::provider::anthropic::manner::{Manner, PROVIDERS};
 use crate::provider::anthropic::rules::{AN_05, AN_11, AN_35, AN_38, AN_40};
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::rule::{repeat, rules, set_level};
+use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::shape::is_filled;
 use crate::provider::prompt::tool_id::NameRule;
 use crate::provider::target::Dialect;
@@ -20,6 +20,12 @@ pub(crate) const DIALECT: Dialect = Dialect {
     wire: "anthropic",
     rules: RULES,
     parameters: PARAMETERS,
+    overrides: Overrides {
+        waived: &[&AN_35],
+        repeated: &[(&[&AN_05, &AN_38], Level::Soft, &BR_03), (&[&AN_11], Level::Soft, &BR_05)],
+        levels: &[(&[&AN_11, &AN_40], Level::Hard)],
+        ..Overrides::NONE
+    },
     check,
     manner: &MANNER,
 };
@@ -69,9 +75,6 @@ const CHARACTERS: usize = 64;
 
 fn check(request: &Value, out: &mut Vec<Finding>) {
     let (Some(object), Some(messages)) = (request.as_object(), messages(request)) else { return };
-    repeat(&[(&AN_05, Level::Soft), (&AN_38, Level::Soft)], &BR_03, out);
-    repeat(&[(&AN_11, Level::Soft)], &BR_05, out);
-    set_level(Level::Hard, &[&AN_11, &AN_40], out);
     check_names(object, out);
     let mut any = false;
     for (i, message) in messages.iter().enumerate() {
@@ -83,7 +86,6 @@ fn check(request: &Value, out: &mut Vec<Finding>) {
             }
         }
     }
-    out.retain(|finding| finding.rule != AN_35.id);
     if any && !object.get("tools").is_some_and(is_filled) {
         out.push(BR_04.at("tools", "calls in the history, but no tools in the request"));
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::model::json_text::is_object;
 use crate::provider::check::finding::Finding;
-use crate::provider::check::rule::rules;
+use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::shape::is_filled;
 use crate::provider::openai_chat::check::calls::{call_ids, calls};
 use crate::provider::openai_chat::check::request::messages;
@@ -22,6 +22,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     wire: "openai-chat",
     rules: RULES,
     parameters: PARAMETERS,
+    overrides: Overrides::NONE,
     check,
     manner: &MANNER,
 };

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::provider::check::finding::Finding;
-use crate::provider::check::rule::rules;
+use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::shape::is_filled;
 use crate::provider::openai_chat::check::calls::call_ids;
 use crate::provider::openai_chat::check::reasoning::is_thinking;
@@ -18,6 +18,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     wire: "openai-chat",
     rules: RULES,
     parameters: PARAMETERS,
+    overrides: Overrides::NONE,
     check,
     manner: &MANNER,
 };

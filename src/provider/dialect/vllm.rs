@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::model::json_text::is_object;
 use crate::provider::check::finding::Finding;
-use crate::provider::check::rule::rules;
+use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::openai_chat::check::calls::calls;
 use crate::provider::openai_chat::check::request::messages;
 use crate::provider::openai_chat::check::sequence::role;
@@ -17,6 +17,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     wire: "openai-chat",
     rules: RULES,
     parameters: PARAMETERS,
+    overrides: Overrides::NONE,
     check,
     manner: &MANNER,
 };

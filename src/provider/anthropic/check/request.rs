@@ -10,6 +10,7 @@ use crate::provider::anthropic::rules::{AN_01, AN_02, AN_07, AN_17, AN_33, AN_36
 use crate::provider::anthropic::types::blocks::TEXT;
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::shape::{Fault, kind};
+use crate::provider::target::Target;
 use crate::provider::text::{is_blank, is_word};
 
 /// Messages in one request.
@@ -48,7 +49,7 @@ const PARAMETERS: &[&str] = &[
     "workspace_id",
 ];
 
-pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
+pub(crate) fn check(_: Target, request: &Value, out: &mut Vec<Finding>) {
     let Some(object) = request.as_object() else {
         return out.push(AN_01.at("", format!("expected an object, got {}", kind(request))));
     };

@@ -10,9 +10,10 @@ use crate::provider::bedrock_converse::rules::{BC_01, BC_02, BC_13, BC_14, BC_21
 use crate::provider::bedrock_converse::types::PARAMETERS;
 use crate::provider::check::finding::Finding;
 use crate::provider::check::shape::kind;
+use crate::provider::target::Target;
 use crate::provider::text::{is_blank, is_word};
 
-pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
+pub(crate) fn check(_: Target, request: &Value, out: &mut Vec<Finding>) {
     let Some(object) = request.as_object() else {
         return out.push(BC_01.at("", format!("expected an object, got {}", kind(request))));
     };

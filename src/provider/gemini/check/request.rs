@@ -10,6 +10,7 @@ use crate::model::json_text;
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::shape::{entry, kind};
 use crate::provider::gemini::rules::{GM_01, GM_02, GM_16, GM_21, GM_25};
+use crate::provider::target::Target;
 use crate::provider::text::is_spelling_of;
 
 /// Bytes of a request with inline data.
@@ -33,7 +34,7 @@ const PARAMETERS: &[&str] = &[
     "tools",
 ];
 
-pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
+pub(crate) fn check(_: Target, request: &Value, out: &mut Vec<Finding>) {
     let Some(object) = request.as_object() else {
         return out.push(GM_01.at("", format!("expected an object, got {}", kind(request))));
     };

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use crate::model::json_text::is_object;
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::rule::ProtocolRule;
-use crate::provider::check::shape::kind;
+use crate::provider::check::shape::{is_filled, kind};
+use crate::provider::openai_chat::manner::Manner;
 use crate::provider::openai_chat::rules::{OC_10, OC_12, OC_13, OC_14, OC_15, OC_16, OC_17};
 use crate::provider::text::is_word;
 
@@ -29,7 +30,10 @@ pub(crate) fn calls(message: &Map<String, Value>) -> impl Iterator<Item = (usize
     calls.iter().enumerate().filter_map(|(i, call)| Some((i, call.as_object()?)))
 }
 
-pub(crate) fn check_calls(calls: &Value, place: &str, out: &mut Vec<Finding>) {
+pub(crate) fn check_calls(calls: &Value, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
+    if manner.types.is_some() && !is_filled(calls) {
+        return;
+    }
     let Some(calls) = calls.as_array().filter(|calls| !calls.is_empty()) else {
         return out.push(OC_12.at(place, "null, empty, or not an array"));
     };
@@ -44,27 +48,28 @@ pub(crate) fn check_calls(calls: &Value, place: &str, out: &mut Vec<Finding>) {
             continue;
         };
         let id = call.get("id").unwrap_or(&Value::Null);
-        check_id(id, &OC_13, &format!("{place}.id"), out);
+        check_id(id, &OC_13, manner, &format!("{place}.id"), out);
         if id.is_string() && !seen.insert(id) {
             out.push(OC_10.at(format!("{place}.id"), format!("{id} is the id of an earlier call of the message")));
         }
-        check_call(call, &place, out);
+        check_call(call, manner, &place, out);
     }
 }
 
 /// `absent` is the rule that a missing id breaks.
-pub(crate) fn check_id(id: &Value, absent: &ProtocolRule, place: &str, out: &mut Vec<Finding>) {
+pub(crate) fn check_id(id: &Value, absent: &ProtocolRule, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
     match id.as_str().map(|id| id.chars().count()) {
         None | Some(0) => out.push(absent.at(place, "missing, empty, or not a string")),
         Some(length) if length > ID => {
             let problem = format!("id of {length} characters, at most {ID}");
-            out.push(OC_13.at(place, problem).with_level(Level::Reported));
+            let level = if manner.own_ids { Level::Soft } else { Level::Reported };
+            out.push(OC_13.at(place, problem).with_level(level));
         }
         Some(_) => {}
     }
 }
 
-fn check_call(call: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_call(call: &Map<String, Value>, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
     let type_name = call.get("type").and_then(Value::as_str).unwrap_or_default();
     let (key, body) = match type_name {
         "custom" => ("custom", call.get("custom").filter(|body| body.get("input").is_some_and(Value::is_string))),
@@ -72,6 +77,10 @@ fn check_call(call: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
         _ => ("type", None),
     };
     let Some(body) = body else {
+        if key == "type" && manner.types.is_some() {
+            // Its own answers leave the type of a call out (sdk:mistralai ToolCall).
+            return;
+        }
         let finding = OC_17.at(format!("{place}.{key}"), "call without a known type and its object");
         let is_unknown = key == "type" && !type_name.is_empty();
         return out.push(if is_unknown { finding.with_level(Level::Unknown) } else { finding });

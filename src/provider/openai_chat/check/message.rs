@@ -6,11 +6,12 @@ use super::calls::{NAME, check_calls, check_id};
 use super::content::check_content;
 use crate::provider::check::finding::Finding;
 use crate::provider::check::shape::{Fault, is_filled, kind};
+use crate::provider::openai_chat::manner::Manner;
 use crate::provider::openai_chat::rules::{OC_03, OC_04, OC_05, OC_18, OC_23, OC_24, OC_25, OC_26, OC_34};
 use crate::provider::openai_chat::types::{ROLES, Role};
 use crate::provider::text::is_word;
 
-pub(crate) fn check_message(message: &Value, place: &str, out: &mut Vec<Finding>) {
+pub(crate) fn check_message(message: &Value, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
     let Some(object) = message.as_object() else {
         return out.push(OC_03.at(place, format!("expected an object, got {}", kind(message))));
     };
@@ -18,7 +19,7 @@ pub(crate) fn check_message(message: &Value, place: &str, out: &mut Vec<Finding>
     let Some(role) = ROLES.iter().find(|role| name == role.name) else {
         return out.push(OC_03.at(place, format!("role is {}", kind(name))));
     };
-    check_fields(role, object, place, out);
+    check_fields(role, object, manner, place, out);
     check_content_is_there(role, object, place, out);
     check_content(role, object, &format!("{place}.content"), out);
     if let Some(name) = object.get("name").and_then(Value::as_str) {
@@ -28,16 +29,21 @@ pub(crate) fn check_message(message: &Value, place: &str, out: &mut Vec<Finding>
         out.push(OC_26.at(format!("{place}.function_call"), "deprecated function_call"));
     }
     if let Some(calls) = object.get("tool_calls") {
-        check_calls(calls, &format!("{place}.tool_calls"), out);
+        check_calls(calls, manner, &format!("{place}.tool_calls"), out);
     }
     if role.name == "tool" {
         let id = object.get("tool_call_id").unwrap_or(&Value::Null);
-        check_id(id, &OC_18, &format!("{place}.tool_call_id"), out);
+        check_id(id, &OC_18, manner, &format!("{place}.tool_call_id"), out);
     }
 }
 
-/// Compares with the official type, but for what other rules say better.
-fn check_fields(role: &Role, message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+/// Compares with the official type, but for what other rules say better, and for fields that the server's own type has.
+fn check_fields(role: &Role, message: &Map<String, Value>, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
+    let own = manner.types.iter().flat_map(|types| *types).find(|(name, _)| *name == role.name).map(|(_, shape)| shape);
+    let is_own = |of: &str| {
+        let field = of.strip_prefix(place).and_then(|field| field.strip_prefix('.'));
+        field.is_some_and(|field| own.is_some_and(|own| own.knows(field)))
+    };
     let content = format!("{place}.content");
     let calls = format!("{place}.tool_calls");
     let judged_elsewhere = |place: &str| {
@@ -46,7 +52,9 @@ fn check_fields(role: &Role, message: &Map<String, Value>, place: &str, out: &mu
     };
     for misfit in role.message.misfits(message, place) {
         if misfit.fault == Fault::Unknown {
-            out.push(OC_25.of(misfit));
+            if !is_own(&misfit.place) {
+                out.push(OC_25.of(misfit));
+            }
         } else if !judged_elsewhere(&misfit.place) {
             out.push(OC_34.of(misfit));
         }

@@ -6,11 +6,12 @@ use serde_json::{Map, Value};
 
 use super::calls::call_ids;
 use crate::provider::check::finding::{Finding, Level};
+use crate::provider::openai_chat::manner::{Ends, Manner};
 use crate::provider::openai_chat::rules::{OC_07, OC_08, OC_09, OC_11, OC_26, OC_27, OC_29, OC_35};
 
 type Message = Map<String, Value>;
 
-pub(crate) fn check_sequence(messages: &[&Message], out: &mut Vec<Finding>) {
+pub(crate) fn check_sequence(messages: &[&Message], manner: &Manner, out: &mut Vec<Finding>) {
     let mut used = HashMap::new();
     let mut begun = false;
     let mut function_call = None;
@@ -40,7 +41,9 @@ pub(crate) fn check_sequence(messages: &[&Message], out: &mut Vec<Finding>) {
         let next = rest.peek().map(|(j, next)| format!("messages[{j}], of role {:?}", role(next)));
         check_answers(i, &ids, &answers, &next.unwrap_or_else(|| "the conversation ends".to_owned()), out);
     }
-    if messages.last().is_some_and(|last| role(last) == "assistant" && call_ids(last).is_empty()) {
+    let goes_on = |last: &Message| manner.order.ends == Ends::AskingOrPrefix && is_prefix(last);
+    let last = messages.last().filter(|last| role(last) == "assistant" && call_ids(last).is_empty());
+    if last.is_some_and(|last| !goes_on(last)) {
         out.push(OC_29.at(format!("messages[{}]", messages.len() - 1), "the conversation ends with the assistant"));
     }
 }
@@ -88,6 +91,11 @@ fn check_function(message: &Message, call: Option<&Value>, place: &str, out: &mu
         Some(name) if Some(name) != message.get("name") => out.push(finding),
         Some(_) => {}
     }
+}
+
+/// Whether the assistant is to go on with the text: Mistral's field.
+pub(crate) fn is_prefix(message: &Message) -> bool {
+    message.get("prefix") == Some(&Value::Bool(true))
 }
 
 /// The role of a message, empty where it is no string.

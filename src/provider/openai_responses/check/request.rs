@@ -8,6 +8,7 @@ use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::rule::{ProtocolRule, set_level};
 use crate::provider::check::shape::{is_filled, kind};
 use crate::provider::openai_responses::rules::{OR_01, OR_02, OR_03, OR_08, OR_10, OR_12, OR_16, OR_20, OR_21, OR_32};
+use crate::provider::target::Target;
 use crate::provider::text::is_word;
 
 /// Characters of a function's name that older models take too.
@@ -57,7 +58,7 @@ pub(crate) const OF_OPENAI: &[&ProtocolRule] = &[&OR_08, &OR_10, &OR_12, &OR_20,
 /// Parameters that bring items from the server.
 const CONTINUES: &[&str] = &["previous_response_id", "conversation", "prompt"];
 
-pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
+pub(crate) fn check(_: Target, request: &Value, out: &mut Vec<Finding>) {
     let Some(object) = request.as_object() else {
         return out.push(OR_01.at("", format!("expected an object, got {}", kind(request))));
     };
