@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::provider::anthropic::check::block::blocks;
+use crate::provider::anthropic::check::message::blocks;
 use crate::provider::anthropic::check::request::{messages, tool_names};
-use crate::provider::anthropic::check::turns::role;
+use crate::provider::anthropic::check::sequence::role;
 use crate::provider::anthropic::manner::{Manner, PROVIDERS};
 use crate::provider::anthropic::rules::{AN_05, AN_11, AN_35, AN_38, AN_40};
 use crate::provider::check::finding::{Finding, Level};

@@ -4,9 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::provider::check::finding::Finding;
 use crate::provider::check::rule::{Overrides, rules};
-use crate::provider::openai_chat::check::calls::call_ids;
-use crate::provider::openai_chat::check::reasoning::is_thinking;
-use crate::provider::openai_chat::check::request::messages;
+use crate::provider::openai_chat::check::sequence::{call_ids, is_thinking, messages};
 use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI};
 use crate::provider::target::Dialect;
 

@@ -5,10 +5,7 @@ use serde_json::{Map, Value};
 use crate::provider::check::finding::Finding;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::shape::is_filled;
-use crate::provider::openai_chat::check::calls::call_ids;
-use crate::provider::openai_chat::check::reasoning::is_thinking;
-use crate::provider::openai_chat::check::request::messages;
-use crate::provider::openai_chat::check::sequence::role;
+use crate::provider::openai_chat::check::sequence::{call_ids, is_thinking, messages, role};
 use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI, Texts, UserContent};
 use crate::provider::target::Dialect;
 

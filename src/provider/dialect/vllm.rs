@@ -5,9 +5,7 @@ use serde_json::{Map, Value};
 use crate::model::json_text::is_object;
 use crate::provider::check::finding::Finding;
 use crate::provider::check::rule::{Overrides, rules};
-use crate::provider::openai_chat::check::calls::calls;
-use crate::provider::openai_chat::check::request::messages;
-use crate::provider::openai_chat::check::sequence::role;
+use crate::provider::openai_chat::check::sequence::{calls, messages, role};
 use crate::provider::openai_chat::manner::{Manner, OPENAI, Order, System, UserContent};
 use crate::provider::target::Dialect;
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::block::{NAME, Seen, check_text};
-use super::message::check_message;
+use super::message::{NAME, check_message, check_text};
+use super::seen::Seen;
 use super::sequence::check_turns;
 use crate::model::json_text;
 use crate::provider::anthropic::rules::{AN_01, AN_02, AN_07, AN_17, AN_33, AN_36, AN_42, AN_45};

@@ -3,7 +3,7 @@
 use super::request::{Block, Source};
 use crate::history::report::{Mended, Unfit};
 use crate::model::{Audio, File, Image};
-use crate::provider::anthropic::check::image::{CHARACTERS, PIXELS};
+use crate::provider::anthropic::check::seen::{CHARACTERS, PIXELS};
 use crate::provider::anthropic::manner::Manner;
 use crate::provider::prompt::media::attachment::{Attach, Made};
 use crate::provider::prompt::media::bytes::{decode_base64, dimensions, is_web_address, sniff};

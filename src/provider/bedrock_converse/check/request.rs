@@ -2,10 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::message::check_message;
-use super::seen::{DOCUMENTS, Seen};
+use super::message::{DOCUMENTS, Seen, TOOL_NAME, check_message, check_text};
 use super::sequence::check_sequence;
-use super::text::{TOOL_NAME, check_text};
 use crate::provider::bedrock_converse::rules::{BC_01, BC_02, BC_13, BC_14, BC_21, BC_24};
 use crate::provider::bedrock_converse::types::PARAMETERS;
 use crate::provider::check::finding::Finding;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::request::{Block, Message};
 use crate::history::ReportLine;
 use crate::history::report::{Fact, Unfit};
-use crate::provider::bedrock_converse::check::seen::DOCUMENTS;
+use crate::provider::bedrock_converse::check::message::DOCUMENTS;
 use crate::provider::prompt::turns::Origin;
 
 /// The oldest documents leave this many at a time, so that a prompt that goes on keeps its beginning for a while.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::provider::bedrock_converse::check::document::is_name_character;
+use crate::provider::bedrock_converse::check::message::is_name_character;
 
 /// Characters of a name that are kept; a number may follow them.
 const KEPT: usize = 180;
@@ -53,7 +53,7 @@ fn fitted(own: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::bedrock_converse::check::document::is_name;
+    use crate::provider::bedrock_converse::check::message::is_name;
 
     #[test]
     fn names_fit_and_come_once() {

@@ -2,10 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::content::check_content;
-use super::part::is_function_name;
-use super::sequence::{check_sequence, turns};
-use super::signature::check_signatures;
+use super::content::{check_content, is_function_name};
+use super::sequence::{check_sequence, check_signatures, turns};
 use crate::model::json_text;
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::shape::{entry, kind};

@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::calls::is_function_name;
-use super::message::check_message;
-use super::sequence::check_sequence;
+use super::message::{check_message, is_function_name};
+use super::sequence::{check_sequence, messages};
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::shape::kind;
 use crate::provider::openai_chat::manner::Manner;
@@ -85,12 +84,6 @@ pub(crate) fn check(target: Target, request: &Value, out: &mut Vec<Finding>) {
         check_sequence(&messages, manner, out);
     }
     check_tools(object, out);
-}
-
-/// The messages of a request; `None` where they are no sequence: not an array, empty, or not all of them objects.
-pub(crate) fn messages(request: &Value) -> Option<Vec<&Map<String, Value>>> {
-    let messages: Vec<_> = request.get("messages")?.as_array()?.iter().map(Value::as_object).collect::<Option<_>>()?;
-    (!messages.is_empty()).then_some(messages)
 }
 
 fn check_tools(request: &Map<String, Value>, out: &mut Vec<Finding>) {

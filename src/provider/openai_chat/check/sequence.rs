@@ -1,10 +1,9 @@
-//! The messages in their sequence: which calls are answered, and where.
+//! The messages in their sequence: which calls are answered, and where. What dialects ask of messages, too.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::calls::call_ids;
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::openai_chat::manner::{Ends, Manner};
 use crate::provider::openai_chat::rules::{OC_07, OC_08, OC_09, OC_11, OC_26, OC_27, OC_29, OC_35};
@@ -93,6 +92,23 @@ fn check_function(message: &Message, call: Option<&Value>, place: &str, out: &mu
     }
 }
 
+/// The messages of a request; `None` where they are no sequence: not an array, empty, or not all of them objects.
+pub(crate) fn messages(request: &Value) -> Option<Vec<&Map<String, Value>>> {
+    let messages: Vec<_> = request.get("messages")?.as_array()?.iter().map(Value::as_object).collect::<Option<_>>()?;
+    (!messages.is_empty()).then_some(messages)
+}
+
+/// The ids of a message's calls as they stand, null where there is none. No calls, no ids.
+pub(crate) fn call_ids(message: &Map<String, Value>) -> Vec<&Value> {
+    calls(message).map(|(_, call)| call.get("id").unwrap_or(&Value::Null)).collect()
+}
+
+/// The calls of a message that are objects, and their positions.
+pub(crate) fn calls(message: &Map<String, Value>) -> impl Iterator<Item = (usize, &Map<String, Value>)> {
+    let calls = message.get("tool_calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    calls.iter().enumerate().filter_map(|(i, call)| Some((i, call.as_object()?)))
+}
+
 /// Whether the assistant is to go on with the text: Mistral's field.
 pub(crate) fn is_prefix(message: &Message) -> bool {
     message.get("prefix") == Some(&Value::Bool(true))
@@ -101,4 +117,14 @@ pub(crate) fn is_prefix(message: &Message) -> bool {
 /// The role of a message, empty where it is no string.
 pub(crate) fn role(message: &Message) -> &str {
     message.get("role").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Is thinking on? The request says so; else the name of its model shows it, or a message that has thought.
+pub(crate) fn is_thinking(request: &Value, messages: &[&Map<String, Value>], models: &[&str]) -> bool {
+    if let Some(thinking) = request.get("thinking").filter(|thinking| thinking.is_object()) {
+        return thinking.get("type").is_some_and(|mode| mode == "enabled");
+    }
+    let model = request.get("model").and_then(Value::as_str).unwrap_or_default();
+    models.iter().any(|name| model.contains(name))
+        || messages.iter().any(|message| message.get("reasoning_content").is_some_and(Value::is_string))
 }
