@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value};
-
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::rule::{Overrides, rules};
+use crate::provider::check::value::{Object, objects};
 use crate::provider::openai_responses::check::request::OF_OPENAI;
 use crate::provider::openai_responses::manner::{Manner, NAME};
 use crate::provider::target::Dialect;
+use serde_json::Value;
 
 pub(crate) const DIALECT: Dialect = Dialect {
     rules: RULES,
@@ -32,10 +32,10 @@ rules! {
 
 fn check(request: &Value, out: &mut Vec<Finding>) {
     let items = request.get("input").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let text = |item: &Map<String, Value>, name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
+    let text = |item: &Object, name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
     // How many messages stand before the call, by its id.
     let (mut calls, mut messages) = (HashMap::new(), 0_usize);
-    for (i, item) in items.iter().enumerate().filter_map(|(i, item)| Some((i, item.as_object()?))) {
+    for (i, item) in objects(items) {
         match text(item, "type").as_deref() {
             None | Some("message") => messages += 1,
             Some("function_call") => _ = calls.insert(text(item, "call_id"), messages),

@@ -6,7 +6,8 @@ use crate::provider::check::finding::Finding;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::shape::Type::{self, Any, AnyObject, Array, Bool, Null, Number, Object, OneOf};
 use crate::provider::check::shape::{Fault, Shape, optional, required};
-use crate::provider::openai_chat::check::sequence::{call_ids, is_prefix, messages, role};
+use crate::provider::check::value::{role, sequence};
+use crate::provider::openai_chat::check::sequence::{call_ids, is_prefix};
 use crate::provider::openai_chat::manner::{Ends, Manner, OPENAI, Order, System};
 use crate::provider::openai_chat::rules::{OC_06, OC_20, OC_34};
 use crate::provider::prompt::tool_id::IdRule;
@@ -123,7 +124,7 @@ static CALL: Shape = Shape(&[
 static FUNCTION: Shape = Shape(&[required("name", &[Type::String]), required("arguments", &[Type::String, AnyObject])]);
 
 fn check(request: &Value, out: &mut Vec<Finding>) {
-    let Some(messages) = messages(request) else { return };
+    let Some(messages) = sequence(request, "messages") else { return };
     let mut previous = "";
     for (i, message) in messages.iter().enumerate() {
         let place = format!("messages[{i}]");

@@ -1,7 +1,5 @@
 //! One message: its role, its fields, its content as a whole, its blocks.
 
-use serde_json::{Map, Value};
-
 use super::seen::{Seen, check_document, is_thinking};
 use crate::provider::anthropic::rules::{
     AN_03, AN_04, AN_06, AN_07, AN_08, AN_16, AN_17, AN_18, AN_19, AN_20, AN_21, AN_22, AN_24, AN_25, AN_27, AN_33,
@@ -10,8 +8,10 @@ use crate::provider::anthropic::rules::{
 use crate::provider::anthropic::server_tools::is_server_result;
 use crate::provider::anthropic::types::{ROLES, is_known};
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::shape::{Fault, Shape, is_filled, kind};
+use crate::provider::check::shape::{Fault, Shape};
+use crate::provider::check::value::{Object, is_filled, items, kind, objects, text};
 use crate::provider::text::{is_blank, is_word};
+use serde_json::Value;
 
 /// Characters of a tool's name where it is defined.
 pub(crate) const NAME: usize = 128;
@@ -72,7 +72,7 @@ pub(crate) fn check_message<'a>(
 }
 
 /// Compares with the official type, but for what other rules say better.
-fn check_fields(shape: &'static Shape, role: &str, message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_fields(shape: &'static Shape, role: &str, message: &Object, place: &str, out: &mut Vec<Finding>) {
     let content = format!("{place}.content");
     let is_content = message.get("content").is_some_and(|content| content.is_string() || content.is_array());
     for misfit in shape.misfits(message, place) {
@@ -103,14 +103,12 @@ fn check_emptiness(role: &str, last: bool, place: &str, out: &mut Vec<Finding>) 
 }
 
 fn check_system(blocks: &[Value], place: &str, out: &mut Vec<Finding>) {
-    let blocks = || blocks.iter().enumerate().filter_map(|(i, block)| Some((i, block.as_object()?)));
-    let strange = |block: &Map<String, Value>| {
-        block.get("type").and_then(Value::as_str).is_none_or(|name| name != "text" && is_known(name))
-    };
-    if blocks().any(|(_, block)| strange(block)) {
+    let strange =
+        |block: &Object| block.get("type").and_then(Value::as_str).is_none_or(|name| name != "text" && is_known(name));
+    if objects(blocks).any(|(_, block)| strange(block)) {
         out.push(AN_04.at(place, "another block than text"));
     }
-    for (i, _) in blocks().filter(|(_, block)| block.get("cache_control").is_some_and(|mark| !mark.is_null())) {
+    for (i, _) in objects(blocks).filter(|(_, block)| block.get("cache_control").is_some_and(|mark| !mark.is_null())) {
         out.push(AN_27.at(format!("{place}[{i}]"), "in a message of the role system"));
     }
 }
@@ -140,21 +138,13 @@ fn name(block: &Value) -> &str {
 }
 
 /// The blocks of message `i` that are objects, and their places.
-pub(crate) fn blocks(message: &Map<String, Value>, i: usize) -> impl Iterator<Item = (String, &Map<String, Value>)> {
-    let blocks = message.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let objects = blocks.iter().enumerate().filter_map(|(j, block)| Some((j, block.as_object()?)));
-    objects.map(move |(j, block)| (format!("messages[{i}].content[{j}]"), block))
+pub(crate) fn blocks(message: &Object, i: usize) -> impl Iterator<Item = (String, &Object)> {
+    objects(items(message, "content")).map(move |(j, block)| (format!("messages[{i}].content[{j}]"), block))
 }
 
-pub(crate) fn check_block<'a>(
-    block: &'a Map<String, Value>,
-    place: &str,
-    role: &str,
-    seen: &mut Seen<'a>,
-    out: &mut Vec<Finding>,
-) {
+pub(crate) fn check_block<'a>(block: &'a Object, place: &str, role: &str, seen: &mut Seen<'a>, out: &mut Vec<Finding>) {
     seen.marks.see(block, place, out);
-    let name = block.get("type").and_then(Value::as_str).unwrap_or_default();
+    let name = text(block, "type");
     check_side(name, role, place, out);
     match name {
         "text" => check_text(block, place, out),
@@ -185,7 +175,7 @@ fn check_side(name: &str, role: &str, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-pub(crate) fn check_text(block: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+pub(crate) fn check_text(block: &Object, place: &str, out: &mut Vec<Finding>) {
     let text =
         block.get("text").and_then(Value::as_str).filter(|_| block.get("type").is_some_and(|name| name == "text"));
     match text {
@@ -195,7 +185,7 @@ pub(crate) fn check_text(block: &Map<String, Value>, place: &str, out: &mut Vec<
     }
 }
 
-fn check_call(call: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_call(call: &Object, place: &str, out: &mut Vec<Finding>) {
     check_id(call.get("id"), &format!("{place}.id"), out);
     let name = call.get("name").unwrap_or(&Value::Null);
     let place_of_name = format!("{place}.name");
@@ -213,7 +203,7 @@ fn check_call(call: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_result<'a>(result: &'a Map<String, Value>, place: &str, seen: &mut Seen<'a>, out: &mut Vec<Finding>) {
+fn check_result<'a>(result: &'a Object, place: &str, seen: &mut Seen<'a>, out: &mut Vec<Finding>) {
     check_id(result.get("tool_use_id"), &format!("{place}.tool_use_id"), out);
     let failed = result.get("is_error") == Some(&Value::Bool(true));
     let content = result.get("content").unwrap_or(&Value::Null);
@@ -222,7 +212,7 @@ fn check_result<'a>(result: &'a Map<String, Value>, place: &str, seen: &mut Seen
         out.push(AN_40.at(&place, "an error without content").with_level(Level::Soft));
     }
     let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
-    for (i, block) in blocks.iter().enumerate().filter_map(|(i, block)| Some((i, block.as_object()?))) {
+    for (i, block) in objects(blocks) {
         let place = format!("{place}[{i}]");
         let name = block.get("type").unwrap_or(&Value::Null);
         check_text(block, &place, out);
@@ -243,6 +233,6 @@ fn check_id(id: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-fn is_text(block: &Map<String, Value>, field: &str) -> bool {
+fn is_text(block: &Object, field: &str) -> bool {
     block.get(field).and_then(Value::as_str).is_some_and(|text| !text.is_empty())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::message::blocks;
 use super::seen::is_thinking;
@@ -12,10 +12,10 @@ use crate::provider::anthropic::rules::{
 };
 use crate::provider::anthropic::server_tools::is_server_result;
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::shape::is_filled;
+use crate::provider::check::value::{Object, is_filled, role, text};
 
 pub(crate) fn check_turns(request: &Object, messages: &[&Object], out: &mut Vec<Finding>) {
-    let model = request.get("model").and_then(Value::as_str).unwrap_or_default();
+    let model = text(request, "model");
     check_system(model, messages, out);
     let turns = turns(messages);
     let Some(first) = turns.first() else { return };
@@ -81,8 +81,6 @@ fn check_prefill(model: &str, messages: &[&Object], turns: &[Side], out: &mut Ve
     }
 }
 
-pub(crate) type Object = Map<String, Value>;
-
 /// What one side says before the other does.
 pub(crate) struct Side<'a> {
     pub(crate) by_assistant: bool,
@@ -137,18 +135,13 @@ fn said<'a>(message: &'a Object, i: usize) -> Vec<Block<'a>> {
         return vec![Block { message: i, place: format!("messages[{i}].content[0]"), name: "text", fields: None }];
     }
     let blocks = blocks(message, i).map(|(place, fields)| {
-        let name = fields.get("type").and_then(Value::as_str).unwrap_or_default();
+        let name = text(fields, "type");
         Block { message: i, place, name, fields: Some(fields) }
     });
     blocks.collect()
 }
 
-/// The role of a message, empty where it is no string.
-pub(crate) fn role(message: &Object) -> &str {
-    message.get("role").and_then(Value::as_str).unwrap_or_default()
-}
-
-pub(crate) fn check_tools(request: &Map<String, Value>, turns: &[Side], out: &mut Vec<Finding>) {
+pub(crate) fn check_tools(request: &Object, turns: &[Side], out: &mut Vec<Finding>) {
     let mut used = HashSet::new();
     let mut before: Option<&Side> = None;
     for (i, turn) in turns.iter().enumerate() {
@@ -234,7 +227,7 @@ fn of<'t, 'a>(turn: &'t Side<'a>, name: &'static str) -> impl Iterator<Item = &'
     turn.blocks.iter().filter(move |block| block.name == name)
 }
 
-pub(crate) fn check_thinking(request: &Map<String, Value>, turns: &[Side], out: &mut Vec<Finding>) {
+pub(crate) fn check_thinking(request: &Object, turns: &[Side], out: &mut Vec<Finding>) {
     let Some((at, turn)) = current(turns) else { return };
     let Some(first) = turn.blocks.first() else { return };
     let mode = request.get("thinking").and_then(|thinking| thinking.get("type")?.as_str());

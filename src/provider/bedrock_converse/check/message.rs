@@ -2,17 +2,17 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
-
 use crate::provider::bedrock_converse::models::is_claude;
 use crate::provider::bedrock_converse::rules::{
     BC_03, BC_04, BC_08, BC_12, BC_13, BC_15, BC_16, BC_17, BC_18, BC_19, BC_22, BC_23, BC_24, BC_25, BC_26,
 };
 use crate::provider::bedrock_converse::types::KINDS;
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::shape::{Fault, kind, misfits};
+use crate::provider::check::shape::{Fault, misfits};
+use crate::provider::check::value::{Object, items, kind};
 use crate::provider::prompt::media::bytes::decode_base64;
 use crate::provider::text::{is_blank, is_word, is_word_with};
+use serde_json::Value;
 
 /// Images of a message.
 pub(crate) const IMAGES: usize = 20;
@@ -98,14 +98,14 @@ pub(crate) fn check_block<'a>(block: &'a Value, role: &str, place: &str, seen: &
     }
 }
 
-fn check_id(block: &Map<String, Value>, place: &str, seen: &mut Seen<'_>, out: &mut Vec<Finding>) {
+fn check_id(block: &Object, place: &str, seen: &mut Seen<'_>, out: &mut Vec<Finding>) {
     seen.tools.get_or_insert_with(|| place.to_owned());
     if let Some(id) = block.get("toolUseId").and_then(Value::as_str).filter(|id| !is_word_with(id, ID, b"_.:-")) {
         out.push(BC_12.at(format!("{place}.toolUseId"), format!("id is {id:?}")));
     }
 }
 
-fn check_call(call: &Map<String, Value>, place: &str, seen: &mut Seen<'_>, out: &mut Vec<Finding>) {
+fn check_call(call: &Object, place: &str, seen: &mut Seen<'_>, out: &mut Vec<Finding>) {
     check_id(call, place, seen, out);
     if let Some(name) = call.get("name").and_then(Value::as_str).filter(|name| !is_word(name, TOOL_NAME)) {
         out.push(BC_13.at(format!("{place}.name"), format!("name is {name:?}")));
@@ -116,9 +116,9 @@ fn check_call(call: &Map<String, Value>, place: &str, seen: &mut Seen<'_>, out: 
     }
 }
 
-fn check_result<'a>(result: &'a Map<String, Value>, place: &str, seen: &mut Seen<'a>, out: &mut Vec<Finding>) {
+fn check_result<'a>(result: &'a Object, place: &str, seen: &mut Seen<'a>, out: &mut Vec<Finding>) {
     check_id(result, place, seen, out);
-    let parts = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let parts = items(result, "content");
     if parts.is_empty() && result.get("status").is_some_and(|status| status == "error") {
         out.push(BC_17.at(format!("{place}.content"), "a failure without content"));
     }
@@ -135,7 +135,7 @@ fn check_result<'a>(result: &'a Map<String, Value>, place: &str, seen: &mut Seen
     }
 }
 
-fn check_reasoning(reasoning: &Map<String, Value>, place: &str, seen: &Seen<'_>, out: &mut Vec<Finding>) {
+fn check_reasoning(reasoning: &Object, place: &str, seen: &Seen<'_>, out: &mut Vec<Finding>) {
     let Some(text) = reasoning.get("reasoningText") else { return };
     if text.get("signature").and_then(Value::as_str).is_none_or(str::is_empty) {
         let level = if is_claude(seen.model) == Some(true) { Level::Hard } else { Level::Soft };
@@ -143,7 +143,7 @@ fn check_reasoning(reasoning: &Map<String, Value>, place: &str, seen: &Seen<'_>,
     }
 }
 
-fn check_document<'a>(document: &'a Map<String, Value>, place: &str, seen: &mut Seen<'a>, out: &mut Vec<Finding>) {
+fn check_document<'a>(document: &'a Object, place: &str, seen: &mut Seen<'a>, out: &mut Vec<Finding>) {
     seen.documents += 1;
     if let Some(name) = document.get("name").and_then(Value::as_str) {
         let place = format!("{place}.name");
@@ -155,14 +155,14 @@ fn check_document<'a>(document: &'a Map<String, Value>, place: &str, seen: &mut 
     check_bytes(document, place, out);
 }
 
-fn check_image(image: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_image(image: &Object, place: &str, out: &mut Vec<Finding>) {
     if let Some(format) = image.get("format").and_then(Value::as_str).filter(|name| !IMAGE_FORMATS.contains(name)) {
         out.push(BC_26.at(format!("{place}.format"), format!("format is {format:?}")));
     }
     check_bytes(image, place, out);
 }
 
-fn check_bytes(media: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_bytes(media: &Object, place: &str, out: &mut Vec<Finding>) {
     let bytes = media.get("source").and_then(|source| source.get("bytes")).and_then(Value::as_str);
     if bytes.is_some_and(|bytes| bytes.is_empty() || decode_base64(bytes).is_none()) {
         out.push(BC_26.at(format!("{place}.source.bytes"), "not base64"));

@@ -1,15 +1,15 @@
 //! One content: its role, its fields, its parts, their signatures.
 
-use serde_json::{Map, Value};
-
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::shape::{Fault, entry, field, is_filled, kind};
+use crate::provider::check::shape::Fault;
+use crate::provider::check::value::{Object, entry, field, is_filled, kind, text};
 use crate::provider::gemini::rules::{
     GM_03, GM_04, GM_05, GM_06, GM_10, GM_15, GM_16, GM_18, GM_19, GM_20, GM_22, GM_23, GM_26, GM_28, GM_29,
 };
 use crate::provider::gemini::types::CONTENT;
 use crate::provider::prompt::media::bytes::decode_any_base64;
 use crate::provider::text::{is_blank, is_spelling_of, is_word_with};
+use serde_json::Value;
 
 /// Characters of a function's name.
 const NAME: usize = 128;
@@ -114,7 +114,7 @@ pub(crate) fn check_content(content: &Value, place: &str, out: &mut Vec<Finding>
 }
 
 /// Compares with the official type, but for what other rules say better.
-fn check_fields(content: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_fields(content: &Object, place: &str, out: &mut Vec<Finding>) {
     let parts = format!("{place}.parts");
     for misfit in CONTENT.misfits(content, place) {
         let rule = match (misfit.fault, misfit.place.rsplit('.').next().unwrap_or_default()) {
@@ -129,7 +129,7 @@ fn check_fields(content: &Map<String, Value>, place: &str, out: &mut Vec<Finding
 }
 
 /// Returns whether it holds inline data.
-pub(crate) fn check_part(part: &Map<String, Value>, role: &Value, place: &str, out: &mut Vec<Finding>) -> bool {
+pub(crate) fn check_part(part: &Object, role: &Value, place: &str, out: &mut Vec<Finding>) -> bool {
     let data: Vec<_> = DATA.iter().copied().filter(|name| is_set(part, name)).collect();
     let signed = field(part, "thoughtSignature").is_some_and(is_filled);
     check_one(&data, part, signed, place, out);
@@ -165,7 +165,7 @@ pub(crate) fn check_part(part: &Map<String, Value>, role: &Value, place: &str, o
     inline.is_some()
 }
 
-fn check_one(data: &[&str], part: &Map<String, Value>, signed: bool, place: &str, out: &mut Vec<Finding>) {
+fn check_one(data: &[&str], part: &Object, signed: bool, place: &str, out: &mut Vec<Finding>) {
     let beside = ["thoughtSignature", "thought"];
     match data {
         [_] => {}
@@ -186,7 +186,7 @@ fn check_one(data: &[&str], part: &Map<String, Value>, signed: bool, place: &str
     }
 }
 
-fn check_signature(part: &Map<String, Value>, role: &Value, place: &str, out: &mut Vec<Finding>) {
+fn check_signature(part: &Object, role: &Value, place: &str, out: &mut Vec<Finding>) {
     let Some((name, signature)) = entry(part, "thoughtSignature").filter(|(_, value)| !value.is_null()) else { return };
     let place = format!("{place}.{name}");
     if signature.as_str().and_then(decode_any_base64).is_none() {
@@ -197,7 +197,7 @@ fn check_signature(part: &Map<String, Value>, role: &Value, place: &str, out: &m
     }
 }
 
-fn check_inline(blob: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_inline(blob: &Object, place: &str, out: &mut Vec<Finding>) {
     let (name, declared) = entry(blob, "mimeType").unwrap_or(("mimeType", &Value::Null));
     let essence = declared.as_str().and_then(|name| name.split(';').next());
     let essence = essence.map(|name| name.trim().to_ascii_lowercase()).unwrap_or_default();
@@ -215,10 +215,10 @@ fn check_inline(blob: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) 
 }
 
 /// A call or a response: its name, and the object that it passes under `key`.
-fn check_function(part: &Map<String, Value>, name: &str, key: &str, place: &str, out: &mut Vec<Finding>) {
+fn check_function(part: &Object, name: &str, key: &str, place: &str, out: &mut Vec<Finding>) {
     let Some((name, function)) = object(part, name) else { return };
     let place = format!("{place}.{name}");
-    match function.get("name").and_then(Value::as_str).unwrap_or_default() {
+    match text(function, "name") {
         "" => out.push(GM_10.at(format!("{place}.name"), "missing, empty, or not a string")),
         name if !is_function_name(name) => {
             let problem = format!("name is {name:?}, which no function can be declared as");
@@ -236,12 +236,12 @@ fn check_function(part: &Map<String, Value>, name: &str, key: &str, place: &str,
     }
 }
 
-fn is_set(part: &Map<String, Value>, name: &str) -> bool {
+fn is_set(part: &Object, name: &str) -> bool {
     field(part, name).is_some_and(|value| !value.is_null())
 }
 
 /// With its name as it is spelled there.
-fn object<'a>(part: &'a Map<String, Value>, name: &str) -> Option<(&'a str, &'a Map<String, Value>)> {
+fn object<'a>(part: &'a Object, name: &str) -> Option<(&'a str, &'a Object)> {
     let (name, value) = entry(part, name)?;
     Some((name, value.as_object()?))
 }

@@ -1,13 +1,10 @@
 //! The contents in their sequence: which calls are answered, where, and whether the current turn bears its signatures.
 
-use serde_json::{Map, Value};
-
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::shape::{field, is_filled};
+use crate::provider::check::value::{Object, field, is_filled};
 use crate::provider::gemini::models::{refuses_model_last, wants_signatures};
 use crate::provider::gemini::rules::{GM_07, GM_08, GM_09, GM_11, GM_12, GM_13, GM_14, GM_17, GM_24};
-
-type Object = Map<String, Value>;
+use serde_json::Value;
 
 /// A content: who says it, and which functions it calls or answers.
 pub(crate) struct Spoken<'a> {
@@ -135,7 +132,7 @@ pub(crate) fn unsigned_calls(turns: &[Spoken]) -> impl Iterator<Item = Finding> 
     let start = turns.iter().rposition(|turn| turn.role == "user" && turn.responses.is_empty()).unwrap_or(0);
     let steps = turns.iter().enumerate().skip(start).filter(|(_, turn)| turn.role == "model");
     steps.filter_map(|(i, turn)| {
-        let is_call = |part: &Map<String, Value>| field(part, "functionCall").is_some_and(Value::is_object);
+        let is_call = |part: &Object| field(part, "functionCall").is_some_and(Value::is_object);
         let (j, call) = turn.parts.iter().enumerate().find(|(_, part)| is_call(part))?;
         let unsigned = !field(call, "thoughtSignature").is_some_and(is_filled);
         unsigned.then(|| GM_17.at(format!("contents[{i}].parts[{j}]"), "a step's first call without thoughtSignature"))

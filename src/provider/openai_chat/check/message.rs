@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
-
 use crate::model::json_text::is_object;
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::rule::ProtocolRule;
-use crate::provider::check::shape::{Fault, is_filled, kind};
+use crate::provider::check::shape::Fault;
+use crate::provider::check::value::{Object, is_filled, kind, text};
 use crate::provider::openai_chat::manner::Manner;
 use crate::provider::openai_chat::rules::{
     OC_03, OC_04, OC_05, OC_06, OC_10, OC_12, OC_13, OC_14, OC_15, OC_16, OC_17, OC_18, OC_19, OC_20, OC_21, OC_22,
@@ -16,6 +15,7 @@ use crate::provider::openai_chat::rules::{
 use crate::provider::openai_chat::types::{ROLES, Role};
 use crate::provider::prompt::media::bytes::{UrlFault, decode_base64, image_url_fault};
 use crate::provider::text::{is_blank, is_word};
+use serde_json::Value;
 
 /// Characters in one string (from memory).
 const CHARACTERS: usize = 10_485_760;
@@ -66,7 +66,7 @@ pub(crate) fn check_message(message: &Value, manner: &Manner, place: &str, out: 
 }
 
 /// Compares with the official type, but for what other rules say better, and for fields that the server's own type has.
-fn check_fields(role: &Role, message: &Map<String, Value>, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
+fn check_fields(role: &Role, message: &Object, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
     let own = manner.types.iter().flat_map(|types| *types).find(|(name, _)| *name == role.name).map(|(_, shape)| shape);
     let is_own = |of: &str| {
         let field = of.strip_prefix(place).and_then(|field| field.strip_prefix('.'));
@@ -89,7 +89,7 @@ fn check_fields(role: &Role, message: &Map<String, Value>, manner: &Manner, plac
     }
 }
 
-fn check_content_is_there(role: &Role, message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_content_is_there(role: &Role, message: &Object, place: &str, out: &mut Vec<Finding>) {
     let content = message.get("content").unwrap_or(&Value::Null);
     let place_of_content = format!("{place}.content");
     match (role.name, content) {
@@ -105,7 +105,7 @@ fn check_content_is_there(role: &Role, message: &Map<String, Value>, place: &str
     }
 }
 
-fn speaks_otherwise(message: &Map<String, Value>) -> bool {
+fn speaks_otherwise(message: &Object) -> bool {
     ["tool_calls", "function_call", "audio"].iter().any(|key| message.get(*key).is_some_and(is_filled))
         || message.get("refusal").and_then(Value::as_str).is_some_and(|refusal| !refusal.is_empty())
 }
@@ -119,7 +119,7 @@ fn check_name(name: &str, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-pub(crate) fn check_content(role: &Role, message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+pub(crate) fn check_content(role: &Role, message: &Object, place: &str, out: &mut Vec<Finding>) {
     match message.get("content") {
         Some(Value::String(text)) => {
             let beside_calls = role.name == "assistant" && message.get("tool_calls").is_some_and(is_filled);
@@ -243,8 +243,8 @@ pub(crate) fn check_id(id: &Value, absent: &ProtocolRule, manner: &Manner, place
     }
 }
 
-fn check_call(call: &Map<String, Value>, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
-    let type_name = call.get("type").and_then(Value::as_str).unwrap_or_default();
+fn check_call(call: &Object, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
+    let type_name = text(call, "type");
     let (key, body) = match type_name {
         "custom" => ("custom", call.get("custom").filter(|body| body.get("input").is_some_and(Value::is_string))),
         "function" => ("function", call.get("function").filter(|body| body.is_object())),

@@ -1,11 +1,11 @@
 //! The request as a whole: its parameters, its messages one by one, their sequence, its tools.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::message::{check_message, is_function_name};
-use super::sequence::{check_sequence, messages};
+use super::sequence::check_sequence;
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::shape::kind;
+use crate::provider::check::value::{Object, kind, sequence};
 use crate::provider::openai_chat::manner::Manner;
 use crate::provider::openai_chat::rules::{OC_01, OC_02, OC_14, OC_33};
 use crate::provider::target::Target;
@@ -80,13 +80,13 @@ pub(crate) fn check(target: Target, request: &Value, out: &mut Vec<Finding>) {
     for (i, message) in list.iter().enumerate() {
         check_message(message, manner, &format!("messages[{i}]"), out);
     }
-    if let Some(messages) = messages(request) {
+    if let Some(messages) = sequence(request, "messages") {
         check_sequence(&messages, manner, out);
     }
     check_tools(object, out);
 }
 
-fn check_tools(request: &Map<String, Value>, out: &mut Vec<Finding>) {
+fn check_tools(request: &Object, out: &mut Vec<Finding>) {
     let tools = match request.get("tools") {
         None | Some(Value::Null) => return,
         Some(Value::Array(tools)) => tools,

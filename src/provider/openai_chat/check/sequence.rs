@@ -2,15 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Map, Value};
-
 use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::value::{Object, items, objects, role};
 use crate::provider::openai_chat::manner::{Ends, Manner};
 use crate::provider::openai_chat::rules::{OC_07, OC_08, OC_09, OC_11, OC_26, OC_27, OC_29, OC_35};
+use serde_json::Value;
 
-type Message = Map<String, Value>;
-
-pub(crate) fn check_sequence(messages: &[&Message], manner: &Manner, out: &mut Vec<Finding>) {
+pub(crate) fn check_sequence(messages: &[&Object], manner: &Manner, out: &mut Vec<Finding>) {
     let mut used = HashMap::new();
     let mut begun = false;
     let mut function_call = None;
@@ -40,7 +38,7 @@ pub(crate) fn check_sequence(messages: &[&Message], manner: &Manner, out: &mut V
         let next = rest.peek().map(|(j, next)| format!("messages[{j}], of role {:?}", role(next)));
         check_answers(i, &ids, &answers, &next.unwrap_or_else(|| "the conversation ends".to_owned()), out);
     }
-    let goes_on = |last: &Message| manner.order.ends == Ends::AskingOrPrefix && is_prefix(last);
+    let goes_on = |last: &Object| manner.order.ends == Ends::AskingOrPrefix && is_prefix(last);
     let last = messages.last().filter(|last| role(last) == "assistant" && call_ids(last).is_empty());
     if last.is_some_and(|last| !goes_on(last)) {
         out.push(OC_29.at(format!("messages[{}]", messages.len() - 1), "the conversation ends with the assistant"));
@@ -83,7 +81,7 @@ fn check_reuse<'a>(ids: &[&'a Value], i: usize, used: &mut HashMap<&'a Value, us
     used.extend(ids.iter().filter(|id| id.is_string()).map(|id| (*id, i)));
 }
 
-fn check_function(message: &Message, call: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_function(message: &Object, call: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
     let finding = OC_26.at(place, "does not answer a function_call directly before it, by name");
     match call {
         None => out.push(finding.with_level(Level::Hard)),
@@ -92,35 +90,23 @@ fn check_function(message: &Message, call: Option<&Value>, place: &str, out: &mu
     }
 }
 
-/// The messages of a request; `None` where they are no sequence: not an array, empty, or not all of them objects.
-pub(crate) fn messages(request: &Value) -> Option<Vec<&Map<String, Value>>> {
-    let messages: Vec<_> = request.get("messages")?.as_array()?.iter().map(Value::as_object).collect::<Option<_>>()?;
-    (!messages.is_empty()).then_some(messages)
-}
-
 /// The ids of a message's calls as they stand, null where there is none. No calls, no ids.
-pub(crate) fn call_ids(message: &Map<String, Value>) -> Vec<&Value> {
+pub(crate) fn call_ids(message: &Object) -> Vec<&Value> {
     calls(message).map(|(_, call)| call.get("id").unwrap_or(&Value::Null)).collect()
 }
 
 /// The calls of a message that are objects, and their positions.
-pub(crate) fn calls(message: &Map<String, Value>) -> impl Iterator<Item = (usize, &Map<String, Value>)> {
-    let calls = message.get("tool_calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    calls.iter().enumerate().filter_map(|(i, call)| Some((i, call.as_object()?)))
+pub(crate) fn calls(message: &Object) -> impl Iterator<Item = (usize, &Object)> {
+    objects(items(message, "tool_calls"))
 }
 
 /// Whether the assistant is to go on with the text: Mistral's field.
-pub(crate) fn is_prefix(message: &Message) -> bool {
+pub(crate) fn is_prefix(message: &Object) -> bool {
     message.get("prefix") == Some(&Value::Bool(true))
 }
 
-/// The role of a message, empty where it is no string.
-pub(crate) fn role(message: &Message) -> &str {
-    message.get("role").and_then(Value::as_str).unwrap_or_default()
-}
-
 /// Is thinking on? The request says so; else the name of its model shows it, or a message that has thought.
-pub(crate) fn is_thinking(request: &Value, messages: &[&Map<String, Value>], models: &[&str]) -> bool {
+pub(crate) fn is_thinking(request: &Value, messages: &[&Object], models: &[&str]) -> bool {
     if let Some(thinking) = request.get("thinking").filter(|thinking| thinking.is_object()) {
         return thinking.get("type").is_some_and(|mode| mode == "enabled");
     }

@@ -1,10 +1,9 @@
 //! One item: its type, its fields, its ids, and what its type asks for.
 
-use serde_json::{Map, Value};
-
 use crate::model::json_text::is_object;
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::shape::{Fault, Shape, is_filled, kind};
+use crate::provider::check::shape::{Fault, Shape};
+use crate::provider::check::value::{Object, is_filled, kind};
 use crate::provider::openai_responses::rules::{
     OR_03, OR_10, OR_11, OR_12, OR_13, OR_14, OR_15, OR_16, OR_17, OR_18, OR_19, OR_20, OR_21, OR_22, OR_23, OR_24,
     OR_25, OR_26, OR_27, OR_29, OR_30,
@@ -13,6 +12,7 @@ use crate::provider::openai_responses::types::messages::{EASY_MESSAGE, INPUT_MES
 use crate::provider::openai_responses::types::{ITEMS, ItemType};
 use crate::provider::prompt::media::bytes::image_url_fault;
 use crate::provider::text::is_word;
+use serde_json::Value;
 
 /// Characters of a function's name.
 pub(crate) const NAME: usize = 128;
@@ -34,7 +34,7 @@ const OF_OTHER_WIRES: &[&str] =
 const CHARACTERS: usize = 10_485_760;
 
 /// The type of an item, if it is a known one. A message may leave it out, and so may a reference.
-pub(crate) fn item_type(item: &Map<String, Value>) -> Option<&'static ItemType> {
+pub(crate) fn item_type(item: &Object) -> Option<&'static ItemType> {
     let name = match item.get("type").unwrap_or(&Value::Null) {
         Value::Null if item.contains_key("role") => "message",
         Value::Null if item.len() == 1 && item.contains_key("id") => "item_reference",
@@ -44,7 +44,7 @@ pub(crate) fn item_type(item: &Map<String, Value>) -> Option<&'static ItemType> 
 }
 
 /// `stored`: the server may keep the items of this request.
-pub(crate) fn check_item(item: &Map<String, Value>, place: &str, stored: bool, out: &mut Vec<Finding>) {
+pub(crate) fn check_item(item: &Object, place: &str, stored: bool, out: &mut Vec<Finding>) {
     let Some(of) = item_type(item) else {
         let name = item.get("type").unwrap_or(&Value::Null);
         let finding = OR_03.at(format!("{place}.type"), format!("type is {}", kind(name)));
@@ -70,7 +70,7 @@ pub(crate) fn check_item(item: &Map<String, Value>, place: &str, stored: bool, o
 }
 
 /// Compares with the official type, but for what other rules say better.
-fn check_fields(of: &ItemType, item: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_fields(of: &ItemType, item: &Object, place: &str, out: &mut Vec<Finding>) {
     let shape = match of.name {
         "message" => Shape::nearest(&[&EASY_MESSAGE, &INPUT_MESSAGE, &OUTPUT_MESSAGE], item).unwrap_or(of.fields),
         _ => of.fields,
@@ -98,7 +98,7 @@ fn check_fields(of: &ItemType, item: &Map<String, Value>, place: &str, out: &mut
     }
 }
 
-fn check_ids(of: &ItemType, item: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_ids(of: &ItemType, item: &Object, place: &str, out: &mut Vec<Finding>) {
     if let Some(id) = item.get("id").filter(|id| !id.is_null()) {
         let place = format!("{place}.id");
         match id.as_str().filter(|id| is_word(id, ID)) {
@@ -118,7 +118,7 @@ fn check_ids(of: &ItemType, item: &Map<String, Value>, place: &str, out: &mut Ve
     }
 }
 
-fn check_call(call: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_call(call: &Object, place: &str, out: &mut Vec<Finding>) {
     let name = call.get("name").unwrap_or(&Value::Null);
     if !name.as_str().is_some_and(|name| is_word(name, NAME)) {
         out.push(OR_16.at(format!("{place}.name"), format!("name is {}", kind(name))));
@@ -129,7 +129,7 @@ fn check_call(call: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_reasoning(reasoning: &Map<String, Value>, place: &str, stored: bool, out: &mut Vec<Finding>) {
+fn check_reasoning(reasoning: &Object, place: &str, stored: bool, out: &mut Vec<Finding>) {
     if reasoning.get("content").is_some_and(is_filled) {
         out.push(OR_20.at(format!("{place}.content"), "content is not empty"));
     }
@@ -139,7 +139,7 @@ fn check_reasoning(reasoning: &Map<String, Value>, place: &str, stored: bool, ou
     }
 }
 
-pub(crate) fn check_message(message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+pub(crate) fn check_message(message: &Object, place: &str, out: &mut Vec<Finding>) {
     let by_model = message.get("role").is_some_and(|role| role == "assistant");
     match message.get("content").unwrap_or(&Value::Null) {
         Value::String(_) => {}
@@ -150,7 +150,7 @@ pub(crate) fn check_message(message: &Map<String, Value>, place: &str, out: &mut
     }
 }
 
-pub(crate) fn check_output(item: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+pub(crate) fn check_output(item: &Object, place: &str, out: &mut Vec<Finding>) {
     match item.get("output") {
         Some(Value::String(text)) if text.len() > CHARACTERS && text.chars().count() > CHARACTERS => {
             out.push(OR_26.at(place, format!("{} characters, at most {CHARACTERS}", text.chars().count())));
@@ -185,7 +185,7 @@ fn check_parts(parts: &[Value], allowed: &[&str], place: &str, out: &mut Vec<Fin
     }
 }
 
-fn check_image(image: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_image(image: &Object, place: &str, out: &mut Vec<Finding>) {
     match image.get("image_url").unwrap_or(&Value::Null) {
         Value::Null if has(image, "file_id") => {}
         Value::Null => out.push(OR_23.at(place, "neither image_url nor file_id")),
@@ -198,6 +198,6 @@ fn check_image(image: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) 
     }
 }
 
-fn has(part: &Map<String, Value>, key: &str) -> bool {
+fn has(part: &Object, key: &str) -> bool {
     part.get(key).is_some_and(is_filled)
 }
