@@ -5,8 +5,7 @@ use serde_json::{Map, Value};
 
 use super::request::{Block, Raw};
 use crate::model::{Chunk, Json, json_text};
-use crate::provider::bedrock_converse::check::block::check_block;
-use crate::provider::bedrock_converse::check::seen::Seen;
+use crate::provider::bedrock_converse::check::message::{Seen, check_block};
 use crate::provider::bedrock_converse::manner::NAME;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::turns::Origin;

@@ -9,7 +9,7 @@ use crate::history::report::Unsent;
 use crate::model::json_text;
 use crate::model::{Chunk, Json};
 use crate::provider::check::finding::Finding;
-use crate::provider::check::shape::field;
+use crate::provider::check::value::field;
 use crate::provider::gemini::check::content::check_content;
 use crate::provider::gemini::manner::NAME;
 use crate::provider::prompt::arguments::EMBEDDED_DEPTH;

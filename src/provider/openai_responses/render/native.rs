@@ -11,7 +11,7 @@ use crate::history::{OUTCOME_UNKNOWN, ToolKind, answered, asked};
 use crate::model::{Body, Chunk, Extra, Json, json_text};
 use crate::provider::check::finding::Finding;
 use crate::provider::check::rule::ProtocolRule;
-use crate::provider::check::shape::is_filled;
+use crate::provider::check::value::is_filled;
 use crate::provider::openai_responses::check::item::check_item;
 use crate::provider::openai_responses::check::request::{OF_OPENAI, is_others};
 use crate::provider::openai_responses::manner::{Manner, NAME, PROVIDER};

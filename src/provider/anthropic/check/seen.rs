@@ -1,10 +1,10 @@
-//! ImagesSeen and documents: their sources, and how many and how large the images of a request are.
+//! What counts over the whole request: images, and the marks up to which a prompt is cached.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::provider::anthropic::rules::{AN_28, AN_29, AN_30, AN_31, AN_32, AN_44};
+use crate::provider::anthropic::rules::{AN_27, AN_28, AN_29, AN_30, AN_31, AN_32, AN_44};
 use crate::provider::check::finding::Finding;
-use crate::provider::check::shape::kind;
+use crate::provider::check::value::{Object, is_filled, kind, text};
 use crate::provider::prompt::media::bytes::{IMAGE_TYPES, decode_base64, dimensions, is_web_address, sniff};
 
 /// Images in one request.
@@ -17,6 +17,22 @@ pub(crate) const PIXELS: u32 = 8000;
 /// Pixels of the longer side where there are more than so many images.
 const PIXELS_OF_MANY: u32 = 2000;
 const MANY: usize = 20;
+/// Marks in one request.
+const MARKS: usize = 4;
+/// How long a mark holds, if it does not say.
+const DEFAULT_TTL: &str = "5m";
+const TTLS: &[&str] = &[DEFAULT_TTL, "1h"];
+
+/// What counts over the whole request.
+#[derive(Default)]
+pub(crate) struct Seen<'a> {
+    pub(crate) images: ImagesSeen,
+    pub(crate) marks: Marks<'a>,
+}
+
+pub(crate) fn is_thinking(name: &str) -> bool {
+    ["thinking", "redacted_thinking"].contains(&name)
+}
 
 /// The images of a request: their number, and the places and longer sides of those too large to be one of many.
 #[derive(Default)]
@@ -26,7 +42,7 @@ pub(crate) struct ImagesSeen {
 }
 
 impl ImagesSeen {
-    pub(crate) fn see(&mut self, image: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+    pub(crate) fn see(&mut self, image: &Object, place: &str, out: &mut Vec<Finding>) {
         self.count += 1;
         let source = image.get("source").and_then(Value::as_object);
         match (source, source.and_then(|source| source.get("type")?.as_str())) {
@@ -36,7 +52,7 @@ impl ImagesSeen {
                 }
             }
             (Some(source), Some("url")) => {
-                let url = source.get("url").and_then(Value::as_str).unwrap_or_default();
+                let url = text(source, "url");
                 if !is_web_address(url) {
                     out.push(AN_28.at(format!("{place}.source.url"), "not an http(s) URL"));
                 }
@@ -59,7 +75,7 @@ impl ImagesSeen {
 }
 
 /// The longer side of an image that is accepted, but too large to be one of many.
-fn check_base64(source: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) -> Option<u32> {
+fn check_base64(source: &Object, place: &str, out: &mut Vec<Finding>) -> Option<u32> {
     let declared = source.get("media_type").unwrap_or(&Value::Null);
     let image_type = declared.as_str().filter(|name| IMAGE_TYPES.contains(name));
     if image_type.is_none() {
@@ -85,7 +101,7 @@ fn check_base64(source: &Map<String, Value>, place: &str, out: &mut Vec<Finding>
     (PIXELS_OF_MANY < side && side <= PIXELS).then_some(side)
 }
 
-pub(crate) fn check_document(document: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+pub(crate) fn check_document(document: &Object, place: &str, out: &mut Vec<Finding>) {
     let Some(source) = document.get("source").and_then(Value::as_object) else { return };
     if source.get("type").is_none_or(|name| name != "base64") {
         return;
@@ -99,6 +115,48 @@ pub(crate) fn check_document(document: &Map<String, Value>, place: &str, out: &m
     }
 }
 
-fn decoded(source: &Map<String, Value>) -> Option<Vec<u8>> {
+fn decoded(source: &Object) -> Option<Vec<u8>> {
     decode_base64(source.get("data")?.as_str()?).filter(|bytes| !bytes.is_empty())
+}
+
+/// The marks of a request, in the order of the prompt: how long each holds.
+#[derive(Default)]
+pub(crate) struct Marks<'a>(Vec<&'a str>);
+
+impl<'a> Marks<'a> {
+    /// Takes the mark of a block or tool, if it has one.
+    pub(crate) fn see(&mut self, block: &'a Object, place: &str, out: &mut Vec<Finding>) {
+        let Some(mark) = block.get("cache_control").and_then(Value::as_object).filter(|mark| !mark.is_empty()) else {
+            return;
+        };
+        let place = format!("{place}.cache_control");
+        let ttl = mark.get("ttl").map_or(Some(DEFAULT_TTL), Value::as_str);
+        let known = ttl.is_some_and(|ttl| TTLS.contains(&ttl));
+        if !known || mark.get("type").is_none_or(|name| name != "ephemeral") {
+            out.push(AN_27.at(&place, "not of the type ephemeral, or for another time than 5m or 1h"));
+        }
+        self.0.push(ttl.unwrap_or_default());
+        let name = text(block, "type");
+        if name == "text" && block.get("text").is_some_and(|text| text == "") {
+            out.push(AN_27.at(place, "on an empty text block"));
+        } else if is_thinking(name) {
+            out.push(AN_27.at(place, "on a thinking block"));
+        }
+    }
+
+    /// Takes the mark of the request as a whole: it counts as one at its end.
+    pub(crate) fn see_request(&mut self, request: &Object) {
+        if request.get("cache_control").is_some_and(is_filled) {
+            self.0.push(DEFAULT_TTL);
+        }
+    }
+
+    pub(crate) fn check(&self, out: &mut Vec<Finding>) {
+        if self.0.len() > MARKS {
+            out.push(AN_27.at("", format!("{} blocks with cache_control, at most {MARKS}", self.0.len())));
+        }
+        if self.0.iter().skip_while(|ttl| **ttl != "5m").any(|ttl| *ttl == "1h") {
+            out.push(AN_27.at("", "a mark of 1h after one of 5m"));
+        }
+    }
 }
