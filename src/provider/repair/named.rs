@@ -3,27 +3,21 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::edits::{Edits, NEAR};
-use super::places::items_of;
 use crate::history::report::Fact;
-use crate::history::{ReportLine, Rule, StoredMessage};
+use crate::history::{ReportLine, Rule};
+use crate::provider::read::parsed::Place;
 use crate::provider::target::Target;
 
 /// Of the lines on what was rendered, those on what was written again; and a line for each other difference.
-pub(super) fn named(
-    lines: Vec<ReportLine>,
-    messages: &[StoredMessage],
-    edits: &Edits<'_>,
-    target: Target,
-) -> Vec<ReportLine> {
+pub(super) fn named(lines: Vec<ReportLine>, places: &[Place], edits: &Edits<'_>, target: Target) -> Vec<ReportLine> {
     let changed = edits.pieces().iter().filter(|piece| piece.why.is_some());
     let rewritten: HashSet<usize> = changed.clone().flat_map(|piece| piece.stretch.given.clone()).collect();
     // Where messages were put in, or written again.
     let begins: BTreeSet<usize> = changed.clone().map(|piece| piece.stretch.given.start).collect();
-    let items = items_of(messages, edits.readings());
     let (mut named, mut reported) = (Vec::new(), HashSet::new());
     for line in lines {
         let index = line.message_index.and_then(|index| usize::try_from(index).ok());
-        let is_kept = match index.map(|index| items.get(index).cloned().flatten()) {
+        let is_kept = match index.map(|index| places.get(index).and_then(|place| place.items.clone())) {
             None => {
                 line.rule == Rule::SurrogateReplaced || changed.clone().next().is_some() || edits.has_other_fields()
             }

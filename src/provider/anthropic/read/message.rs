@@ -29,9 +29,10 @@ fn role(fields: &mut Fields<'_>, chunks: &[Chunk], notes: &mut Notes<'_>) -> Rol
 
 fn content(fields: &mut Fields<'_>, provider: &str, notes: &mut Notes<'_>) -> Vec<Chunk> {
     if let Some(blocks) = fields.array("content") {
-        return blocks.into_iter().filter_map(|raw| block(raw, provider)).collect();
+        return notes.each(".content", blocks, |raw, _| block(raw, provider));
     }
     let Some(raw) = fields.take("content") else { return Vec::new() };
     let text = words(raw, notes);
-    if text.is_empty() { Vec::new() } else { vec![Chunk::text(text)] }
+    let text = (!text.is_empty()).then(|| Chunk::text(text));
+    notes.at(".content", text).into_iter().collect()
 }

@@ -17,23 +17,27 @@ pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> 
     let list = request.array("messages").ok_or_else(|| no_messages("messages"))?;
     let mut parsed = Parsed::default();
     let provider = provider(target);
-    if let Some(system) = request.take("system").and_then(|raw| system(raw, provider)) {
-        parsed.messages.push(system);
+    let mut notes = Notes::new(0, "system".to_owned(), &mut parsed.notes);
+    if let Some(system) = request.take("system").and_then(|raw| system(raw, provider, &mut notes)) {
+        let places = notes.into_places();
+        parsed.push(None, system, places);
     }
-    for raw in list {
-        let mut notes = Notes::new(parsed.messages.len(), &mut parsed.notes);
-        parsed.messages.push(message(raw, provider, &mut notes));
+    for (at, raw) in list.into_iter().enumerate() {
+        let mut notes = Notes::new(parsed.messages.len(), format!("messages[{at}]"), &mut parsed.notes);
+        let message = message(raw, provider, &mut notes);
+        let places = notes.into_places();
+        parsed.push(Some(at), message, places);
     }
     Ok(parsed)
 }
 
 /// A string, or an array of text blocks.
-fn system(raw: &RawValue, provider: &str) -> Option<Message> {
+fn system(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> Option<Message> {
     if let Some(text) = string(raw) {
         return (!text.is_empty()).then(|| Message::system(text));
     }
     let chunks: Vec<Chunk> = match array(raw) {
-        Some(blocks) => blocks.into_iter().filter_map(|raw| block(raw, provider)).collect(),
+        Some(blocks) => notes.each("", blocks, |raw, _| block(raw, provider)),
         None => vec![opaque(raw, "system", provider)?],
     };
     let mut message = Message::system("");

@@ -161,7 +161,7 @@ impl Completion {
     /// A message, or a piece of it.
     fn said(&mut self, mut fields: Fields<'_>, whole: bool, answer: &mut Answer) {
         fields.take("role");
-        if let Some((text, native)) = thinking(&mut fields) {
+        if let Some((_, text, native)) = thinking(&mut fields) {
             self.think(text, native, answer);
         }
         if let Some(text) = fields.string("content") {

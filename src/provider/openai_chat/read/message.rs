@@ -23,18 +23,22 @@ pub(crate) fn message(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> 
     let mut message = Message::new(role, []);
     let chunks = &mut message.chunks;
     if role == Role::Tool {
-        chunks.extend(result(&mut fields, provider, notes));
+        let result = result(&mut fields, provider, notes);
+        chunks.extend(notes.at("", result));
     } else {
         let thought = thinking(&mut fields);
-        chunks.extend(thought.map(|(text, native)| Chunk { native, ..Chunk::thinking(text) }));
+        if let Some((field, text, native)) = thought {
+            chunks.extend(notes.at(&format!(".{field}"), Some(Chunk { native, ..Chunk::thinking(text) })));
+        }
         content(&mut fields, provider, chunks, notes);
         let refusal = fields.string("refusal").filter(|text| !text.is_empty());
-        chunks.extend(refusal.map(|text| Body::Refusal { text }.into()));
-        chunks.extend(sound(&mut fields).map(audio));
+        chunks.extend(notes.at(".refusal", refusal.map(|text| Body::Refusal { text }.into())));
+        chunks.extend(notes.at(".audio", sound(&mut fields).map(audio)));
     }
     let calls = fields.array("tool_calls").unwrap_or_default();
-    chunks.extend(calls.into_iter().filter_map(|raw| tool_call(raw, provider, notes)));
-    chunks.extend(function(&mut fields).map(|fields| call(Call::function(fields), notes)));
+    chunks.extend(notes.each(".tool_calls", calls, |raw, notes| tool_call(raw, provider, notes)));
+    let function_call = function(&mut fields).map(|fields| call(Call::function(fields), notes));
+    chunks.extend(notes.at(".function_call", function_call));
     if fields.peek("annotations").is_some_and(is_empty) {
         // Sent back as it came: an answer without any has an empty list.
         fields.take("annotations");
@@ -44,8 +48,8 @@ pub(crate) fn message(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> 
         // Fields of the server's own, as an answer keeps them.
         let names: Vec<String> = fields.names().filter(|name| *name != "name").map(str::to_owned).collect();
         for name in names {
-            let kept = fields.take(&name).and_then(|raw| opaque(raw, name, provider));
-            message.chunks.extend(kept);
+            let kept = fields.take(&name).and_then(|raw| opaque(raw, &name, provider));
+            message.chunks.extend(notes.at(&format!(".{name}"), kept));
         }
     }
     message.metadata.extra = fields.extra(Owner::Message);
@@ -65,12 +69,12 @@ fn role(fields: &mut Fields<'_>, notes: &mut Notes<'_>) -> Role {
 
 fn content(fields: &mut Fields<'_>, provider: &str, chunks: &mut Vec<Chunk>, notes: &mut Notes<'_>) {
     if let Some(parts) = fields.array("content") {
-        return chunks.extend(parts.into_iter().filter_map(|raw| part(raw, provider)));
+        return chunks.extend(notes.each(".content", parts, |raw, _| part(raw, provider)));
     }
     let Some(raw) = fields.take("content") else { return };
     let text = words(raw, notes);
     if !text.is_empty() {
-        chunks.push(Chunk::text(text));
+        chunks.extend(notes.at(".content", Some(Chunk::text(text))));
     }
 }
 

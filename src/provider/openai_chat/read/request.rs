@@ -12,8 +12,10 @@ pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> 
     let list = request.array("messages").ok_or_else(|| no_messages("messages"))?;
     let mut parsed = Parsed::default();
     for (at, raw) in list.into_iter().enumerate() {
-        let mut notes = Notes::new(at, &mut parsed.notes);
-        parsed.messages.push(message(raw, provider(target), &mut notes));
+        let mut notes = Notes::new(at, format!("messages[{at}]"), &mut parsed.notes);
+        let message = message(raw, provider(target), &mut notes);
+        let places = notes.into_places();
+        parsed.push(Some(at), message, places);
     }
     Ok(parsed)
 }

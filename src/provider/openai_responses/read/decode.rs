@@ -136,7 +136,7 @@ impl Response {
         begin(fields, answer);
         for (index, raw) in (0..).zip(items) {
             if !self.items.is_known(index) {
-                self.items.whole(index, said(raw, Origin::Answer), answer);
+                self.items.whole(index, said(raw, Origin::Answer, &mut Vec::new()), answer);
             }
         }
         if let Some(usage) = usage {

@@ -44,10 +44,10 @@ fn message(mut fields: Fields<'_>, notes: &mut Notes<'_>) -> Option<Message> {
     }
     let mut message = Message::new(role, []);
     match fields.array("content") {
-        Some(parts) => message.chunks.extend(parts.into_iter().filter_map(part)),
+        Some(parts) => message.chunks = notes.each(".content", parts, |raw, _| part(raw)),
         None => {
             let words = fields.take("content").map(|raw| words(raw, notes)).filter(|text| !text.is_empty());
-            message.chunks.extend(words.map(Chunk::text));
+            message.chunks.extend(notes.at(".content", words.map(Chunk::text)));
         }
     }
     fields.take("type");

@@ -99,7 +99,7 @@ impl Growing {
     pub(crate) fn done(&mut self, fields: &mut Fields<'_>, answer: &mut Answer) {
         let index = fields.integer("output_index").unwrap_or_default();
         if let Some(raw) = fields.take("item") {
-            self.whole(index, said(raw, Origin::Answer), answer);
+            self.whole(index, said(raw, Origin::Answer, &mut Vec::new()), answer);
         }
     }
 

@@ -18,16 +18,18 @@ use crate::provider::target::Target;
 
 /// Takes the messages out of a request. `instructions` is its first.
 pub(crate) fn parse(_: Target, request: &mut Fields<'_>) -> Result<Parsed> {
-    let items = match request.string("input") {
-        Some(text) => Items { messages: vec![Message::user(text)], ..Items::default() },
+    let mut items = Items::default();
+    match request.string("input") {
+        Some(text) => {
+            let places = Notes::new(0, "input".to_owned(), &mut items.parsed.notes).into_places();
+            items.parsed.push(None, Message::user(text), places);
+        }
         None => {
             let list = request.array("input").ok_or_else(|| no_messages("input"))?;
-            let mut items = Items::default();
-            list.into_iter().for_each(|raw| items.take(raw));
-            items
+            list.into_iter().enumerate().for_each(|(at, raw)| items.take(at, raw));
         }
-    };
-    let mut parsed = Parsed { messages: items.messages, notes: items.notes };
+    }
+    let mut parsed = items.parsed;
     if let Some(raw) = request.peek("instructions")
         && let Some(text) = string(raw)
     {
@@ -35,7 +37,10 @@ pub(crate) fn parse(_: Target, request: &mut Fields<'_>) -> Result<Parsed> {
         let json = Json::new(format!("{{\"instructions\":{raw}}}")).ok();
         let native = json.map(|json| Native { wire: NAME.to_owned(), json });
         let instructions = Message::new(Role::System, [Chunk { native, ..Chunk::text(text) }]);
-        parsed.messages.insert(0, instructions);
+        let places = Notes::new(0, "instructions".to_owned(), &mut parsed.notes).into_places();
+        parsed.push(None, instructions, places);
+        parsed.messages.rotate_right(1);
+        parsed.places.rotate_right(1);
         parsed.notes.iter_mut().for_each(|note| note.message_index = note.message_index.map(|index| index + 1));
     }
     Ok(parsed)
@@ -44,8 +49,7 @@ pub(crate) fn parse(_: Target, request: &mut Fields<'_>) -> Result<Parsed> {
 /// Items as they become messages.
 #[derive(Debug, Default)]
 struct Items {
-    messages: Vec<Message>,
-    notes: Vec<crate::history::ReportLine>,
+    parsed: Parsed,
     last: Last,
 }
 
@@ -64,25 +68,31 @@ enum Last {
 }
 
 impl Items {
-    fn take(&mut self, raw: &RawValue) {
+    fn take(&mut self, at: usize, raw: &RawValue) {
+        let whole = format!("input[{at}]");
+        let mut notes = Notes::new(self.parsed.messages.len(), whole.clone(), &mut self.parsed.notes);
         let fields = Fields::of(raw);
-        let mut notes = Notes::new(self.messages.len(), &mut self.notes);
-        let (Some(fields), given) = (fields, given(raw, &mut notes)) else {
-            return self.stranger(raw);
+        let given = match fields {
+            Some(_) => given(raw, &mut notes),
+            // A string is what the user said.
+            None => Some(stranger(raw, "item", opaque("item", raw), &mut notes)),
         };
+        let places = notes.into_places();
         if let Some(message) = given {
-            self.messages.push(message);
+            self.parsed.push(Some(at), message, places);
             self.last = Last::Given;
             return;
         }
-        let chunks = said(raw, Origin::Request);
+        let fields = fields.unwrap_or_default();
+        let mut parts = Vec::new();
+        let chunks = said(raw, Origin::Request, &mut parts);
         let is_kept = |chunk: &Chunk| {
             chunk.native.as_ref().is_some_and(|native| native.json.as_str() == json_text::compact(raw.get()))
         };
         let is_plain = kind(&fields) == "message" && !chunks.iter().any(is_kept);
         let calls = chunks.iter().any(|chunk| matches!(chunk.body, Body::ToolCall { .. }));
         if self.last == Last::Given || self.last == Last::Plain && is_plain {
-            self.messages.push(Message::assistant([]));
+            self.parsed.push(Some(at), Message::assistant([]), places);
         }
         self.last = match self.last {
             Last::Called => Last::Called,
@@ -90,16 +100,10 @@ impl Items {
             _ if is_plain => Last::Plain,
             _ => Last::Item,
         };
-        if let Some(message) = self.messages.last_mut() {
+        if let (Some(message), Some(place)) = (self.parsed.messages.last_mut(), self.parsed.places.last_mut()) {
             message.chunks.extend(chunks);
+            place.chunks.extend(parts.into_iter().map(|part| format!("{whole}{part}")));
+            place.items = place.items.take().map(|items| items.start..at + 1);
         }
-    }
-
-    /// What is in the place of an item: a string is what the user said.
-    fn stranger(&mut self, raw: &RawValue) {
-        let mut notes = Notes::new(self.messages.len(), &mut self.notes);
-        let message = stranger(raw, "item", opaque("item", raw), &mut notes);
-        self.messages.push(message);
-        self.last = Last::Given;
     }
 }

@@ -27,11 +27,18 @@ const OF_A_PART: &[&str] = &["type", "text", "refusal"];
 const OF_AN_ANSWER: &[&str] = &["id", "status"];
 
 /// The item as chunks; it is kept as it came where they would not give it back. What is not known becomes an opaque one.
-pub(crate) fn said(raw: &RawValue, origin: Origin) -> Vec<Chunk> {
+/// `parts` gets the part of the item that each chunk was read from: `.content[0]`, or nothing for the whole.
+pub(crate) fn said(raw: &RawValue, origin: Origin, parts: &mut Vec<String>) -> Vec<Chunk> {
+    let chunks = read(raw, origin, parts);
+    parts.resize(chunks.len(), String::new());
+    chunks
+}
+
+fn read(raw: &RawValue, origin: Origin, parts: &mut Vec<String>) -> Vec<Chunk> {
     let Some(fields) = Fields::of(raw) else { return opaque("item", raw).into_iter().collect() };
     let kind = kind(&fields);
     let chunks = match kind.as_str() {
-        "message" => message(fields, raw, origin),
+        "message" => message(fields, raw, origin, parts),
         "reasoning" => Some(vec![reasoning(fields, raw, origin)]),
         "function_call" | "custom_tool_call" => call(fields, raw, origin).map(|chunk| vec![chunk]),
         _ => None,
@@ -68,15 +75,22 @@ pub(crate) fn says_more(fields: &Fields<'_>, known: &[&str], origin: Origin) -> 
     })
 }
 
-fn message(mut fields: Fields<'_>, raw: &RawValue, origin: Origin) -> Option<Vec<Chunk>> {
+fn message(mut fields: Fields<'_>, raw: &RawValue, origin: Origin, places: &mut Vec<String>) -> Option<Vec<Chunk>> {
     let more = says_more(&fields, OF_A_MESSAGE, origin);
     let id = fields.string("id");
     if let Some(text) = fields.string("content") {
         let native = if more { native(raw) } else { None };
+        places.push(".content".to_owned());
         return Some(vec![Chunk { id, native, ..Chunk::text(text) }]);
     }
     let parts = fields.array("content")?;
-    let mut chunks: Vec<Chunk> = parts.iter().filter_map(|part| said_part(part, origin)).collect();
+    let mut chunks = Vec::with_capacity(parts.len());
+    for (at, part) in parts.iter().enumerate() {
+        if let Some(chunk) = said_part(part, origin) {
+            chunks.push(chunk);
+            places.push(format!(".content[{at}]"));
+        }
+    }
     match chunks.as_mut_slice() {
         // A text without words is no text to others.
         [chunk] if more || chunk.native.is_some() || is_wordless(&chunk.body) => chunk.native = native(raw),
