@@ -43,8 +43,6 @@ pub use prompt::render::{Prompt, render};
 pub use prompt::tools::Tool;
 pub use read::decoder::{Decoder, decode};
 pub use read::event::Event;
-#[cfg(feature = "transfer")]
-pub(crate) use read::fields;
 pub use read::parse::parse;
 pub use read::parsed::Parsed;
 pub use repair::guess::likely_wire;

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use serde_json::value::RawValue;
 
 use super::event::Event;
-use super::fields::{is_empty, json};
 use super::framing::{PENDING, too_large};
 use crate::error::Result;
+use crate::json::fields::is_empty;
+use crate::model::extra::json;
 use crate::model::{Body, Chunk, FinishReason, Json, Metadata};
 
 /// The answer that a decoder writes: it keeps the order of events, whatever order a provider says things in.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::answer::Answer;
-use super::fields::Fields;
+use crate::json::fields::Fields;
 
 /// What a wire's JSON says.
 pub(crate) trait Decode: fmt::Debug + Send {

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
-use super::fields::{Fields, array};
 use super::forms::GrowingTexts;
+use crate::json::fields::{Fields, array};
 use crate::model::json_text::{ESCAPE, begins_with_second_half, first_half_at_end, replace_lone_surrogates};
 
 /// What a decoder wants to see besides.

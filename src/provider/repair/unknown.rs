@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::history::report::Fact;
 use crate::history::{ReportLine, StoredMessage};
-use crate::provider::read::fields::{Fields, array};
+use crate::json::fields::{Fields, array};
 
 /// A field that is not known, and the line that it gets if it does not reach the prompt.
 pub(super) struct Unknown<'a> {
