@@ -21,8 +21,7 @@ use super::part::{part, thinking_part};
 use super::thinking::thinking;
 use crate::model::{Body, Chunk, Metadata, Native};
 use crate::provider::openai_chat::manner::provider;
-use crate::provider::read::answer::Answer;
-use crate::provider::read::decode::Decode;
+use crate::provider::read::answer::{Answer, Decode};
 use crate::provider::read::fields::{Fields, Owner};
 use crate::provider::target::Target;
 
