@@ -41,10 +41,8 @@ pub use names::UnknownTarget;
 pub use prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
 pub use prompt::render::{Prompt, render};
 pub use prompt::tools::Tool;
+pub use read::answer::Event;
 pub use read::decoder::{Decoder, decode};
-pub use read::event::Event;
-#[cfg(feature = "transfer")]
-pub(crate) use read::fields;
 pub use read::parse::parse;
 pub use read::parsed::Parsed;
 pub use repair::guess::likely_wire;

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::check::finding::Finding;
 use super::check::rule::{Overrides, ProtocolRule};
 use super::prompt::options::PromptOptions;
-use super::read::decode::Decode;
+use super::read::answer::Decode;
 use super::read::fields::Fields;
 use super::read::forms::{ErrorForm, GrowingTexts, ToolForm};
 use super::read::parsed::Parsed;

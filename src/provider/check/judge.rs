@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::finding::Finding;
 use super::not_json::NotJson;
 use super::rule::ProtocolRule;
-use crate::model::json_text;
+use crate::json::text as json_text;
 use crate::provider::target::Target;
 
 /// Judges a request by the rules of its wire and dialect, without asking the provider.

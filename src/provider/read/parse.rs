@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::fields::Fields;
 use super::parsed::{Parsed, no_messages};
 use crate::error::{Error, Result};
 use crate::history::ReportLine;
 use crate::history::report::{Fact, Surrogates};
+use crate::json::fields::Fields;
 use crate::provider::check::not_json::NotJson;
 use crate::provider::target::Target;
 

@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use serde_json::value::RawValue;
 
-use super::fields::{Fields, Owner, json, string};
 use crate::error::Error;
 use crate::history::ReportLine;
 use crate::history::report::Fact;
+use crate::json::fields::{Fields, string};
+use crate::model::extra::{Owner, json};
 use crate::model::{Body, Chunk, Message, Role};
 
 /// The messages of a request.

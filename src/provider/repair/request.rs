@@ -6,11 +6,9 @@ use serde_json::value::RawValue;
 
 use super::edits::Edits;
 use super::guess;
-use super::named::named;
-use super::places::place;
+use super::report::{left_out, named, place, unknown_fields};
 use super::smallest::edit;
 use super::tools::crossing;
-use super::unknown::{left_out, unknown_fields};
 use crate::error::{Error, Result};
 use crate::history::Conversation;
 use crate::history::report::Fact;

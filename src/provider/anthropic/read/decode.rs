@@ -13,8 +13,7 @@ use super::growing;
 use super::growing::Blocks;
 use crate::model::Metadata;
 use crate::provider::anthropic::manner::provider;
-use crate::provider::read::answer::Answer;
-use crate::provider::read::decode::Decode;
+use crate::provider::read::answer::{Answer, Decode};
 use crate::provider::read::fields::{Fields, Owner, is_empty, string};
 use crate::provider::target::Target;
 

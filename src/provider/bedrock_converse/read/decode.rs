@@ -8,8 +8,7 @@ use super::growing::Blocks;
 use crate::model::json_text::compact;
 use crate::model::{Body, Metadata};
 use crate::provider::bedrock_converse::manner::PROVIDER;
-use crate::provider::read::answer::Answer;
-use crate::provider::read::decode::Decode;
+use crate::provider::read::answer::{Answer, Decode};
 use crate::provider::read::fields::{Fields, Owner};
 use crate::provider::target::Target;
 

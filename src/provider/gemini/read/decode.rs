@@ -13,8 +13,7 @@ use super::part::{Names, Origin, part, take};
 use super::partial::{Partial, Piece};
 use crate::model::{Body, Chunk, FinishReason, Metadata};
 use crate::provider::gemini::manner::provider;
-use crate::provider::read::answer::Answer;
-use crate::provider::read::decode::Decode;
+use crate::provider::read::answer::{Answer, Decode};
 use crate::provider::read::fields::{Fields, Owner, string, text};
 use crate::provider::target::Target;
 

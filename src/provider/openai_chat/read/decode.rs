@@ -18,8 +18,7 @@ use super::growing::{Beside, Calls, DETAILS, Details, sound};
 use super::part::{part, thinking, thinking_part};
 use crate::model::{Body, Chunk, Metadata, Native};
 use crate::provider::openai_chat::manner::provider;
-use crate::provider::read::answer::Answer;
-use crate::provider::read::decode::Decode;
+use crate::provider::read::answer::{Answer, Decode};
 use crate::provider::read::fields::{Fields, Owner};
 use crate::provider::target::Target;
 

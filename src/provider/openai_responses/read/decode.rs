@@ -9,8 +9,7 @@ use super::growing::Growing;
 use super::item::{Origin, said};
 use crate::model::{Body, Metadata};
 use crate::provider::openai_responses::manner::{Manner, PROVIDER};
-use crate::provider::read::answer::Answer;
-use crate::provider::read::decode::Decode;
+use crate::provider::read::answer::{Answer, Decode};
 use crate::provider::read::fields::{Fields, Owner, string};
 use crate::provider::target::Target;
 

@@ -1,10 +1,12 @@
-//! JSON as text: what can be found, or mended, before a parser sees it.
+//! What can be found in the text of JSON, or mended, before a parser sees it.
 
 use std::borrow::Cow;
 use std::io;
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
+
+use super::strings::Strings;
 
 /// Replaces each lone surrogate escape by `\ufffd`, the replacement character. Columns stay as they were.
 ///
@@ -69,25 +71,20 @@ pub(crate) fn value<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
 /// Replaces numbers that are out of the range of an `f64`. Columns stay as they were.
 fn within_range(text: &str) -> Cow<'_, str> {
     let is_of_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
-    let (bytes, mut at, mut in_string) = (text.as_bytes(), 0, false);
+    let (bytes, mut at, mut strings) = (text.as_bytes(), 0, Strings::default());
     let (mut out, mut copied) = (String::new(), 0);
     while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'\\' if in_string => at += 1,
-            b'"' => in_string = !in_string,
-            b'0'..=b'9' | b'-' if !in_string => {
-                let length = bytes.iter().skip(at).take_while(|byte| is_of_number(byte)).count();
-                let number = text.get(at..at + length).unwrap_or_default();
-                if is_out_of_range(number) {
-                    let large = if number.starts_with('-') { "-1e308" } else { "1e308" };
-                    out.push_str(text.get(copied..at).unwrap_or_default());
-                    // No number that is out of range is shorter.
-                    out.push_str(&format!("{large:length$}"));
-                    copied = at + length;
-                }
-                at += length - 1;
+        if strings.is_outside(char::from(*byte)) && matches!(byte, b'0'..=b'9' | b'-') {
+            let length = bytes.iter().skip(at).take_while(|byte| is_of_number(byte)).count();
+            let number = text.get(at..at + length).unwrap_or_default();
+            if is_out_of_range(number) {
+                let large = if number.starts_with('-') { "-1e308" } else { "1e308" };
+                out.push_str(text.get(copied..at).unwrap_or_default());
+                // No number that is out of range is shorter.
+                out.push_str(&format!("{large:length$}"));
+                copied = at + length;
             }
-            _ => {}
+            at += length - 1;
         }
         at += 1;
     }
@@ -109,28 +106,17 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
 
 /// JSON text without white space between its tokens.
 pub(crate) fn compact(text: &str) -> String {
-    let (mut in_string, mut escaped) = (false, false);
-    let is_token = |character: &char| {
-        match character {
-            _ if escaped => escaped = false,
-            '\\' => escaped = in_string,
-            '"' => in_string = !in_string,
-            _ => {}
-        }
-        in_string || !matches!(character, ' ' | '\t' | '\n' | '\r')
-    };
-    text.chars().filter(is_token).collect()
+    let mut strings = Strings::default();
+    let mut is_between = |next: char| strings.is_outside(next) && matches!(next, ' ' | '\t' | '\n' | '\r');
+    text.chars().filter(|next| !is_between(*next)).collect()
 }
 
 /// How deep arrays and objects are nested in a JSON text: 0 for a plain value, 1 for `[]`. Takes broken JSON too.
 pub(crate) fn depth(text: &str) -> usize {
-    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    let (mut depth, mut deepest, mut strings) = (0_usize, 0, Strings::default());
     for byte in text.bytes() {
         match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = in_string,
-            b'"' => in_string = !in_string,
-            _ if in_string => {}
+            byte if !strings.is_outside(char::from(byte)) => {}
             b'[' | b'{' => {
                 depth += 1;
                 deepest = deepest.max(depth);

@@ -1,10 +1,14 @@
-//! A line for each difference, and none for what was left as it is.
+//! The lines of a repair: where they belong, one for each difference, and those for unknown fields that were lost.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
+
+use serde_json::value::RawValue;
 
 use super::edits::{Edits, NEAR};
 use crate::history::report::Fact;
-use crate::history::{ReportLine, Rule};
+use crate::history::{ReportLine, Rule, StoredMessage};
+use crate::json::fields::{Fields, array};
 use crate::provider::read::parsed::Place;
 use crate::provider::target::Target;
 
@@ -60,4 +64,65 @@ pub(super) fn named(lines: Vec<ReportLine>, places: &[Place], edits: &Edits<'_>,
         named.push(ReportLine::new(fact).at(format!("{list}[{}]", given.start)));
     }
     named
+}
+
+/// Adds the places to the lines that name a message: paths into the request that the messages were read from.
+pub(super) fn place(lines: &mut [ReportLine], places: &[Place]) {
+    let position = |index: u64| usize::try_from(index).ok();
+    for line in lines.iter_mut().filter(|line| line.place.is_none()) {
+        let Some(place) = line.message_index.and_then(position).and_then(|message| places.get(message)) else {
+            continue;
+        };
+        let chunk = line.chunk_index.map(u64::from).and_then(position).and_then(|chunk| place.chunks.get(chunk));
+        line.place = Some(chunk.unwrap_or(&place.whole).clone());
+    }
+}
+
+/// A field that is not known, and the line that it gets if it does not reach the prompt.
+pub(super) struct Unknown<'a> {
+    name: &'a str,
+    value: &'a str,
+    line: ReportLine,
+}
+
+/// The unknown fields of messages and chunks.
+pub(super) fn unknown_fields(messages: &[StoredMessage]) -> Vec<Unknown<'_>> {
+    let mut unknown = Vec::new();
+    for stored in messages {
+        unknown.extend(stored.message.metadata.extra.iter().map(|(name, json)| Unknown {
+            name,
+            value: json.as_str(),
+            line: ReportLine::message(Fact::FieldUnknown { name }, stored),
+        }));
+        for (at, chunk) in stored.message.chunks.iter().enumerate() {
+            unknown.extend(chunk.extra.iter().map(|(name, json)| Unknown {
+                name,
+                value: json.as_str(),
+                line: ReportLine::chunk(Fact::FieldUnknown { name }, stored, at),
+            }));
+        }
+    }
+    unknown
+}
+
+/// Lines for those unknown fields that are nowhere in the request.
+pub(super) fn left_out(unknown: Vec<Unknown<'_>>, request: &RawValue) -> Vec<ReportLine> {
+    let mut written = HashSet::new();
+    if !unknown.is_empty() {
+        collect(request, &mut written);
+    }
+    let lost = unknown.into_iter().filter(|unknown| !written.contains(&(Cow::Borrowed(unknown.name), unknown.value)));
+    lost.map(|unknown| unknown.line).collect()
+}
+
+/// All fields of all objects. How deep a request is nested, its renderer and [`Json::MAX_DEPTH`](crate::model::Json)
+/// limit.
+fn collect<'a>(value: &'a RawValue, written: &mut HashSet<(Cow<'a, str>, &'a str)>) {
+    for (name, field) in Fields::of(value).unwrap_or_default().pairs() {
+        collect(field, written);
+        written.insert((name, field.get()));
+    }
+    if value.get().starts_with('[') {
+        array(value).unwrap_or_default().into_iter().for_each(|item| collect(item, written));
+    }
 }

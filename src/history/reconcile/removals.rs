@@ -1,9 +1,24 @@
+//! What is left out of a conversation, whatever stands beside it.
+
 use super::super::group::StoredMessage;
 use super::super::report::{Fact, ReportLine};
 use crate::model::{Body, Chunk};
 
+/// A failed generation is visible to people who look at the log, never to a provider.
+pub(super) fn error_chunks(mut messages: Vec<StoredMessage>, report: &mut Vec<ReportLine>) -> Vec<StoredMessage> {
+    for stored in &mut messages {
+        for (at, chunk) in stored.message.chunks.iter().enumerate() {
+            if matches!(chunk.body, Body::Error { .. }) {
+                report.push(ReportLine::chunk(Fact::ErrorRemoved, stored, at));
+            }
+        }
+        stored.retain(|chunk| !matches!(chunk.body, Body::Error { .. }));
+    }
+    messages
+}
+
 /// A message without any content says nothing. Thinking is content.
-pub(super) fn remove(mut messages: Vec<StoredMessage>, report: &mut Vec<ReportLine>) -> Vec<StoredMessage> {
+pub(super) fn empty_messages(mut messages: Vec<StoredMessage>, report: &mut Vec<ReportLine>) -> Vec<StoredMessage> {
     messages.retain(|stored| {
         let has_content = stored.message.chunks.iter().any(is_content);
         if !has_content {

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
-use super::fields::{Fields, array};
 use super::forms::GrowingTexts;
+use crate::json::fields::{Fields, array};
 use crate::model::json_text::{ESCAPE, begins_with_second_half, first_half_at_end, replace_lone_surrogates};
 
 /// What a decoder wants to see besides.
@@ -19,7 +19,7 @@ const DEPTH: usize = 12;
 
 /// First halves that wait, by the text that they belong to.
 #[derive(Debug)]
-pub(crate) struct Halves {
+pub(crate) struct SplitPairs {
     growing: &'static GrowingTexts,
     /// By the names and numbers on the way to the text.
     waiting: HashMap<String, Half>,
@@ -44,7 +44,7 @@ struct Change {
     with: String,
 }
 
-impl Halves {
+impl SplitPairs {
     /// Of a stream whose texts grow so.
     pub(crate) fn new(growing: &'static GrowingTexts) -> Self {
         Self { growing, waiting: HashMap::new(), count: 0 }
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn halves_wait_for_the_next_delta_of_their_text() {
         static CHAT: GrowingTexts = GrowingTexts { identity: &["index"], texts: &["delta"] };
-        let mut halves = Halves::new(&CHAT);
+        let mut halves = SplitPairs::new(&CHAT);
         let mut join = |text: String| halves.join(&text).into_owned();
         assert_eq!(join(chat(0, r"a\ud83d")), chat(0, "a"));
         assert_eq!(join(chat(1, "b")), chat(1, "b"));
