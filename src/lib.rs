@@ -76,6 +76,7 @@ mod error;
 mod history;
 #[cfg(feature = "transfer")]
 mod html;
+mod json;
 mod log;
 pub mod model;
 #[cfg(feature = "postgres")]

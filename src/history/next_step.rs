@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::asked::{Asked, ToolKind, answered_by, asked_by};
 use super::conversation::Conversation;
 use super::group::{MessageState, StoredMessage};
+use super::item_calls::{Asked, ToolKind, answered_by, asked_by};
 use super::reconcile::{Calls, Site, first_pending, is_content, is_cut_off};
 use crate::model::{Body, Chunk, FinishReason, Json, Role, json_text};
 

@@ -7,19 +7,22 @@
 #[cfg(test)]
 pub(crate) mod arbitrary;
 mod chunk;
+pub(crate) mod extra;
 mod finish;
 mod id;
 mod json;
-pub(crate) mod json_text;
 mod merge;
 mod message;
 mod time;
 mod transcript;
 
+/// Where others still look for them.
+pub(crate) use crate::json::text as json_text;
 pub use chunk::{Audio, Body, Chunk, File, Image, Native, Output, Part, PartBody};
+pub use extra::Extra;
 pub use finish::FinishReason;
 pub use id::{ConversationId, Name};
-pub use json::{Extra, Json, JsonError};
+pub use json::{Json, JsonError};
 pub use message::{Message, Metadata, Role};
 pub use time::Timestamp;
 pub(crate) use transcript::was_mended;

@@ -7,12 +7,12 @@
 //! - `target`: what a row of either table holds, and for whom a request is meant.
 //! - a folder for each wire: `rules` (when it refuses, with the sources), `types` (the official package's, as tables),
 //!   `manner` (what its dialects may do otherwise), `check/`, `render/`, `read/`, and its row.
-//! - `dialect/`: a file for each dialect.
+//! - `dialect/`: a file for each dialect that has rules of its own, and one for the others.
 //! - the two tables below, and what looks something up in them: `names`, and `repair/`, which goes from wire to wire.
 //!
 //! **To add a wire**: its folder, declared here, and its row in [`WIRES`]. The row names all that the rest of the crate has
-//! to know of it; its recorded answers go to `tests/fixtures/providers/`. **To add a dialect**: its file in `dialect/`, and
-//! its row in [`DIALECTS`].
+//! to know of it; its recorded answers go to `tests/fixtures/providers/`. **To add a dialect**: its file in `dialect/`, or
+//! its row in `dialect/plain.rs` if it has no rules of its own, named in [`DIALECTS`].
 //!
 //! A file imports a thing from the file in which it is, and files import one another without a circle:
 //! `tests/project/architecture.rs` refuses both a circle and an import against the direction.
@@ -35,18 +35,14 @@ pub use check::finding::{Finding, Level};
 pub use check::judge::check;
 pub use check::not_json::NotJson;
 pub use check::rule::ProtocolRule;
-pub use dialect::{
-    azure, azure_responses, bedrock, cerebras, compatible, databricks, deepseek, deepseek_responses, gemini3, groq,
-    mistral, moonshot, ollama, openrouter, vertex, vllm, xai,
-};
+use dialect::plain;
+pub use dialect::{bedrock, databricks, deepseek, deepseek_responses, gemini3, groq, mistral, moonshot, vertex, vllm};
 pub use names::UnknownTarget;
 pub use prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
 pub use prompt::render::{Prompt, render};
 pub use prompt::tools::Tool;
+pub use read::answer::Event;
 pub use read::decoder::{Decoder, decode};
-pub use read::event::Event;
-#[cfg(feature = "transfer")]
-pub(crate) use read::fields;
 pub use read::parse::parse;
 pub use read::parsed::Parsed;
 pub use repair::guess::likely_wire;
@@ -65,14 +61,14 @@ pub static DIALECTS: &[Dialect] = &[
     moonshot::DIALECT,
     vllm::DIALECT,
     databricks::DIALECT,
-    openrouter::DIALECT,
-    xai::DIALECT,
-    azure::DIALECT,
-    ollama::DIALECT,
-    cerebras::DIALECT,
-    compatible::DIALECT,
+    plain::OPENROUTER,
+    plain::XAI,
+    plain::AZURE,
+    plain::OLLAMA,
+    plain::CEREBRAS,
+    plain::COMPATIBLE,
     deepseek_responses::DIALECT,
-    azure_responses::DIALECT,
+    plain::AZURE_RESPONSES,
     bedrock::DIALECT,
     vertex::DIALECT,
     gemini3::DIALECT,

@@ -7,9 +7,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::check::finding::Finding;
-use super::check::rule::ProtocolRule;
+use super::check::rule::{Overrides, ProtocolRule};
 use super::prompt::options::PromptOptions;
-use super::read::decode::Decode;
+use super::read::answer::Decode;
 use super::read::fields::Fields;
 use super::read::forms::{ErrorForm, GrowingTexts, ToolForm};
 use super::read::parsed::Parsed;
@@ -33,7 +33,7 @@ pub struct Wire {
     /// The rule that a lone surrogate breaks, in any string of the request.
     pub(super) surrogates: &'static ProtocolRule,
     /// Judges a request by all other rules.
-    pub(super) check: fn(&Value, &mut Vec<Finding>),
+    pub(super) check: fn(Target, &Value, &mut Vec<Finding>),
     /// Renders reconciled messages.
     pub(super) render: Render,
     /// Whether it has the steps of the tools that a provider ran itself in one message. If not, they are parted before.
@@ -69,11 +69,25 @@ pub struct Dialect {
     pub rules: &'static [&'static ProtocolRule],
     /// Fields of its requests that the wire's inventor does not have.
     pub(super) parameters: &'static [&'static str],
-    /// Judges a request, its messages under their key, by those rules. It runs after the wire's own and sees its findings: it
-    /// may add, may raise a level, and may put its own rule in the place of the wire's.
+    /// How it takes the rules of the wire.
+    pub(super) overrides: Overrides,
+    /// Judges a request, its messages under their key, by its own rules.
     pub(super) check: fn(&Value, &mut Vec<Finding>),
     /// How it speaks: the `Manner` of its wire's folder, which the wire's own functions ask for.
     pub(super) manner: &'static (dyn Any + Send + Sync),
+}
+
+impl Dialect {
+    /// One without rules and parameters of its own.
+    pub(super) const fn plain(
+        name: &'static str,
+        about: &'static str,
+        wire: &'static str,
+        manner: &'static (dyn Any + Send + Sync),
+    ) -> Self {
+        let overrides = Overrides::NONE;
+        Self { name, about, wire, rules: &[], parameters: &[], overrides, check: |_, _| {}, manner }
+    }
 }
 
 /// A wire, and the dialect of it where one is spoken.

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use super::database::Database;
 use super::foreign::Taken;
 use super::source::Assets;
+use crate::json::fields::Fields;
 use crate::model::Body;
-use crate::provider::fields::Fields;
 
 /// A format of conversations that another program writes or reads: its row in [`super::FORMATS`].
 pub struct Format {

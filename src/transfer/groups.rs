@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::io::BufRead;
 
 use super::values::{LIMIT, Value, Values};
-use crate::model::json_text;
+use crate::json::text as json_text;
 
 /// The most bytes of values that wait for the rest of their conversations.
 const WAITING: usize = 1024 * 1024 * 1024;

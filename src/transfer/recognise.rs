@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use super::FORMATS;
 use super::format::{Format, Head, Reader};
 use super::values::{Value, Values};
-use crate::model::json_text;
-use crate::provider::fields::Fields;
+use crate::json::fields::Fields;
+use crate::json::text as json_text;
 
 /// A file's format, and what its values are.
 pub(super) struct Known {

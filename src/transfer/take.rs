@@ -5,8 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
 use super::foreign::Foreign;
+use crate::json::fields::{Fields, array, string};
+use crate::model::extra::{Owner, json};
 use crate::model::{Body, Chunk, Extra, File, Image, Json, Message, Output, Part, PartBody, Role, Timestamp};
-use crate::provider::fields::{Fields, Owner, array, json, string};
 
 /// Numbers above this are milliseconds since 1970, not seconds: the year 5138.
 const MILLISECONDS: f64 = 1e11;
@@ -88,7 +89,7 @@ pub(crate) fn messages(role: Role, chunks: Vec<Chunk>) -> Vec<Message> {
 pub(crate) fn rest(fields: Fields<'_>) -> Extra {
     let mut extra = Extra::new();
     for (name, raw) in fields.rest() {
-        if !crate::provider::fields::is_empty(raw)
+        if !crate::json::fields::is_empty(raw)
             && let Some(json) = json(raw)
         {
             extra.push(name, json);

@@ -4,6 +4,8 @@
 
 use std::io::{self, BufRead};
 
+use crate::json::strings::Strings;
+
 /// The most bytes of one value: one conversation of an export, or one line.
 pub(crate) const LIMIT: usize = 256 * 1024 * 1024;
 /// The most files of an archive, or of a folder.
@@ -39,8 +41,7 @@ pub(crate) struct Values<R> {
 #[derive(Default)]
 struct Scan {
     depth: usize,
-    in_string: bool,
-    escaped: bool,
+    strings: Strings,
     broke_line: bool,
 }
 
@@ -85,7 +86,7 @@ impl<R: BufRead> Values<R> {
             let bytes = fill(&mut self.input)?;
             if bytes.is_empty() {
                 // A number, or a string, may end with the stream.
-                let whole = is_scalar && !scan.in_string;
+                let whole = is_scalar && !scan.strings.has_begun();
                 return Ok(Some(self.ended(value, length, whole)));
             }
             let (mut used, mut step) = (0, Step::Goes);
@@ -108,7 +109,7 @@ impl<R: BufRead> Values<R> {
             self.input.consume(used);
             self.position += used as u64;
             if step != Step::Goes {
-                let whole = step == Step::Ends || is_scalar && scan.depth == 0 && !scan.in_string;
+                let whole = step == Step::Ends || is_scalar && scan.depth == 0 && !scan.strings.has_begun();
                 if !self.in_list && !is_line && self.lines.is_none() && whole {
                     self.lines = Some(!scan.broke_line && self.line_ends()?);
                 }
@@ -175,14 +176,8 @@ impl Scan {
                 return Step::Ended;
             }
         }
-        if self.escaped {
-            self.escaped = false;
-            return Step::Goes;
-        }
         match byte {
-            b'\\' => self.escaped = self.in_string,
-            b'"' => self.in_string = !self.in_string,
-            _ if self.in_string => {}
+            byte if !self.strings.is_outside(char::from(byte)) => {}
             b']' | b'}' | b',' | b'\n' if is_scalar && self.depth == 0 => return Step::Ended,
             b'{' | b'[' => self.depth += 1,
             b'}' | b']' => {

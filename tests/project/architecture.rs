@@ -9,7 +9,8 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 /// Every module of src/, with the modules that it may import, besides itself. A module stands behind all that it
 /// imports, so the order of the rows is the direction.
 const LAYERS: &[(&str, &[&str])] = &[
-    ("model", &[]),
+    ("json", &[]),
+    ("model", &["json"]),
     ("error", &["model"]),
     ("record", &["error", "model"]),
     ("history", &["error", "model", "record"]),
@@ -18,10 +19,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("client", &["error", "history", "log", "model", "record"]),
     ("postgres", &["error", "history", "log", "model", "record"]),
     ("sharded", &["error", "history", "log", "model", "postgres"]),
-    ("provider", &["error", "history", "model"]),
+    ("provider", &["error", "history", "json", "model"]),
     ("store", &["client", "embedded", "error", "history", "log", "model", "postgres", "provider", "sharded"]),
     ("html", &[]),
-    ("transfer", &["error", "history", "html", "log", "model", "provider", "store"]),
+    ("transfer", &["error", "history", "html", "json", "log", "model", "provider", "store"]),
     ("search", &["error", "history", "log", "model", "store"]),
     ("server", &["error", "history", "html", "log", "model", "provider", "record", "search", "store"]),
     // The program is a user of the library, by its public interface.

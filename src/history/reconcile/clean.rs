@@ -1,7 +1,7 @@
 //! Whether no rule has anything to do: one look at each message, without a table of ids.
 
 use super::super::group::{MessageState, StoredMessage};
-use super::empty_messages::is_content;
+use super::removals::is_content;
 use crate::model::{Body, Chunk, Role};
 
 /// The most calls of one message whose ids are compared with each other here.

@@ -5,11 +5,10 @@
 //! `clean` what it has nothing to do with.
 
 mod clean;
-mod empty_messages;
-mod error_chunks;
 mod pairing;
 mod placeholder;
 mod placement;
+mod removals;
 mod site;
 mod steps;
 mod waiting;
@@ -17,18 +16,23 @@ mod waiting;
 use super::group::StoredMessage;
 use super::report::ReportLine;
 
-pub(crate) use empty_messages::is_content;
 pub(crate) use pairing::Calls;
 pub(crate) use placeholder::{NOT_RUN, OUTCOME_UNKNOWN};
 pub(crate) use placement::{first_pending, is_cut_off};
+pub(crate) use removals::is_content;
 pub(crate) use site::Site;
 pub(crate) use steps::parted;
 
 type Reconcile = fn(Vec<StoredMessage>, &mut Vec<ReportLine>) -> Vec<StoredMessage>;
 
 /// The rules, each seeing what those before it left. When results have left their messages, nothing may be left of some.
-const RULES: &[Reconcile] =
-    &[error_chunks::remove, empty_messages::remove, steps::part, placement::place_results, empty_messages::remove];
+const RULES: &[Reconcile] = &[
+    removals::error_chunks,
+    removals::empty_messages,
+    steps::part,
+    placement::place_results,
+    removals::empty_messages,
+];
 
 /// Reconciles messages that are in order of their index.
 pub(crate) fn reconcile(messages: Vec<StoredMessage>) -> (Vec<StoredMessage>, Vec<ReportLine>) {

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use super::super::group::{MessageState, StoredMessage};
 use super::super::report::{Fact, ReportLine, Rule};
-use super::empty_messages::is_content;
 use super::pairing::Calls;
 use super::placeholder::{NOT_RUN, OUTCOME_UNKNOWN};
+use super::removals::is_content;
 use super::site::{BySite, Site};
 use crate::model::{Body, Chunk, Message, Output, Role};
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::super::group::{MessageState, StoredMessage};
 use super::super::report::ReportLine;
-use super::empty_messages::is_content;
+use super::removals::is_content;
 use crate::model::{Body, Chunk, Role};
 
 /// Each step is a message of its own. What a provider ran itself stays within its message, as the provider sent it.

@@ -3,8 +3,7 @@
 use super::reasons::{
     Arguments, Cited, IdGone, Mended, Moved, Refusal, Surrogates, Taken, Thought, Unfit, Unsent, Unsigned,
 };
-use super::rule::Rule;
-use super::severity::Severity;
+use super::rule::{Rule, Severity};
 use crate::model::Role;
 
 /// What was done to a conversation, a prompt or a request.

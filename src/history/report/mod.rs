@@ -8,7 +8,6 @@ mod fact;
 mod line;
 mod reasons;
 mod rule;
-mod severity;
 mod words;
 
 pub(crate) use fact::Fact;
@@ -16,5 +15,4 @@ pub use line::ReportLine;
 pub(crate) use reasons::{
     Arguments, Cited, IdGone, Mended, Moved, Refusal, Surrogates, Taken, Thought, Unfit, Unsent, Unsigned,
 };
-pub use rule::Rule;
-pub use severity::Severity;
+pub use rule::{Rule, Severity};

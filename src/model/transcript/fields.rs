@@ -1,11 +1,12 @@
 //! A JSON object as its fields in order, each with its raw text: taken by name, and what nobody took is `Extra`.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::value::RawValue;
 
 use super::line::Expected;
-use crate::model::json::Object;
+use crate::json::fields::Fields as Pairs;
 use crate::model::{Extra, Json};
 
 /// The fields of one object of `text`, and the object's place in it.
@@ -13,15 +14,15 @@ pub(super) struct Fields<'a> {
     text: &'a str,
     offset: usize,
     place: String,
-    rest: Vec<(String, &'a RawValue)>,
+    rest: Vec<(Cow<'a, str>, &'a RawValue)>,
 }
 
 impl<'a> Fields<'a> {
     /// Reads the object that is the whole of `part`, itself a part of `text`.
     pub(super) fn new(text: &'a str, part: &'a str, place: String) -> Result<Self, Expected> {
         let offset = offset(text, part);
-        match serde_json::from_str::<Object<'a>>(part) {
-            Ok(Object(rest)) => Ok(Self { text, offset, place, rest }),
+        match Pairs::read(part) {
+            Ok(pairs) => Ok(Self { text, offset, place, rest: pairs.pairs() }),
             Err(error) => {
                 // serde_json counts columns of one line in bytes, from 1; the parts of a line have no line breaks.
                 let at = offset + error.column().saturating_sub(1);
@@ -162,7 +163,7 @@ impl<'a> Fields<'a> {
         let mut extra = Extra::new();
         for (name, raw) in &self.rest {
             let json = Json::from_raw((*raw).to_owned()).map_err(|error| self.error_at(raw, name, error))?;
-            extra.push(name, json);
+            extra.push(name.as_ref(), json);
         }
         Ok(extra)
     }

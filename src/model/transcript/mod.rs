@@ -3,7 +3,6 @@
 mod fields;
 mod line;
 mod read;
-mod reason;
 #[cfg(test)]
 mod tests;
 mod write;

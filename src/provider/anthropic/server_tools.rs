@@ -1,9 +1,10 @@
 //! The tools that the provider runs itself, by name.
 //!
-//! The tables differ: `advisor` is known where a request is judged, and not where one is rendered.
+//! The tables differ: results of `advisor` are known, and none of them is rendered.
 
-/// Those whose results are known where a request is judged: the provider puts them beside their calls.
-const JUDGED: &[&str] = &[
+/// Those whose results are known: the provider puts them beside their calls, and they can tell that the tool is not there.
+/// Source: `ContentBlockParam` of the official Python SDK (anthropic 2.11.0).
+pub(crate) const WITH_RESULTS: &[&str] = &[
     "web_search",
     "web_fetch",
     "code_execution",
@@ -36,5 +37,5 @@ pub(crate) const SENT_RESULTS: &[&str] = &[
 pub(crate) fn is_server_result(name: &str) -> bool {
     name.strip_suffix("_result")
         .map(|name| name.strip_suffix("_tool").unwrap_or(name))
-        .is_some_and(|name| JUDGED.contains(&name))
+        .is_some_and(|name| WITH_RESULTS.contains(&name))
 }

@@ -1,4 +1,8 @@
 //! Amazon Bedrock's Converse: the request's `system`, `messages` and `toolConfig`.
+//!
+//! `rules` is when it refuses a request, with the sources, `types` the official package's types as tables; `check/`
+//! judges requests, `read/` takes messages from requests and answers, `render/` writes prompts; `manner` is what it is
+//! called, `models` what the name of a model shows. The row below is what the rest of the crate knows of the wire.
 
 pub(crate) mod check;
 pub(crate) mod manner;

@@ -27,6 +27,11 @@ impl Finding {
     pub(crate) fn with_level(self, level: Level) -> Self {
         Self { level, ..self }
     }
+
+    /// The name of the field that it is on: the last of its place.
+    pub(crate) fn field(&self) -> &str {
+        self.place.rsplit('.').next().unwrap_or_default()
+    }
 }
 
 /// What a broken rule leads to. The worst comes first.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::finding::Finding;
 use super::not_json::NotJson;
 use super::rule::ProtocolRule;
-use crate::model::json_text;
+use crate::json::text as json_text;
 use crate::provider::target::Target;
 
 /// Judges a request by the rules of its wire and dialect, without asking the provider.
@@ -37,7 +37,7 @@ pub fn check(target: Target, json: &str) -> Result<Vec<Finding>, NotJson> {
         request => request,
     };
     let mut findings = Vec::new();
-    (wire.check)(&request, &mut findings);
+    (wire.check)(target, &request, &mut findings);
     if let Some(mark) = mark {
         find_marked(&request, "", mark, wire.surrogates, &mut findings);
     }
@@ -46,6 +46,7 @@ pub fn check(target: Target, json: &str) -> Result<Vec<Finding>, NotJson> {
             finding.rule == wire.parameters.id && dialect.parameters.contains(&finding.place.as_str())
         };
         findings.retain(|finding| !is_known(finding));
+        dialect.overrides.apply(&mut findings);
         (dialect.check)(&request, &mut findings);
     }
     findings.sort_by_key(|finding| finding.level);

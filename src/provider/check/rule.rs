@@ -62,16 +62,55 @@ macro_rules! rules {
 }
 pub(crate) use rules;
 
-/// Gives findings of the wire's rules another level: what a server takes more or less seriously than the wire's inventor.
+/// How a server takes the rules of its wire otherwise than the wire's inventor does.
+#[derive(Debug)]
+pub(crate) struct Overrides {
+    /// Rules that do not hold.
+    pub(crate) waived: &'static [&'static ProtocolRule],
+    /// What breaks one of these rules at that level breaks the last one too, a rule of the dialect.
+    pub(crate) repeated: &'static [(&'static [&'static ProtocolRule], Level, &'static ProtocolRule)],
+    /// A rule, and the dialect's own in its place; on these fields the wire's rule stays.
+    pub(crate) replaced: &'static [(&'static ProtocolRule, &'static ProtocolRule, &'static [&'static str])],
+    /// What breaking these rules leads to.
+    pub(crate) levels: &'static [(&'static [&'static ProtocolRule], Level)],
+    /// The only rules that a request is refused for, where not all are.
+    pub(crate) refused: Option<&'static [&'static ProtocolRule]>,
+}
+
+impl Overrides {
+    pub(crate) const NONE: Self = Self { waived: &[], repeated: &[], replaced: &[], levels: &[], refused: None };
+
+    /// Turns the findings of the wire into those of the server.
+    pub(crate) fn apply(&self, out: &mut Vec<Finding>) {
+        out.retain(|finding| !breaks(finding, self.waived));
+        for (rules, level, rule) in self.repeated {
+            let found = out.iter().filter(|finding| breaks(finding, rules) && finding.level == *level);
+            let found: Vec<_> = found.map(|finding| rule.at(&finding.place, &finding.problem)).collect();
+            out.extend(found);
+        }
+        for (of, rule, fields) in self.replaced {
+            for finding in out.iter_mut().filter(|finding| finding.rule == of.id && !fields.contains(&finding.field()))
+            {
+                *finding = rule.at(&finding.place, &finding.problem);
+            }
+        }
+        for (rules, level) in self.levels {
+            set_level(*level, rules, out);
+        }
+        if let Some(rules) = self.refused {
+            let others = out.iter_mut().filter(|finding| finding.level.is_refused() && !breaks(finding, rules));
+            others.for_each(|finding| finding.level = Level::Soft);
+        }
+    }
+}
+
+/// Gives what breaks these rules another level.
 pub(crate) fn set_level(level: Level, rules: &[&ProtocolRule], out: &mut [Finding]) {
-    for finding in out.iter_mut().filter(|finding| rules.iter().any(|rule| rule.id == finding.rule)) {
+    for finding in out.iter_mut().filter(|finding| breaks(finding, rules)) {
         finding.level = level;
     }
 }
 
-/// What breaks one of the wire's rules, at that level, breaks this one too.
-pub(crate) fn repeat(broken: &[(&ProtocolRule, Level)], rule: &ProtocolRule, out: &mut Vec<Finding>) {
-    let found = out.iter().filter(|found| broken.iter().any(|(of, at)| (of.id, *at) == (found.rule, found.level)));
-    let found: Vec<_> = found.map(|finding| rule.at(&finding.place, &finding.problem)).collect();
-    out.extend(found);
+fn breaks(finding: &Finding, rules: &[&ProtocolRule]) -> bool {
+    rules.iter().any(|rule| rule.id == finding.rule)
 }

@@ -1,8 +1,9 @@
 //! The types of the official SDKs, as tables, and how far a value is from them.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::finding::Level;
+use super::value::{self, Object, entry, kind};
 use crate::provider::text::is_spelling_of;
 
 /// What a value may be.
@@ -72,18 +73,18 @@ impl Fault {
 
 impl Shape {
     /// That of the shapes which the object fits best.
-    pub(crate) fn nearest(shapes: &[&'static Self], object: &Map<String, Value>) -> Option<&'static Self> {
+    pub(crate) fn nearest(shapes: &[&'static Self], object: &Object) -> Option<&'static Self> {
         nearest(shapes.iter().copied(), object)
     }
 
     /// Where the object does not fit, each place beginning with `place`.
-    pub(crate) fn misfits(&'static self, object: &Map<String, Value>, place: &str) -> Vec<Misfit> {
+    pub(crate) fn misfits(&'static self, object: &Object, place: &str) -> Vec<Misfit> {
         let mut out = Vec::new();
         self.compare(object, place, &mut out);
         out
     }
 
-    fn compare(&'static self, object: &Map<String, Value>, place: &str, out: &mut Vec<Misfit>) {
+    fn compare(&'static self, object: &Object, place: &str, out: &mut Vec<Misfit>) {
         for field in self.0 {
             match entry(object, field.name) {
                 // Clients send null for what they leave out (recorded: pydantic-ai test_simple_completion).
@@ -113,16 +114,17 @@ impl Shape {
     }
 
     /// How many of the object's tags name another shape.
-    fn other_tags(&'static self, object: &Map<String, Value>) -> usize {
+    fn other_tags(&'static self, object: &Object) -> usize {
         let tags = self.0.iter().filter(|field| TAGS.contains(&field.name));
         tags.filter(|tag| object.get(tag.name).is_some_and(|value| is_another_tag(tag, value))).count()
     }
 
     /// How badly the object fits: first by the kinds of its values, then by missing and unknown fields.
-    fn distance(&'static self, object: &Map<String, Value>) -> [usize; 3] {
-        let known = self.0.iter().filter_map(|field| Some((field, self::field(object, field.name)?)));
+    fn distance(&'static self, object: &Object) -> [usize; 3] {
+        let known = self.0.iter().filter_map(|field| Some((field, value::field(object, field.name)?)));
         let strange = known.map(|(field, value)| strangers(field.types, value)).sum();
-        let missing = self.0.iter().filter(|field| field.required && self::field(object, field.name).is_none()).count();
+        let missing =
+            self.0.iter().filter(|field| field.required && value::field(object, field.name).is_none()).count();
         let unknown = object.keys().filter(|name| !self.knows(name)).count();
         [strange, missing + unknown, missing]
     }
@@ -136,10 +138,7 @@ pub(crate) fn misfits(value: &Value, types: &'static [Type], place: &str) -> Vec
 }
 
 /// That of the shapes which the object fits best: above all by its tags.
-fn nearest(
-    shapes: impl Iterator<Item = &'static Shape> + Clone,
-    object: &Map<String, Value>,
-) -> Option<&'static Shape> {
+fn nearest(shapes: impl Iterator<Item = &'static Shape> + Clone, object: &Object) -> Option<&'static Shape> {
     let least = shapes.clone().map(|shape| shape.other_tags(object)).min()?;
     let mut tagged = shapes.filter(|shape| shape.other_tags(object) == least);
     match (tagged.next()?, tagged.next()) {
@@ -175,7 +174,7 @@ fn is_stranger(of: &'static [Type], item: &Value) -> bool {
 }
 
 /// Is the object of a type that none of the shapes has? Nothing can be said of its other fields.
-fn is_untold(types: &'static [Type], object: &Map<String, Value>) -> bool {
+fn is_untold(types: &'static [Type], object: &Object) -> bool {
     let mut tags = shapes(types).flat_map(|shape| shape.0).filter(|field| field.name == "type").peekable();
     let tag = object.get("type").filter(|tag| tag.is_string());
     tags.peek().is_some() && tag.is_some_and(|tag| tags.all(|field| is_another_tag(field, tag)))
@@ -248,40 +247,6 @@ impl Type {
             Self::Array(_) => "an array".to_owned(),
             Self::Object(_) | Self::AnyObject => "an object".to_owned(),
         }
-    }
-}
-
-/// The field of this name, or, of a name in camelCase, that in snake_case.
-pub(crate) fn field<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
-    entry(object, name).map(|(_, value)| value)
-}
-
-/// The same, with its name as it is spelled there.
-pub(crate) fn entry<'a>(object: &'a Map<String, Value>, name: &str) -> Option<(&'a str, &'a Value)> {
-    let found = object.get_key_value(name).or_else(|| object.iter().find(|(other, _)| is_spelling_of(name, other)));
-    found.map(|(name, value)| (name.as_str(), value))
-}
-
-/// What a value is, for people; short strings are quoted.
-pub(crate) fn kind(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(_) => "a boolean".to_owned(),
-        Value::Number(_) => "a number".to_owned(),
-        Value::String(text) if text.len() <= 64 => format!("{text:?}"),
-        Value::String(_) => "a string".to_owned(),
-        Value::Array(_) => "an array".to_owned(),
-        Value::Object(_) => "an object".to_owned(),
-    }
-}
-
-/// Is this a string, an array or an object, and not an empty one?
-pub(crate) fn is_filled(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-        Value::String(text) => !text.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(fields) => !fields.is_empty(),
     }
 }
 

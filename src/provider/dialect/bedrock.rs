@@ -1,15 +1,14 @@
 //! Amazon Bedrock, on Anthropic's wire.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::provider::anthropic::check::block::blocks;
-use crate::provider::anthropic::check::request::{messages, tool_names};
-use crate::provider::anthropic::check::turns::role;
+use crate::provider::anthropic::check::message::blocks;
+use crate::provider::anthropic::check::request::tool_names;
 use crate::provider::anthropic::manner::{Manner, PROVIDERS};
 use crate::provider::anthropic::rules::{AN_05, AN_11, AN_35, AN_38, AN_40};
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::rule::{repeat, rules, set_level};
-use crate::provider::check::shape::is_filled;
+use crate::provider::check::rule::{Overrides, rules};
+use crate::provider::check::value::{Object, is_filled, role, sequence, text};
 use crate::provider::prompt::tool_id::NameRule;
 use crate::provider::target::Dialect;
 use crate::provider::text::{is_word, is_word_with};
@@ -20,6 +19,12 @@ pub(crate) const DIALECT: Dialect = Dialect {
     wire: "anthropic",
     rules: RULES,
     parameters: PARAMETERS,
+    overrides: Overrides {
+        waived: &[&AN_35],
+        repeated: &[(&[&AN_05, &AN_38], Level::Soft, &BR_03), (&[&AN_11], Level::Soft, &BR_05)],
+        levels: &[(&[&AN_11, &AN_40], Level::Hard)],
+        ..Overrides::NONE
+    },
     check,
     manner: &MANNER,
 };
@@ -68,28 +73,24 @@ rules! {
 const CHARACTERS: usize = 64;
 
 fn check(request: &Value, out: &mut Vec<Finding>) {
-    let (Some(object), Some(messages)) = (request.as_object(), messages(request)) else { return };
-    repeat(&[(&AN_05, Level::Soft), (&AN_38, Level::Soft)], &BR_03, out);
-    repeat(&[(&AN_11, Level::Soft)], &BR_05, out);
-    set_level(Level::Hard, &[&AN_11, &AN_40], out);
+    let (Some(object), Some(messages)) = (request.as_object(), sequence(request, "messages")) else { return };
     check_names(object, out);
     let mut any = false;
     for (i, message) in messages.iter().enumerate() {
         for (place, block) in blocks(message, i) {
-            let name = block.get("type").and_then(Value::as_str).unwrap_or_default();
+            let name = text(block, "type");
             any |= [("assistant", "tool_use"), ("user", "tool_result")].contains(&(role(message), name));
             if name == "tool_use" {
                 check_call(block, &place, out);
             }
         }
     }
-    out.retain(|finding| finding.rule != AN_35.id);
     if any && !object.get("tools").is_some_and(is_filled) {
         out.push(BR_04.at("tools", "calls in the history, but no tools in the request"));
     }
 }
 
-fn check_names(request: &Map<String, Value>, out: &mut Vec<Finding>) {
+fn check_names(request: &Object, out: &mut Vec<Finding>) {
     for (place, name) in tool_names(request) {
         let length = name.as_str().map_or(0, str::len);
         if length > CHARACTERS {
@@ -98,7 +99,7 @@ fn check_names(request: &Map<String, Value>, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_call(call: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_call(call: &Object, place: &str, out: &mut Vec<Finding>) {
     let text = |field: &str| call.get(field).and_then(Value::as_str);
     if let Some(id) = text("id").filter(|id| !is_word_with(id, CHARACTERS, b"_.:-")) {
         out.push(BR_01.at(format!("{place}.id"), format!("id is {id:?}")));

@@ -2,19 +2,16 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
-
 use crate::model::json_text::is_object;
 use crate::provider::check::finding::Finding;
-use crate::provider::check::rule::rules;
-use crate::provider::check::shape::is_filled;
-use crate::provider::openai_chat::check::calls::{call_ids, calls};
-use crate::provider::openai_chat::check::request::messages;
-use crate::provider::openai_chat::check::sequence::role;
+use crate::provider::check::rule::{Overrides, rules};
+use crate::provider::check::value::{Object, is_filled, role, sequence};
+use crate::provider::openai_chat::check::sequence::{call_ids, calls};
 use crate::provider::openai_chat::manner::{Ends, ImagesTaken, Manner, OPENAI, Order, Texts, UserContent};
 use crate::provider::prompt::tool_id::IdRule;
 use crate::provider::target::Dialect;
 use crate::provider::text::{is_blank, is_word};
+use serde_json::Value;
 
 pub(crate) const DIALECT: Dialect = Dialect {
     name: "databricks",
@@ -22,6 +19,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     wire: "openai-chat",
     rules: RULES,
     parameters: PARAMETERS,
+    overrides: Overrides::NONE,
     check,
     manner: &MANNER,
 };
@@ -78,7 +76,7 @@ rules! {
 const ID: usize = 64;
 
 fn check(request: &Value, out: &mut Vec<Finding>) {
-    let Some(messages) = messages(request) else { return };
+    let Some(messages) = sequence(request, "messages") else { return };
     let mut used = HashSet::new();
     for (i, message) in messages.iter().enumerate() {
         let place = format!("messages[{i}]");
@@ -94,7 +92,7 @@ fn check(request: &Value, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_texts(message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_texts(message: &Object, place: &str, out: &mut Vec<Finding>) {
     match message.get("content") {
         Some(Value::String(text)) if text.is_empty() && role(message) == "tool" => {}
         Some(Value::String(text)) if is_blank(text) => out.push(DB_01.at(place, "text is empty or blank")),
@@ -111,7 +109,7 @@ fn check_texts(message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>
 }
 
 /// `used` holds the ids of earlier calls.
-fn check_calls<'a>(message: &'a Map<String, Value>, place: &str, used: &mut HashSet<&'a str>, out: &mut Vec<Finding>) {
+fn check_calls<'a>(message: &'a Object, place: &str, used: &mut HashSet<&'a str>, out: &mut Vec<Finding>) {
     for (i, call) in calls(message) {
         let place = format!("{place}[{i}]");
         let arguments = call.get("function").and_then(|function| function.get("arguments")).and_then(Value::as_str);
@@ -128,7 +126,7 @@ fn check_calls<'a>(message: &'a Map<String, Value>, place: &str, used: &mut Hash
     }
 }
 
-fn check_ends(messages: &[&Map<String, Value>], out: &mut Vec<Finding>) {
+fn check_ends(messages: &[&Object], out: &mut Vec<Finding>) {
     let mut body = messages.iter().enumerate().filter(|(_, message)| !["system", "developer"].contains(&role(message)));
     let first = body.next();
     if first.is_none_or(|(_, message)| role(message) != "user") {
@@ -140,7 +138,7 @@ fn check_ends(messages: &[&Map<String, Value>], out: &mut Vec<Finding>) {
 }
 
 /// A call that is not answered in its run, although the conversation goes on: something comes before its answer.
-fn check_runs(messages: &[&Map<String, Value>], out: &mut Vec<Finding>) {
+fn check_runs(messages: &[&Object], out: &mut Vec<Finding>) {
     for (i, message) in messages.iter().enumerate().filter(|(_, message)| role(message) == "assistant") {
         let rest = messages.get(i + 1..).unwrap_or_default();
         let run: Vec<_> = rest.iter().take_while(|next| role(next) == "tool").collect();

@@ -1,14 +1,12 @@
 //! DeepSeek's API, on OpenAI's chat wire.
 
-use serde_json::{Map, Value};
-
 use crate::provider::check::finding::Finding;
-use crate::provider::check::rule::rules;
-use crate::provider::openai_chat::check::calls::call_ids;
-use crate::provider::openai_chat::check::reasoning::is_thinking;
-use crate::provider::openai_chat::check::request::messages;
+use crate::provider::check::rule::{Overrides, rules};
+use crate::provider::check::value::{Object, role, sequence};
+use crate::provider::openai_chat::check::sequence::{call_ids, is_thinking};
 use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI};
 use crate::provider::target::Dialect;
+use serde_json::Value;
 
 pub(crate) const DIALECT: Dialect = Dialect {
     name: "deepseek",
@@ -16,6 +14,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     wire: "openai-chat",
     rules: RULES,
     parameters: PARAMETERS,
+    overrides: Overrides::NONE,
     check,
     manner: &MANNER,
 };
@@ -67,7 +66,7 @@ const STRING_ROLES: &[&str] = &["system", "assistant", "tool"];
 const THINKING_MODELS: &[&str] = &["reasoner", "v4"];
 
 fn check(request: &Value, out: &mut Vec<Finding>) {
-    let Some(messages) = messages(request) else { return };
+    let Some(messages) = sequence(request, "messages") else { return };
     let thinking = is_thinking(request, &messages, THINKING_MODELS);
     for (i, message) in messages.iter().enumerate() {
         check_message(message, &format!("messages[{i}]"), thinking, out);
@@ -77,8 +76,8 @@ fn check(request: &Value, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_message(message: &Map<String, Value>, place: &str, thinking: bool, out: &mut Vec<Finding>) {
-    let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
+fn check_message(message: &Object, place: &str, thinking: bool, out: &mut Vec<Finding>) {
+    let role = role(message);
     if role == "developer" {
         out.push(DS_04.at(format!("{place}.role"), "role developer"));
     }

@@ -2,16 +2,20 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value};
-
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::rule::{rules, set_level};
+use crate::provider::check::rule::{Overrides, rules};
+use crate::provider::check::value::{Object, objects};
 use crate::provider::openai_responses::check::request::OF_OPENAI;
 use crate::provider::openai_responses::manner::{Manner, NAME};
 use crate::provider::target::Dialect;
+use serde_json::Value;
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { name: "deepseek", about: "DeepSeek", wire: NAME, rules: RULES, parameters: &[], check, manner: &MANNER };
+pub(crate) const DIALECT: Dialect = Dialect {
+    rules: RULES,
+    overrides: Overrides { levels: &[(OF_OPENAI, Level::Soft)], ..Overrides::NONE },
+    check,
+    ..Dialect::plain("deepseek", "DeepSeek", NAME, &MANNER)
+};
 
 /// Reasoning is plain text under `content`, with ids of any kind, and goes back so (recorded: pydantic-ai
 /// test_deepseek_responses\[function_tool\], test_deepseek_responses_replay_own_reasoning_history).
@@ -27,12 +31,11 @@ rules! {
 }
 
 fn check(request: &Value, out: &mut Vec<Finding>) {
-    set_level(Level::Soft, OF_OPENAI, out);
     let items = request.get("input").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let text = |item: &Map<String, Value>, name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
+    let text = |item: &Object, name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
     // How many messages stand before the call, by its id.
     let (mut calls, mut messages) = (HashMap::new(), 0_usize);
-    for (i, item) in items.iter().enumerate().filter_map(|(i, item)| Some((i, item.as_object()?))) {
+    for (i, item) in objects(items) {
         match text(item, "type").as_deref() {
             None | Some("message") => messages += 1,
             Some("function_call") => _ = calls.insert(text(item, "call_id"), messages),

@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::rule::rules;
-use crate::provider::gemini::check::sequence::turns;
-use crate::provider::gemini::check::signature::unsigned_calls;
+use crate::provider::check::rule::{Overrides, rules};
+use crate::provider::gemini::check::sequence::{turns, unsigned_calls};
 use crate::provider::gemini::manner::{AI_STUDIO, Manner};
 use crate::provider::gemini::rules::GM_17;
 use crate::provider::target::Dialect;
@@ -16,6 +15,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     wire: "gemini",
     rules: RULES,
     parameters: &[],
+    overrides: Overrides { waived: &[&GM_17], ..Overrides::NONE },
     check,
     manner: &MANNER,
 };
@@ -33,6 +33,5 @@ rules! {
 
 fn check(request: &Value, out: &mut Vec<Finding>) {
     let Some(turns) = turns(request) else { return };
-    out.retain(|finding| finding.rule != GM_17.id);
     out.extend(unsigned_calls(&turns).map(|finding| finding.with_level(Level::Hard)));
 }

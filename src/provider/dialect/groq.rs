@@ -1,10 +1,8 @@
 //! Groq, on OpenAI's chat wire.
 
-use serde_json::Value;
-
-use crate::provider::check::finding::Finding;
-use crate::provider::check::rule::rules;
+use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::openai_chat::manner::{Manner, OPENAI, UserContent};
+use crate::provider::openai_chat::rules::OC_25;
 use crate::provider::target::Dialect;
 
 pub(crate) const DIALECT: Dialect = Dialect {
@@ -13,7 +11,8 @@ pub(crate) const DIALECT: Dialect = Dialect {
     wire: "openai-chat",
     rules: RULES,
     parameters: PARAMETERS,
-    check,
+    overrides: Overrides { replaced: &[(&OC_25, &GQ_01, &["index", "reasoning"])], ..Overrides::NONE },
+    check: |_, _| {},
     manner: &MANNER,
 };
 
@@ -50,16 +49,4 @@ rules! {
          `index` passes."
         "leave the field out"
         "gh:tashfeenahmed/freellmapi#1070; gh:Kilo-Org/kilocode#10375"
-}
-
-/// The wire's rule that this server takes seriously.
-const UNKNOWN_FIELD: &str = "OC-25";
-
-#[expect(clippy::ptr_arg, reason = "the signature of every dialect")]
-fn check(_: &Value, out: &mut Vec<Finding>) {
-    for finding in out.iter_mut().filter(|finding| finding.rule == UNKNOWN_FIELD) {
-        if !finding.place.ends_with(".index") && !finding.place.ends_with(".reasoning") {
-            *finding = GQ_01.at(&finding.place, &finding.problem);
-        }
-    }
 }

@@ -3,14 +3,13 @@
 use serde_json::{Map, Value};
 
 use crate::provider::check::finding::Finding;
-use crate::provider::check::rule::{ProtocolRule, rules};
+use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::shape::Type::{self, Any, AnyObject, Array, Bool, Null, Number, Object, OneOf};
-use crate::provider::check::shape::{Fault, Shape, is_filled, optional, required};
-use crate::provider::openai_chat::check::calls::call_ids;
-use crate::provider::openai_chat::check::request::messages;
-use crate::provider::openai_chat::check::sequence::role;
+use crate::provider::check::shape::{Fault, Shape, optional, required};
+use crate::provider::check::value::{role, sequence};
+use crate::provider::openai_chat::check::sequence::{call_ids, is_prefix};
 use crate::provider::openai_chat::manner::{Ends, Manner, OPENAI, Order, System};
-use crate::provider::openai_chat::rules::{OC_06, OC_12, OC_20, OC_25, OC_29, OC_34};
+use crate::provider::openai_chat::rules::{OC_06, OC_20, OC_34};
 use crate::provider::prompt::tool_id::IdRule;
 use crate::provider::target::Dialect;
 use crate::provider::text::is_word_with;
@@ -21,6 +20,8 @@ pub(crate) const DIALECT: Dialect = Dialect {
     wire: "openai-chat",
     rules: RULES,
     parameters: PARAMETERS,
+    // What OpenAI's types ask for, and its own do not.
+    overrides: Overrides { waived: &[&OC_06, &OC_20, &OC_34], ..Overrides::NONE },
     check,
     manner: &MANNER,
 };
@@ -33,6 +34,7 @@ const PARAMETERS: &[&str] =
 static MANNER: Manner = Manner {
     providers: &["mistral"],
     ids: IdRule { min: ID, max: ID, allows: |character| character.is_ascii_alphanumeric() },
+    types: Some(ROLES),
     audio: false,
     files: false,
     refusal: false,
@@ -84,7 +86,10 @@ rules! {
 /// Characters of an id.
 const ID: usize = 9;
 
-/// The types of a message (mistralai 3.7.0, `ChatCompletionRequestMessage`), role by role.
+/// The types of a message (mistralai 3.7.0, `ChatCompletionRequestMessage`), role by role: MI-06 and MI-08. Recorded as
+/// accepted: pydantic-ai test_model_sees_multiple_images\[mistral\] (`content: []` beside calls),
+/// test_mistral_history_uses_prompt_cache (`tool_calls: []`), test_mistral_model_thinking_part,
+/// test_multimodal_tool_return_matrix (`document_url`).
 static ROLES: &[(&str, &Shape)] = &[("system", &SYSTEM), ("user", &USER), ("assistant", &ASSISTANT), ("tool", &TOOL)];
 
 static SYSTEM: Shape = Shape(&[
@@ -118,16 +123,8 @@ static CALL: Shape = Shape(&[
 ]);
 static FUNCTION: Shape = Shape(&[required("name", &[Type::String]), required("arguments", &[Type::String, AnyObject])]);
 
-/// What OpenAI's types ask for, and Mistral's do not: its own are MI-08. Recorded as accepted: pydantic-ai
-/// test_model_sees_multiple_images\[mistral\] (`content: []` beside calls), test_mistral_history_uses_prompt_cache
-/// (`tool_calls: []`), test_mistral_model_thinking_part, test_multimodal_tool_return_matrix (`document_url`).
-const OF_OPENAI: &[&ProtocolRule] = &[&OC_06, &OC_20, &OC_34];
-
 fn check(request: &Value, out: &mut Vec<Finding>) {
-    // Its own answers leave the type of a call out (sdk:mistralai ToolCall).
-    out.retain(|finding| !(finding.rule == "OC-17" && finding.place.ends_with(".type")));
-    let Some(messages) = messages(request) else { return };
-    out.retain(|finding| !is_openais(finding, &messages));
+    let Some(messages) = sequence(request, "messages") else { return };
     let mut previous = "";
     for (i, message) in messages.iter().enumerate() {
         let place = format!("messages[{i}]");
@@ -148,28 +145,6 @@ fn check(request: &Value, out: &mut Vec<Finding>) {
     if let Some(last) = messages.last().filter(|last| !may_be_last(last)) {
         out.push(MI_03.at(format!("messages[{}]", messages.len() - 1), format!("the last role is {:?}", role(last))));
     }
-}
-
-/// Is it of OpenAI's types or habits only?
-fn is_openais(finding: &Finding, messages: &[&Map<String, Value>]) -> bool {
-    if OF_OPENAI.iter().any(|rule| rule.id == finding.rule) {
-        return true;
-    }
-    let place = finding.place.strip_prefix("messages[").and_then(|rest| rest.split_once(']'));
-    let Some((at, field)) = place.and_then(|(at, field)| Some((at.parse::<usize>().ok()?, field))) else {
-        return false;
-    };
-    let Some(message) = messages.get(at) else { return false };
-    let shape = ROLES.iter().find(|(name, _)| *name == role(message)).map(|(_, shape)| shape);
-    let is_known = || field.strip_prefix('.').is_some_and(|field| shape.is_some_and(|shape| shape.knows(field)));
-    (finding.rule == OC_12.id && message.get("tool_calls").is_none_or(|calls| !is_filled(calls)))
-        || (finding.rule == OC_25.id && is_known())
-        || (finding.rule == OC_29.id && is_prefix(message))
-}
-
-/// Is the text to be gone on with?
-fn is_prefix(message: &Map<String, Value>) -> bool {
-    message.get("prefix") == Some(&Value::Bool(true))
 }
 
 fn check_ids(message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {

@@ -1,13 +1,10 @@
-//! Servers that speak another's wire with rules of their own, one file each.
+//! Servers that speak another's wire with rules of their own: a file each. Those without rules are rows of `plain`.
 //!
 //! A file declares its rules, a function that judges a request by them, its manner (what it does otherwise than the wire's
-//! inventor), and its row, which is in [`DIALECTS`](super::DIALECTS).
+//! inventor), and its row, which is in [`DIALECTS`](super::DIALECTS). The row says what the server makes of the wire's rules
+//! (`Overrides`); the wire's own functions ask the manner.
 
-pub mod azure;
-pub mod azure_responses;
 pub mod bedrock;
-pub mod cerebras;
-pub mod compatible;
 pub mod databricks;
 pub mod deepseek;
 pub mod deepseek_responses;
@@ -15,8 +12,6 @@ pub mod gemini3;
 pub mod groq;
 pub mod mistral;
 pub mod moonshot;
-pub mod ollama;
-pub mod openrouter;
+pub(super) mod plain;
 pub mod vertex;
 pub mod vllm;
-pub mod xai;

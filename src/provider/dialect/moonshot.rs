@@ -1,16 +1,12 @@
 //! Moonshot's API, home of the Kimi models, on OpenAI's chat wire.
 
-use serde_json::{Map, Value};
-
 use crate::provider::check::finding::Finding;
-use crate::provider::check::rule::rules;
-use crate::provider::check::shape::is_filled;
-use crate::provider::openai_chat::check::calls::call_ids;
-use crate::provider::openai_chat::check::reasoning::is_thinking;
-use crate::provider::openai_chat::check::request::messages;
-use crate::provider::openai_chat::check::sequence::role;
+use crate::provider::check::rule::{Overrides, rules};
+use crate::provider::check::value::{Object, is_filled, role, sequence};
+use crate::provider::openai_chat::check::sequence::{call_ids, is_thinking};
 use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI, Texts, UserContent};
 use crate::provider::target::Dialect;
+use serde_json::Value;
 
 pub(crate) const DIALECT: Dialect = Dialect {
     name: "moonshot",
@@ -18,6 +14,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     wire: "openai-chat",
     rules: RULES,
     parameters: PARAMETERS,
+    overrides: Overrides::NONE,
     check,
     manner: &MANNER,
 };
@@ -57,14 +54,14 @@ rules! {
 const THINKING_MODELS: &[&str] = &["k2.5", "k2.6", "thinking"];
 
 fn check(request: &Value, out: &mut Vec<Finding>) {
-    let Some(messages) = messages(request) else { return };
+    let Some(messages) = sequence(request, "messages") else { return };
     let thinking = is_thinking(request, &messages, THINKING_MODELS);
     for (i, message) in messages.iter().enumerate() {
         check_message(message, &format!("messages[{i}]"), thinking, out);
     }
 }
 
-fn check_message(message: &Map<String, Value>, place: &str, thinking: bool, out: &mut Vec<Finding>) {
+fn check_message(message: &Object, place: &str, thinking: bool, out: &mut Vec<Finding>) {
     let calls = !call_ids(message).is_empty();
     let reasons = message.get("reasoning_content").is_some_and(is_filled);
     if thinking && role(message) == "assistant" && calls && !reasons {

@@ -1,9 +1,7 @@
 //! Vertex AI and Code Assist, on Gemini's wire.
 
-use serde_json::Value;
-
-use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::rule::{repeat, rules, set_level};
+use crate::provider::check::finding::Level;
+use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::gemini::manner::Manner;
 use crate::provider::gemini::rules::{GM_03, GM_06};
 use crate::provider::target::Dialect;
@@ -14,7 +12,13 @@ pub(crate) const DIALECT: Dialect = Dialect {
     wire: "gemini",
     rules: RULES,
     parameters: &[],
-    check,
+    // Soft, where there is no role at all.
+    overrides: Overrides {
+        repeated: &[(&[&GM_03], Level::Soft, &VX_01)],
+        levels: &[(&[&GM_06], Level::Hard)],
+        ..Overrides::NONE
+    },
+    check: |_, _| {},
     manner: &MANNER,
 };
 
@@ -31,10 +35,4 @@ rules! {
         "Text is not only white space: GM-06, which is hard here."
         "leave the part out"
         "gh:PublicAffairs/openai-gemini#37"
-}
-
-fn check(_: &Value, out: &mut Vec<Finding>) {
-    set_level(Level::Hard, &[&GM_06], out);
-    // Soft, where there is no role at all.
-    repeat(&[(&GM_03, Level::Soft)], &VX_01, out);
 }

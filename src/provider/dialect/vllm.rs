@@ -1,15 +1,13 @@
 //! vLLM, llama.cpp and LM Studio: the chat templates of open models, on OpenAI's chat wire.
 
-use serde_json::{Map, Value};
-
 use crate::model::json_text::is_object;
 use crate::provider::check::finding::Finding;
-use crate::provider::check::rule::rules;
-use crate::provider::openai_chat::check::calls::calls;
-use crate::provider::openai_chat::check::request::messages;
-use crate::provider::openai_chat::check::sequence::role;
+use crate::provider::check::rule::{Overrides, rules};
+use crate::provider::check::value::{Object, role, sequence};
+use crate::provider::openai_chat::check::sequence::calls;
 use crate::provider::openai_chat::manner::{Manner, OPENAI, Order, System, UserContent};
 use crate::provider::target::Dialect;
+use serde_json::Value;
 
 pub(crate) const DIALECT: Dialect = Dialect {
     name: "vllm",
@@ -17,6 +15,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     wire: "openai-chat",
     rules: RULES,
     parameters: PARAMETERS,
+    overrides: Overrides::NONE,
     check,
     manner: &MANNER,
 };
@@ -100,7 +99,7 @@ rules! {
 }
 
 fn check(request: &Value, out: &mut Vec<Finding>) {
-    let Some(messages) = messages(request) else { return };
+    let Some(messages) = sequence(request, "messages") else { return };
     let mut previous = None;
     for (i, message) in messages.iter().enumerate() {
         let place = format!("messages[{i}]");
@@ -130,7 +129,7 @@ fn out_of_turn(role: &str, previous: Option<&str>) -> Option<String> {
     }
 }
 
-fn check_message(message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_message(message: &Object, place: &str, out: &mut Vec<Finding>) {
     for (i, call) in calls(message) {
         let arguments = call.get("function").and_then(|function| function.get("arguments")).and_then(Value::as_str);
         if arguments.is_some_and(|arguments| !is_object(arguments)) {

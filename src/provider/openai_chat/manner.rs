@@ -1,5 +1,6 @@
 //! How a server speaks this wire: what its manner may differ in from OpenAI's.
 
+use crate::provider::check::shape::Shape;
 use crate::provider::prompt::tool_id::IdRule;
 use crate::provider::target::Target;
 
@@ -13,6 +14,8 @@ pub(crate) struct Manner {
     /// under.
     pub(crate) providers: &'static [&'static str],
     pub(crate) ids: IdRule,
+    /// The types of its messages, role by role, where they are not OpenAI's.
+    pub(crate) types: Option<&'static [(&'static str, &'static Shape)]>,
     /// Whether the ids of a model's own calls go back to it however long they are: there is another maker's server after
     /// this one.
     pub(crate) own_ids: bool,
@@ -113,6 +116,7 @@ impl Order {
 pub(crate) const OPENAI: Manner = Manner {
     providers: &["openai"],
     ids: IdRule { min: 1, max: 40, allows: |character| !character.is_control() },
+    types: None,
     own_ids: false,
     arrays: true,
     user: UserContent::Natural,

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::json::strings::Strings;
 use crate::model::Json;
 use crate::model::json_text;
 
@@ -31,29 +32,15 @@ pub(crate) fn object(arguments: &str) -> Cow<'_, str> {
 /// The text with the control characters within its strings escaped.
 fn with_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let (mut quoted, mut escaped) = (false, false);
+    let mut strings = Strings::default();
     for character in text.chars() {
+        strings.is_outside(character);
         match character {
-            '"' if !escaped => quoted = !quoted,
-            '\n' if quoted => {
-                out.push_str("\\n");
-                escaped = false;
-                continue;
-            }
-            '\r' if quoted => {
-                out.push_str("\\r");
-                escaped = false;
-                continue;
-            }
-            '\t' if quoted => {
-                out.push_str("\\t");
-                escaped = false;
-                continue;
-            }
-            _ => {}
+            '\n' if strings.has_begun() => out.push_str("\\n"),
+            '\r' if strings.has_begun() => out.push_str("\\r"),
+            '\t' if strings.has_begun() => out.push_str("\\t"),
+            _ => out.push(character),
         }
-        escaped = quoted && character == '\\' && !escaped;
-        out.push(character);
     }
     out
 }

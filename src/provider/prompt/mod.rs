@@ -1,25 +1,28 @@
 //! What every wire needs on the way out: from a conversation to messages that are ready to be said in a wire's words.
 //!
-//! In the order of the work: `options` say what is wanted; `render` writes a summary (`summary`), words in the place of
-//! images (`imageless`), long results (`shortened`), rounds of tools that are over (`rounds`) and older thinking (`older`),
-//! and cuts the window (`window`); then the wire's own renderer takes `turns`, in which calls have met their answers, ids and names are the target's (`tool_id`), arguments are
-//! objects (`arguments`), whose a message is is known (`origin`), what a provider's own items tell others (`own`), tools are declared (`tools`), and attachments are at hand as parts (`media`); `thinking` and
-//! `written` are the last steps.
+//! In the order of the work:
+//!
+//! - `options`: what is wanted; `render`: the steps of the way.
+//! - What a prompt has less than the log, by the option that asks for it: `summary`, `images`, `long_results`,
+//!   `finished_tools`, `thinking_turns`, and the newest part only, `window/`.
+//! - `turns`: calls have met their answers, ids and names are the target's (`tool_id`), arguments are objects (`arguments`).
+//! - What the wires' renderers share: `alternating` (user and assistant take turns), `origin` (whose a message is), `foreign`
+//!   (what a provider's items tell others), `output` (what tools gave back), `media/`, `tools` (their declarations).
 
+pub(super) mod alternating;
 pub(super) mod arguments;
-mod imageless;
+mod finished_tools;
+pub(super) mod foreign;
+mod images;
+mod long_results;
 pub(super) mod media;
-mod older;
 pub(super) mod options;
 pub(super) mod origin;
-pub(super) mod own;
+pub(super) mod output;
 pub(super) mod render;
-mod rounds;
-mod shortened;
 mod summary;
-pub(super) mod thinking;
+mod thinking_turns;
 pub(super) mod tool_id;
 pub(super) mod tools;
 pub(super) mod turns;
 mod window;
-pub(super) mod written;

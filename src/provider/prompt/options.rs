@@ -1,6 +1,7 @@
 //! How a conversation is to be rendered.
 
 use super::tools::Tool;
+use crate::history::report::{Fact, Thought as Why};
 
 /// How a conversation is to be rendered.
 ///
@@ -200,5 +201,38 @@ impl PromptOptions {
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
         self.tools = tools.into_iter().collect();
         self
+    }
+}
+
+impl Thinking {
+    /// Thinking as text.
+    pub(crate) fn tagged(thought: &str) -> String {
+        format!("<think>\n{thought}\n</think>")
+    }
+
+    /// The line for thinking as text.
+    pub(crate) fn tagging(self) -> Fact<'static> {
+        Fact::ThinkingTagged { asked: self == Self::Tagged }
+    }
+
+    /// Whether thinking that the target does not take as such becomes text. `is_all`: its message is nothing else.
+    pub(crate) const fn tags(self, is_all: bool) -> bool {
+        match self {
+            Self::Tagged => true,
+            Self::Native => is_all,
+            Self::Omit => false,
+        }
+    }
+
+    /// Why thinking that has no place of its own, and is no text either, is left out. `otherwise`: why, where the wire
+    /// decides.
+    pub(crate) const fn why_left_out(self, text: &str, is_opaque: bool, is_foreign: bool, otherwise: Why) -> Why {
+        match self {
+            Self::Omit => Why::AsAsked,
+            _ if text.is_empty() && !is_opaque => Why::Empty,
+            Self::Tagged => Why::NoText,
+            Self::Native if is_opaque && is_foreign => Why::Foreign,
+            Self::Native => otherwise,
+        }
     }
 }

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use serde_json::value::RawValue;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 
-use super::older::Forgotten;
 use super::options::{FinishedTools, Images, PromptOptions};
+use super::thinking_turns::Forgotten;
 use super::window::limits;
-use super::{imageless, older, rounds, shortened, summary};
-use crate::error::Result;
+use super::{finished_tools, images, long_results, summary, thinking_turns};
+use crate::error::{Error, Result};
 use crate::history::{Conversation, ReportLine, StoredMessage, parted};
 use crate::provider::target::{Target, Wire};
 
@@ -51,20 +52,20 @@ pub fn render(target: Target, conversation: &Conversation, options: &PromptOptio
     let messages = summary::summarized(conversation, &mut report);
     let messages = match options.images {
         Images::Send => messages,
-        Images::Omit => imageless::without_images(messages, &mut lines),
+        Images::Omit => images::without_images(messages, &mut lines),
     };
     let messages = match options.max_result_bytes {
-        Some(most) => shortened::shortened(messages, most, &mut lines),
+        Some(most) => long_results::shortened(messages, most, &mut lines),
         None => messages,
     };
     let sent = match options.finished_tools {
         FinishedTools::Keep => Cow::Borrowed(&*messages),
         FinishedTools::Flatten | FinishedTools::Drop => {
-            Cow::Owned(rounds::without_rounds(&messages, options, &mut lines))
+            Cow::Owned(finished_tools::without_rounds(&messages, options, &mut lines))
         }
     };
     let (sent, forgotten) = match options.thinking_turns {
-        Some(turns) => older::without_thinking(&messages, sent, turns, &mut lines),
+        Some(turns) => thinking_turns::without_thinking(&messages, sent, turns, &mut lines),
         None => (sent, Forgotten::new()),
     };
     let begin = limits::begin(target, &messages, &sent, options, &mut report);
@@ -75,7 +76,7 @@ pub fn render(target: Target, conversation: &Conversation, options: &PromptOptio
     report.append(&mut lines);
     let held = limits::held(sent, begin);
     let (request, mut lines) = (target.wire().render)(target, &steps(target.wire(), &held), options)?;
-    older::without_lines(&mut lines, &forgotten);
+    thinking_turns::without_lines(&mut lines, &forgotten);
     report.append(&mut lines);
     Ok(Prompt { request, report })
 }
@@ -87,4 +88,13 @@ fn steps<'a>(wire: &Wire, messages: &'a [StoredMessage]) -> Cow<'a, [StoredMessa
         return Cow::Borrowed(messages);
     }
     parted(messages, |call| call.native.as_ref().is_none_or(|native| native.wire != wire.name))
+}
+
+/// A wire's request as JSON.
+pub(crate) fn to_json(request: &impl Serialize) -> Result<Box<RawValue>> {
+    to_raw_value(request).map_err(|error| Error::InvalidInput(format!("the prompt cannot be written: {error}")))
+}
+
+pub(crate) fn nothing_to_send(target: Target) -> Error {
+    Error::NothingToSend(format!("no message of the conversation has content that {target} takes"))
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::arguments::EMBEDDED_DEPTH;
@@ -53,9 +54,10 @@ impl Tool {
 }
 
 /// A tool in a target's words.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Declared<'a> {
     pub(crate) name: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<&'a str>,
     /// JSON Schema, an object.
     pub(crate) parameters: Box<RawValue>,

@@ -85,9 +85,6 @@ impl Turn<'_> {
     }
 }
 
-/// The text of a failure that gave none.
-pub(crate) const FAILED_WITHOUT_OUTPUT: &str = "The tool failed and gave no output.";
-
 /// Said by nobody, on wires where the user begins and the assistant would.
 pub(crate) const BEGINNING: &str = "(The conversation begins with the assistant.)";
 /// Said by nobody, on wires where the user ends and the assistant said the last.

@@ -1,13 +1,14 @@
-//! What a decoder has found so far: the events, and what is known only at the end.
+//! An answer as it is decoded: its events, what a wire makes of its JSON, and what both have to keep in mind.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use serde_json::value::RawValue;
 
-use super::event::Event;
-use super::fields::{is_empty, json};
 use super::framing::{PENDING, too_large};
 use crate::error::Result;
+use crate::json::fields::{Fields, is_empty};
+use crate::model::extra::json;
 use crate::model::{Body, Chunk, FinishReason, Json, Metadata};
 
 /// The answer that a decoder writes: it keeps the order of events, whatever order a provider says things in.
@@ -152,4 +153,42 @@ fn joined(mut values: Vec<Json>) -> Option<Json> {
     let items: Option<Vec<String>> = values.iter().map(array).collect();
     let items = items.unwrap_or_else(|| values.iter().map(ToString::to_string).collect());
     Json::new(format!("[{}]", items.join(","))).ok()
+}
+
+/// What a provider's bytes say.
+///
+/// An answer is one [`Event::Begin`], any number of deltas, and, once the bytes have ended, one [`Event::Finish`].
+/// [`MessageWriter::ingest`](crate::MessageWriter::ingest) takes them as they are.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// What is known of the message as a whole: model, provider, the provider's id; other fields in `extra`.
+    Begin(Metadata),
+    /// A piece of a chunk, or a whole one: what [`MessageWriter::push`](crate::MessageWriter::push) takes.
+    Delta {
+        /// The chunk's index in the message, in order of first appearance.
+        chunk_index: u32,
+        /// The piece.
+        chunk: Chunk,
+    },
+    /// The end.
+    Finish {
+        /// Why the model stopped: `error` if an error came; `interrupted` if the bytes ended before the answer did.
+        reason: Option<FinishReason>,
+        /// Token counts, as the provider wrote them.
+        usage: Option<Json>,
+    },
+}
+
+/// What a wire's JSON says.
+pub(crate) trait Decode: fmt::Debug + Send {
+    /// Whose answers these are: the provider whose thinking is this target's own.
+    fn provider(&self) -> &'static str;
+
+    /// Takes an object: a whole answer, or an event of a stream, whose name may be empty. Takes the fields that it knows
+    /// out of `fields`. False: it knows nothing of such an object. An `error` field may be left for the caller.
+    fn take(&mut self, event: &str, fields: &mut Fields<'_>, answer: &mut Answer) -> bool;
+
+    /// Says what was held back until the end.
+    fn finish(&mut self, answer: &mut Answer);
 }

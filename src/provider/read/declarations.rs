@@ -2,11 +2,11 @@
 
 use serde_json::value::RawValue;
 
-use super::fields::Fields;
 use super::forms::ToolForm;
 use crate::error::{Error, Result};
+use crate::json::fields::Fields;
+use crate::json::text as json_text;
 use crate::model::Json;
-use crate::model::json_text;
 use crate::provider::WIRES;
 use crate::provider::prompt::arguments::EMBEDDED_DEPTH;
 use crate::provider::prompt::tools::Tool;

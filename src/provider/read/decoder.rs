@@ -8,15 +8,13 @@ use std::collections::btree_map::Entry;
 
 use serde_json::value::RawValue;
 
-use super::answer::Answer;
-use super::decode::Decode;
-use super::event::Event;
-use super::fields::Fields;
+use super::answer::{Answer, Decode, Event};
 use super::forms::ErrorForm;
 use super::framing::{Frame, Framing};
-use super::halves::Halves;
+use super::surrogates::SplitPairs;
 use super::{failure, framing};
 use crate::error::Result;
+use crate::json::fields::Fields;
 use crate::model::{Body, Chunk, Message};
 use crate::provider::WIRES;
 use crate::provider::target::{Target, Wire};
@@ -47,7 +45,7 @@ pub struct Decoder {
     framing: Framing,
     wire: Box<dyn Decode>,
     answer: Answer,
-    halves: Halves,
+    pairs: SplitPairs,
     errors: &'static ErrorForm,
     /// Text that is no JSON, since the last object.
     stray: String,
@@ -66,7 +64,7 @@ impl Decoder {
             framing: Framing::default(),
             wire,
             answer,
-            halves: Halves::new(&target.wire().growing),
+            pairs: SplitPairs::new(&target.wire().growing),
             errors: target.wire().errors,
             stray: String::new(),
             target,
@@ -108,7 +106,7 @@ impl Decoder {
             self.frame(frame);
         }
         self.end_stray();
-        let rest: Vec<_> = self.halves.take_rest().collect();
+        let rest: Vec<_> = self.pairs.take_rest().collect();
         for json in rest {
             self.frame(Frame::Object { name: String::new(), json });
         }
@@ -127,7 +125,7 @@ impl Decoder {
             }
             Frame::Object { name, json } => {
                 self.end_stray();
-                let json = self.halves.join(&json);
+                let json = self.pairs.join(&json);
                 match serde_json::from_str(&json) {
                     Ok(object) => self.object(&name, object),
                     Err(error) => self.no_json(&format!("{error}: {}", framing::beginning(json.as_bytes()))),

@@ -1,5 +1,7 @@
 //! JSON values that follow each other: lines of JSON, an array of objects as it grows, one object over many lines.
 
+use crate::json::strings::Strings;
+
 /// What is in the text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
@@ -14,8 +16,7 @@ pub(crate) enum Found {
 pub(crate) struct Documents {
     bytes: Vec<u8>,
     depth: usize,
-    in_string: bool,
-    escaped: bool,
+    strings: Strings,
 }
 
 impl Documents {
@@ -30,10 +31,7 @@ impl Documents {
         }
         self.bytes.push(byte);
         match byte {
-            _ if self.escaped => self.escaped = false,
-            b'\\' => self.escaped = self.in_string,
-            b'"' => self.in_string = !self.in_string,
-            _ if self.in_string => {}
+            byte if !self.strings.is_outside(char::from(byte)) => {}
             b'{' | b'[' => self.depth += 1,
             b'}' | b']' => {
                 self.depth -= 1;

@@ -2,8 +2,8 @@
 
 use serde_json::value::RawValue;
 
-use super::fields::{Fields, text};
 use super::forms::ErrorForm;
+use crate::json::fields::{Fields, text};
 use crate::model::Body;
 
 /// The words are OpenAI's and Anthropic's `message`, FastAPI's `detail`.

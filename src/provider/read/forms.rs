@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::fields::{Fields, array};
+use crate::json::fields::{Fields, array};
 
 /// Tools as they are in a request, and what is beside them.
 pub(crate) type Tools<'a> = (Vec<&'a RawValue>, Fields<'a>);

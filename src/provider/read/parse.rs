@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::fields::Fields;
 use super::parsed::{Parsed, no_messages};
 use crate::error::{Error, Result};
 use crate::history::ReportLine;
 use crate::history::report::{Fact, Surrogates};
+use crate::json::fields::Fields;
 use crate::provider::check::not_json::NotJson;
 use crate::provider::target::Target;
 
@@ -86,5 +86,68 @@ impl<'a> Request<'a> {
             parsed.notes.insert(0, note);
         }
         Ok(Self { parsed, rest })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_and_chunks_keep_their_places() -> Result<()> {
+        let table: [(Target, &str, &[(&str, Option<usize>, &[&str])]); 6] = [
+            (
+                Target::OPENAI_CHAT,
+                r#"[{"role":"assistant","reasoning":"r","content":[null,"a"],"tool_calls":[{"id":"c"}],"x":1},
+                    {"role":"tool","tool_call_id":"c","content":"b"},7]"#,
+                &[
+                    ("messages[0]", Some(1), &[".reasoning", ".content[1]", ".tool_calls[0]", ".x"]),
+                    ("messages[1]", Some(2), &[""]),
+                    ("messages[2]", Some(3), &[""]),
+                ],
+            ),
+            (
+                Target::ANTHROPIC,
+                r#"{"system":["s","t"],"messages":[{"role":"user","content":"a"}]}"#,
+                &[("system", None, &["[0]", "[1]"]), ("messages[0]", Some(1), &[".content"])],
+            ),
+            (
+                Target::BEDROCK_CONVERSE,
+                r#"{"system":"s","messages":[{"role":"user","content":[{"text":"a"},{"toolResult":{"toolUseId":"c"}}]}]}"#,
+                &[
+                    ("system", None, &[""]),
+                    ("messages[0]", Some(1), &[".content[1]"]),
+                    ("messages[0]", Some(1), &[".content[0]"]),
+                ],
+            ),
+            (
+                Target::GEMINI,
+                r#"{"contents":[{"parts":{"text":"a"}}],"system_instruction":{"parts":[{"text":"s"}]}}"#,
+                &[("system_instruction", None, &[".parts[0]"]), ("contents[0]", Some(1), &[".parts"])],
+            ),
+            (
+                Target::OPENAI_RESPONSES,
+                r#"{"instructions":"s","input":[{"type":"reasoning","summary":[]},
+                    {"role":"assistant","content":[{"type":"output_text","text":"a"}]},{"role":"user","content":"b"}]}"#,
+                &[
+                    ("instructions", None, &[""]),
+                    ("input[0]", Some(2), &["", "input[1].content[0]"]),
+                    ("input[2]", Some(3), &[".content"]),
+                ],
+            ),
+            (Target::OPENAI_RESPONSES, r#"{"input":"a"}"#, &[("input", None, &[""])]),
+        ];
+        for (target, request, wanted) in table {
+            let places = parse(target, request)?.places;
+            let found: Vec<_> =
+                places.iter().map(|place| (place.whole.as_str(), place.items.clone().map(|of| of.end))).collect();
+            assert_eq!(found, wanted.iter().map(|(whole, end, _)| (*whole, *end)).collect::<Vec<_>>(), "{request}");
+            for (place, (whole, _, chunks)) in places.iter().zip(wanted) {
+                let full =
+                    |part: &&str| if part.starts_with("input") { (*part).to_owned() } else { format!("{whole}{part}") };
+                assert_eq!(place.chunks, chunks.iter().map(full).collect::<Vec<_>>(), "{request}");
+            }
+        }
+        Ok(())
     }
 }

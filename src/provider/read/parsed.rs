@@ -1,11 +1,14 @@
 //! A request that somebody has, broken ones too, to the messages in it.
 
+use std::ops::Range;
+
 use serde_json::value::RawValue;
 
-use super::fields::{json, string};
 use crate::error::Error;
 use crate::history::ReportLine;
 use crate::history::report::Fact;
+use crate::json::fields::{Fields, string};
+use crate::model::extra::{Owner, json};
 use crate::model::{Body, Chunk, Message, Role};
 
 /// The messages of a request.
@@ -16,6 +19,29 @@ pub struct Parsed {
     pub messages: Vec<Message>,
     /// What could not be taken as it is, and what it was taken for. Message indexes are positions in `messages`.
     pub notes: Vec<ReportLine>,
+    /// Where each message was read from.
+    pub(crate) places: Vec<Place>,
+}
+
+/// Where in a request a message was read from, in the notation of `check`: `messages[4].content[0]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The message, or the first of the items that it was read from.
+    pub(crate) whole: String,
+    /// The items of the list of messages; `None` if it was read from another field.
+    pub(crate) items: Option<Range<usize>>,
+    /// Each of its chunks.
+    pub(crate) chunks: Vec<String>,
+}
+
+impl Parsed {
+    /// Adds a message that was read from an item of the list of this name, or from the field of this name.
+    pub(crate) fn push(&mut self, item: Option<usize>, message: Message, read: Places) {
+        let mut chunks = read.chunks;
+        chunks.resize(message.chunks.len(), read.whole.clone());
+        self.messages.push(message);
+        self.places.push(Place { whole: read.whole, items: item.map(|item| item..item + 1), chunks });
+    }
 }
 
 /// The error of a request without a list of messages.
@@ -23,17 +49,54 @@ pub(crate) fn no_messages(key: &str) -> Error {
     Error::InvalidInput(format!("no request: expected an object with an array `{key}`, or that array"))
 }
 
-/// The notes on one message.
+/// What is noted of one message while it is read: lines, and where its chunks are.
 #[derive(Debug)]
 pub(crate) struct Notes<'a> {
     message: u64,
     lines: &'a mut Vec<ReportLine>,
+    places: Places,
+}
+
+/// Where what is read stands: the whole of it, and each chunk so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    whole: String,
+    chunks: Vec<String>,
 }
 
 impl<'a> Notes<'a> {
-    /// On the message of this index.
-    pub(crate) fn new(message: usize, lines: &'a mut Vec<ReportLine>) -> Self {
-        Self { message: u64::try_from(message).unwrap_or(u64::MAX), lines }
+    /// On the message of this index, which stands there.
+    pub(crate) fn new(message: usize, whole: String, lines: &'a mut Vec<ReportLine>) -> Self {
+        let places = Places { whole, chunks: Vec::new() };
+        Self { message: u64::try_from(message).unwrap_or(u64::MAX), lines, places }
+    }
+
+    /// A chunk of this field, if there is one.
+    pub(crate) fn at(&mut self, field: &str, chunk: Option<Chunk>) -> Option<Chunk> {
+        if chunk.is_some() {
+            self.places.chunks.push(format!("{}{field}", self.places.whole));
+        }
+        chunk
+    }
+
+    /// The chunks of the items of this field.
+    pub(crate) fn each<'r>(
+        &mut self,
+        field: &str,
+        items: Vec<&'r RawValue>,
+        mut read: impl FnMut(&'r RawValue, &mut Self) -> Option<Chunk>,
+    ) -> Vec<Chunk> {
+        let mut chunks = Vec::with_capacity(items.len());
+        for (at, raw) in items.into_iter().enumerate() {
+            let chunk = read(raw, self);
+            chunks.extend(self.at(&format!("{field}[{at}]"), chunk));
+        }
+        chunks
+    }
+
+    /// Where the chunks were read from.
+    pub(crate) fn into_places(self) -> Places {
+        self.places
     }
 
     pub(crate) fn push(&mut self, fact: Fact<'_>) {
@@ -70,4 +133,34 @@ pub(crate) fn stranger(raw: &RawValue, what: &'static str, opaque: Option<Chunk>
 /// A value that is not known, as a chunk of its own.
 pub(crate) fn opaque(raw: &RawValue, kind: impl Into<String>, provider: &str) -> Option<Chunk> {
     Some(Body::Opaque { provider: provider.to_owned(), kind: kind.into(), json: json(raw)? }.into())
+}
+
+/// What was read from an item: one message, or two where the user's results stand beside what else is said.
+pub(crate) fn push_parted(
+    parsed: &mut Parsed,
+    item: usize,
+    (role, chunks): (Role, Vec<Chunk>),
+    rest: Fields<'_>,
+    read: Places,
+) {
+    let is_result = |(chunk, _): &(Chunk, String)| matches!(chunk.body, Body::ToolResult { .. });
+    let placed = chunks.into_iter().zip(read.chunks);
+    let (results, said): (Vec<_>, Vec<_>) = match role {
+        Role::User => placed.partition(is_result),
+        _ => (Vec::new(), placed.collect()),
+    };
+    let mut push = |role: Role, placed: Vec<(Chunk, String)>| {
+        let (chunks, places): (Vec<Chunk>, Vec<String>) = placed.into_iter().unzip();
+        parsed.push(Some(item), Message::new(role, chunks), Places { whole: read.whole.clone(), chunks: places });
+    };
+    let has_results = !results.is_empty();
+    if has_results {
+        push(Role::Tool, results);
+    }
+    if !has_results || !said.is_empty() {
+        push(role, said);
+    }
+    if let Some(message) = parsed.messages.last_mut() {
+        message.metadata.extra = rest.extra(Owner::Message);
+    }
 }

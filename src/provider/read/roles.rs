@@ -1,8 +1,8 @@
 //! Who says a message, by whatever name.
 
-use super::fields::Fields;
 use super::parsed::Notes;
 use crate::history::report::Fact;
+use crate::json::fields::Fields;
 use crate::model::Role;
 
 /// The names of a wire's roles.

@@ -7,8 +7,8 @@ use std::ops::Range;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::json::fields::Fields;
 use crate::model::{Body, Role};
-use crate::provider::read::fields::Fields;
 use crate::provider::target::Target;
 
 /// A stretch of the given list, and what was rendered for it.

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use super::align::{Reading, Stretch, align};
 use super::outline::{Outline, Part};
 use crate::history::report::Refusal;
+use crate::json::fields::{Fields, array};
 use crate::provider::check::finding::Finding;
-use crate::provider::read::fields::{Fields, array};
 use crate::provider::target::Target;
 
 /// What was given and what was rendered, difference by difference.

@@ -4,9 +4,9 @@ use serde_json::value::RawValue;
 
 use super::align::Reading;
 use crate::error::{Error, Result};
+use crate::json::fields::{Fields, array};
 use crate::provider::WIRES;
 use crate::provider::check::judge::check;
-use crate::provider::read::fields::{Fields, array};
 use crate::provider::read::parse::Readable;
 use crate::provider::target::{Target, Wire};
 

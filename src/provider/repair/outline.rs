@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use crate::provider::read::fields::{Fields, array};
+use crate::json::fields::{Fields, array};
 
 /// The text of an array or object, taken apart so that it can be put together again.
 #[derive(Debug)]

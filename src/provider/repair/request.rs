@@ -6,11 +6,9 @@ use serde_json::value::RawValue;
 
 use super::edits::Edits;
 use super::guess;
-use super::named::named;
-use super::places::place;
+use super::report::{left_out, named, place, unknown_fields};
 use super::smallest::edit;
 use super::tools::crossing;
-use super::unknown::{left_out, unknown_fields};
 use crate::error::{Error, Result};
 use crate::history::Conversation;
 use crate::history::report::Fact;
@@ -75,6 +73,7 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
     let Request { parsed, mut rest } = read;
     let (options, lost) =
         if crosses { crossing(from, &mut rest, options) } else { (Cow::Borrowed(options), Vec::new()) };
+    let places = parsed.places;
     let messages: Vec<StoredMessage> = (0..).zip(parsed.messages).map(|(at, message)| stored(at, message)).collect();
     let prompt = render(target, &Conversation::new(messages.clone()), &options)?;
     let mut report = parsed.notes;
@@ -82,9 +81,9 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
     report.extend(prompt.report.into_iter().filter(|line| crosses || line.rule != Rule::OriginAssumed));
     let given = text.raw()?;
     if crosses {
-        place(&mut report, from, given, &messages);
+        place(&mut report, &places);
         let mut unknown = left_out(unknown_fields(&messages), &prompt.request);
-        place(&mut unknown, from, given, &messages);
+        place(&mut unknown, &places);
         report.append(&mut unknown);
         report.extend(lost);
         let (from, target) = (from.to_string(), target.to_string());
@@ -95,7 +94,7 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
     // What was rendered is not what is written.
     report.iter_mut().for_each(|line| line.place = None);
     let Some(mut edits) = Edits::new(target, given, &prompt.request) else {
-        place(&mut report, from, given, &messages);
+        place(&mut report, &places);
         return Ok(Prompt { request: prompt.request, report });
     };
     if is_asked {
@@ -105,7 +104,7 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
     let request = RawValue::from_string(written)
         .map_err(|error| Error::InvalidInput(format!("it cannot be written: {error}")))?;
     report.extend(left_out(unknown_fields(&messages), &request));
-    let mut report = named(report, &messages, &edits, target);
+    let mut report = named(report, &places, &edits, target);
     let is_bridge = |line: &&mut ReportLine| line.rule == Rule::BridgeAdded && line.place.is_none();
     let list = target.wire().messages;
     if let Some(bridge) = report.iter_mut().find(is_bridge) {
@@ -115,7 +114,7 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
     if let Some(first) = report.iter_mut().find(is_first) {
         first.place = Some(format!("{list}[0]"));
     }
-    place(&mut report, from, given, &messages);
+    place(&mut report, &places);
     report.extend(lines);
     Ok(Prompt { request, report })
 }

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use crate::history::ReportLine;
 use crate::history::report::Fact;
+use crate::json::fields::Fields;
 use crate::provider::WIRES;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::tools::Tool;
 use crate::provider::read::declarations::declared;
-use crate::provider::read::fields::Fields;
 use crate::provider::target::Target;
 
 /// The options with the request's tools, unless they have their own, and lines for what is left out.

@@ -7,8 +7,9 @@ use std::io::{self, Write};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::json::fields::{Fields, array, string};
+use crate::model::extra::Owner;
 use crate::model::{Body, Chunk, File, Message, Output, PartBody, Role};
-use crate::provider::fields::{Fields, Owner, array, string};
 use crate::transfer::foreign::{Foreign, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
 use crate::transfer::take;

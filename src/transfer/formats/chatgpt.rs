@@ -8,8 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
+use crate::json::fields::{Fields, array, is_empty};
 use crate::model::{Audio, Body, Chunk, FinishReason, Message, Output, Role};
-use crate::provider::fields::{Fields, array, is_empty};
 use crate::transfer::foreign::{Broken, Foreign, Node, Taken};
 use crate::transfer::format::{Context, Format, Head, Reader};
 use crate::transfer::take;

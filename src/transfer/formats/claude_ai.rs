@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
+use crate::json::fields::{Fields, is_empty};
 use crate::model::{Body, Chunk, File, Role};
-use crate::provider::fields::{Fields, is_empty};
 use crate::transfer::foreign::{Broken, Foreign, Node, Taken};
 use crate::transfer::format::{Context, Format, Head, Reader};
 use crate::transfer::take;
@@ -41,7 +41,7 @@ fn conversation(text: &str, context: &Context<'_>) -> Taken {
     foreign.title.clone_from(&title);
     foreign.shown = fields.string("current_leaf_message_uuid");
     take::tag_if(&fields, "is_starred", "starred", &mut foreign);
-    let model = fields.peek("model").and_then(crate::provider::fields::string);
+    let model = fields.peek("model").and_then(crate::json::fields::string);
     for raw in messages {
         message(raw, model.as_deref(), context, &mut foreign);
     }

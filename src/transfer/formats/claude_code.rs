@@ -7,9 +7,10 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
+use crate::json::fields::{Fields, string};
+use crate::model::extra::json;
 use crate::model::{Body, Chunk, FinishReason, Message, Role};
 use crate::provider::Target;
-use crate::provider::fields::{Fields, json, string};
 use crate::transfer::foreign::{Foreign, Node, Taken};
 use crate::transfer::format::{Context, Format, Head, Reader};
 use crate::transfer::take;

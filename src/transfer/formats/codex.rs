@@ -5,8 +5,9 @@
 use serde_json::value::RawValue;
 
 use super::items::{parsed, segments};
+use crate::json::fields::{Fields, string};
+use crate::model::extra::json;
 use crate::model::{Json, Message, Role, Timestamp};
-use crate::provider::fields::{Fields, json, string};
 use crate::transfer::foreign::{Foreign, Node, Taken};
 use crate::transfer::format::{Context, Format, Head, Reader};
 use crate::transfer::take;

@@ -6,9 +6,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::history::Conversation;
+use crate::json::fields::{Fields, array};
 use crate::model::{Body, Message};
 use crate::provider::Target;
-use crate::provider::fields::{Fields, array};
 use crate::transfer::foreign::{Broken, Foreign, Node, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
 use crate::transfer::take;

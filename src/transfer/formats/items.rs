@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use serde_json::value::RawValue;
 
 use crate::history::Conversation;
+use crate::json::fields::{Fields, string};
 use crate::model::{Message, Role};
 use crate::provider::Target;
-use crate::provider::fields::{Fields, string};
 use crate::transfer::foreign::{Foreign, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
 

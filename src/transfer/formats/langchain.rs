@@ -8,9 +8,10 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::history::Conversation;
+use crate::json::fields::{Fields, array, is_empty, string};
+use crate::model::extra::json as kept;
 use crate::model::{Body, Chunk, Message, Role};
 use crate::provider::Target;
-use crate::provider::fields::{Fields, array, is_empty, json as kept, string};
 use crate::transfer::foreign::{Foreign, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
 use crate::transfer::take;

@@ -6,8 +6,10 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
+use crate::json::fields::{Fields, is_empty, string};
+use crate::json::strings::Strings;
+use crate::model::extra::Owner;
 use crate::model::{Chunk, FinishReason, Message, Output, Role};
-use crate::provider::fields::{Fields, Owner, is_empty, string};
 use crate::transfer::foreign::{Broken, Foreign, Node, Taken};
 use crate::transfer::format::{Context, Format, Head, Reader};
 use crate::transfer::take;
@@ -67,7 +69,7 @@ fn lift_children(text: &str) -> (String, Vec<String>) {
     let mut lifted = Vec::new();
     let mut outs: Vec<String> = vec![String::new()];
     let mut open: Vec<Open> = Vec::new();
-    let (mut in_string, mut escaped, mut begun, mut copied) = (false, false, 0, 0);
+    let (mut strings, mut begun, mut copied) = (Strings::default(), 0, 0);
     // The last string, and whether a colon follows it.
     let mut key = "";
     let mut is_key = false;
@@ -78,25 +80,18 @@ fn lift_children(text: &str) -> (String, Vec<String>) {
         copied = from;
     };
     for (at, byte) in text.bytes().enumerate() {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => {
-                    in_string = false;
-                    key = text.get(begun..at).unwrap_or_default();
-                    is_key = false;
-                }
-                _ => {}
-            }
+        let was_inside = strings.has_begun();
+        let is_outside = strings.is_outside(char::from(byte));
+        match (was_inside, strings.has_begun()) {
+            (false, true) => begun = at + 1,
+            (true, false) => (key, is_key) = (text.get(begun..at).unwrap_or_default(), false),
+            _ => {}
+        }
+        if !is_outside {
             continue;
         }
         let in_children = open.last().is_some_and(|open| open.is_children);
         match byte {
-            b'"' => {
-                in_string = true;
-                begun = at + 1;
-            }
             b':' => is_key = true,
             b'[' => {
                 let is_children = is_key && key == "children";

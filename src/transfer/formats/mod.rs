@@ -25,7 +25,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::foreign::Skipped;
 use crate::error::Error;
 use crate::history::{Conversation, Rule};
-use crate::provider::fields::Fields;
+use crate::json::fields::Fields;
 use crate::provider::{PromptOptions, Target, render};
 
 /// The list of messages of a conversation for a wire; what was left out or altered is counted by its rule.

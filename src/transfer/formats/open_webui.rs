@@ -8,8 +8,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::items::{parsed, segments};
+use crate::json::fields::{Fields, array, is_empty, string};
+use crate::model::extra::json as kept;
 use crate::model::{Body, Chunk, Message, Output, Role};
-use crate::provider::fields::{Fields, array, is_empty, json as kept, string};
 #[cfg(feature = "archives")]
 use crate::transfer::database::{self, Database, text};
 use crate::transfer::foreign::{Broken, Foreign, Node, Skipped, Taken};
@@ -127,7 +128,7 @@ fn message(id: &str, raw: &RawValue, before: Option<String>, foreign: &mut Forei
         foreign.skip("unknown_role_taken_for_user");
         Role::User
     });
-    let content = fields.take("content").map(crate::provider::fields::text).unwrap_or_default();
+    let content = fields.take("content").map(crate::json::fields::text).unwrap_or_default();
     let output: Vec<String> = fields.array("output").unwrap_or_default().into_iter().map(item).collect();
     let mut messages = Vec::new();
     if output.is_empty() {
@@ -144,7 +145,7 @@ fn message(id: &str, raw: &RawValue, before: Option<String>, foreign: &mut Forei
     }
     if let Some(error) = fields.peek("error").filter(|raw| !is_empty(raw) && raw.get() != "false") {
         let said = Fields::of(error).and_then(|mut fields| fields.string("content"));
-        let error = Chunk::error(said.unwrap_or_else(|| crate::provider::fields::text(error)));
+        let error = Chunk::error(said.unwrap_or_else(|| crate::json::fields::text(error)));
         match messages.last_mut().filter(|last| last.role == role) {
             Some(last) => last.chunks.push(error),
             None => messages.push(Message::new(role, [error])),

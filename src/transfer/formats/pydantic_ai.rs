@@ -4,8 +4,9 @@
 
 use serde_json::value::RawValue;
 
+use crate::json::fields::{Fields, array, is_empty, string};
+use crate::model::extra::json;
 use crate::model::{Body, Chunk, FinishReason, Image, Message, Role};
-use crate::provider::fields::{Fields, array, is_empty, json, string};
 use crate::transfer::foreign::{Foreign, Taken};
 use crate::transfer::format::{Context, Format, Head, Reader};
 use crate::transfer::take;
@@ -104,7 +105,7 @@ fn chunks(kind: &str, raw: &RawValue, mut part: Fields<'_>, empty: &[String], ca
             let content = part.take("content");
             let mut chunks = content.map(prompt).unwrap_or_default();
             if let Some(chunk) = chunks.first_mut() {
-                part.extend(crate::provider::fields::Owner::Chunk, &mut chunk.extra);
+                part.extend(crate::model::extra::Owner::Chunk, &mut chunk.extra);
             }
             return (role, chunks);
         }

@@ -3,8 +3,8 @@
 //! A row is `{conversation, seq, message_index, chunk_index, role, type, data}`. Rows are sorted by `seq`; a message
 //! ends where the role changes, the message index changes, or the chunk index goes back.
 
+use crate::json::fields::{Fields, string};
 use crate::model::{Body, Chunk, Line, Message, Role};
-use crate::provider::fields::{Fields, string};
 use crate::transfer::foreign::{Foreign, Taken};
 use crate::transfer::format::{Context, Format, Head, Reader};
 use crate::transfer::take;
@@ -138,7 +138,7 @@ fn row(line: &str) -> Option<Row> {
     let data = fields.take("data").or_else(|| fields.take("content"));
     let mut chunk_of = data.and_then(|data| chunk_of(&kind, data.get(), &mut fields));
     if let Some(chunk) = &mut chunk_of {
-        fields.extend(crate::provider::fields::Owner::Chunk, &mut chunk.extra);
+        fields.extend(crate::model::extra::Owner::Chunk, &mut chunk.extra);
     }
     Some(Row { seq, message, chunk, role, kind, chunk_of, time })
 }

@@ -7,8 +7,9 @@ use std::io::{self, Write};
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use crate::json::fields::{Fields, array, string};
+use crate::model::extra::json as kept;
 use crate::model::{Body, Chunk, Message, Output, Role};
-use crate::provider::fields::{Fields, array, json as kept, string};
 use crate::transfer::foreign::{Broken, Foreign, Node, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
 use crate::transfer::take;

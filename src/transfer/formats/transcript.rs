@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::json::fields::Fields;
 use crate::model::Line;
-use crate::provider::fields::Fields;
 use crate::transfer::foreign::{Foreign, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
 

@@ -1,16 +1,17 @@
 //! The request as a whole: its parameters, `system`, its messages one by one, their sequence, its tools.
 
-use serde_json::{Map, Value};
-
-use super::block::{NAME, Seen, check_text};
-use super::message::check_message;
+use super::message::{NAME, check_message, check_text};
+use super::seen::Seen;
 use super::sequence::check_turns;
 use crate::model::json_text;
 use crate::provider::anthropic::rules::{AN_01, AN_02, AN_07, AN_17, AN_33, AN_36, AN_42, AN_45};
-use crate::provider::anthropic::types::blocks::TEXT;
+use crate::provider::anthropic::types::TEXT;
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::shape::{Fault, kind};
+use crate::provider::check::shape::Fault;
+use crate::provider::check::value::{Object, items, kind, objects, sequence};
+use crate::provider::target::Target;
 use crate::provider::text::{is_blank, is_word};
+use serde_json::Value;
 
 /// Messages in one request.
 const MESSAGES: usize = 100_000;
@@ -48,7 +49,7 @@ const PARAMETERS: &[&str] = &[
     "workspace_id",
 ];
 
-pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
+pub(crate) fn check(_: Target, request: &Value, out: &mut Vec<Finding>) {
     let Some(object) = request.as_object() else {
         return out.push(AN_01.at("", format!("expected an object, got {}", kind(request))));
     };
@@ -68,8 +69,7 @@ pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
     }
     let mut seen = Seen::default();
     for key in ["tools", "system"] {
-        let blocks = object.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        for (i, block) in blocks.iter().enumerate().filter_map(|(i, block)| Some((i, block.as_object()?))) {
+        for (i, block) in objects(items(object, key)) {
             seen.marks.see(block, &format!("{key}[{i}]"), out);
         }
     }
@@ -81,19 +81,13 @@ pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
     seen.marks.check(out);
     seen.images.check(out);
     check_tools(object, out);
-    if let Some(messages) = messages(request) {
+    if let Some(messages) = sequence(request, "messages") {
         check_turns(object, &messages, out);
     }
     let bytes = json_text::size(request);
     if bytes > BYTES {
         out.push(AN_42.at("", format!("{bytes} bytes, at most {BYTES}")));
     }
-}
-
-/// The messages of a request; `None` where they are no sequence: not an array, empty, or not all of them objects.
-pub(crate) fn messages(request: &Value) -> Option<Vec<&Map<String, Value>>> {
-    let messages: Vec<_> = request.get("messages")?.as_array()?.iter().map(Value::as_object).collect::<Option<_>>()?;
-    (!messages.is_empty()).then_some(messages)
 }
 
 fn check_system(system: &Value, out: &mut Vec<Finding>) {
@@ -120,7 +114,7 @@ fn check_system(system: &Value, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_tools(request: &Map<String, Value>, out: &mut Vec<Finding>) {
+fn check_tools(request: &Object, out: &mut Vec<Finding>) {
     if let Some(other) = request.get("tools").filter(|tools| !tools.is_null() && !tools.is_array()) {
         out.push(AN_02.at("tools", format!("expected an array, got {}", kind(other))));
     }
@@ -133,10 +127,8 @@ fn check_tools(request: &Map<String, Value>, out: &mut Vec<Finding>) {
 
 /// The names of the tools that the request defines itself, null where there is none, and their places. The provider's own
 /// tools are named by it.
-pub(crate) fn tool_names(request: &Map<String, Value>) -> Vec<(String, &Value)> {
-    let tools = request.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let tools = tools.iter().enumerate().filter_map(|(i, tool)| Some((i, tool.as_object()?)));
-    let own = tools.filter(|(_, tool)| match tool.get("type").unwrap_or(&Value::Null) {
+pub(crate) fn tool_names(request: &Object) -> Vec<(String, &Value)> {
+    let own = objects(items(request, "tools")).filter(|(_, tool)| match tool.get("type").unwrap_or(&Value::Null) {
         Value::Null => true,
         name => name == "custom" || tool.contains_key("input_schema"),
     });

@@ -1,12 +1,14 @@
 //! One block of a message, of a request as of an answer.
+//!
+//! What is stored with the provider, or says more than a chunk has a place for, stays the provider's block, too.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
-use super::native::native;
-use super::result;
-use super::source;
-use crate::model::{Body, Chunk};
-use crate::provider::read::fields::{Fields, Owner, is_empty, json, string};
+use crate::model::{Body, Chunk, File, Image, Json, Native, Output, Part, PartBody};
+use crate::provider::anthropic::manner::NAME;
+use crate::provider::read::fields::{Fields, Owner, array, is_empty, json, string};
 use crate::provider::read::parsed::opaque;
 
 /// Reads the fields of one type of block. `None` if they are not what the type has, or more than a chunk has a place for.
@@ -22,9 +24,9 @@ const BLOCKS: &[(&str, Read)] = &[
         Some(Body::Thinking { text: String::new(), signature: None, redacted }.into())
     }),
     ("tool_use", read_call),
-    ("tool_result", result::read),
-    ("image", |fields, _| Some(Body::Image(source::image(fields)?).into())),
-    ("document", |fields, _| Some(Body::File(source::file(fields)?).into())),
+    ("tool_result", read_result),
+    ("image", |fields, _| Some(Body::Image(image(fields)?).into())),
+    ("document", |fields, _| Some(Body::File(file(fields)?).into())),
 ];
 
 /// A block as a chunk. What is not known becomes an opaque one of this provider.
@@ -63,4 +65,84 @@ fn read_call(fields: &mut Fields<'_>, raw: &RawValue) -> Option<Chunk> {
     let beside = [fields.take("caller"), fields.take("toolset_name")];
     let native = beside.iter().flatten().next().and_then(|_| native(raw));
     Some(Chunk { native, ..Chunk::tool_call(id, name, input.unwrap_or_default()) })
+}
+
+fn image(fields: &mut Fields<'_>) -> Option<Image> {
+    let mut source = Fields::of(fields.peek("source")?)?;
+    let url = match source.string("type")?.as_str() {
+        "base64" => format!("data:{};base64,{}", source.string("media_type")?, source.string("data")?),
+        "url" => source.string("url")?,
+        _ => return None,
+    };
+    if source.rest().next().is_some() {
+        return None;
+    }
+    fields.take("source");
+    Some(Image { url, mime_type: None })
+}
+
+fn file(fields: &mut Fields<'_>) -> Option<File> {
+    if ["context", "citations"].iter().any(|name| fields.peek(name).is_some()) {
+        return None;
+    }
+    let mut source = Fields::of(fields.peek("source")?)?;
+    let file = match source.string("type")?.as_str() {
+        "base64" => {
+            File { data: Some(source.string("data")?), mime_type: source.string("media_type"), ..File::default() }
+        }
+        "text" => {
+            let data = Some(STANDARD.encode(source.string("data")?));
+            File { data, mime_type: source.string("media_type"), ..File::default() }
+        }
+        "url" => {
+            let (url, mime_type) = (Some(source.string("url")?), Some("application/pdf".to_owned()));
+            File { url, mime_type, ..File::default() }
+        }
+        _ => return None,
+    };
+    if source.rest().next().is_some() {
+        return None;
+    }
+    fields.take("source");
+    Some(File { name: fields.string("title"), ..file })
+}
+
+/// A result whose parts are not all of a kind that others know stays the provider's block, too.
+fn read_result(fields: &mut Fields<'_>, raw: &RawValue) -> Option<Chunk> {
+    let tool_call_id = fields.text("tool_use_id").unwrap_or_default();
+    let failed = fields.take("is_error");
+    let is_error = failed.and_then(|failed| serde_json::from_str(failed.get()).ok());
+    let (output, known) = match fields.take("content") {
+        None => (Output::Text(String::new()), true),
+        Some(content) => match (string(content), array(content)) {
+            (Some(text), _) => (Output::Text(text), true),
+            (None, Some(parts)) => {
+                let parts: Vec<(Part, bool)> = parts.into_iter().filter_map(part).collect();
+                let known = parts.iter().all(|(_, known)| *known);
+                (Output::Parts(parts.into_iter().map(|(part, _)| part).collect()), known)
+            }
+            (None, None) => (Output::Parts(vec![PartBody::Json { json: json(content)? }.into()]), true),
+        },
+    };
+    let native = if known { None } else { native(raw) };
+    let body = Body::ToolResult { tool_call_id, name: None, output, is_error };
+    Some(Chunk { native, ..body.into() })
+}
+
+/// A part, and whether it is of a kind that others know. Any other is its JSON.
+fn part(raw: &RawValue) -> Option<(Part, bool)> {
+    let mut fields = Fields::of(raw).unwrap_or_default();
+    let body = match fields.string("type").as_deref() {
+        Some("text") => fields.string("text").map(|text| PartBody::Text { text }),
+        Some("image") => image(&mut fields).map(PartBody::Image),
+        Some("document") => file(&mut fields).map(PartBody::File),
+        _ => string(raw).map(|text| PartBody::Text { text }),
+    };
+    let Some(body) = body else { return Some((PartBody::Json { json: json(raw)? }.into(), false)) };
+    Some((Part { body, extra: fields.extra(Owner::Chunk) }, true))
+}
+
+/// The block, to be given back as it came.
+pub(crate) fn native(raw: &RawValue) -> Option<Native> {
+    Some(Native { wire: NAME.to_owned(), json: Json::from_raw(raw.to_owned()).ok()? })
 }

@@ -13,8 +13,7 @@ use super::growing;
 use super::growing::Blocks;
 use crate::model::Metadata;
 use crate::provider::anthropic::manner::provider;
-use crate::provider::read::answer::Answer;
-use crate::provider::read::decode::Decode;
+use crate::provider::read::answer::{Answer, Decode};
 use crate::provider::read::fields::{Fields, Owner, is_empty, string};
 use crate::provider::target::Target;
 
@@ -151,11 +150,5 @@ impl Messages {
 
 fn keep_rest(fields: &mut Fields<'_>, answer: &mut Answer) {
     OF_THE_EVENT.iter().for_each(|name| _ = fields.take(name));
-    let error = fields.take("error");
-    for (name, raw) in std::mem::take(fields).rest() {
-        answer.keep(&name, raw);
-    }
-    if let Some(error) = error {
-        *fields = Fields::one("error", error);
-    }
+    fields.take_but_error().rest().for_each(|(name, raw)| answer.keep(&name, raw));
 }

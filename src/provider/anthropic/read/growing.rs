@@ -6,8 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::block::block;
-use super::native::native;
+use super::block::{block, native};
 use crate::model::{Body, Chunk};
 use crate::provider::read::answer::Answer;
 use crate::provider::read::fields::{Fields, array, is_empty, json, string};

@@ -1,10 +1,7 @@
-//! A Messages request to messages (`request`), and an answer's bytes to chunks (`decode`).
+//! A Messages request to messages (`request`), and an answer's bytes to chunks (`decode`, with `growing` blocks); both by
+//! `block`.
 
-pub(crate) mod block;
+mod block;
 pub(crate) mod decode;
-pub(crate) mod growing;
-pub(crate) mod message;
-pub(crate) mod native;
+mod growing;
 pub(crate) mod request;
-pub(crate) mod result;
-pub(crate) mod source;

@@ -1,20 +1,17 @@
 //! Tools that the provider ran itself: their calls and results stand side by side in the assistant's message, in the blocks
 //! that they came as (AN-37).
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ptr;
 
-use super::fields::is_server_id;
-use super::native::Given;
-use super::plan::{Plan, Step};
-use super::renderer::{Asked, Renderer};
-use super::request::{Block, OwnKind};
+use super::Renderer;
+use super::native::{NativeBlock, is_server_id};
+use super::plan::{Asked, Plan, Step};
+use super::request::{Block, RawKind};
 use crate::history::report::{Fact, Unsent};
 use crate::model::{Body, Chunk};
 use crate::provider::anthropic::rules::AN_37;
 use crate::provider::anthropic::server_tools::is_server_result;
-use crate::provider::prompt::own::words;
 use crate::provider::prompt::turns::{Call, Origin, Reply, Turn};
 
 /// The blocks of a message's pairs.
@@ -62,33 +59,25 @@ impl<'a> Renderer<'a> {
     ) -> Option<(Block<'a>, Block<'a>, Option<usize>)> {
         let is_known = |id: &str| self.server_calls.contains(id) || ids.contains(id);
         let Reply::Result { stored, chunk, .. } = &call.answer else { return None };
-        let asked = Given::of(turn.stored.message.chunks.get(call.chunk)?.native.as_ref())?;
-        let found = Given::of(stored.message.chunks.get(*chunk)?.native.as_ref())?;
+        let asked = NativeBlock::of(turn.stored.message.chunks.get(call.chunk)?.native.as_ref())?;
+        let found = NativeBlock::of(stored.message.chunks.get(*chunk)?.native.as_ref())?;
         let is_pair = !is_known(&call.id)
             && asked.server_call(is_known) == Some(&call.id)
             && found.server_result(is_known) == Some(&call.id);
         let position = ptr::eq(*stored, turn.stored).then_some(*chunk);
-        is_pair.then(|| (asked.block(OwnKind::Other, None), found.block(OwnKind::ServerResult, None), position))
+        is_pair.then(|| (asked.block(RawKind::Other, None), found.block(RawKind::ServerResult, None), position))
     }
 
     /// A block of the provider's own goes back as it came; another's is written as text, if it has any.
-    pub(crate) fn own_block(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk, plan: &mut Plan<'a>) {
+    pub(crate) fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk, plan: &mut Plan<'a>) {
         let Body::Opaque { provider, kind, json } = &chunk.body else { return };
         let providers = self.manner.providers;
         if !providers.contains(&provider.as_str()) || !turn.is_by(providers, None) {
             plan.change();
-            match words(kind, json) {
-                Some(text) => {
-                    self.note(Fact::ToldAsText { kind, provider }, turn.stored, at);
-                    plan.steps.push(Step::Say(Block::Text { text: Cow::Owned(text) }));
-                }
-                None => {
-                    self.note(Fact::Removed { kind, why: Unsent::Foreign(provider) }, turn.stored, at);
-                }
-            }
+            plan.steps.extend(self.dialogue.words_of(&chunk.body, turn.stored, at).map(Step::Say));
             return;
         }
-        let found = match Given::read(json).filter(Given::is_block) {
+        let found = match NativeBlock::read(json).filter(NativeBlock::is_block) {
             None => Err(Unsent::NotTyped),
             Some(given) => self.why_not(turn, &given).map_or(Ok(given), Err),
         };
@@ -103,22 +92,22 @@ impl<'a> Renderer<'a> {
                         self.unanswered.insert(id.to_owned());
                         let origin = Origin { stored: turn.stored, chunk: at };
                         let asked = Asked { id: id.to_owned(), made_result: given.made_result(), origin };
-                        Step::Ask(given.block(OwnKind::ServerCall, None), asked)
+                        Step::Ask(given.block(RawKind::ServerCall, None), asked)
                     }
-                    (None, Some(_)) => Step::Say(given.block(OwnKind::ServerResult, None)),
-                    (None, None) => Step::Say(given.block(OwnKind::Other, None)),
+                    (None, Some(_)) => Step::Say(given.block(RawKind::ServerResult, None)),
+                    (None, None) => Step::Say(given.block(RawKind::Other, None)),
                 };
                 plan.steps.push(step);
             }
             Err(why) => {
                 plan.change();
-                self.note(Fact::Removed { kind, why }, turn.stored, at);
+                self.dialogue.note(Fact::Removed { kind, why }, turn.stored, at);
             }
         }
     }
 
     /// Why a block does not go back.
-    fn why_not(&self, turn: &Turn<'_>, given: &Given<'_>) -> Option<Unsent<'static>> {
+    fn why_not(&self, turn: &Turn<'_>, given: &NativeBlock<'_>) -> Option<Unsent<'static>> {
         let is_used = |id: &str| self.server_calls.contains(id);
         match (given.asks(), given.answers()) {
             (None, _) if given.kind().ends_with("tool_use") => return Some(Unsent::NoId),
@@ -143,7 +132,7 @@ impl<'a> Renderer<'a> {
 /// Whether the result of a call is in the same message.
 fn ends(turn: &Turn<'_>, id: &str) -> bool {
     turn.stored.message.chunks.iter().any(|chunk| match &chunk.body {
-        Body::Opaque { json, .. } => Given::read(json).is_some_and(|given| given.answers() == Some(id)),
+        Body::Opaque { json, .. } => NativeBlock::read(json).is_some_and(|given| given.answers() == Some(id)),
         _ => false,
     })
 }

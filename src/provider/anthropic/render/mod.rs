@@ -1,43 +1,41 @@
 //! A conversation as Anthropic Messages takes it, and as Bedrock does.
 //!
-//! Roles alternate: what one side says before the other does is one message. Each message is decided by what precedes it
-//! alone, so that a prompt that goes on begins with the bytes of the one before.
+//! What the user and the system say is here, with how the request ends; `assistant` is what the model said, of which `plan`
+//! decides what becomes, and the results of its calls; `hosted` are tools that the provider ran; `native` gives blocks back as
+//! they came; `media` are images and documents; `request` is what is sent.
 
 mod assistant;
-mod attach;
-mod fields;
 mod hosted;
-mod limits;
+mod media;
 mod native;
 mod plan;
-mod renderer;
 mod request;
-mod results;
-mod thinking;
-mod thought;
-mod user;
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
+use std::mem;
 
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::{Error, Result};
 use crate::history::ReportLine;
 use crate::history::StoredMessage;
-use crate::history::report::Fact;
-use crate::model::Role;
-use crate::provider::anthropic::manner::Manner;
+use crate::history::report::{Cited, Fact, Unsent};
+use crate::model::{Body, Chunk, Role};
+use crate::provider::anthropic::manner::{Manner, NAME};
 use crate::provider::anthropic::models::refuses_prefill;
+use crate::provider::prompt::alternating::{Block as _, Dialogue, Message};
+use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::PromptOptions;
+use crate::provider::prompt::render::{nothing_to_send, to_json};
 use crate::provider::prompt::tool_id::IdRule;
-use crate::provider::prompt::tools::declared;
-use crate::provider::prompt::turns::{BRIDGE, Origin, Speaker, turns};
-use crate::provider::prompt::written::{nothing_to_send, written};
+use crate::provider::prompt::turns::{Origin, Speaker, Turn, turns};
 use crate::provider::target::Target;
 use crate::provider::text::without_end;
-use renderer::Renderer;
-use request::{Block, Request};
+use media::{Blocks, keep_to_limits};
+use native::NativeBlock;
+use plan::Asked;
+use request::{Block, Raw, RawKind, Request};
 
 /// AN-16; the length is Bedrock's (BR-01), so that a history may move.
 const IDS: IdRule = IdRule { min: 1, max: 64, allows: is_id_character };
@@ -45,6 +43,7 @@ const IDS: IdRule = IdRule { min: 1, max: 64, allows: is_id_character };
 const BYTES: usize = 32 * 1024 * 1024;
 /// Messages of a request (AN-01).
 const MESSAGES: usize = 100_000;
+
 fn is_id_character(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '_' | '-')
 }
@@ -59,11 +58,7 @@ pub(crate) fn render(
     let turns = turns(messages, |_| IDS, manner.names, &mut report);
     let mut renderer = Renderer {
         manner,
-        options,
-        report,
-        system: Vec::new(),
-        messages: Vec::new(),
-        called: BTreeSet::new(),
+        dialogue: Dialogue::new(target, manner.providers, options, report),
         server_calls: HashSet::new(),
         unanswered: HashSet::new(),
         asked: Vec::new(),
@@ -78,26 +73,141 @@ pub(crate) fn render(
     renderer.finish(target)
 }
 
+/// What is said so far.
+struct Renderer<'a> {
+    manner: &'static Manner,
+    dialogue: Dialogue<'a, Block<'a>>,
+    /// The ids of the calls that the provider ran itself.
+    server_calls: HashSet<String>,
+    /// Which of them, in blocks of the provider's own, have no result in what is planned so far.
+    unanswered: HashSet<String>,
+    /// The calls in the last message that the provider runs itself, in blocks of its own.
+    asked: Vec<Asked<'a>>,
+    /// Whose text was said last.
+    last_text: Option<Origin<'a>>,
+}
+
 impl<'a> Renderer<'a> {
+    /// A message of the user, or of the system: few models take its role later than at the beginning (AN-04).
+    fn user(&mut self, turn: &Turn<'a>) {
+        let mut blocks = Vec::new();
+        for (at, chunk) in turn.said() {
+            let Some(block) = self.block(turn, at, chunk) else { continue };
+            let is_text = block.is_text();
+            blocks.extend(self.dialogue.take_system(turn, at, block, is_text));
+        }
+        self.say(Speaker::User, blocks);
+    }
+
+    fn block(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Block<'a>> {
+        let stored = turn.stored;
+        match &chunk.body {
+            Body::Text { text, annotations } => {
+                if annotations.is_some() {
+                    self.dialogue.note(Fact::AnnotationsRemoved(Cited::AssistantOnly), stored, at);
+                }
+                self.text(text, stored, at)
+            }
+            Body::Refusal { text } => self.refusal(text, stored, at),
+            Body::Opaque { provider, kind, json } if self.manner.providers.contains(&provider.as_str()) => {
+                let given = NativeBlock::read(json);
+                let own = given.as_ref().and_then(|given| given.in_user_message(self.manner));
+                let block = given.zip(own).map(|(given, own)| given.block(own, Some(Origin { stored, chunk: at })));
+                if block.is_none() {
+                    self.dialogue.note(Fact::Removed { kind, why: Unsent::NotInRole(turn.role, NAME) }, stored, at);
+                }
+                block
+            }
+            other => match Attachment::of(other) {
+                Some(attachment) => Some(self.place(attachment, stored, at)),
+                None => {
+                    self.dialogue.note_unsent(turn, at, other);
+                    None
+                }
+            },
+        }
+    }
+
+    fn text(&mut self, text: &'a str, stored: &'a StoredMessage, at: usize) -> Option<Block<'a>> {
+        let block = self.dialogue.text(text, stored, at)?;
+        self.last_text = Some(Origin { stored, chunk: at });
+        Some(block)
+    }
+
+    fn refusal(&mut self, text: &'a str, stored: &'a StoredMessage, at: usize) -> Option<Block<'a>> {
+        let block = self.dialogue.refusal(text, stored, at)?;
+        self.last_text = Some(Origin { stored, chunk: at });
+        Some(block)
+    }
+
+    /// The block, or the words that stand in its place.
+    fn place(&mut self, attachment: Attachment<'a>, stored: &'a StoredMessage, at: usize) -> Block<'a> {
+        let origin = Origin { stored, chunk: at };
+        let blocks = Blocks { manner: self.manner, origin };
+        attachment.place(&blocks, stored, at, self.dialogue.report()).unwrap_or_else(|text| {
+            self.last_text = Some(origin);
+            Block::text(text)
+        })
+    }
+
+    fn say(&mut self, speaker: Speaker, blocks: Vec<Block<'a>>) {
+        if let (Speaker::User, Some(first)) = (speaker, blocks.first()) {
+            self.close(first.is_tool_result());
+        }
+        self.dialogue.say(speaker, blocks);
+    }
+
+    /// Whether the provider paused the turn, to go on with it when it is sent back: it ends with a call that the provider runs.
+    fn is_paused(&mut self) -> bool {
+        let last = self.dialogue.last_said().and_then(|said| said.last());
+        matches!(last, Some(Block::Raw(raw)) if raw.kind == RawKind::ServerCall)
+    }
+
+    /// The turn ends: calls that the provider ran, and did not end, get a result that they failed, unless they wait for the
+    /// results of tools.
+    fn close(&mut self, waits: bool) {
+        if self.dialogue.last_said().is_none() {
+            return;
+        }
+        for Asked { id, made_result, origin } in mem::take(&mut self.asked) {
+            if !self.unanswered.remove(&id) || waits {
+                continue;
+            }
+            if let (Some(said), Some(json)) =
+                (self.dialogue.last_said(), made_result.and_then(|result| to_raw_value(&result).ok()))
+            {
+                said.push(Block::Raw(Raw { json, kind: RawKind::ServerResult, origin: None }));
+                self.dialogue.note(Fact::CallClosed, origin.stored, origin.chunk);
+            }
+        }
+    }
+
+    /// Whether a message of the assistant may begin with thinking here: it is the first of its side, or the provider's own
+    /// tools gave their results last.
+    fn may_think(&self) -> bool {
+        let allows = |last: &Message<Block<'_>>| {
+            last.role == Speaker::User || last.content.last().is_some_and(Block::is_server_result)
+        };
+        self.dialogue.last().is_none_or(allows)
+    }
+
     fn finish(mut self, target: Target) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
-        if self.messages.is_empty() {
+        if self.dialogue.last().is_none() {
             return Err(nothing_to_send(target));
         }
-        limits::keep_to_limits(&mut self.messages, &mut self.report);
+        let (messages, report) = self.dialogue.messages();
+        keep_to_limits(messages, report);
         self.end();
-        let called = if self.manner.declares { self.called } else { BTreeSet::new() };
-        let called = called.into_iter().map(Cow::Owned).collect();
-        let tools = declared(&self.options.tools, self.manner.names, called, &mut self.report)?;
-        let tools = tools.into_iter().map(Into::into).collect();
-        let request = Request { system: self.system, messages: self.messages, tools };
-        if request.messages.len() > MESSAGES {
-            return Err(Error::TooLarge(format!("{} messages, {target} takes {MESSAGES}", request.messages.len())));
+        let tools = self.dialogue.tools(self.manner.names, self.manner.declares)?;
+        let (system, messages, report) = self.dialogue.into_parts();
+        if messages.len() > MESSAGES {
+            return Err(Error::TooLarge(format!("{} messages, {target} takes {MESSAGES}", messages.len())));
         }
-        let request = written(&request)?;
+        let request = to_json(&Request { system, messages, tools })?;
         if request.get().len() > BYTES {
             return Err(Error::TooLarge(format!("{} bytes, {target} takes {BYTES}", request.get().len())));
         }
-        Ok((request, self.report))
+        Ok((request, report))
     }
 
     /// The assistant's words are continued where the model is known to do so, and answered elsewhere. A paused turn is sent
@@ -106,20 +216,18 @@ impl<'a> Renderer<'a> {
         if self.is_paused() {
             return;
         }
-        let takes_prefill = self.options.model.as_deref().and_then(refuses_prefill) == Some(false);
-        let Some(last) = self.messages.last_mut().filter(|last| last.role == Speaker::Assistant) else { return };
-        if let Some(Block::Text { text }) = last.content.last_mut().filter(|_| takes_prefill) {
-            let trimmed = without_end(text);
-            if trimmed.len() < text.len() {
-                *text = Cow::Owned(trimmed.to_owned());
-                if let Some(Origin { stored, chunk }) = self.last_text {
-                    self.note(Fact::EndTrimmed, stored, chunk);
-                }
+        let takes_prefill = self.dialogue.model().and_then(refuses_prefill) == Some(false);
+        let Some(Block::Text { text }) =
+            self.dialogue.last_said().filter(|_| takes_prefill).and_then(|said| said.last_mut())
+        else {
+            return self.dialogue.bridge();
+        };
+        let trimmed = without_end(text);
+        if trimmed.len() < text.len() {
+            *text = Cow::Owned(trimmed.to_owned());
+            if let Some(Origin { stored, chunk }) = self.last_text {
+                self.dialogue.note(Fact::EndTrimmed, stored, chunk);
             }
-            return;
         }
-        let place = format!("messages[{}]", self.messages.len());
-        self.report.push(ReportLine::new(Fact::BridgeAdded { text: BRIDGE }).at(place));
-        self.say(Speaker::User, vec![Block::Text { text: Cow::Borrowed(BRIDGE) }]);
     }
 }

@@ -6,28 +6,27 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::fields::{
-    has_only, is_document, is_filled, is_named, is_plain_text, is_search_result, is_server_id, is_stored_image,
-};
-use super::request::{Block, Own, OwnKind};
+use super::request::{Block, Raw, RawKind};
 use crate::history::OUTCOME_UNKNOWN;
 use crate::model::json_text;
 use crate::model::{Json, Native};
-use crate::provider::anthropic::check::block::Seen;
 use crate::provider::anthropic::check::message::check_message;
+use crate::provider::anthropic::check::seen::Seen;
 use crate::provider::anthropic::manner::{Manner, NAME};
-use crate::provider::anthropic::server_tools::{CALLED, SENT_RESULTS};
+use crate::provider::anthropic::server_tools::{CALLED, SENT_RESULTS, WITH_RESULTS};
 use crate::provider::check::finding::Finding;
 use crate::provider::prompt::arguments::embedded_object;
+use crate::provider::prompt::media::bytes::{decode_base64, is_web_address, sniff};
 use crate::provider::prompt::turns::Origin;
+use crate::provider::text::is_blank;
 
 /// A block of the provider's own, read.
-pub(crate) struct Given<'a> {
+pub(crate) struct NativeBlock<'a> {
     json: &'a Json,
     fields: Map<String, Value>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> NativeBlock<'a> {
     /// The block that came with a chunk, if it is of this wire.
     pub(crate) fn of(native: Option<&'a Native>) -> Option<Self> {
         native.filter(|native| native.wire == NAME).and_then(|native| Self::read(&native.json))
@@ -39,10 +38,10 @@ impl<'a> Given<'a> {
     }
 
     /// The block as it came.
-    pub(crate) fn block(&self, kind: OwnKind, origin: Option<Origin<'a>>) -> Block<'a> {
+    pub(crate) fn block(&self, kind: RawKind, origin: Option<Origin<'a>>) -> Block<'a> {
         // It was read a moment ago.
         let json = RawValue::from_string(json_text::one_line(self.json.as_str()).into_owned()).unwrap_or_default();
-        Block::Own(Own { json, kind, origin })
+        Block::Raw(Raw { json, kind, origin })
     }
 
     fn text_of(&self, name: &str) -> &str {
@@ -73,10 +72,10 @@ impl<'a> Given<'a> {
             return None;
         }
         if as_it_came {
-            return Some((self.block(OwnKind::Other, None), true));
+            return Some((self.block(RawKind::Other, None), true));
         }
         let json = serde_json::value::to_raw_value(&self.fields).ok()?;
-        Some((Block::Own(Own { json, kind: OwnKind::Other, origin: None }), false))
+        Some((Block::Raw(Raw { json, kind: RawKind::Other, origin: None }), false))
     }
 
     /// Is this the call, with no arguments but these?
@@ -164,18 +163,18 @@ impl<'a> Given<'a> {
     }
 
     /// What the block counts as in a user message, if one may hold it.
-    pub(crate) fn in_user_message(&self, manner: &Manner) -> Option<OwnKind> {
+    pub(crate) fn in_user_message(&self, manner: &Manner) -> Option<RawKind> {
         let (fits, kind) = match self.kind() {
-            "image" => (is_stored_image(&self.fields, manner), OwnKind::Image),
-            "document" => (is_document(&self.fields, manner), OwnKind::Other),
-            "search_result" => (is_search_result(&self.fields), OwnKind::Other),
-            "" => (false, OwnKind::Other),
+            "image" => (is_stored_image(&self.fields, manner), RawKind::Image),
+            "document" => (is_document(&self.fields, manner), RawKind::Other),
+            "search_result" => (is_search_result(&self.fields), RawKind::Other),
+            "" => (false, RawKind::Other),
             kind => (
                 !TYPED.contains(&kind)
                     && !ASSISTANTS.contains(&kind)
                     && self.answers().is_none()
                     && self.asks().is_none(),
-                OwnKind::Other,
+                RawKind::Other,
             ),
         };
         (fits && self.refusal("user").is_none()).then_some(kind)
@@ -211,7 +210,7 @@ impl<'a> Given<'a> {
         match self.kind() {
             "mcp_tool_use" => Some(json!({"type": "mcp_tool_result", "tool_use_id": id, "is_error": true,
                 "content": [{"type": "text", "text": OUTCOME_UNKNOWN}]})),
-            "server_tool_use" if HOSTED_TOOLS.contains(&name) => {
+            "server_tool_use" if WITH_RESULTS.contains(&name) => {
                 let result = format!("{name}_tool_result");
                 let error = format!("{result}_error");
                 Some(
@@ -245,14 +244,86 @@ const TYPED: &[&str] = &[
 ];
 /// Blocks that only the assistant says.
 const ASSISTANTS: &[&str] = &["compaction", "fallback"];
-/// The tools whose results can tell that there is none. Source: `ContentBlockParam` of the official Python SDK (anthropic
-/// 2.11.0).
-const HOSTED_TOOLS: &[&str] = &[
-    "web_search",
-    "web_fetch",
-    "code_execution",
-    "bash_code_execution",
-    "text_editor_code_execution",
-    "tool_search",
-    "advisor",
-];
+
+/// All of the required fields, and no others than these and the optional ones.
+fn has_only(fields: &Map<String, Value>, required: &[&str], optional: &[&str]) -> bool {
+    required.iter().all(|name| fields.contains_key(*name))
+        && fields.keys().all(|name| required.contains(&name.as_str()) || optional.contains(&name.as_str()))
+}
+
+fn is_filled(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| !is_blank(text))
+}
+
+fn is_named(fields: &Map<String, Value>) -> bool {
+    fields.get("type").is_some_and(is_filled)
+}
+
+/// An id of the provider's own calls: `^srvtoolu_[a-zA-Z0-9_]+$`. From memory of the error that others get.
+pub(crate) fn is_server_id(id: &str) -> bool {
+    let rest = id.strip_prefix("srvtoolu_").unwrap_or_default();
+    !rest.is_empty() && rest.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
+}
+
+fn is_plain_text(fields: &Map<String, Value>) -> bool {
+    has_only(fields, &["type", "text"], &[]) && fields.get("text").is_some_and(is_filled)
+}
+
+fn is_citing(fields: &Map<String, Value>) -> bool {
+    fields.get("citations").is_none_or(|citing| {
+        citing.as_object().is_some_and(|citing| {
+            has_only(citing, &[], &["enabled"]) && citing.get("enabled").is_none_or(Value::is_boolean)
+        })
+    })
+}
+
+fn is_search_result(fields: &Map<String, Value>) -> bool {
+    let is_text = |part: &Value| part.as_object().is_some_and(|part| is_named(part) && is_plain_text(part));
+    has_only(fields, &["type", "content", "source", "title"], &["citations"])
+        && ["source", "title"].iter().all(|name| fields.get(*name).is_some_and(is_filled))
+        && fields.get("content").and_then(Value::as_array).is_some_and(|parts| {
+            !parts.is_empty()
+                && parts.iter().all(|part| is_text(part) && part.get("type").is_some_and(|name| name == "text"))
+        })
+        && is_citing(fields)
+}
+
+fn is_stored_image(fields: &Map<String, Value>, manner: &Manner) -> bool {
+    let source = fields.get("source").and_then(Value::as_object);
+    has_only(fields, &["type", "source"], &[]) && source.is_some_and(|source| is_elsewhere(source, manner))
+}
+
+/// A source that is a stored file or an address.
+fn is_elsewhere(source: &Map<String, Value>, manner: &Manner) -> bool {
+    match source.get("type").and_then(Value::as_str) {
+        Some("file") => has_only(source, &["type", "file_id"], &[]) && source.get("file_id").is_some_and(is_filled),
+        Some("url") => {
+            let url = source.get("url").and_then(Value::as_str).unwrap_or_default();
+            let is_address = is_web_address(url);
+            manner.addresses && has_only(source, &["type", "url"], &[]) && is_address
+        }
+        _ => false,
+    }
+}
+
+fn is_document(fields: &Map<String, Value>, manner: &Manner) -> bool {
+    let is_source = |source: &Map<String, Value>| {
+        let text = |name: &str| source.get(name).and_then(Value::as_str).unwrap_or_default();
+        let is_whole = has_only(source, &["type", "media_type", "data"], &[]);
+        match text("type") {
+            "base64" => {
+                let bytes = decode_base64(text("data"));
+                let is_pdf = bytes.is_some_and(|bytes| sniff(&bytes) == Some("application/pdf"));
+                is_whole && text("media_type") == "application/pdf" && is_pdf
+            }
+            "text" => is_whole && text("media_type") == "text/plain" && !is_blank(text("data")),
+            _ => is_elsewhere(source, manner),
+        }
+    };
+    let is_word = |name: &str| fields.get(name).is_none_or(|text| text.is_null() || is_filled(text));
+    has_only(fields, &["type", "source"], &["title", "context", "citations"])
+        && fields.get("source").and_then(Value::as_object).is_some_and(is_source)
+        && is_word("title")
+        && is_word("context")
+        && is_citing(fields)
+}

@@ -1,9 +1,11 @@
 //! What a message of the assistant is going to say, before any of it is said.
 
-use super::renderer::Asked;
+use serde_json::Value;
+
 use super::request::Block;
-use super::thought::Thought;
-use crate::provider::prompt::turns::Call;
+use crate::model::{Body, Chunk};
+use crate::provider::anthropic::manner::NAME;
+use crate::provider::prompt::turns::{Call, Origin};
 
 /// A message as it is going to be said, in order.
 #[derive(Default)]
@@ -26,13 +28,19 @@ pub(crate) enum Step<'a> {
     Answer,
 }
 
+/// A call of a tool that the provider runs.
+pub(crate) struct Asked<'a> {
+    pub(super) id: String,
+    /// Takes the place of a result that does not come.
+    pub(super) made_result: Option<Value>,
+    pub(super) origin: Origin<'a>,
+}
+
 impl<'a> Plan<'a> {
     pub(crate) fn change(&mut self) {
         self.changed.get_or_insert(self.steps.len());
     }
-}
 
-impl<'a> Plan<'a> {
     /// The results of the calls since the last ones stand here. Gives whether there are any.
     pub(super) fn answer(&mut self) -> bool {
         let mut last = self.steps.iter().rev().take_while(|step| !matches!(step, Step::Answer));
@@ -48,9 +56,7 @@ impl<'a> Plan<'a> {
             None => self.change(),
         }
     }
-}
 
-impl Plan<'_> {
     /// Whether nothing is said but thinking.
     pub(crate) fn is_thinking_only(&self) -> bool {
         self.media.is_empty() && self.steps.iter().all(|step| matches!(step, Step::Think(_)))
@@ -71,5 +77,38 @@ impl Plan<'_> {
         let intact = self.changed.is_none_or(|changed| changed >= end);
         let apart = self.steps.iter().any(|step| matches!(step, Step::Answer));
         is_in_place && end < self.steps.len() && intact && (leading == end || !apart)
+    }
+}
+
+/// A thinking chunk.
+#[derive(Clone, Copy)]
+pub(crate) struct Thought<'a> {
+    pub(super) chunk: usize,
+    pub(super) text: &'a str,
+    /// Whether it has a signature, or encrypted data, of whomever.
+    pub(super) is_opaque: bool,
+    pub(super) form: Option<Form<'a>>,
+}
+
+/// How the provider wrote it.
+#[derive(Clone, Copy)]
+pub(super) enum Form<'a> {
+    Signed { signature: &'a str },
+    Redacted { data: &'a str },
+}
+
+impl<'a> Thought<'a> {
+    pub(crate) fn of(chunk: &'a Chunk, at: usize) -> Option<Self> {
+        let Body::Thinking { text, signature, redacted } = &chunk.body else { return None };
+        let filled = |data: &'a Option<String>| data.as_deref().filter(|data| !data.is_empty());
+        // What came from another wire, or was mended, does not fit its signature.
+        let is_foreign = chunk.native.as_ref().is_some_and(|native| native.wire != NAME);
+        let form = match (filled(signature), filled(redacted)) {
+            (Some(signature), None) => Some(Form::Signed { signature }),
+            (None, Some(data)) if text.is_empty() => Some(Form::Redacted { data }),
+            _ => None,
+        };
+        let is_opaque = signature.is_some() || redacted.is_some();
+        Some(Self { chunk: at, text, is_opaque, form: form.filter(|_| !is_foreign) })
     }
 }

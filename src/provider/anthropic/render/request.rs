@@ -6,23 +6,17 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::provider::prompt::alternating::{self, Message};
 use crate::provider::prompt::tools::Declared;
-use crate::provider::prompt::turns::{Origin, Speaker};
+use crate::provider::prompt::turns::Origin;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Request<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) system: Vec<Block<'a>>,
-    pub(crate) messages: Vec<Message<'a>>,
+    pub(crate) messages: Vec<Message<Block<'a>>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) tools: Vec<Tool<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Message<'a> {
-    pub(crate) role: Speaker,
-    /// Always an array: a later message of the same role adds to it.
-    pub(crate) content: Vec<Block<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -65,19 +59,29 @@ pub(crate) enum Block<'a> {
     },
     /// A block of the provider's own, as it came.
     #[serde(untagged)]
-    Own(Own<'a>),
+    Raw(Raw<'a>),
+}
+
+impl<'a> alternating::Block<'a> for Block<'a> {
+    fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::Text { text: text.into() }
+    }
+
+    fn is_text(&self) -> bool {
+        matches!(self, Self::Text { .. })
+    }
 }
 
 impl Block<'_> {
     /// Whether the model may think after it, as it does at the beginning of its turn.
     pub(crate) fn is_server_result(&self) -> bool {
-        matches!(self, Self::Own(own) if own.kind == OwnKind::ServerResult)
+        matches!(self, Self::Raw(raw) if raw.kind == RawKind::ServerResult)
     }
 
     /// Whether this is the result of a tool that the caller ran.
     pub(crate) fn is_tool_result(&self) -> bool {
         match self {
-            Self::Own(own) => own.kind == OwnKind::ToolResult,
+            Self::Raw(raw) => raw.kind == RawKind::ToolResult,
             _ => matches!(self, Self::ToolResult { .. }),
         }
     }
@@ -86,16 +90,16 @@ impl Block<'_> {
 /// A block of the provider's own.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Own<'a> {
+pub(crate) struct Raw<'a> {
     pub(crate) json: Box<RawValue>,
     #[serde(skip)]
-    pub(crate) kind: OwnKind,
+    pub(crate) kind: RawKind,
     #[serde(skip)]
     pub(crate) origin: Option<Origin<'a>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OwnKind {
+pub(crate) enum RawKind {
     /// The result of a tool that the provider ran: the model may think again after it.
     ServerResult,
     /// A call of a tool that the provider runs.

@@ -1,9 +1,5 @@
-//! Does Converse accept a request? The request as a whole, its messages and blocks, who speaks when, calls and results.
+//! Is a Converse request accepted? `request` judges it as a whole, and asks the others.
 
-pub(crate) mod block;
-pub(crate) mod document;
-mod message;
+pub(crate) mod message;
 pub(crate) mod request;
-pub(crate) mod seen;
 mod sequence;
-mod text;

@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::provider::bedrock_converse::rules::{BC_05, BC_06, BC_07, BC_09, BC_10, BC_11, BC_27};
 use crate::provider::check::finding::Finding;
-
-type Object = Map<String, Value>;
+use crate::provider::check::value::{Object, items, role};
 
 pub(crate) fn check_sequence(messages: &[&Object], out: &mut Vec<Finding>) {
     let mut before: Option<&Object> = None;
@@ -77,9 +76,5 @@ fn ids<'a>(message: &'a Object, kind: &'static str) -> impl Iterator<Item = (usi
 }
 
 fn blocks(message: &Object) -> &[Value] {
-    message.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-}
-
-fn role(message: &Object) -> &str {
-    message.get("role").and_then(Value::as_str).unwrap_or_default()
+    items(message, "content")
 }

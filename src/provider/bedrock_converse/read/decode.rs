@@ -3,15 +3,12 @@
 //! Sources: API reference, "Converse" and "ConverseStream"; types of the official Python SDK (botocore 1.44.5),
 //! `ConverseResponse` and `ConverseStreamOutput`. What is measured, traced and configured is left out.
 
-use serde_json::value::RawValue;
-
 use super::block::block;
 use super::growing::Blocks;
 use crate::model::json_text::compact;
 use crate::model::{Body, Metadata};
 use crate::provider::bedrock_converse::manner::PROVIDER;
-use crate::provider::read::answer::Answer;
-use crate::provider::read::decode::Decode;
+use crate::provider::read::answer::{Answer, Decode};
 use crate::provider::read::fields::{Fields, Owner};
 use crate::provider::target::Target;
 
@@ -134,11 +131,5 @@ fn end(fields: &mut Fields<'_>, answer: &mut Answer) {
 /// Keeps what is not known. An error is left for the caller.
 fn rest(fields: &mut Fields<'_>, answer: &mut Answer) {
     OF_THE_RESPONSE.iter().for_each(|name| _ = fields.take(name));
-    let error: Option<&RawValue> = fields.take("error");
-    for (name, raw) in std::mem::take(fields).rest() {
-        answer.keep(&name, raw);
-    }
-    if let Some(error) = error {
-        *fields = Fields::one("error", error);
-    }
+    fields.take_but_error().rest().for_each(|(name, raw)| answer.keep(&name, raw));
 }

@@ -1,8 +1,7 @@
-//! Requests of Converse, and its answers, to messages.
+//! Requests of Converse to messages (`request`), and an answer's bytes to chunks (`decode`, with `growing` blocks); both by
+//! `block`.
 
-mod block;
+pub(crate) mod block;
 pub(crate) mod decode;
 mod growing;
-pub(crate) mod media;
 pub(crate) mod request;
-mod result;

@@ -6,8 +6,8 @@ use super::block::block;
 use crate::error::Result;
 use crate::model::{Body, Chunk, Message, Role};
 use crate::provider::bedrock_converse::manner::PROVIDER;
-use crate::provider::read::fields::{Fields, Owner, array, is_empty, string};
-use crate::provider::read::parsed::{Notes, Parsed, no_messages, opaque, stranger, words};
+use crate::provider::read::fields::{Fields, array, is_empty, string};
+use crate::provider::read::parsed::{Notes, Parsed, no_messages, opaque, push_parted, stranger, words};
 use crate::provider::read::roles::{ROLES, RoleNames};
 use crate::provider::target::Target;
 
@@ -19,57 +19,49 @@ pub(crate) fn parse(_: Target, request: &mut Fields<'_>) -> Result<Parsed> {
     let list = request.array("messages").ok_or_else(|| no_messages("messages"))?;
     let mut parsed = Parsed::default();
     if request.peek("system").is_some_and(|system| !is_empty(system)) {
-        parsed.messages.extend(request.take("system").and_then(system));
+        let mut notes = Notes::new(0, "system".to_owned(), &mut parsed.notes);
+        if let Some(system) = request.take("system").and_then(|raw| system(raw, &mut notes)) {
+            let places = notes.into_places();
+            parsed.push(None, system, places);
+        }
     }
-    for raw in list {
-        let mut notes = Notes::new(parsed.messages.len(), &mut parsed.notes);
-        let messages = message(raw, &mut notes);
-        parsed.messages.extend(messages);
+    for (at, raw) in list.into_iter().enumerate() {
+        message(raw, at, &mut parsed);
     }
     Ok(parsed)
 }
 
 /// An array of blocks; a string passes for text.
-fn system(raw: &RawValue) -> Option<Message> {
+fn system(raw: &RawValue, notes: &mut Notes<'_>) -> Option<Message> {
     let chunks: Vec<Chunk> = match (string(raw), array(raw)) {
         (Some(text), _) => vec![Chunk::text(text)],
-        (None, Some(blocks)) => blocks.into_iter().filter_map(block).collect(),
+        (None, Some(blocks)) => notes.each("", blocks, |raw, _| block(raw)),
         (None, None) => vec![opaque(raw, "system", PROVIDER)?],
     };
     (!chunks.is_empty()).then(|| Message::new(Role::System, chunks))
 }
 
-fn message(raw: &RawValue, notes: &mut Notes<'_>) -> Vec<Message> {
+fn message(raw: &RawValue, at: usize, parsed: &mut Parsed) {
+    let mut notes = Notes::new(parsed.messages.len(), format!("messages[{at}]"), &mut parsed.notes);
     let Some(mut fields) = Fields::of(raw) else {
-        return vec![stranger(raw, "message", opaque(raw, "message", PROVIDER), notes)];
+        let message = stranger(raw, "message", opaque(raw, "message", PROVIDER), &mut notes);
+        let places = notes.into_places();
+        return parsed.push(Some(at), message, places);
     };
-    let chunks = content(&mut fields, notes);
+    let chunks = content(&mut fields, &mut notes);
     let calls = chunks.iter().any(|chunk| matches!(chunk.body, Body::ToolCall { .. } | Body::Thinking { .. }));
     let guess = if calls { Role::Assistant } else { Role::User };
-    let role = ROLE_NAMES.take(&mut fields, guess, notes);
-    let is_result = |chunk: &Chunk| matches!(chunk.body, Body::ToolResult { .. });
-    let (results, said): (Vec<Chunk>, Vec<Chunk>) = match role {
-        Role::User => chunks.into_iter().partition(is_result),
-        _ => (Vec::new(), chunks),
-    };
-    let mut messages = Vec::new();
-    if !results.is_empty() {
-        messages.push(Message::new(Role::Tool, results));
-    }
-    if !said.is_empty() || messages.is_empty() {
-        messages.push(Message::new(role, said));
-    }
-    if let Some(message) = messages.last_mut() {
-        message.metadata.extra = fields.extra(Owner::Message);
-    }
-    messages
+    let role = ROLE_NAMES.take(&mut fields, guess, &mut notes);
+    let places = notes.into_places();
+    push_parted(parsed, at, (role, chunks), fields, places);
 }
 
 fn content(fields: &mut Fields<'_>, notes: &mut Notes<'_>) -> Vec<Chunk> {
     if let Some(blocks) = fields.array("content") {
-        return blocks.into_iter().filter_map(block).collect();
+        return notes.each(".content", blocks, |raw, _| block(raw));
     }
     let Some(raw) = fields.take("content") else { return Vec::new() };
     let text = words(raw, notes);
-    if text.is_empty() { Vec::new() } else { vec![Chunk::text(text)] }
+    let text = (!text.is_empty()).then(|| Chunk::text(text));
+    notes.at(".content", text).into_iter().collect()
 }

@@ -3,10 +3,9 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::request::{Block, Own};
+use super::request::{Block, Raw};
 use crate::model::{Chunk, Json, json_text};
-use crate::provider::bedrock_converse::check::block::check_block;
-use crate::provider::bedrock_converse::check::seen::Seen;
+use crate::provider::bedrock_converse::check::message::{Seen, check_block};
 use crate::provider::bedrock_converse::manner::NAME;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::turns::Origin;
@@ -14,12 +13,12 @@ use crate::provider::text::is_blank;
 
 /// A block as the provider wrote it, read.
 #[derive(Debug)]
-pub(crate) struct Given<'a> {
+pub(crate) struct NativeBlock<'a> {
     json: &'a Json,
     fields: Map<String, Value>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> NativeBlock<'a> {
     /// What came with a chunk, if it is of this wire.
     pub(crate) fn of(chunk: &'a Chunk) -> Option<Self> {
         let native = chunk.native.as_ref().filter(|native| native.wire == NAME)?;
@@ -35,7 +34,7 @@ impl<'a> Given<'a> {
     /// As it came. `document`: of what, if it is one.
     pub(crate) fn block(&self, document: Option<Origin<'a>>) -> Block<'a> {
         let json = RawValue::from_string(json_text::compact(self.json.as_str())).unwrap_or_default();
-        Block::Own(Own { json, document })
+        Block::Raw(Raw { json, document })
     }
 
     fn field(&self, kind: &str, name: &str) -> &Value {

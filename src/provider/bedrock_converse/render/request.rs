@@ -6,23 +6,18 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::provider::prompt::alternating::{self, Message};
 use crate::provider::prompt::tools::Declared;
-use crate::provider::prompt::turns::{Origin, Speaker};
+use crate::provider::prompt::turns::Origin;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Request<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) system: Vec<Block<'a>>,
-    pub(crate) messages: Vec<Message<'a>>,
+    pub(crate) messages: Vec<Message<Block<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_config: Option<ToolConfig<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Message<'a> {
-    pub(crate) role: Speaker,
-    pub(crate) content: Vec<Block<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -37,12 +32,12 @@ pub(crate) enum Block<'a> {
     ReasoningContent(Reasoning<'a>),
     /// A block as it came.
     #[serde(untagged)]
-    Own(Own<'a>),
+    Raw(Raw<'a>),
 }
 
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Own<'a> {
+pub(crate) struct Raw<'a> {
     pub(crate) json: Box<RawValue>,
     /// Of a document, which counts.
     #[serde(skip)]
@@ -132,12 +127,22 @@ impl<'a> From<Declared<'a>> for Tool<'a> {
     }
 }
 
+impl<'a> alternating::Block<'a> for Block<'a> {
+    fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::Text(text.into())
+    }
+
+    fn is_text(&self) -> bool {
+        matches!(self, Self::Text(_))
+    }
+}
+
 impl<'a> Block<'a> {
     /// The chunk that a document was made of.
     pub(crate) fn document(&self) -> Option<Origin<'a>> {
         match self {
             Self::Document(document) => Some(document.origin),
-            Self::Own(own) => own.document,
+            Self::Raw(raw) => raw.document,
             _ => None,
         }
     }

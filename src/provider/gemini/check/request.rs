@@ -1,15 +1,14 @@
 //! The request as a whole: its parameters, `systemInstruction`, its contents one by one, their sequence, its tools.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::content::check_content;
-use super::part::is_function_name;
-use super::sequence::{check_sequence, turns};
-use super::signature::check_signatures;
+use super::content::{check_content, is_function_name};
+use super::sequence::{check_sequence, check_signatures, turns};
 use crate::model::json_text;
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::shape::{entry, kind};
+use crate::provider::check::value::{Object, entry, kind, text};
 use crate::provider::gemini::rules::{GM_01, GM_02, GM_16, GM_21, GM_25};
+use crate::provider::target::Target;
 use crate::provider::text::is_spelling_of;
 
 /// Bytes of a request with inline data.
@@ -33,7 +32,7 @@ const PARAMETERS: &[&str] = &[
     "tools",
 ];
 
-pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
+pub(crate) fn check(_: Target, request: &Value, out: &mut Vec<Finding>) {
     let Some(object) = request.as_object() else {
         return out.push(GM_01.at("", format!("expected an object, got {}", kind(request))));
     };
@@ -57,7 +56,7 @@ pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
     }
     check_tools(object, out);
     if let Some(turns) = turns(request) {
-        let model = object.get("model").and_then(Value::as_str).unwrap_or_default();
+        let model = text(object, "model");
         check_sequence(model, &turns, out);
         check_signatures(model, &turns, out);
     }
@@ -77,7 +76,7 @@ fn check_system(system: &Value, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_tools(request: &Map<String, Value>, out: &mut Vec<Finding>) {
+fn check_tools(request: &Object, out: &mut Vec<Finding>) {
     let tools = match request.get("tools") {
         None | Some(Value::Null) => return,
         Some(Value::Array(tools)) => tools.as_slice(),

@@ -1,13 +1,10 @@
-//! The contents in their sequence: which calls are answered, and where.
-
-use serde_json::{Map, Value};
+//! The contents in their sequence: which calls are answered, where, and whether the current turn bears its signatures.
 
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::shape::field;
-use crate::provider::gemini::models::refuses_model_last;
-use crate::provider::gemini::rules::{GM_07, GM_08, GM_09, GM_11, GM_12, GM_13, GM_14, GM_24};
-
-type Object = Map<String, Value>;
+use crate::provider::check::value::{Object, field, is_filled};
+use crate::provider::gemini::models::{refuses_model_last, wants_signatures};
+use crate::provider::gemini::rules::{GM_07, GM_08, GM_09, GM_11, GM_12, GM_13, GM_14, GM_17, GM_24};
+use serde_json::Value;
 
 /// A content: who says it, and which functions it calls or answers.
 pub(crate) struct Spoken<'a> {
@@ -119,4 +116,25 @@ fn check_ends(model: &str, turns: &[Spoken], out: &mut Vec<Finding>) {
 
 fn is_text(value: &Value) -> bool {
     value.as_str().is_some_and(|text| !text.is_empty())
+}
+
+pub(crate) fn check_signatures(model: &str, turns: &[Spoken], out: &mut Vec<Finding>) {
+    let level = match wants_signatures(model) {
+        Some(true) => Level::Hard,
+        Some(false) => return,
+        None => Level::Soft,
+    };
+    out.extend(unsigned_calls(turns).map(|finding| finding.with_level(level)));
+}
+
+/// The first call of each step of the current turn, where it has no signature.
+pub(crate) fn unsigned_calls(turns: &[Spoken]) -> impl Iterator<Item = Finding> {
+    let start = turns.iter().rposition(|turn| turn.role == "user" && turn.responses.is_empty()).unwrap_or(0);
+    let steps = turns.iter().enumerate().skip(start).filter(|(_, turn)| turn.role == "model");
+    steps.filter_map(|(i, turn)| {
+        let is_call = |part: &Object| field(part, "functionCall").is_some_and(Value::is_object);
+        let (j, call) = turn.parts.iter().enumerate().find(|(_, part)| is_call(part))?;
+        let unsigned = !field(call, "thoughtSignature").is_some_and(is_filled);
+        unsigned.then(|| GM_17.at(format!("contents[{i}].parts[{j}]"), "a step's first call without thoughtSignature"))
+    })
 }

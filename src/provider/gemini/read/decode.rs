@@ -9,13 +9,11 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
-use super::names::Names;
-use super::part::{Origin, part, take};
+use super::part::{Names, Origin, part, take};
 use super::partial::{Partial, Piece};
 use crate::model::{Body, Chunk, FinishReason, Metadata};
 use crate::provider::gemini::manner::provider;
-use crate::provider::read::answer::Answer;
-use crate::provider::read::decode::Decode;
+use crate::provider::read::answer::{Answer, Decode};
 use crate::provider::read::fields::{Fields, Owner, string, text};
 use crate::provider::target::Target;
 
@@ -87,11 +85,7 @@ impl Decode for Content {
 impl Content {
     fn begin(&mut self, fields: &mut Fields<'_>, answer: &mut Answer) {
         let (id, model) = (take(fields, "responseId").and_then(string), take(fields, "modelVersion").and_then(string));
-        let error = fields.take("error");
-        let rest = std::mem::take(fields);
-        if let Some(error) = error {
-            *fields = Fields::one("error", error);
-        }
+        let rest = fields.take_but_error();
         if answer.has_begun() {
             for (name, raw) in rest.rest().filter(|(name, _)| !self.metadata_fields.contains(&**name)) {
                 answer.keep(&name, raw);

@@ -1,8 +1,7 @@
-//! A generateContent request to messages (`request`), and an answer's bytes to chunks (`decode`).
+//! A generateContent request to messages (`request`), and an answer's bytes to chunks (`decode`, with calls in pieces,
+//! `partial`); both by `part`.
 
 pub(crate) mod decode;
-pub(crate) mod names;
-pub(crate) mod part;
-pub(crate) mod partial;
+mod part;
+mod partial;
 pub(crate) mod request;
-pub(crate) mod response;

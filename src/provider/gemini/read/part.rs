@@ -1,13 +1,14 @@
 //! A part, whole: as a request or an answer holds it.
 
+use std::collections::HashMap;
+
 use serde_json::value::RawValue;
 
-use super::names::Names;
-use super::response::response;
-use crate::model::{Audio, Body, Chunk, File, Image, Native};
+use crate::model::{Audio, Body, Chunk, File, Image, Native, Output, Part, PartBody, json_text};
 use crate::provider::gemini::manner::{NAME, NO_SIGNATURE};
+use crate::provider::gemini::render::object::plain;
 use crate::provider::prompt::media::bytes::IMAGE_TYPES;
-use crate::provider::read::fields::{Fields, compact, json, string, text};
+use crate::provider::read::fields::{Fields, Owner, compact, json, string, text};
 use crate::provider::text::is_spelling_of;
 
 /// Where a part comes from.
@@ -50,7 +51,7 @@ pub(crate) fn part(raw: &RawValue, origin: Origin, provider: &str, names: &mut N
         && origin == Origin::Answer
     {
         // Answers are indented: what is kept of them is not.
-        *arguments = crate::model::json_text::compact(arguments);
+        *arguments = json_text::compact(arguments);
     }
     Some(chunk)
 }
@@ -129,4 +130,73 @@ pub(crate) fn take<'a>(fields: &mut Fields<'a>, camel: &str) -> Option<&'a RawVa
     let snake = fields.names().find(|name| *name != camel && is_spelling_of(camel, name)).map(str::to_owned);
     let other = snake.and_then(|snake| fields.take(&snake));
     fields.take(camel).or(other)
+}
+
+/// A `functionResponse` as a result.
+fn response(mut fields: Fields<'_>, names: &mut Names) -> Chunk {
+    let name = fields.text("name").unwrap_or_default();
+    let tool_call_id = names.id(fields.string("id"), &name);
+    let (output, is_error) = fields.take("response").map_or_else(|| (Output::Text(String::new()), None), output);
+    let body = Body::ToolResult { tool_call_id, name: Some(name), output, is_error };
+    Chunk { extra: fields.extra(Owner::Chunk), ..body.into() }
+}
+
+/// The output that would be written so; any other object is a JSON value.
+fn output(raw: &RawValue) -> (Output, Option<bool>) {
+    let of = |key: &str| {
+        let mut fields = Fields::of(raw)?;
+        let texts = texts(fields.take(key)?)?;
+        let written = serde_json::to_string(&serde_json::json!({ key: texts.value() })).unwrap_or_default();
+        (written == raw.get()).then_some(texts)
+    };
+    match (of("result"), of("error")) {
+        (Some(Texts::One(text)), _) if plain(&text).is_none() => (Output::Text(text), None),
+        (Some(Texts::Several(texts)), _) => (parts(texts), None),
+        (None, Some(Texts::One(text))) if !text.is_empty() => (Output::Text(text), Some(true)),
+        (None, Some(Texts::Several(texts))) if texts.iter().any(|text| !text.is_empty()) => (parts(texts), Some(true)),
+        _ => (Output::Parts(json(raw).map(|json| PartBody::Json { json }.into()).into_iter().collect()), None),
+    }
+}
+
+/// A text, or at least two.
+enum Texts {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Texts {
+    fn value(&self) -> serde_json::Value {
+        match self {
+            Self::One(text) => text.as_str().into(),
+            Self::Several(texts) => texts.as_slice().into(),
+        }
+    }
+}
+
+fn texts(raw: &RawValue) -> Option<Texts> {
+    if let Some(text) = string(raw) {
+        return Some(Texts::One(text));
+    }
+    let texts: Vec<String> = serde_json::from_str(raw.get()).ok()?;
+    (texts.len() > 1).then_some(Texts::Several(texts))
+}
+
+fn parts(texts: Vec<String>) -> Output {
+    Output::Parts(texts.into_iter().map(|text| Part::from(PartBody::Text { text })).collect())
+}
+
+/// Names of functions that were called, or have answered, in a content: what has no id goes by its name, and by its number
+/// where it is not the first of that name.
+#[derive(Debug, Default)]
+pub(crate) struct Names(HashMap<String, usize>);
+
+impl Names {
+    pub(crate) fn id(&mut self, given: Option<String>, name: &str) -> String {
+        if let Some(id) = given.filter(|id| !id.is_empty()) {
+            return id;
+        }
+        let count = self.0.entry(name.to_owned()).or_default();
+        *count += 1;
+        if *count == 1 { name.to_owned() } else { format!("{name}_{count}") }
+    }
 }

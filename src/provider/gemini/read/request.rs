@@ -2,17 +2,16 @@
 
 use serde_json::value::RawValue;
 
-use super::names::Names;
-use super::part::opaque;
-use super::part::{Origin, part, take};
+use super::part::{Names, Origin, opaque, part, take};
 use crate::error::Result;
 use crate::history::report::Fact;
 use crate::model::{Body, Chunk, Message, Role};
 use crate::provider::gemini::manner::provider;
-use crate::provider::read::fields::{Fields, Owner, array, string};
-use crate::provider::read::parsed::{Notes, Parsed, no_messages, stranger};
+use crate::provider::read::fields::{Fields, array, string};
+use crate::provider::read::parsed::{Notes, Parsed, no_messages, push_parted, stranger};
 use crate::provider::read::roles::RoleNames;
 use crate::provider::target::Target;
+use crate::provider::text::is_spelling_of;
 
 /// The wire's own, and what others call them: there is no role for tools.
 const ROLE_NAMES: RoleNames = RoleNames {
@@ -30,52 +29,47 @@ pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> 
     let mut parsed = Parsed::default();
     let contents = match request.string("contents") {
         Some(text) => {
-            parsed.messages.push(Message::user(text));
+            let notes = Notes::new(0, "contents".to_owned(), &mut parsed.notes);
+            let places = notes.into_places();
+            parsed.push(None, Message::user(text), places);
             Vec::new()
         }
         None => request.array("contents").ok_or_else(|| no_messages("contents"))?,
     };
+    let name = request.names().find(|name| is_spelling_of("systemInstruction", name)).unwrap_or_default().to_owned();
     if let Some(raw) = take(request, "systemInstruction") {
-        let mut notes = Notes::new(0, &mut parsed.notes);
+        let mut notes = Notes::new(0, name, &mut parsed.notes);
         let chunks = match Fields::of(raw) {
-            Some(mut fields) => parts(&mut fields, provider),
+            Some(mut fields) => parts(&mut fields, provider, &mut notes),
             None => {
                 notes.push(Fact::SystemAsText);
                 vec![Chunk::text(string(raw).unwrap_or_else(|| raw.get().to_owned()))]
             }
         };
-        parsed.messages.insert(0, Message::new(Role::System, chunks));
+        let places = notes.into_places();
+        parsed.push(None, Message::new(Role::System, chunks), places);
+        // Before what `contents` says as a string.
+        parsed.messages.rotate_right(1);
+        parsed.places.rotate_right(1);
     }
-    for raw in contents {
-        let mut notes = Notes::new(parsed.messages.len(), &mut parsed.notes);
-        parsed.messages.extend(content(raw, provider, &mut notes));
+    for (at, raw) in contents.into_iter().enumerate() {
+        content(raw, at, provider, &mut parsed);
     }
     Ok(parsed)
 }
 
 /// A content: one message, or two where answers to calls stand beside other parts.
-fn content(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> Vec<Message> {
+fn content(raw: &RawValue, at: usize, provider: &str, parsed: &mut Parsed) {
+    let mut notes = Notes::new(parsed.messages.len(), format!("contents[{at}]"), &mut parsed.notes);
     let Some(mut fields) = Fields::of(raw) else {
-        return vec![stranger(raw, "content", opaque("content", raw, provider), notes)];
+        let message = stranger(raw, "content", opaque("content", raw, provider), &mut notes);
+        let places = notes.into_places();
+        return parsed.push(Some(at), message, places);
     };
-    let chunks = parts(&mut fields, provider);
-    let role = role(&mut fields, &chunks, notes);
-    let is_result = |chunk: &Chunk| matches!(chunk.body, Body::ToolResult { .. });
-    let (results, said): (Vec<Chunk>, Vec<Chunk>) = match role {
-        Role::User => chunks.into_iter().partition(is_result),
-        _ => (Vec::new(), chunks),
-    };
-    let mut messages = Vec::new();
-    if !results.is_empty() {
-        messages.push(Message::new(Role::Tool, results));
-    }
-    if !said.is_empty() || messages.is_empty() {
-        messages.push(Message::new(role, said));
-    }
-    if let Some(message) = messages.last_mut() {
-        message.metadata.extra = fields.extra(Owner::Message);
-    }
-    messages
+    let chunks = parts(&mut fields, provider, &mut notes);
+    let role = role(&mut fields, &chunks, &mut notes);
+    let places = notes.into_places();
+    push_parted(parsed, at, (role, chunks), fields, places);
 }
 
 fn role(fields: &mut Fields<'_>, chunks: &[Chunk], notes: &mut Notes<'_>) -> Role {
@@ -91,9 +85,12 @@ fn role(fields: &mut Fields<'_>, chunks: &[Chunk], notes: &mut Notes<'_>) -> Rol
 }
 
 /// The parts of a content: an array, or one of them in place of it.
-fn parts(fields: &mut Fields<'_>, provider: &str) -> Vec<Chunk> {
+fn parts(fields: &mut Fields<'_>, provider: &str, notes: &mut Notes<'_>) -> Vec<Chunk> {
     let Some(raw) = fields.take("parts") else { return Vec::new() };
-    let parts = array(raw).unwrap_or_else(|| vec![raw]);
     let mut names = Names::default();
-    parts.into_iter().filter_map(|raw| part(raw, Origin::Request, provider, &mut names)).collect()
+    let mut read = |raw| part(raw, Origin::Request, provider, &mut names);
+    match array(raw) {
+        Some(parts) => notes.each(".parts", parts, |raw, _| read(raw)),
+        None => notes.at(".parts", read(raw)).into_iter().collect(),
+    }
 }

@@ -1,107 +1,95 @@
-//! What the model said: its parts in their order, then the answers to its calls.
+//! What the model said: its parts in their order, then all responses to its calls in the content after it, in their order,
+//! and nothing else there (GM-08, GM-11, GM-24).
 
 use std::borrow::Cow;
 
-use super::native::{Given, is_signature};
+use super::Renderer;
+use super::media::Parts;
+use super::native::{NativePart, is_signature};
 use super::object;
-use super::renderer::Renderer;
-use super::request::{FunctionCall, Part, Speaker};
-use super::responses::Asked;
-use super::thinking::{Slot, Thought};
-use crate::history::report::{Fact, Surrogates, Unsent, Unsigned};
-use crate::model::{Body, Chunk};
-use crate::provider::gemini::manner::{NAME, NO_SIGNATURE};
+use super::request::{FunctionCall, FunctionResponse, Part, Response, Texts};
+use crate::history::MessageState;
+use crate::history::report::{Fact, Moved, Surrogates, Thought as Why, Unsent, Unsigned};
+use crate::model::{Body, Chunk, Output, PartBody};
+use crate::provider::gemini::manner::NO_SIGNATURE;
 use crate::provider::gemini::models::wants_signatures;
+use crate::provider::prompt::alternating::{Block as _, Slot, Thought};
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;
 use crate::provider::prompt::origin::is_openais;
-use crate::provider::prompt::own::words;
-use crate::provider::prompt::turns::{Call, Turn};
+use crate::provider::prompt::output::{FAILED_WITHOUT_OUTPUT, OUTPUT_FOLLOWS, Piece, failure, pieces};
+use crate::provider::prompt::turns::{Call, Reply, Speaker, Turn};
 use crate::provider::text::is_blank;
 
 impl<'a> Renderer<'a> {
-    pub(crate) fn model(&mut self, mut turn: Turn<'a>) {
+    pub(super) fn assistant(&mut self, mut turn: Turn<'a>) {
         let mut calls = std::mem::take(&mut turn.calls).into_iter().peekable();
-        let (mut slots, mut asked, mut media) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut slots, mut asked, mut media): (Vec<Slot<'a, _>>, _, _) = (Vec::new(), Vec::new(), Vec::new());
         for (at, chunk) in turn.stored.message.chunks.iter().enumerate() {
-            let place = match &chunk.body {
-                Body::ToolCall { .. } => match calls.next_if(|call| call.chunk == at) {
-                    Some(call) => {
-                        let (part, id) = self.call(&turn, &call, chunk, asked.is_empty());
-                        asked.push(Asked { call, id });
-                        Ok(part)
-                    }
-                    None => continue,
-                },
+            let slot = match &chunk.body {
+                Body::ToolCall { .. } => {
+                    let Some(call) = calls.next_if(|call| call.chunk == at) else { continue };
+                    let (part, id) = self.call(&turn, &call, chunk, asked.is_empty());
+                    asked.push((call, id));
+                    Ok(part)
+                }
                 Body::ToolResult { .. } => continue,
                 Body::Thinking { text, signature, redacted } => {
-                    let part = self.thought(&turn, at, chunk, text, signature.as_deref(), redacted.is_some());
-                    Err(Thought { text, opaque: signature.is_some() || redacted.is_some(), part })
+                    let block = self.thought(&turn, at, chunk, text, signature.as_deref(), redacted.is_some());
+                    Err(Thought { text, is_opaque: signature.is_some() || redacted.is_some(), block })
                 }
-                _ => match self.words(&turn, at, chunk) {
-                    Some((part, true)) => Ok(part),
-                    Some((part, false)) => {
-                        self.note_moved(&turn, at);
-                        let text = |text| Part::Text { text: Cow::Borrowed(text) };
-                        let attachment = Attachment::of(&chunk.body);
-                        media.extend(attachment.map(|attachment| text(attachment.by_assistant())));
-                        media.push(part);
-                        match attachment {
-                            Some(attachment) => Ok(text(attachment.moved())),
-                            None => continue,
-                        }
+                body => match (self.words(&turn, at, chunk), Attachment::of(body)) {
+                    (Some(part @ (Part::Inline { .. } | Part::File { .. })), Some(attachment)) => {
+                        Ok(self.dialogue.move_media(attachment, part, &turn, at, &mut media))
                     }
-                    None => continue,
+                    (Some(part), _) => Ok(part),
+                    (None, _) => continue,
                 },
             };
-            slots.push(Slot { chunk: at, place });
+            slots.push((at, slot));
         }
-        let parts = self.place_thinking(&turn, slots);
-        self.say(Speaker::Model, parts);
-        let mut answers = self.answer(asked);
-        answers.append(&mut media);
-        self.say(Speaker::User, answers);
+        // Thoughts alone say nothing to the service (GM-26): with its signature a thought is sent, unless the message is
+        // nothing else; then it is sent as text.
+        let otherwise = |_, is_all| if is_all { Why::NoText } else { Why::Unsigned };
+        let parts = self.dialogue.place_thinking(&turn, slots, otherwise);
+        self.dialogue.say(Speaker::Assistant, parts);
+        let mut following = self.answer(asked);
+        following.append(&mut media);
+        self.dialogue.say(Speaker::User, following);
     }
 
-    /// What is neither a call nor thinking; and whether the model may say it.
-    fn words(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<(Part<'a>, bool)> {
-        let given = Given::of(chunk).filter(|_| self.is_own(turn));
+    /// What is neither a call nor thinking.
+    fn words(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Part<'a>> {
+        let given = NativePart::of(chunk).filter(|_| self.dialogue.is_own(turn));
         let fitting = given.filter(|given| match &chunk.body {
             Body::Text { text, .. } => given.is_text(text),
             Body::Image(_) => given.is_picture(),
             _ => false,
         });
         if let Some(given) = fitting {
-            return Some((Part::Given(given.whole()), true));
+            return Some(Part::Raw(given.whole()));
         }
         if matches!(chunk.body, Body::Opaque { .. }) {
-            return self.opaque(turn, at, chunk).map(|part| (part, true));
+            return self.opaque(turn, at, chunk);
         }
-        self.note_anew(turn, at, chunk);
-        let part = self.said(turn, at, chunk)?;
-        let is_text = matches!(part, Part::Text { .. });
-        Some((part, is_text))
+        self.dialogue.note_rebuilt("part", turn, at, chunk);
+        self.part(turn, at, chunk)
     }
 
     /// The service's own part goes back as it came; another's is written as text, if it has any.
     fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Part<'a>> {
         let Body::Opaque { provider, kind, json } = &chunk.body else { return None };
-        let is_own = self.manner.providers.contains(&provider.as_str()) && turn.is_by(self.manner.providers, None);
-        let why = match Given::read(json).filter(|given| is_own && given.is_part(kind)) {
+        if !self.manner.providers.contains(&provider.as_str()) || !turn.is_by(self.manner.providers, None) {
+            return self.dialogue.words_of(&chunk.body, turn.stored, at);
+        }
+        let why = match NativePart::read(json).filter(|given| given.is_part(kind)) {
             Some(given) => match given.refusal() {
-                None => return Some(Part::Given(given.whole())),
+                None => return Some(Part::Raw(given.whole())),
                 Some(why) => why,
             },
-            None if is_own => Unsent::BesideMessage,
-            None => {
-                if let Some(text) = words(kind, json).filter(|text| !is_blank(text)) {
-                    self.note(Fact::ToldAsText { kind, provider }, turn.stored, at);
-                    return Some(Part::Text { text: Cow::Owned(text) });
-                }
-                Unsent::Foreign(provider)
-            }
+            None => Unsent::BesideMessage,
         };
-        self.note(Fact::Removed { kind, why }, turn.stored, at);
+        self.dialogue.note(Fact::Removed { kind, why }, turn.stored, at);
         None
     }
 
@@ -115,48 +103,48 @@ impl<'a> Renderer<'a> {
         signature: Option<&'a str>,
         redacted: bool,
     ) -> Option<Part<'a>> {
-        if self.options.thinking != Thinking::Native || !self.is_own(turn) {
+        if self.dialogue.options().thinking != Thinking::Native || !self.dialogue.is_own(turn) {
             return None;
         }
-        if let Some(given) = Given::of(chunk).filter(|given| given.is_thinking(text)) {
-            return Some(Part::Given(given.whole()));
+        if let Some(given) = NativePart::of(chunk).filter(|given| given.is_thinking(text)) {
+            return Some(Part::Raw(given.whole()));
         }
         let signature = signature.filter(|signature| is_signature(signature) && !is_openais(signature))?;
         if redacted || is_blank(text) && !text.is_empty() {
             return None;
         }
-        self.report.extend(self.whose(turn).note(turn.stored, at));
+        self.dialogue.note_origin(turn, at);
         Some(Part::Thought { text, thought: true, thought_signature: signature })
     }
 
     /// The call, and its id where the service gave it one. The first of every step has a signature, though only the current
     /// turn needs one (GM-17): so it does not depend on what comes later.
     fn call(&mut self, turn: &Turn<'a>, call: &Call<'a>, chunk: &'a Chunk, first: bool) -> (Part<'a>, Option<String>) {
-        let given = Given::of(chunk).filter(|_| self.is_own(turn));
+        let given = NativePart::of(chunk).filter(|_| self.dialogue.is_own(turn));
         if let Some(given) = given.filter(|given| given.is_call(&call.name, &call.arguments, first && self.signs())) {
-            return (Part::Given(given.whole()), given.call_id());
+            return (Part::Raw(given.whole()), given.call_id());
         }
-        self.note_anew(turn, call.chunk, chunk);
+        self.dialogue.note_rebuilt("part", turn, call.chunk, chunk);
         let (args, mended) = object::arguments(&call.arguments);
         match mended {
             Some(object::Mended::Arguments(why)) => {
-                self.note(Fact::ArgumentsReplaced { why, now: args.get() }, turn.stored, call.chunk);
+                self.dialogue.note(Fact::ArgumentsReplaced { why, now: args.get() }, turn.stored, call.chunk);
             }
             Some(object::Mended::Surrogates) => {
-                self.note(Fact::SurrogatesReplaced(Surrogates::Arguments), turn.stored, call.chunk);
+                self.dialogue.note(Fact::SurrogatesReplaced(Surrogates::Arguments), turn.stored, call.chunk);
             }
             None => {}
         }
-        let own = call.signature.filter(|signature| self.is_own(turn) && is_signature(signature));
+        let own = call.signature.filter(|signature| self.dialogue.is_own(turn) && is_signature(signature));
         if call.signature.is_some() && own.is_none() {
-            let why = if self.is_own(turn) { Unsigned::NotOne } else { Unsigned::Foreign };
-            self.note(Fact::CallSignatureRemoved(why), turn.stored, call.chunk);
+            let why = if self.dialogue.is_own(turn) { Unsigned::NotOne } else { Unsigned::Foreign };
+            self.dialogue.note(Fact::CallSignatureRemoved(why), turn.stored, call.chunk);
         }
         let thought_signature = own.or((first && self.signs()).then_some(NO_SIGNATURE));
         if own.is_some() {
-            self.report.extend(self.whose(turn).note(turn.stored, call.chunk));
+            self.dialogue.note_origin(turn, call.chunk);
         } else if thought_signature.is_some() {
-            self.note(Fact::SignatureMade, turn.stored, call.chunk);
+            self.dialogue.note(Fact::SignatureMade, turn.stored, call.chunk);
         }
         let function_call = FunctionCall { name: call.name.clone(), args };
         (Part::Call { function_call, thought_signature }, None)
@@ -164,13 +152,69 @@ impl<'a> Renderer<'a> {
 
     /// Whether calls need signatures: only of models before Gemini 3 it is known that they do not.
     fn signs(&self) -> bool {
-        self.manner.signs || self.options.model.as_deref().and_then(wants_signatures) != Some(false)
+        self.manner.signs || self.dialogue.model().and_then(wants_signatures) != Some(false)
     }
 
-    /// A chunk's own part, if it has one of this wire, is not what is sent.
-    fn note_anew(&mut self, turn: &Turn<'_>, at: usize, chunk: &Chunk) {
-        if chunk.native.as_ref().is_some_and(|native| native.wire == NAME) {
-            self.note(Fact::Rebuilt { what: "part" }, turn.stored, at);
+    /// The answers, and what has to follow them.
+    pub(crate) fn answer(&mut self, asked: Vec<(Call<'a>, Option<String>)>) -> Vec<Part<'a>> {
+        let mut following = Vec::new();
+        let mut parts = Vec::new();
+        for (at, (Call { name, answer, .. }, id)) in asked.into_iter().enumerate() {
+            let (response, media) = self.response(&answer);
+            if !media.is_empty() {
+                following.push(Part::text(format!("Output of {name}, call {} of the turn:", at + 1)));
+                following.extend(media);
+            }
+            parts.push(Part::Response { function_response: FunctionResponse { id, name, response } });
         }
+        self.dialogue.say_apart(parts);
+        following
+    }
+
+    /// The response, and what it cannot hold.
+    fn response(&mut self, answer: &Reply<'a>) -> (Response<'a>, Vec<Part<'a>>) {
+        let (stored, chunk, output, is_error) = match *answer {
+            Reply::Made(text) => return (Response::Error(Texts::One(Cow::Borrowed(text))), Vec::new()),
+            Reply::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
+        };
+        if let Some(object) = whole(output).filter(|_| !is_error).and_then(object::plain) {
+            return (Response::Object(object), Vec::new());
+        }
+        let (mut texts, mut media) = (Vec::new(), Vec::new());
+        for piece in pieces(output, &Parts, stored, chunk, self.dialogue.report()) {
+            match piece {
+                Piece::Text(text) => texts.push(text),
+                Piece::Part(part) => {
+                    self.dialogue.note(Fact::MediaMoved(Moved::Result), stored, chunk);
+                    media.push(part);
+                }
+            }
+        }
+        if is_error && texts.iter().all(|text| text.is_empty()) && stored.state != MessageState::Synthetic {
+            texts = vec![failure(FAILED_WITHOUT_OUTPUT, stored, chunk, self.dialogue.report())];
+        }
+        let texts = match <[Cow<'a, str>; 1]>::try_from(texts) {
+            Ok([text]) => Texts::One(text),
+            Err(texts) if texts.is_empty() => {
+                Texts::One(Cow::Borrowed(if media.is_empty() { "" } else { OUTPUT_FOLLOWS }))
+            }
+            Err(texts) => Texts::Several(texts),
+        };
+        (if is_error { Response::Error(texts) } else { Response::Result(texts) }, media)
+    }
+}
+
+/// An output that is one text, or one JSON value.
+fn whole(output: &Output) -> Option<&str> {
+    match output {
+        Output::Text(text) => Some(text),
+        Output::Parts(parts) => match parts.as_slice() {
+            [part] => match &part.body {
+                PartBody::Text { text } => Some(text),
+                PartBody::Json { json } => Some(json.as_str()),
+                _ => None,
+            },
+            _ => None,
+        },
     }
 }

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::history::report::Unsent;
 use crate::model::json_text;
 use crate::model::{Chunk, Json};
-use crate::provider::check::shape::field;
+use crate::provider::check::finding::Finding;
+use crate::provider::check::value::field;
 use crate::provider::gemini::check::content::check_content;
 use crate::provider::gemini::manner::NAME;
 use crate::provider::prompt::arguments::EMBEDDED_DEPTH;
@@ -26,12 +27,12 @@ const INPUTS: &[&str] = &["inlineData", "fileData"];
 
 /// A part as the service wrote it, read.
 #[derive(Debug)]
-pub(crate) struct Given<'a> {
+pub(crate) struct NativePart<'a> {
     json: &'a Json,
     fields: Map<String, Value>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> NativePart<'a> {
     /// What came with a chunk, if it is of this wire.
     pub(crate) fn of(chunk: &'a Chunk) -> Option<Self> {
         let native = chunk.native.as_ref().filter(|native| native.wire == NAME)?;
@@ -64,12 +65,17 @@ impl<'a> Given<'a> {
         signature.is_some_and(|signature| !signature.is_empty() && decode_any_base64(signature).is_some())
     }
 
-    /// Whether the model may have said it: `check` has nothing to say about it.
-    fn is_valid(&self) -> bool {
+    /// What `check` finds in a content of this role that holds it.
+    fn findings(&self, role: &str) -> Vec<Finding> {
         let mut findings = Vec::new();
-        check_content(&json!({"role": "model", "parts": [self.fields]}), "", &mut findings);
+        check_content(&json!({"role": role, "parts": [self.fields]}), "", &mut findings);
+        findings
+    }
+
+    /// Whether the model may have said it.
+    fn is_valid(&self) -> bool {
         let blank = self.text().is_some_and(|text| !text.is_empty() && is_blank(text));
-        !blank && findings.iter().all(|finding| !finding.level.is_refused())
+        !blank && self.findings("model").iter().all(|finding| !finding.level.is_refused())
     }
 
     /// Is this the text?
@@ -104,13 +110,11 @@ impl<'a> Given<'a> {
 
     /// Is this a part that the user may send, saying this if it is text?
     pub(crate) fn is_input(&self, text: Option<&str>) -> bool {
-        let mut findings = Vec::new();
-        check_content(&json!({"role": "user", "parts": [self.fields]}), "", &mut findings);
         let is_kind = match text {
             Some(text) => self.text() == Some(text) && !self.is_thought() && !is_blank(text),
             None => INPUTS.iter().any(|name| field(&self.fields, name).is_some()),
         };
-        findings.is_empty() && is_kind
+        is_kind && self.findings("user").is_empty()
     }
 
     /// Is this a part of its own, of this kind, known or not? What else an answer holds is no part.
@@ -121,9 +125,7 @@ impl<'a> Given<'a> {
 
     /// Why the target refuses the part in a content of the model.
     pub(crate) fn refusal(&self) -> Option<Unsent<'static>> {
-        let mut findings = Vec::new();
-        check_content(&json!({"role": "model", "parts": [self.fields]}), "", &mut findings);
-        let refusal = findings.into_iter().find(|finding| finding.level.is_refused());
+        let refusal = self.findings("model").into_iter().find(|finding| finding.level.is_refused());
         let refusal = refusal.map(|finding| Unsent::Refused(finding.into()));
         refusal.or_else(|| (!self.is_valid()).then_some(Unsent::Blank))
     }

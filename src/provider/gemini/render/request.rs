@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::provider::prompt::alternating::{Block, Message};
 use crate::provider::prompt::tools::Declared;
+use crate::provider::prompt::turns::Speaker;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -49,18 +51,18 @@ pub(crate) struct System<'a> {
 #[derive(Debug, Serialize)]
 pub(crate) struct Content<'a> {
     /// Always there (VX-01).
-    pub(crate) role: Speaker,
-    pub(crate) parts: Vec<Part<'a>>,
-    /// Whether the parts are answers to calls: nothing else is beside them (GM-24).
-    #[serde(skip)]
-    pub(crate) answers: bool,
+    role: &'static str,
+    parts: Vec<Part<'a>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Speaker {
-    User,
-    Model,
+impl<'a> From<Message<Part<'a>>> for Content<'a> {
+    fn from(message: Message<Part<'a>>) -> Self {
+        let role = match message.role {
+            Speaker::User => "user",
+            Speaker::Assistant => "model",
+        };
+        Self { role, parts: message.content }
+    }
 }
 
 /// One of these at a time (GM-05).
@@ -90,7 +92,17 @@ pub(crate) enum Part<'a> {
         function_response: FunctionResponse<'a>,
     },
     /// As the provider wrote it.
-    Given(Box<RawValue>),
+    Raw(Box<RawValue>),
+}
+
+impl<'a> Block<'a> for Part<'a> {
+    fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::Text { text: text.into() }
+    }
+
+    fn is_text(&self) -> bool {
+        matches!(self, Self::Text { .. })
+    }
 }
 
 #[derive(Debug, Serialize)]

@@ -1,16 +1,45 @@
-//! One message: its role, its fields, its name.
+//! One message: its role, its fields, its name, its content, its calls.
 
-use serde_json::{Map, Value};
+use std::collections::HashSet;
 
-use super::calls::{NAME, check_calls, check_id};
-use super::content::check_content;
-use crate::provider::check::finding::Finding;
-use crate::provider::check::shape::{Fault, is_filled, kind};
-use crate::provider::openai_chat::rules::{OC_03, OC_04, OC_05, OC_18, OC_23, OC_24, OC_25, OC_26, OC_34};
+use crate::model::json_text::is_object;
+use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::rule::ProtocolRule;
+use crate::provider::check::shape::Fault;
+use crate::provider::check::value::{Object, is_filled, kind, text};
+use crate::provider::openai_chat::manner::Manner;
+use crate::provider::openai_chat::rules::{
+    OC_03, OC_04, OC_05, OC_06, OC_10, OC_12, OC_13, OC_14, OC_15, OC_16, OC_17, OC_18, OC_19, OC_20, OC_21, OC_22,
+    OC_23, OC_24, OC_25, OC_26, OC_28, OC_30, OC_31, OC_33, OC_34,
+};
 use crate::provider::openai_chat::types::{ROLES, Role};
-use crate::provider::text::is_word;
+use crate::provider::prompt::media::bytes::{UrlFault, decode_base64, image_url_fault};
+use crate::provider::text::{is_blank, is_word};
+use serde_json::Value;
 
-pub(crate) fn check_message(message: &Value, place: &str, out: &mut Vec<Finding>) {
+/// Characters in one string (from memory).
+const CHARACTERS: usize = 10_485_760;
+/// Types of other wires' parts: they are sent here by mistake, and refused (gh:QwenLM/qwen-code#1888).
+const OF_OTHER_WIRES: &[&str] = &[
+    "image",
+    "document",
+    "thinking",
+    "redacted_thinking",
+    "tool_use",
+    "tool_result",
+    "input_text",
+    "input_image",
+    "input_file",
+    "output_text",
+];
+/// Calls in one message (from memory of the error's text).
+const CALLS: usize = 128;
+/// Characters of an id.
+const ID: usize = 40;
+/// Characters of a name.
+pub(crate) const NAME: usize = 64;
+
+pub(crate) fn check_message(message: &Value, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
     let Some(object) = message.as_object() else {
         return out.push(OC_03.at(place, format!("expected an object, got {}", kind(message))));
     };
@@ -18,7 +47,7 @@ pub(crate) fn check_message(message: &Value, place: &str, out: &mut Vec<Finding>
     let Some(role) = ROLES.iter().find(|role| name == role.name) else {
         return out.push(OC_03.at(place, format!("role is {}", kind(name))));
     };
-    check_fields(role, object, place, out);
+    check_fields(role, object, manner, place, out);
     check_content_is_there(role, object, place, out);
     check_content(role, object, &format!("{place}.content"), out);
     if let Some(name) = object.get("name").and_then(Value::as_str) {
@@ -28,16 +57,21 @@ pub(crate) fn check_message(message: &Value, place: &str, out: &mut Vec<Finding>
         out.push(OC_26.at(format!("{place}.function_call"), "deprecated function_call"));
     }
     if let Some(calls) = object.get("tool_calls") {
-        check_calls(calls, &format!("{place}.tool_calls"), out);
+        check_calls(calls, manner, &format!("{place}.tool_calls"), out);
     }
     if role.name == "tool" {
         let id = object.get("tool_call_id").unwrap_or(&Value::Null);
-        check_id(id, &OC_18, &format!("{place}.tool_call_id"), out);
+        check_id(id, &OC_18, manner, &format!("{place}.tool_call_id"), out);
     }
 }
 
-/// Compares with the official type, but for what other rules say better.
-fn check_fields(role: &Role, message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+/// Compares with the official type, but for what other rules say better, and for fields that the server's own type has.
+fn check_fields(role: &Role, message: &Object, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
+    let own = manner.types.iter().flat_map(|types| *types).find(|(name, _)| *name == role.name).map(|(_, shape)| shape);
+    let is_own = |of: &str| {
+        let field = of.strip_prefix(place).and_then(|field| field.strip_prefix('.'));
+        field.is_some_and(|field| own.is_some_and(|own| own.knows(field)))
+    };
     let content = format!("{place}.content");
     let calls = format!("{place}.tool_calls");
     let judged_elsewhere = |place: &str| {
@@ -46,14 +80,16 @@ fn check_fields(role: &Role, message: &Map<String, Value>, place: &str, out: &mu
     };
     for misfit in role.message.misfits(message, place) {
         if misfit.fault == Fault::Unknown {
-            out.push(OC_25.of(misfit));
+            if !is_own(&misfit.place) {
+                out.push(OC_25.of(misfit));
+            }
         } else if !judged_elsewhere(&misfit.place) {
             out.push(OC_34.of(misfit));
         }
     }
 }
 
-fn check_content_is_there(role: &Role, message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_content_is_there(role: &Role, message: &Object, place: &str, out: &mut Vec<Finding>) {
     let content = message.get("content").unwrap_or(&Value::Null);
     let place_of_content = format!("{place}.content");
     match (role.name, content) {
@@ -69,7 +105,7 @@ fn check_content_is_there(role: &Role, message: &Map<String, Value>, place: &str
     }
 }
 
-fn speaks_otherwise(message: &Map<String, Value>) -> bool {
+fn speaks_otherwise(message: &Object) -> bool {
     ["tool_calls", "function_call", "audio"].iter().any(|key| message.get(*key).is_some_and(is_filled))
         || message.get("refusal").and_then(Value::as_str).is_some_and(|refusal| !refusal.is_empty())
 }
@@ -81,4 +117,162 @@ fn check_name(name: &str, place: &str, out: &mut Vec<Finding>) {
     } else if !is_word(name, NAME) {
         out.push(OC_24.at(place, format!("name is {name:?}")));
     }
+}
+
+pub(crate) fn check_content(role: &Role, message: &Object, place: &str, out: &mut Vec<Finding>) {
+    match message.get("content") {
+        Some(Value::String(text)) => {
+            let beside_calls = role.name == "assistant" && message.get("tool_calls").is_some_and(is_filled);
+            if is_blank(text) && !beside_calls {
+                out.push(OC_28.at(place, "content is empty or blank"));
+            }
+            if text.len() > CHARACTERS && text.chars().count() > CHARACTERS {
+                out.push(OC_33.at(place, format!("{} characters", text.chars().count())));
+            }
+        }
+        Some(Value::Array(parts)) => check_parts(role, parts, place, out),
+        _ => {}
+    }
+}
+
+fn check_parts(role: &Role, parts: &[Value], place: &str, out: &mut Vec<Finding>) {
+    if parts.is_empty() {
+        out.push(OC_06.at(place, "content is an empty array"));
+    }
+    for (i, part) in parts.iter().enumerate() {
+        check_part(role, part, &format!("{place}[{i}]"), out);
+    }
+    let refusals = parts.iter().filter(|part| part.get("type").is_some_and(|kind| kind == "refusal")).count();
+    if refusals > 0 && parts.len() > 1 {
+        out.push(OC_30.at(place, "refusal beside other parts"));
+    }
+}
+
+fn check_part(role: &Role, part: &Value, place: &str, out: &mut Vec<Finding>) {
+    let Some(part) = part.as_object() else {
+        return out.push(OC_20.at(place, format!("expected an object, got {}", kind(part))));
+    };
+    let name = part.get("type").unwrap_or(&Value::Null);
+    let name_text = name.as_str().unwrap_or_default();
+    if name_text == "image_url" && role.name != "user" {
+        out.push(OC_19.at(place, format!("image in a {} message", role.name)));
+    } else if !role.parts.contains(&name_text) {
+        let finding =
+            OC_20.at(format!("{place}.type"), format!("part of type {} in a {} message", kind(name), role.name));
+        let known = ROLES.iter().flat_map(|role| role.parts).chain(OF_OTHER_WIRES);
+        let is_unknown = name.is_string() && !known.into_iter().any(|known| *known == name_text);
+        out.push(if is_unknown { finding.with_level(Level::Unknown) } else { finding });
+    }
+    match name_text {
+        "text" if part.get("text").and_then(Value::as_str).is_some_and(is_blank) => {
+            out.push(OC_28.at(format!("{place}.text"), "text is empty or blank"));
+        }
+        "image_url" => check_image(part.get("image_url"), &format!("{place}.image_url"), out),
+        "input_audio" => check_audio(part.get("input_audio"), &format!("{place}.input_audio"), out),
+        "file" => check_file(part.get("file"), &format!("{place}.file"), out),
+        _ => {}
+    }
+}
+
+fn check_image(image: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
+    let Some(image) = image.and_then(Value::as_object) else {
+        return out.push(OC_21.at(place, format!("expected an object, got {}", kind(image.unwrap_or(&Value::Null)))));
+    };
+    let place = format!("{place}.url");
+    let Some(url) = image.get("url").and_then(Value::as_str) else {
+        return out.push(OC_21.at(place, "url is missing, or not a string"));
+    };
+    match image_url_fault(url) {
+        Some(fault @ UrlFault::Payload) => out.push(OC_22.at(place, fault.to_string())),
+        Some(fault) => out.push(OC_21.at(place, fault.to_string())),
+        None => {}
+    }
+}
+
+fn check_audio(audio: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
+    let Some(audio) = audio.and_then(Value::as_object) else { return };
+    if audio.get("data").and_then(Value::as_str).and_then(decode_base64).is_none() {
+        out.push(OC_22.at(format!("{place}.data"), "data is not base64"));
+    }
+}
+
+fn check_file(file: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
+    let Some(file) = file.and_then(Value::as_object) else { return };
+    let has = |key| file.get(key).is_some_and(is_filled);
+    if !(has("file_id") || has("file_data") && has("filename")) {
+        out.push(OC_31.at(place, "neither file_id nor file_data with filename"));
+    }
+}
+
+pub(crate) fn check_calls(calls: &Value, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
+    if manner.types.is_some() && !is_filled(calls) {
+        return;
+    }
+    let Some(calls) = calls.as_array().filter(|calls| !calls.is_empty()) else {
+        return out.push(OC_12.at(place, "null, empty, or not an array"));
+    };
+    if calls.len() > CALLS {
+        out.push(OC_12.at(place, format!("{} calls, at most {CALLS}", calls.len())));
+    }
+    let mut seen = HashSet::new();
+    for (i, call) in calls.iter().enumerate() {
+        let place = format!("{place}[{i}]");
+        let Some(call) = call.as_object() else {
+            out.push(OC_17.at(place, format!("expected an object, got {}", kind(call))));
+            continue;
+        };
+        let id = call.get("id").unwrap_or(&Value::Null);
+        check_id(id, &OC_13, manner, &format!("{place}.id"), out);
+        if id.is_string() && !seen.insert(id) {
+            out.push(OC_10.at(format!("{place}.id"), format!("{id} is the id of an earlier call of the message")));
+        }
+        check_call(call, manner, &place, out);
+    }
+}
+
+/// `absent` is the rule that a missing id breaks.
+pub(crate) fn check_id(id: &Value, absent: &ProtocolRule, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
+    match id.as_str().map(|id| id.chars().count()) {
+        None | Some(0) => out.push(absent.at(place, "missing, empty, or not a string")),
+        Some(length) if length > ID => {
+            let problem = format!("id of {length} characters, at most {ID}");
+            let level = if manner.own_ids { Level::Soft } else { Level::Reported };
+            out.push(OC_13.at(place, problem).with_level(level));
+        }
+        Some(_) => {}
+    }
+}
+
+fn check_call(call: &Object, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
+    let type_name = text(call, "type");
+    let (key, body) = match type_name {
+        "custom" => ("custom", call.get("custom").filter(|body| body.get("input").is_some_and(Value::is_string))),
+        "function" => ("function", call.get("function").filter(|body| body.is_object())),
+        _ => ("type", None),
+    };
+    let Some(body) = body else {
+        if key == "type" && manner.types.is_some() {
+            // Its own answers leave the type of a call out (sdk:mistralai ToolCall).
+            return;
+        }
+        let finding = OC_17.at(format!("{place}.{key}"), "call without a known type and its object");
+        let is_unknown = key == "type" && !type_name.is_empty();
+        return out.push(if is_unknown { finding.with_level(Level::Unknown) } else { finding });
+    };
+    if type_name == "function" {
+        let place = format!("{place}.function.arguments");
+        match body.get("arguments").unwrap_or(&Value::Null) {
+            Value::String(arguments) if is_object(arguments) => {}
+            Value::String(_) => out.push(OC_16.at(place, "not the JSON text of an object")),
+            other => out.push(OC_15.at(place, format!("expected a string, got {}", kind(other)))),
+        }
+    }
+    let name = body.get("name").unwrap_or(&Value::Null);
+    if !is_function_name(name) {
+        out.push(OC_14.at(format!("{place}.{key}.name"), format!("name is {}", kind(name))));
+    }
+}
+
+pub(crate) fn is_function_name(name: &Value) -> bool {
+    name.as_str().is_some_and(|name| is_word(name, NAME))
 }

@@ -1,13 +1,14 @@
 //! The request as a whole: its parameters, its messages one by one, their sequence, its tools.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::calls::is_function_name;
-use super::message::check_message;
+use super::message::{check_message, is_function_name};
 use super::sequence::check_sequence;
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::shape::kind;
+use crate::provider::check::value::{Object, kind, sequence};
+use crate::provider::openai_chat::manner::Manner;
 use crate::provider::openai_chat::rules::{OC_01, OC_02, OC_14, OC_33};
+use crate::provider::target::Target;
 
 /// Messages in one request (from memory; no report found).
 const MESSAGES: usize = 2048;
@@ -57,7 +58,7 @@ const FOREIGN_PARAMETERS: &[&str] = &["chat_template_kwargs", "enable_thinking",
 /// What client packages call the parameters that they do not know themselves: it is not meant for the wire.
 const OF_CLIENTS: &str = "extra_body";
 
-pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
+pub(crate) fn check(target: Target, request: &Value, out: &mut Vec<Finding>) {
     let Some(object) = request.as_object() else {
         return out.push(OC_01.at("", format!("expected an object, got {}", kind(request))));
     };
@@ -75,22 +76,17 @@ pub(crate) fn check(request: &Value, out: &mut Vec<Finding>) {
     if list.len() > MESSAGES {
         out.push(OC_33.at("messages", format!("{} messages", list.len())));
     }
+    let manner = Manner::of(target);
     for (i, message) in list.iter().enumerate() {
-        check_message(message, &format!("messages[{i}]"), out);
+        check_message(message, manner, &format!("messages[{i}]"), out);
     }
-    if let Some(messages) = messages(request) {
-        check_sequence(&messages, out);
+    if let Some(messages) = sequence(request, "messages") {
+        check_sequence(&messages, manner, out);
     }
     check_tools(object, out);
 }
 
-/// The messages of a request; `None` where they are no sequence: not an array, empty, or not all of them objects.
-pub(crate) fn messages(request: &Value) -> Option<Vec<&Map<String, Value>>> {
-    let messages: Vec<_> = request.get("messages")?.as_array()?.iter().map(Value::as_object).collect::<Option<_>>()?;
-    (!messages.is_empty()).then_some(messages)
-}
-
-fn check_tools(request: &Map<String, Value>, out: &mut Vec<Finding>) {
+fn check_tools(request: &Object, out: &mut Vec<Finding>) {
     let tools = match request.get("tools") {
         None | Some(Value::Null) => return,
         Some(Value::Array(tools)) => tools,

@@ -1,16 +1,14 @@
-//! The messages in their sequence: which calls are answered, and where.
+//! The messages in their sequence: which calls are answered, and where. What dialects ask of messages, too.
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Map, Value};
-
-use super::calls::call_ids;
 use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::value::{Object, items, objects, role};
+use crate::provider::openai_chat::manner::{Ends, Manner};
 use crate::provider::openai_chat::rules::{OC_07, OC_08, OC_09, OC_11, OC_26, OC_27, OC_29, OC_35};
+use serde_json::Value;
 
-type Message = Map<String, Value>;
-
-pub(crate) fn check_sequence(messages: &[&Message], out: &mut Vec<Finding>) {
+pub(crate) fn check_sequence(messages: &[&Object], manner: &Manner, out: &mut Vec<Finding>) {
     let mut used = HashMap::new();
     let mut begun = false;
     let mut function_call = None;
@@ -40,7 +38,9 @@ pub(crate) fn check_sequence(messages: &[&Message], out: &mut Vec<Finding>) {
         let next = rest.peek().map(|(j, next)| format!("messages[{j}], of role {:?}", role(next)));
         check_answers(i, &ids, &answers, &next.unwrap_or_else(|| "the conversation ends".to_owned()), out);
     }
-    if messages.last().is_some_and(|last| role(last) == "assistant" && call_ids(last).is_empty()) {
+    let goes_on = |last: &Object| manner.order.ends == Ends::AskingOrPrefix && is_prefix(last);
+    let last = messages.last().filter(|last| role(last) == "assistant" && call_ids(last).is_empty());
+    if last.is_some_and(|last| !goes_on(last)) {
         out.push(OC_29.at(format!("messages[{}]", messages.len() - 1), "the conversation ends with the assistant"));
     }
 }
@@ -81,7 +81,7 @@ fn check_reuse<'a>(ids: &[&'a Value], i: usize, used: &mut HashMap<&'a Value, us
     used.extend(ids.iter().filter(|id| id.is_string()).map(|id| (*id, i)));
 }
 
-fn check_function(message: &Message, call: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_function(message: &Object, call: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
     let finding = OC_26.at(place, "does not answer a function_call directly before it, by name");
     match call {
         None => out.push(finding.with_level(Level::Hard)),
@@ -90,7 +90,27 @@ fn check_function(message: &Message, call: Option<&Value>, place: &str, out: &mu
     }
 }
 
-/// The role of a message, empty where it is no string.
-pub(crate) fn role(message: &Message) -> &str {
-    message.get("role").and_then(Value::as_str).unwrap_or_default()
+/// The ids of a message's calls as they stand, null where there is none. No calls, no ids.
+pub(crate) fn call_ids(message: &Object) -> Vec<&Value> {
+    calls(message).map(|(_, call)| call.get("id").unwrap_or(&Value::Null)).collect()
+}
+
+/// The calls of a message that are objects, and their positions.
+pub(crate) fn calls(message: &Object) -> impl Iterator<Item = (usize, &Object)> {
+    objects(items(message, "tool_calls"))
+}
+
+/// Whether the assistant is to go on with the text: Mistral's field.
+pub(crate) fn is_prefix(message: &Object) -> bool {
+    message.get("prefix") == Some(&Value::Bool(true))
+}
+
+/// Is thinking on? The request says so; else the name of its model shows it, or a message that has thought.
+pub(crate) fn is_thinking(request: &Value, messages: &[&Object], models: &[&str]) -> bool {
+    if let Some(thinking) = request.get("thinking").filter(|thinking| thinking.is_object()) {
+        return thinking.get("type").is_some_and(|mode| mode == "enabled");
+    }
+    let model = request.get("model").and_then(Value::as_str).unwrap_or_default();
+    models.iter().any(|name| model.contains(name))
+        || messages.iter().any(|message| message.get("reasoning_content").is_some_and(Value::is_string))
 }

@@ -14,15 +14,11 @@ use std::collections::HashSet;
 use serde_json::value::RawValue;
 
 use super::calls::function;
-use super::details::{self, Details};
-use super::growing::Calls;
-use super::held::{Held, sound};
-use super::part::{part, thinking_part};
-use super::thinking::thinking;
+use super::growing::{Beside, Calls, DETAILS, Details, sound};
+use super::part::{part, thinking, thinking_part};
 use crate::model::{Body, Chunk, Metadata, Native};
 use crate::provider::openai_chat::manner::provider;
-use crate::provider::read::answer::Answer;
-use crate::provider::read::decode::Decode;
+use crate::provider::read::answer::{Answer, Decode};
 use crate::provider::read::fields::{Fields, Owner};
 use crate::provider::target::Target;
 
@@ -58,7 +54,7 @@ struct Completion {
     text: Option<u32>,
     refusal: Option<u32>,
     calls: Calls,
-    held: Held,
+    beside: Beside,
     details: Details,
 }
 
@@ -71,7 +67,7 @@ pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
         text: None,
         refusal: None,
         calls: Calls::default(),
-        held: Held::default(),
+        beside: Beside::default(),
         details: Details::default(),
     })
 }
@@ -102,7 +98,7 @@ impl Decode for Completion {
         // There may have been no choice.
         answer.begin(std::mem::take(&mut self.metadata));
         self.calls.finish(answer);
-        self.held.finish(&mut self.text, answer);
+        self.beside.finish(&mut self.text, answer);
         self.details.finish(answer);
     }
 }
@@ -118,11 +114,7 @@ impl Completion {
         OF_THE_RESPONSE.iter().for_each(|name| _ = fields.take(name));
         let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
         let (id, model) = (filled(fields.string("id")), filled(fields.string("model")));
-        let error = fields.take("error");
-        let rest = std::mem::take(fields);
-        if let Some(error) = error {
-            *fields = Fields::one("error", error);
-        }
+        let rest = fields.take_but_error();
         if answer.has_begun() {
             for (name, raw) in rest.rest().filter(|(name, _)| !self.metadata_fields.contains(&**name)) {
                 answer.keep(&format!("{RESPONSE}{name}"), raw);
@@ -161,7 +153,7 @@ impl Completion {
     /// A message, or a piece of it.
     fn said(&mut self, mut fields: Fields<'_>, whole: bool, answer: &mut Answer) {
         fields.take("role");
-        if let Some((text, native)) = thinking(&mut fields) {
+        if let Some((_, text, native)) = thinking(&mut fields) {
             self.think(text, native, answer);
         }
         if let Some(text) = fields.string("content") {
@@ -174,15 +166,15 @@ impl Completion {
             let index = *self.refusal.get_or_insert_with(|| answer.new_chunk());
             answer.delta(index, Body::Refusal { text });
         }
-        let audio = if self.held.has_sound() { fields.object("audio") } else { sound(&mut fields) };
+        let audio = if self.beside.has_sound() { fields.object("audio") } else { sound(&mut fields) };
         if let Some(audio) = audio {
-            self.held.audio(audio, answer);
+            self.beside.audio(audio, answer);
         }
         for raw in fields.array("images").unwrap_or_default() {
             self.part(raw, answer);
         }
         for raw in fields.array("annotations").unwrap_or_default() {
-            self.held.annotation(raw, answer);
+            self.beside.annotation(raw, answer);
         }
         for raw in fields.array("tool_calls").unwrap_or_default() {
             self.calls.take(raw, whole, answer);
@@ -191,7 +183,7 @@ impl Completion {
             self.calls.function(call, answer);
         }
         if !whole {
-            for raw in fields.array(details::NAME).unwrap_or_default() {
+            for raw in fields.array(DETAILS).unwrap_or_default() {
                 self.details.take(raw, answer);
             }
         }

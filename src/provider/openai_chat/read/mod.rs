@@ -1,11 +1,8 @@
-//! A chat request to messages (`request`), and an answer's bytes to chunks (`decode`).
+//! A chat request to messages (`request`), and an answer's bytes to chunks (`decode`, with what comes in pieces, `growing`);
+//! both by `part` and `calls`.
 
-pub(crate) mod calls;
+mod calls;
 pub(crate) mod decode;
-pub(crate) mod details;
-pub(crate) mod growing;
-pub(crate) mod held;
-pub(crate) mod message;
-pub(crate) mod part;
+mod growing;
+mod part;
 pub(crate) mod request;
-pub(crate) mod thinking;

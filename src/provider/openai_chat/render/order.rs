@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::renderer::Renderer;
-use super::request::{AnyCall, Content, Message, Own, Part};
+use super::Renderer;
+use super::request::{AnyCall, Content, ExtraFields, Message, Part};
 use crate::history::ReportLine;
 use crate::history::StoredMessage;
 use crate::history::report::{Fact, Taken};
@@ -20,7 +20,7 @@ const BETWEEN: &str = "I have the results.";
 
 impl<'a> Renderer<'a> {
     /// What a system message says, under a role that the server takes there.
-    pub(crate) fn system(&mut self, turn: &Turn<'a>, parts: Vec<Part<'a>>) {
+    pub(super) fn system(&mut self, turn: &Turn<'a>, parts: Vec<Part<'a>>) {
         let fits = match (self.manner.system, self.messages.last_mut()) {
             (System::First, Some(Message::System { content, .. })) => {
                 return content.extend(parts);
@@ -40,7 +40,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// What the user says.
-    pub(crate) fn user(&mut self, stored: &StoredMessage, parts: Vec<Part<'a>>) {
+    pub(super) fn user(&mut self, stored: &StoredMessage, parts: Vec<Part<'a>>) {
         if parts.is_empty() {
             return;
         }
@@ -53,7 +53,7 @@ impl<'a> Renderer<'a> {
                 reasoning_content: None,
                 refusal: None,
                 tool_calls: Vec::new(),
-                own: Own::default(),
+                extra: ExtraFields::default(),
             };
             self.messages.push(bridge);
         }
@@ -87,14 +87,14 @@ impl<'a> Renderer<'a> {
 
     /// What the assistant says. Where a neighbour of its role takes it up, that one has no calls: their answers would stand
     /// between.
-    pub(crate) fn say(
+    pub(super) fn say(
         &mut self,
         stored: &StoredMessage,
         content: Option<Content<'a>>,
         reasoning_content: Option<String>,
         refusal: Option<String>,
         tool_calls: Vec<AnyCall<'a>>,
-        own: Own<'a>,
+        extra: ExtraFields<'a>,
     ) {
         // From the end: what is said here stops the next look.
         let is_first = || self.messages.iter().rev().all(|message| matches!(message, Message::System { .. }));
@@ -107,7 +107,7 @@ impl<'a> Renderer<'a> {
         let is_absent = content.is_none() && refusal.is_none() && !takes_null;
         let content = if is_absent { Some(Content::Text(Cow::Borrowed(""))) } else { content };
         match self.messages.last_mut() {
-            Some(Message::Assistant { content: before, tool_calls: calls, own: fields, .. })
+            Some(Message::Assistant { content: before, tool_calls: calls, extra: fields, .. })
                 if self.manner.order.merges =>
             {
                 match (before, content) {
@@ -117,8 +117,8 @@ impl<'a> Renderer<'a> {
                 }
                 *calls = tool_calls;
                 // A message has a field once: what came later stays.
-                fields.0.retain(|(name, _)| own.0.iter().all(|(later, _)| later != name));
-                fields.0.extend(own.0);
+                fields.0.retain(|(name, _)| extra.0.iter().all(|(later, _)| later != name));
+                fields.0.extend(extra.0);
             }
             _ => self.messages.push(Message::Assistant {
                 name: None,
@@ -126,13 +126,13 @@ impl<'a> Renderer<'a> {
                 reasoning_content,
                 refusal,
                 tool_calls,
-                own,
+                extra,
             }),
         }
     }
 
     /// Adds what has to stand at the end. Gives whether there is anything to send.
-    pub(crate) fn end(&mut self) -> bool {
+    pub(super) fn end(&mut self) -> bool {
         let order = self.manner.order;
         let is_system = |message: &Message<'_>| matches!(message, Message::System { .. });
         if (order.begins || order.ends != Ends::Anyone) && self.messages.iter().all(is_system) {
@@ -140,7 +140,7 @@ impl<'a> Renderer<'a> {
         }
         let ends = match (order.ends, self.messages.last()) {
             (Ends::Anyone, _) | (_, Some(Message::User { .. } | Message::Tool { .. })) => true,
-            (Ends::AskingOrPrefix, Some(Message::Assistant { own, .. })) => own.is_prefix(),
+            (Ends::AskingOrPrefix, Some(Message::Assistant { extra, .. })) => extra.is_prefix(),
             _ => false,
         };
         if !ends {

@@ -20,15 +20,7 @@ pub(crate) struct Request<'a> {
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub(crate) enum Tool<'a> {
-    Function { function: Declaration<'a> },
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Declaration<'a> {
-    name: Cow<'a, str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
-    parameters: Box<RawValue>,
+    Function { function: Declared<'a> },
 }
 
 #[derive(Debug, Serialize)]
@@ -58,7 +50,7 @@ pub(crate) enum Message<'a> {
         tool_calls: Vec<AnyCall<'a>>,
         /// The server's own, as they came.
         #[serde(flatten)]
-        own: Own<'a>,
+        extra: ExtraFields<'a>,
     },
     Tool {
         tool_call_id: String,
@@ -68,9 +60,9 @@ pub(crate) enum Message<'a> {
 
 /// Fields of the server's own.
 #[derive(Debug, Default)]
-pub(crate) struct Own<'a>(pub(crate) Vec<(Cow<'a, str>, Field<'a>)>);
+pub(crate) struct ExtraFields<'a>(pub(crate) Vec<(Cow<'a, str>, Field<'a>)>);
 
-impl Own<'_> {
+impl ExtraFields<'_> {
     /// Whether the message is to be gone on with.
     pub(crate) fn is_prefix(&self) -> bool {
         let is_true = |value: &Field<'_>| matches!(value, Field::Json(json) if json.get() == "true");
@@ -86,7 +78,7 @@ pub(crate) enum Field<'a> {
     Json(Box<RawValue>),
 }
 
-impl Serialize for Own<'_> {
+impl Serialize for ExtraFields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
@@ -121,7 +113,7 @@ pub(crate) enum Part<'a> {
     },
     /// A part of the server's own, as it came.
     #[serde(untagged)]
-    Own(Box<RawValue>),
+    Raw(Box<RawValue>),
 }
 
 #[derive(Debug, Serialize)]
@@ -153,13 +145,13 @@ pub(crate) struct Held {
 #[serde(untagged)]
 pub(crate) enum AnyCall<'a> {
     Made(ToolCall<'a>),
-    Given(GivenCall<'a>),
+    Raw(RawCall<'a>),
 }
 
 /// A call as the server wrote it, and the tool's name in it.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-pub(crate) struct GivenCall<'a> {
+pub(crate) struct RawCall<'a> {
     #[serde(skip)]
     pub(crate) name: Cow<'a, str>,
     pub(crate) json: Box<RawValue>,
@@ -176,12 +168,6 @@ pub(crate) struct ToolCall<'a> {
 pub(crate) struct Function<'a> {
     pub(crate) name: Cow<'a, str>,
     pub(crate) arguments: Cow<'a, str>,
-}
-
-impl<'a> From<Declared<'a>> for Declaration<'a> {
-    fn from(tool: Declared<'a>) -> Self {
-        Self { name: tool.name, description: tool.description, parameters: tool.parameters }
-    }
 }
 
 impl<'a> Content<'a> {

@@ -5,29 +5,14 @@ use std::borrow::Cow;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::renderer::Renderer;
-use super::request::{Field, Own, Part, SEPARATOR};
+use super::request::{ExtraFields, Field, Part, SEPARATOR};
+use super::{Renderer, Thought};
 use crate::history::report::{Fact, Thought as Why};
-use crate::model::Native;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::options::Thinking;
 use crate::provider::prompt::turns::Turn;
 use crate::provider::read::fields::Fields;
 use crate::provider::text::is_blank;
-
-/// A thinking chunk of an assistant message.
-#[derive(Debug)]
-pub(crate) struct Thought<'a> {
-    /// Its position in the message.
-    pub(crate) chunk: usize,
-    pub(crate) text: &'a str,
-    /// Whether it has a signature, or redacted data, which belong to another wire.
-    pub(crate) is_opaque: bool,
-    /// How many parts of the message stand before it.
-    pub(crate) before: usize,
-    /// Where this wire had it, without its text.
-    pub(crate) native: Option<&'a Native>,
-}
 
 /// Where thinking goes back to.
 enum Place<'a> {
@@ -37,19 +22,17 @@ enum Place<'a> {
     Part(Box<RawValue>),
 }
 
-pub(crate) type Thoughts<'a> = Vec<Thought<'a>>;
-
 impl<'a> Renderer<'a> {
     /// Puts thinking where it belongs: into the text, into `reasoning_content`, which is given back, or nowhere.
     ///
     /// A message with calls always carries `reasoning_content` where the dialect has it: so it depends on nothing that
     /// comes later.
-    pub(crate) fn thinking(
+    pub(super) fn thinking(
         &mut self,
         turn: &Turn<'a>,
-        thoughts: Thoughts<'a>,
+        thoughts: Vec<Thought<'a>>,
         parts: &mut Vec<Part<'a>>,
-        own_fields: &mut Vec<(Cow<'a, str>, Field<'a>)>,
+        extra: &mut Vec<(Cow<'a, str>, Field<'a>)>,
         says_more: bool,
     ) -> Option<String> {
         let otherwise = self.manner.reasoning_content.filter(|_| !turn.calls.is_empty());
@@ -74,7 +57,7 @@ impl<'a> Renderer<'a> {
                     continue;
                 }
                 Some(Place::Part(part)) => {
-                    parts.insert((thought.before + tagged).min(parts.len()), Part::Own(part));
+                    parts.insert((thought.before + tagged).min(parts.len()), Part::Raw(part));
                     tagged += 1;
                     continue;
                 }
@@ -95,7 +78,7 @@ impl<'a> Renderer<'a> {
                 );
             }
         }
-        own_fields.splice(0..0, fields.into_iter().map(|(name, text)| (name, Field::Text(text))));
+        extra.splice(0..0, fields.into_iter().map(|(name, text)| (name, Field::Text(text))));
         otherwise.map(|otherwise| if native.is_empty() { otherwise.to_owned() } else { native.join(SEPARATOR) })
     }
 
@@ -133,7 +116,7 @@ fn part(fields: Fields<'_>, text: &str) -> Box<RawValue> {
     let in_list = fields.peek("thinking").is_some_and(|thinking| thinking.get().starts_with('['));
     let thinking = if in_list { json!([{"type": "text", "text": text}]) } else { Value::from(text) };
     let mut fields = fields.pairs();
-    let mut part = Own::default();
+    let mut part = ExtraFields::default();
     if fields.iter().all(|(name, _)| name != "thinking") {
         fields.push((Cow::Borrowed("thinking"), RawValue::NULL));
     }

@@ -1,17 +1,17 @@
 //! One item: its type, its fields, its ids, and what its type asks for.
 
-use serde_json::{Map, Value};
-
-use super::content::{check_message, check_output};
 use crate::model::json_text::is_object;
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::shape::{Fault, Shape, is_filled, kind};
+use crate::provider::check::shape::{Fault, Shape};
+use crate::provider::check::value::{Object, is_filled, kind};
 use crate::provider::openai_responses::rules::{
-    OR_03, OR_10, OR_11, OR_12, OR_13, OR_14, OR_15, OR_16, OR_19, OR_20, OR_21, OR_22, OR_25, OR_26, OR_27, OR_29,
+    OR_03, OR_10, OR_11, OR_12, OR_13, OR_14, OR_15, OR_16, OR_17, OR_18, OR_19, OR_20, OR_21, OR_22, OR_23, OR_24,
+    OR_25, OR_26, OR_27, OR_29, OR_30,
 };
-use crate::provider::openai_responses::types::messages::{EASY_MESSAGE, INPUT_MESSAGE, OUTPUT_MESSAGE};
-use crate::provider::openai_responses::types::{ITEMS, ItemType};
+use crate::provider::openai_responses::types::{EASY_MESSAGE, INPUT_MESSAGE, ITEMS, ItemType, OUTPUT_MESSAGE};
+use crate::provider::prompt::media::bytes::image_url_fault;
 use crate::provider::text::is_word;
+use serde_json::Value;
 
 /// Characters of a function's name.
 pub(crate) const NAME: usize = 128;
@@ -23,9 +23,17 @@ const ROLES: &[&str] = &["user", "assistant", "system", "developer"];
 const OPTIONAL: &[&str] = &["annotations", "detail", "status", "id", "type", "logprobs"];
 /// Types whose prefix was seen to be enforced.
 const ENFORCED_PREFIXES: &[&str] = &["message", "function_call", "reasoning"];
+/// Types of parts, of what is sent to the model and of what it said.
+const INPUT_PARTS: &[&str] = &["input_text", "input_image", "input_file"];
+const OUTPUT_PARTS: &[&str] = &["output_text", "refusal"];
+/// Types of other wires' parts: they are sent here by mistake, and refused (gh:jeremychone/rust-genai#119).
+const OF_OTHER_WIRES: &[&str] =
+    &["text", "image", "image_url", "document", "file", "thinking", "redacted_thinking", "tool_use", "tool_result"];
+/// Characters in one string.
+const CHARACTERS: usize = 10_485_760;
 
 /// The type of an item, if it is a known one. A message may leave it out, and so may a reference.
-pub(crate) fn item_type(item: &Map<String, Value>) -> Option<&'static ItemType> {
+pub(crate) fn item_type(item: &Object) -> Option<&'static ItemType> {
     let name = match item.get("type").unwrap_or(&Value::Null) {
         Value::Null if item.contains_key("role") => "message",
         Value::Null if item.len() == 1 && item.contains_key("id") => "item_reference",
@@ -35,7 +43,7 @@ pub(crate) fn item_type(item: &Map<String, Value>) -> Option<&'static ItemType> 
 }
 
 /// `stored`: the server may keep the items of this request.
-pub(crate) fn check_item(item: &Map<String, Value>, place: &str, stored: bool, out: &mut Vec<Finding>) {
+pub(crate) fn check_item(item: &Object, place: &str, stored: bool, out: &mut Vec<Finding>) {
     let Some(of) = item_type(item) else {
         let name = item.get("type").unwrap_or(&Value::Null);
         let finding = OR_03.at(format!("{place}.type"), format!("type is {}", kind(name)));
@@ -61,7 +69,7 @@ pub(crate) fn check_item(item: &Map<String, Value>, place: &str, stored: bool, o
 }
 
 /// Compares with the official type, but for what other rules say better.
-fn check_fields(of: &ItemType, item: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_fields(of: &ItemType, item: &Object, place: &str, out: &mut Vec<Finding>) {
     let shape = match of.name {
         "message" => Shape::nearest(&[&EASY_MESSAGE, &INPUT_MESSAGE, &OUTPUT_MESSAGE], item).unwrap_or(of.fields),
         _ => of.fields,
@@ -89,7 +97,7 @@ fn check_fields(of: &ItemType, item: &Map<String, Value>, place: &str, out: &mut
     }
 }
 
-fn check_ids(of: &ItemType, item: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_ids(of: &ItemType, item: &Object, place: &str, out: &mut Vec<Finding>) {
     if let Some(id) = item.get("id").filter(|id| !id.is_null()) {
         let place = format!("{place}.id");
         match id.as_str().filter(|id| is_word(id, ID)) {
@@ -109,7 +117,7 @@ fn check_ids(of: &ItemType, item: &Map<String, Value>, place: &str, out: &mut Ve
     }
 }
 
-fn check_call(call: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_call(call: &Object, place: &str, out: &mut Vec<Finding>) {
     let name = call.get("name").unwrap_or(&Value::Null);
     if !name.as_str().is_some_and(|name| is_word(name, NAME)) {
         out.push(OR_16.at(format!("{place}.name"), format!("name is {}", kind(name))));
@@ -120,7 +128,7 @@ fn check_call(call: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_reasoning(reasoning: &Map<String, Value>, place: &str, stored: bool, out: &mut Vec<Finding>) {
+fn check_reasoning(reasoning: &Object, place: &str, stored: bool, out: &mut Vec<Finding>) {
     if reasoning.get("content").is_some_and(is_filled) {
         out.push(OR_20.at(format!("{place}.content"), "content is not empty"));
     }
@@ -128,4 +136,67 @@ fn check_reasoning(reasoning: &Map<String, Value>, place: &str, stored: bool, ou
         let level = if stored { Level::Soft } else { Level::Hard };
         out.push(OR_21.at(place, "reasoning without encrypted_content").with_level(level));
     }
+}
+
+pub(crate) fn check_message(message: &Object, place: &str, out: &mut Vec<Finding>) {
+    let by_model = message.get("role").is_some_and(|role| role == "assistant");
+    match message.get("content").unwrap_or(&Value::Null) {
+        Value::String(_) => {}
+        Value::Array(parts) if parts.is_empty() => out.push(OR_30.at(place, "content is an empty array")),
+        Value::Array(parts) => check_parts(parts, if by_model { OUTPUT_PARTS } else { INPUT_PARTS }, place, out),
+        Value::Null => out.push(OR_18.at(place, "content is null or absent")),
+        other => out.push(OR_18.at(place, format!("content is {}", kind(other)))),
+    }
+}
+
+pub(crate) fn check_output(item: &Object, place: &str, out: &mut Vec<Finding>) {
+    match item.get("output") {
+        Some(Value::String(text)) if text.len() > CHARACTERS && text.chars().count() > CHARACTERS => {
+            out.push(OR_26.at(place, format!("{} characters, at most {CHARACTERS}", text.chars().count())));
+        }
+        Some(Value::Array(parts)) => check_parts(parts, INPUT_PARTS, place, out),
+        _ => {}
+    }
+}
+
+fn check_parts(parts: &[Value], allowed: &[&str], place: &str, out: &mut Vec<Finding>) {
+    for (i, part) in parts.iter().enumerate() {
+        let place = format!("{place}[{i}]");
+        let Some(part) = part.as_object() else {
+            out.push(OR_17.at(place, format!("expected an object, got {}", kind(part))));
+            continue;
+        };
+        let name = part.get("type").unwrap_or(&Value::Null);
+        if !name.as_str().is_some_and(|name| allowed.contains(&name)) {
+            let problem = format!("type is {}, allowed are {}", kind(name), allowed.join(", "));
+            let finding = OR_17.at(format!("{place}.type"), problem);
+            let known = || {
+                name.as_str().is_some_and(|name| [INPUT_PARTS, OUTPUT_PARTS, OF_OTHER_WIRES].concat().contains(&name))
+            };
+            out.push(if name.is_string() && !known() { finding.with_level(Level::Unknown) } else { finding });
+        }
+        if name == "input_image" {
+            check_image(part, &place, out);
+        }
+        if name == "input_file" && !["file_id", "file_url", "file_data"].iter().any(|key| has(part, key)) {
+            out.push(OR_24.at(place, "neither file_id nor file_url nor file_data"));
+        }
+    }
+}
+
+fn check_image(image: &Object, place: &str, out: &mut Vec<Finding>) {
+    match image.get("image_url").unwrap_or(&Value::Null) {
+        Value::Null if has(image, "file_id") => {}
+        Value::Null => out.push(OR_23.at(place, "neither image_url nor file_id")),
+        Value::String(url) => {
+            if let Some(fault) = image_url_fault(url) {
+                out.push(OR_23.at(format!("{place}.image_url"), fault.to_string()));
+            }
+        }
+        other => out.push(OR_23.at(format!("{place}.image_url"), format!("expected a string, got {}", kind(other)))),
+    }
+}
+
+fn has(part: &Object, key: &str) -> bool {
+    part.get(key).is_some_and(is_filled)
 }

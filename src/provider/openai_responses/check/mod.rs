@@ -1,6 +1,5 @@
 //! Is a Responses request accepted? `request` judges it as a whole, and asks the others.
 
-pub(crate) mod content;
 pub(crate) mod item;
 pub(crate) mod request;
-pub(crate) mod sequence;
+mod sequence;

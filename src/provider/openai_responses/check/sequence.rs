@@ -2,15 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::item::item_type;
 use crate::provider::check::finding::{Finding, Level};
-use crate::provider::check::shape::is_filled;
+use crate::provider::check::value::{Object, is_filled};
 use crate::provider::openai_responses::rules::{OR_04, OR_05, OR_06, OR_07, OR_08, OR_09};
 use crate::provider::openai_responses::types::ITEMS;
-
-type Object = Map<String, Value>;
 
 /// What the server's own ids begin with.
 const SERVER_IDS: &[&str] = &["fc_", "msg_"];

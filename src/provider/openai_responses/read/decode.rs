@@ -6,11 +6,10 @@
 //! (openai 2.54.0).
 
 use super::growing::Growing;
-use super::said::{Origin, said};
+use super::item::{Origin, said};
 use crate::model::{Body, Metadata};
 use crate::provider::openai_responses::manner::{Manner, PROVIDER};
-use crate::provider::read::answer::Answer;
-use crate::provider::read::decode::Decode;
+use crate::provider::read::answer::{Answer, Decode};
 use crate::provider::read::fields::{Fields, Owner, string};
 use crate::provider::target::Target;
 
@@ -136,7 +135,7 @@ impl Response {
         begin(fields, answer);
         for (index, raw) in (0..).zip(items) {
             if !self.items.is_known(index) {
-                self.items.whole(index, said(raw, Origin::Answer), answer);
+                self.items.whole(index, said(raw, Origin::Answer, &mut Vec::new()), answer);
             }
         }
         if let Some(usage) = usage {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::said::{Origin, PARAGRAPH, kind, said};
+use super::item::{Origin, PARAGRAPH, kind, said};
 use crate::model::{Body, Chunk};
 use crate::provider::read::answer::Answer;
 use crate::provider::read::fields::Fields;
@@ -99,7 +99,7 @@ impl Growing {
     pub(crate) fn done(&mut self, fields: &mut Fields<'_>, answer: &mut Answer) {
         let index = fields.integer("output_index").unwrap_or_default();
         if let Some(raw) = fields.take("item") {
-            self.whole(index, said(raw, Origin::Answer), answer);
+            self.whole(index, said(raw, Origin::Answer, &mut Vec::new()), answer);
         }
     }
 

@@ -1,7 +1,7 @@
-//! A Responses request to messages (`request`), and an answer's bytes to chunks (`decode`).
+//! A Responses request to messages (`request`), and an answer's bytes to chunks (`decode`, with `growing` items); what the
+//! model said, whole, is an `item`.
 
 pub(crate) mod decode;
-pub(crate) mod given;
-pub(crate) mod growing;
+mod growing;
+pub(crate) mod item;
 pub(crate) mod request;
-pub(crate) mod said;

@@ -1,23 +1,25 @@
-//! What the model said: its items in their order, then the outputs of its calls.
+//! What the model said: its items in their order, then the outputs of its calls. Its thinking is items of its own where the
+//! provider takes them back, else text, or nothing.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
-use super::native::Given;
-use super::renderer::Renderer;
+use super::Renderer;
+use super::native::NativeItem;
 use super::request::{Content, Entry, Item as Written, Part, Summary};
 use crate::error::Result;
-use crate::history::report::{Cited, Fact};
+use crate::history::report::{Cited, Fact, IdGone, Thought as Why, Unsent};
 use crate::model::{Body, Chunk};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
-use crate::provider::openai_responses::read::said::is_part;
+use crate::provider::openai_responses::read::item::is_part;
+use crate::provider::prompt::foreign::as_text;
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;
-use crate::provider::prompt::own::words;
 use crate::provider::prompt::turns::{Call, Turn};
 
 /// A chunk, made ready.
 #[derive(Debug)]
-pub(crate) struct Slot<'a> {
+struct Slot<'a> {
     /// Its position in the message.
     pub(crate) chunk: usize,
     pub(crate) place: Place<'a>,
@@ -25,33 +27,33 @@ pub(crate) struct Slot<'a> {
 
 /// What a chunk becomes.
 #[derive(Debug)]
-pub(crate) enum Place<'a> {
+enum Place<'a> {
     /// A part of a message.
     Part(Content<'a>),
     /// A message of its own, as the provider wrote it.
-    Message(Given<'a>),
-    /// Any other item of the provider's own.
-    Own(Item<'a>),
+    Message(NativeItem<'a>),
+    /// Any other item of the provider's item.
+    Item(Item<'a>),
     Call {
         call: Call<'a>,
         /// The input of a custom tool: text, not JSON.
         input: Option<&'a str>,
-        given: Option<Given<'a>>,
+        given: Option<NativeItem<'a>>,
     },
     Thought(Thought<'a>),
 }
 
-/// An item of the provider's own.
+/// An item of the provider's item.
 #[derive(Debug)]
-pub(crate) struct Item<'a> {
-    pub(crate) given: Given<'a>,
+pub(super) struct Item<'a> {
+    pub(crate) given: NativeItem<'a>,
     /// Whether its id, which ties it to the reasoning before it, goes along.
     pub(crate) with_id: bool,
 }
 
 /// Thinking, and the item that may stand for it.
 #[derive(Debug)]
-pub(crate) struct Thought<'a> {
+struct Thought<'a> {
     pub(crate) text: &'a str,
     pub(crate) opaque: bool,
     /// Whether another provider or model made it.
@@ -60,8 +62,8 @@ pub(crate) struct Thought<'a> {
 }
 
 #[derive(Debug)]
-pub(crate) enum Reasoning<'a> {
-    Given(Given<'a>),
+enum Reasoning<'a> {
+    Native(NativeItem<'a>),
     Made { text: &'a str, encrypted_content: &'a str },
 }
 
@@ -75,11 +77,11 @@ enum Said<'a> {
 /// A call, whose answer follows the message.
 enum Asked<'a> {
     Function { call: Call<'a>, custom: bool },
-    Other { chunk: usize, given: Given<'a> },
+    Other { chunk: usize, given: NativeItem<'a> },
 }
 
 impl<'a> Renderer<'a> {
-    pub(crate) fn assistant(&mut self, mut turn: Turn<'a>) -> Result<()> {
+    pub(super) fn assistant(&mut self, mut turn: Turn<'a>) -> Result<()> {
         let (mut slots, media) = self.slots(&mut turn);
         let whole = self.place_thinking(&turn, &mut slots);
         if self.manner.calls_last {
@@ -88,19 +90,19 @@ impl<'a> Renderer<'a> {
         let keeps_ids = if whole { self.take_ids(&slots) } else { vec![false; slots.len()] };
         let (mut content, mut asked) = (Vec::new(), Vec::new());
         for (slot, keeps_id) in slots.into_iter().zip(keeps_ids) {
-            let item = |given: &Given<'_>| if keeps_id { given.whole() } else { given.without_id() };
+            let item = |given: &NativeItem<'_>| if keeps_id { given.whole() } else { given.without_id() };
             let entry = match slot.place {
                 Place::Part(part) => {
                     content.push(part);
                     continue;
                 }
-                Place::Message(given) => Entry::Given(item(&given)),
-                Place::Own(own) => {
-                    let json = own.json();
-                    asked.push(Asked::Other { chunk: slot.chunk, given: own.given });
-                    Entry::Given(json)
+                Place::Message(given) => Entry::Raw(item(&given)),
+                Place::Item(item) => {
+                    let json = item.json();
+                    asked.push(Asked::Other { chunk: slot.chunk, given: item.given });
+                    Entry::Raw(json)
                 }
-                Place::Thought(Thought { item: Some(Reasoning::Given(given)), .. }) => Entry::Given(item(&given)),
+                Place::Thought(Thought { item: Some(Reasoning::Native(given)), .. }) => Entry::Raw(item(&given)),
                 Place::Thought(Thought { item: Some(Reasoning::Made { text, encrypted_content }), .. }) => {
                     let summary = if text.is_empty() { Vec::new() } else { vec![Summary::SummaryText { text }] };
                     Entry::Item(Written::Reasoning { summary, encrypted_content })
@@ -109,7 +111,7 @@ impl<'a> Renderer<'a> {
                 Place::Call { call, input, given } => {
                     let (call_id, name) = (call.id.clone(), call.name.clone());
                     let entry = match (&given, input) {
-                        (Some(given), _) => Entry::Given(item(given)),
+                        (Some(given), _) => Entry::Raw(item(given)),
                         (None, Some(input)) => Entry::Item(Written::CustomToolCall { call_id, name, input }),
                         (None, None) => {
                             Entry::Item(Written::FunctionCall { call_id, name, arguments: call.arguments.clone() })
@@ -155,14 +157,15 @@ impl<'a> Renderer<'a> {
         let is_providers = turn.is_by(self.manner.providers, None);
         let (mut slots, mut media) = (Vec::new(), Vec::new());
         for (at, chunk) in turn.stored.message.chunks.iter().enumerate() {
-            let given = Given::of(chunk)
+            let given = NativeItem::of(chunk)
                 .filter(|_| is_providers)
                 .map(|given| given.taken_by(self.manner, self.options.model.as_deref()));
             let place = match &chunk.body {
                 Body::ToolCall { arguments, .. } => match calls.next_if(|call| call.chunk == at) {
                     Some(call) => {
-                        let input =
-                            Given::of(chunk).filter(|given| given.is_custom(arguments)).map(|_| arguments.as_str());
+                        let input = NativeItem::of(chunk)
+                            .filter(|given| given.is_custom(arguments))
+                            .map(|_| arguments.as_str());
                         let given = given.filter(|given| given.is_call(&call, input));
                         if input.is_some() {
                             self.keep_input(turn, at);
@@ -179,7 +182,7 @@ impl<'a> Renderer<'a> {
                     let opaque = signature.is_some() || redacted.is_some();
                     let given = given.filter(|given| whose.is_own() && given.is_reasoning(text));
                     let came_here = given.is_some();
-                    let item = given.map(Reasoning::Given).or_else(|| {
+                    let item = given.map(Reasoning::Native).or_else(|| {
                         let encrypted_content = match (signature, redacted) {
                             (Some(data), None) | (None, Some(data)) if whose.is_own() && !data.is_empty() => data,
                             _ => return None,
@@ -209,7 +212,13 @@ impl<'a> Renderer<'a> {
     }
 
     /// A chunk that is neither a call nor thinking.
-    fn said(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk, given: Option<Given<'a>>) -> Option<Said<'a>> {
+    fn said(
+        &mut self,
+        turn: &Turn<'a>,
+        at: usize,
+        chunk: &'a Chunk,
+        given: Option<NativeItem<'a>>,
+    ) -> Option<Said<'a>> {
         let (name, text) = match &chunk.body {
             Body::Text { text, .. } => ("text", text),
             Body::Refusal { text } => ("refusal", text),
@@ -229,7 +238,7 @@ impl<'a> Renderer<'a> {
         };
         let place = match given {
             Some(given) if given.is_message(name, text) => Place::Message(given),
-            Some(given) if given.is_part(name, text) => Place::Part(Content::Given(given.whole())),
+            Some(given) if given.is_part(name, text) => Place::Part(Content::Raw(given.whole())),
             _ if text.is_empty() => {
                 self.note(Fact::TextEmpty, turn.stored, at);
                 return None;
@@ -253,17 +262,13 @@ impl<'a> Renderer<'a> {
     fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Place<'a>> {
         let Body::Opaque { provider, kind, json } = &chunk.body else { return None };
         if provider == PROVIDER && turn.is_by(self.manner.providers, None) {
-            let given = Given::read(json);
+            let given = NativeItem::read(json);
             return match given.filter(|given| is_part(kind) && given.is_part_for("assistant")) {
-                Some(part) => Some(Place::Part(Content::Given(part.whole()))),
-                None => self.own_item(turn, at, chunk).map(Place::Own),
+                Some(part) => Some(Place::Part(Content::Raw(part.whole()))),
+                None => self.own_item(turn, at, chunk).map(Place::Item),
             };
         }
-        let Some(text) = words(kind, json) else {
-            self.note_foreign(turn, at, kind, provider);
-            return None;
-        };
-        self.note(Fact::ToldAsText { kind, provider }, turn.stored, at);
+        let text = as_text(&chunk.body, turn.stored, at, &mut self.report)?;
         Some(Place::Part(Part::OutputText { text: Cow::Owned(text) }.into()))
     }
 
@@ -278,4 +283,129 @@ impl<'a> Renderer<'a> {
             self.note(Fact::Rebuilt { what: "item" }, turn.stored, at);
         }
     }
+}
+
+impl<'a> Renderer<'a> {
+    /// Keeps the reasoning that an item of the same message follows (OR-08). Says whether all of it is kept: only then do
+    /// the server's ids stand with what they belong to (OR-09).
+    fn place_thinking(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) -> bool {
+        if !keep_followed(slots) {
+            self.loosen(turn, slots);
+            keep_followed(slots);
+        }
+        let whole = slots.iter().all(|slot| !matches!(slot.place, Place::Thought(Thought { item: None, .. })));
+        self.place_left(turn, slots);
+        whole
+    }
+
+    /// Thinking that is not kept: in tags, or left out.
+    fn place_left(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) {
+        let is_all = slots.iter().all(|slot| matches!(slot.place, Place::Thought(_)));
+        let tags = self.options.thinking.tags(is_all);
+        slots.retain_mut(|slot| {
+            let Place::Thought(Thought { text, opaque, foreign, item: None }) = &slot.place else { return true };
+            if tags && !text.is_empty() {
+                self.note(self.options.thinking.tagging(), turn.stored, slot.chunk);
+                slot.place = Place::Part(Part::OutputText { text: Cow::Owned(Thinking::tagged(text)) }.into());
+                return true;
+            }
+            let otherwise = if *opaque { Why::NothingFollows } else { Why::Unsigned };
+            let why = self.options.thinking.why_left_out(text, *opaque, *foreign, otherwise);
+            self.note(Fact::ThinkingRemoved { why, text }, turn.stored, slot.chunk);
+            false
+        });
+    }
+
+    /// Takes the ids from items whose reasoning is not kept, and leaves out those that are nothing without.
+    fn loosen(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) {
+        slots.retain_mut(|slot| {
+            let Place::Item(item) = &mut slot.place else { return true };
+            let stays = item.given.id().is_none() || item.given.may_lose_id();
+            if stays && item.with_id && item.given.id().is_some() {
+                let fact = Fact::IdRemoved { kind: item.given.kind(), why: IdGone::WithReasoning };
+                self.note(fact, turn.stored, slot.chunk);
+            }
+            item.with_id = false;
+            if !stays {
+                let fact = Fact::Removed { kind: item.given.kind(), why: Unsent::WithoutReasoning };
+                self.note(fact, turn.stored, slot.chunk);
+                self.drop_answer(slot.chunk);
+            }
+            stays
+        });
+        // An answer in the same message goes with its call.
+        let left: HashSet<usize> = slots.iter().map(|slot| slot.chunk).collect();
+        slots.retain(|slot| {
+            let call = self.pairs.calls.get(&(self.at, slot.chunk));
+            call.is_none_or(|(turn, chunk)| *turn != self.at || left.contains(chunk))
+        });
+    }
+
+    /// Which items of a message keep the server's ids. Each step decides for itself: its reasoning, and what follows that
+    /// before the next reasoning. What comes before the first reasoning belongs to the first step.
+    fn take_ids(&mut self, slots: &[Slot<'a>]) -> Vec<bool> {
+        let is_thought = |slot: &Slot<'_>| matches!(slot.place, Place::Thought(_));
+        let mut has_thought = false;
+        let steps = slots.chunk_by(|before, after| {
+            has_thought |= is_thought(before);
+            !has_thought || is_thought(before) || !is_thought(after)
+        });
+        steps.flat_map(|step| vec![self.take_ids_of(step); step.len()]).collect()
+    }
+
+    /// Takes the server's ids of a step's items, if its reasoning has one, what is said after it has one too (OR-08), and
+    /// none of them was used before (OR-06).
+    fn take_ids_of(&mut self, slots: &[Slot<'a>]) -> bool {
+        let (mut reasoned, mut ids) = (false, Vec::new());
+        let has_id = |slot: &Slot<'_>| match &slot.place {
+            Place::Message(given) => given.id().is_some(),
+            Place::Part(_) => false,
+            _ => true,
+        };
+        let parted = |pair: &[Slot<'_>]| match pair {
+            [before, after] => matches!(before.place, Place::Thought(_)) && !has_id(after),
+            _ => false,
+        };
+        if self.manner.openais_items && slots.windows(2).any(parted) {
+            return false;
+        }
+        for slot in slots {
+            let given = match &slot.place {
+                Place::Thought(Thought { item: Some(Reasoning::Native(given)), .. }) => {
+                    reasoned |= given.id().is_some();
+                    given
+                }
+                Place::Thought(_) => return false,
+                Place::Message(given) | Place::Call { given: Some(given), .. } => given,
+                Place::Part(_) | Place::Item(_) | Place::Call { given: None, .. } => continue,
+            };
+            ids.extend(given.id().map(str::to_owned));
+        }
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        let free = reasoned && ids.len() == count && ids.iter().all(|id| !self.ids.contains(id));
+        if free {
+            self.ids.extend(ids);
+        }
+        free
+    }
+}
+
+/// Drops the items of thinking that nothing follows. Says whether all thinking is kept.
+fn keep_followed(slots: &mut [Slot<'_>]) -> bool {
+    let (mut followed, mut all) = (false, true);
+    for slot in slots.iter_mut().rev() {
+        match &mut slot.place {
+            Place::Thought(thought) => {
+                if !followed {
+                    thought.item = None;
+                }
+                all &= thought.item.is_some();
+            }
+            Place::Item(item) => followed = item.given.is_by_model(),
+            _ => followed = true,
+        }
+    }
+    all
 }

@@ -2,15 +2,15 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::Renderer;
 use super::assistant::Item;
-use super::native::Given;
-use super::renderer::Renderer;
+use super::native::NativeItem;
 use super::request::Entry;
 use crate::history::report::{Fact, IdGone, Unsent};
 use crate::history::{ReportLine, StoredMessage};
 use crate::model::{Body, Chunk, Role};
 use crate::provider::openai_responses::manner::PROVIDER;
-use crate::provider::openai_responses::read::said::is_part;
+use crate::provider::openai_responses::read::item::is_part;
 use crate::provider::openai_responses::rules::{OR_04, OR_05, OR_06};
 use crate::provider::prompt::turns::Turn;
 
@@ -26,9 +26,9 @@ impl Item<'_> {
 
 impl<'a> Renderer<'a> {
     /// An item, if it goes back; else the report has the reason.
-    pub(crate) fn own_item(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Item<'a>> {
+    pub(super) fn own_item(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Item<'a>> {
         let Body::Opaque { kind, json, .. } = &chunk.body else { return None };
-        let found = match Given::read(json).filter(Given::is_item) {
+        let found = match NativeItem::read(json).filter(NativeItem::is_item) {
             None => Err(Unsent::NotTyped),
             Some(given) if turn.role == Role::Assistant && CALLERS.contains(&given.kind()) => Err(Unsent::ByCaller),
             Some(given) => match given.refusal() {
@@ -55,7 +55,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// The item with its id, if no other had it; without where it may be.
-    fn free(&mut self, stored: &StoredMessage, at: usize, given: Given<'a>) -> Option<Item<'a>> {
+    fn free(&mut self, stored: &StoredMessage, at: usize, given: NativeItem<'a>) -> Option<Item<'a>> {
         let with_id = given.id().is_none_or(|id| self.ids.insert(id.to_owned()));
         if !with_id && given.may_lose_id() {
             self.note(Fact::IdRemoved { kind: given.kind(), why: IdGone::Used }, stored, at);
@@ -64,15 +64,15 @@ impl<'a> Renderer<'a> {
     }
 
     /// What a call that is no function's is answered. An answer in the same message stays in its place.
-    pub(crate) fn answer(&mut self, turn: &Turn<'a>, chunk: usize, given: &Given<'_>) {
+    pub(super) fn answer(&mut self, turn: &Turn<'a>, chunk: usize, given: &NativeItem<'_>) {
         match self.pairs.answers.get(&(self.at, chunk)).copied() {
             Some((turn, _)) if turn == self.at => {}
             Some((turn, chunk)) => {
                 let Some(stored) = self.stored.get(turn).copied() else { return };
                 let content = stored.message.chunks.get(chunk).map(|chunk| &chunk.body);
                 let Some(Body::Opaque { kind, json, .. }) = content else { return };
-                match Given::read(json).and_then(|given| self.free(stored, chunk, given)) {
-                    Some(item) => self.input.push(Entry::Given(item.json())),
+                match NativeItem::read(json).and_then(|given| self.free(stored, chunk, given)) {
+                    Some(item) => self.input.push(Entry::Raw(item.json())),
                     None => self.note(Fact::Removed { kind, why: Unsent::IdUsed(Some(OR_06.id)) }, stored, chunk),
                 }
             }
@@ -80,14 +80,14 @@ impl<'a> Renderer<'a> {
                 if let Some(made) = given.made_answer().and_then(|made| to_raw_value(&made).ok()) {
                     let line = ReportLine::chunk(Fact::ItemAnswered { kind: given.kind() }, turn.stored, chunk);
                     self.report.push(line.with_tool_call_id(given.text("call_id")));
-                    self.input.push(Entry::Given(made));
+                    self.input.push(Entry::Raw(made));
                 }
             }
         }
     }
 
     /// The call of this turn was left out, and so is its answer.
-    pub(crate) fn drop_answer(&mut self, chunk: usize) {
+    pub(super) fn drop_answer(&mut self, chunk: usize) {
         if let Some((turn, chunk)) = self.pairs.answers.get(&(self.at, chunk)).copied()
             && let Some(stored) = self.stored.get(turn).copied()
             && let Some(Body::Opaque { kind, .. }) = stored.message.chunks.get(chunk).map(|chunk| &chunk.body)
@@ -103,7 +103,7 @@ impl<'a> Renderer<'a> {
                 !is_part(kind)
                     && turn.is_by(self.manner.providers, None)
                     && (self.pairs.calls.contains_key(&(self.at, at))
-                        || Given::read(json).is_some_and(|given| given.is_item()))
+                        || NativeItem::read(json).is_some_and(|given| given.is_item()))
             }
             _ => false,
         }
@@ -116,7 +116,7 @@ impl<'a> Renderer<'a> {
         }
         if let Some(item) = self.own_item(turn, at, chunk) {
             let json = item.json();
-            self.input.push(Entry::Given(json));
+            self.input.push(Entry::Raw(json));
             self.answer(turn, at, &item.given);
         }
     }

@@ -1,41 +1,43 @@
 //! A conversation as OpenAI Responses takes it, statelessly: all of it in `input`, nothing by reference.
 //!
-//! System messages stay where they were said, as items of the role system. Only a first one that came as `instructions`
-//! is that again.
+//! What others than the model say is here, and what calls are answered. System messages stay where they were said, as items of
+//! the role system; only a first one that came as `instructions` is that again. `assistant` is what the model said, `items` are
+//! the provider's own, `native` gives back what it wrote, `media` are images and files, `request` is what is sent.
 
 mod assistant;
-mod attach;
 mod items;
+mod media;
 mod native;
-mod pairs;
-mod renderer;
 mod request;
-mod thinking;
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
 use serde_json::value::RawValue;
 
-use crate::error::Result;
-use crate::history::ReportLine;
-use crate::history::StoredMessage;
-use crate::model::{Body, Role};
-use crate::provider::openai_responses::manner::Manner;
+use crate::error::{Error, Result};
+use crate::history::report::{Cited, Fact, Moved, Unsent};
+use crate::history::{MessageState, ReportLine, Rule, StoredMessage};
+use crate::model::{Body, Chunk, Role};
+use crate::provider::openai_responses::manner::{Manner, NAME, PROVIDER};
+use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::PromptOptions;
+use crate::provider::prompt::output::{FAILED_WITHOUT_OUTPUT, Piece, failure, pieces};
+use crate::provider::prompt::render::{nothing_to_send, to_json};
 use crate::provider::prompt::tool_id::{IdRule, NameRule};
 use crate::provider::prompt::tools::declared;
-use crate::provider::prompt::turns::{Turn, turns};
-use crate::provider::prompt::written::{nothing_to_send, written};
+use crate::provider::prompt::turns::{Reply, Turn, turns};
 use crate::provider::target::Target;
-use native::Given;
-use pairs::Pairs;
-use renderer::Renderer;
-use request::Request;
+use media::Parts;
+use native::{NativeItem, Pairs};
+use request::{Content, Entry, Item, Output, Part, Request};
 
 /// OR-13.
 const IDS: IdRule = IdRule { min: 1, max: 64, allows: |character| !character.is_control() };
 /// OR-16.
 const NAMES: NameRule = NameRule::words(128);
+/// Characters in one output (OR-26).
+const OUTPUT: usize = 10_485_760;
 
 pub(crate) fn render(
     target: Target,
@@ -71,14 +73,189 @@ pub(crate) fn render(
     let tools = declared(&options.tools, NAMES, BTreeSet::new(), &mut renderer.report)?;
     let tools = tools.into_iter().map(Into::into).collect();
     let input = std::mem::take(&mut renderer.input);
-    let request = written(&Request { instructions, input, tools })?;
+    let request = to_json(&Request { instructions, input, tools })?;
     Ok((request, renderer.into_report()))
+}
+
+/// What is said so far.
+struct Renderer<'a> {
+    manner: &'static Manner,
+    options: &'a PromptOptions,
+    report: Vec<ReportLine>,
+    input: Vec<Entry<'a>>,
+    /// The server's ids of items that were given back (OR-06).
+    ids: HashSet<String>,
+    /// The calls of custom tools, by message and chunk index: their input is not repaired.
+    customs: HashSet<(u64, u32)>,
+    /// Calls of tools that are no functions, and their answers.
+    pairs: Pairs,
+    /// The messages of the turns.
+    stored: Vec<&'a StoredMessage>,
+    /// The position of the turn that is being said.
+    at: usize,
+}
+
+impl<'a> Renderer<'a> {
+    /// A message that is not the model's.
+    fn given(&mut self, turn: &Turn<'a>) {
+        let (mut content, mut media) = (Vec::new(), Vec::new());
+        let role = if turn.role == Role::System { "system" } else { "user" };
+        for (at, chunk) in turn.said() {
+            if self.is_given_item(turn, at, chunk) {
+                self.message(role, std::mem::take(&mut content));
+                self.given_item(turn, at, chunk);
+                continue;
+            }
+            let part = match self.part(turn, at, chunk) {
+                Some(part) => part,
+                None => continue,
+            };
+            let is_text = matches!(part, Content::Part(Part::InputText { .. }));
+            if is_text || turn.role == Role::User {
+                content.push(part);
+            } else {
+                self.note_moved(turn, at);
+                media.push(part);
+            }
+        }
+        self.message(role, content);
+        self.message("user", media);
+    }
+
+    fn part(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Content<'a>> {
+        let stored = turn.stored;
+        if let Some(part) = given(chunk, input_kinds(&chunk.body)) {
+            return Some(part);
+        }
+        match &chunk.body {
+            Body::Text { text, annotations } => {
+                if annotations.is_some() {
+                    self.note(Fact::AnnotationsRemoved(Cited::AssistantOnly), stored, at);
+                }
+                self.text(turn, at, text).map(Content::Part)
+            }
+            Body::Refusal { text } => {
+                self.note(Fact::RefusalAsText, stored, at);
+                self.text(turn, at, text).map(Content::Part)
+            }
+            Body::Opaque { provider, json, .. } if provider == PROVIDER && turn.role == Role::User => {
+                let given = NativeItem::read(json).filter(|given| given.is_part_for("user"));
+                if given.is_none() {
+                    self.note_none(turn, at, chunk);
+                }
+                given.map(|given| Content::Raw(given.whole()))
+            }
+            body => match Attachment::of(body) {
+                Some(attachment) => {
+                    let part = attachment.place(&Parts, stored, at, &mut self.report);
+                    Some(Content::Part(part.unwrap_or_else(|text| Part::InputText { text })))
+                }
+                None => {
+                    self.note_none(turn, at, chunk);
+                    None
+                }
+            },
+        }
+    }
+
+    fn text(&mut self, turn: &Turn<'a>, at: usize, text: &'a str) -> Option<Part<'a>> {
+        if text.is_empty() {
+            self.note(Fact::TextEmpty, turn.stored, at);
+            return None;
+        }
+        Some(Part::InputText { text: Cow::Borrowed(text) })
+    }
+
+    fn message(&mut self, role: &'static str, content: Vec<Content<'a>>) {
+        if !content.is_empty() {
+            self.input.push(Entry::Item(Item::Message { role, content }));
+        }
+    }
+
+    /// What a call is answered (OR-26).
+    fn output(&mut self, answer: &Reply<'a>) -> Result<Output<'a>> {
+        let (stored, chunk, output, is_error) = match *answer {
+            Reply::Made(text) => return Ok(Output::Text(Cow::Borrowed(text))),
+            Reply::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
+        };
+        let pieces = pieces(output, &Parts, stored, chunk, &mut self.report);
+        let mut parts: Vec<Part<'a>> = Vec::new();
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) if text.is_empty() => {}
+                Piece::Text(text) => parts.push(Part::InputText { text }),
+                Piece::Part(part) => parts.push(part),
+            }
+        }
+        let has_text = parts.iter().any(|part| matches!(part, Part::InputText { .. }));
+        // Reconcile's own answers say what they are.
+        let is_made = stored.state == MessageState::Synthetic;
+        if is_error && !has_text {
+            let text = failure(FAILED_WITHOUT_OUTPUT, stored, chunk, &mut self.report);
+            parts.insert(0, Part::InputText { text });
+        } else if is_error && !is_made {
+            self.note(Fact::ErrorFlagRemoved, stored, chunk);
+        }
+        let output = match parts.pop() {
+            None => Output::Text(Cow::Borrowed("")),
+            Some(Part::InputText { text }) if parts.is_empty() => Output::Text(text),
+            Some(last) => {
+                parts.push(last);
+                Output::Parts(parts)
+            }
+        };
+        match &output {
+            Output::Text(text) if text.len() > OUTPUT && text.chars().count() > OUTPUT => {
+                let detail = format!("a tool's output has more than {OUTPUT} characters, at message {}", stored.index);
+                Err(Error::TooLarge(detail))
+            }
+            _ => Ok(output),
+        }
+    }
+
+    /// What was done, without repairs of what is no JSON and stays what it is.
+    fn into_report(self) -> Vec<ReportLine> {
+        let Self { mut report, customs, .. } = self;
+        if !customs.is_empty() {
+            let place = |line: &ReportLine| line.message_index.zip(line.chunk_index);
+            let is_custom = |line: &ReportLine| place(line).is_some_and(|place| customs.contains(&place));
+            report.retain(|line| line.rule != Rule::ArgumentsRepaired || !is_custom(line));
+        }
+        report
+    }
+
+    fn note(&mut self, fact: Fact<'_>, stored: &StoredMessage, chunk: usize) {
+        self.report.push(ReportLine::chunk(fact, stored, chunk));
+    }
+
+    fn note_moved(&mut self, turn: &Turn<'_>, at: usize) {
+        self.note(Fact::MediaMoved(Moved::Role(turn.role)), turn.stored, at);
+    }
+
+    fn note_none(&mut self, turn: &Turn<'_>, at: usize, chunk: &Chunk) {
+        let (kind, why) = Unsent::of(&chunk.body, turn.role, NAME, &[PROVIDER]);
+        self.note(Fact::Removed { kind, why }, turn.stored, at);
+    }
+}
+
+/// The types of the parts that an attachment may have come as.
+const fn input_kinds(body: &Body) -> &'static [&'static str] {
+    match body {
+        Body::Image(_) => &["input_image"],
+        Body::File(_) => &["input_file"],
+        _ => &[],
+    }
+}
+
+/// The part that a chunk came as.
+fn given<'a>(chunk: &'a Chunk, kinds: &[&str]) -> Option<Content<'a>> {
+    NativeItem::of(chunk).filter(|given| given.is_input(kinds)).map(|given| Content::Raw(given.whole()))
 }
 
 /// What a message says that came as the request's `instructions`.
 fn instructions<'a>(turn: &Turn<'a>) -> Option<&'a str> {
     let [chunk] = turn.stored.message.chunks.as_slice() else { return None };
     let Body::Text { text, annotations: None } = &chunk.body else { return None };
-    let given = Given::of(chunk).filter(|given| turn.role == Role::System && given.is_instructions(text));
+    let given = NativeItem::of(chunk).filter(|given| turn.role == Role::System && given.is_instructions(text));
     given.map(|_| text.as_str()).filter(|text| !text.is_empty())
 }

@@ -1,21 +1,25 @@
-//! What the provider itself wrote: given back byte for byte where it is valid and belongs there.
+//! What the provider itself wrote: given back byte for byte where it is valid and belongs there. Calls of tools that are no
+//! functions (a shell, a computer, a patch, a search of the client's) belong together with the items that the caller answered
+//! them with, and the answer comes after its call (OR-04, OR-05).
+
+use std::collections::{HashMap, VecDeque};
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::model::json_text;
-use crate::model::{Chunk, Extra, Json};
+use crate::history::{OUTCOME_UNKNOWN, ToolKind, answered, asked};
+use crate::model::{Body, Chunk, Extra, Json, json_text};
 use crate::provider::check::finding::Finding;
 use crate::provider::check::rule::ProtocolRule;
-use crate::provider::check::shape::is_filled;
+use crate::provider::check::value::is_filled;
 use crate::provider::openai_responses::check::item::check_item;
 use crate::provider::openai_responses::check::request::{OF_OPENAI, is_others};
-use crate::provider::openai_responses::manner::{Manner, NAME};
-use crate::provider::openai_responses::read::said::{PARAGRAPH, is_part};
+use crate::provider::openai_responses::manner::{Manner, NAME, PROVIDER};
+use crate::provider::openai_responses::read::item::{PARAGRAPH, is_part};
 use crate::provider::openai_responses::rules::{OR_10, OR_20};
 use crate::provider::openai_responses::types::ITEMS;
 use crate::provider::prompt::arguments::embedded_object;
-use crate::provider::prompt::turns::Call;
+use crate::provider::prompt::turns::{Call, Turn};
 
 /// Items that are chunks of their own kind: as a bare item they are not what their type has.
 const TYPED: &[&str] =
@@ -42,14 +46,14 @@ const OF_ITS_MODELS: &[&ProtocolRule] = &[&OR_20];
 
 /// An item or a part as the provider wrote it, read.
 #[derive(Debug)]
-pub(crate) struct Given<'a> {
+pub(crate) struct NativeItem<'a> {
     json: &'a Json,
     fields: Map<String, Value>,
     /// What OpenAI asks for, and the target does not.
     waived: &'static [&'static ProtocolRule],
 }
 
-impl<'a> Given<'a> {
+impl<'a> NativeItem<'a> {
     /// What came with a chunk, if it is of this wire.
     pub(crate) fn of(chunk: &'a Chunk) -> Option<Self> {
         let native = chunk.native.as_ref().filter(|native| native.wire == NAME)?;
@@ -224,4 +228,76 @@ fn refusals(item: &Map<String, Value>) -> impl Iterator<Item = Finding> {
 /// Of JSON text.
 fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(json_text::compact(text)).unwrap_or_default()
+}
+
+/// A picture of one white pixel, where the screenshot that a computer's call asks for is not known.
+const BLANK_SCREEN: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg==";
+
+/// The place of a chunk: the turn, and the position in its message.
+pub(crate) type Place = (usize, usize);
+
+/// Which items answer which calls.
+#[derive(Debug, Default)]
+pub(crate) struct Pairs {
+    /// The answer of a call.
+    pub(crate) answers: HashMap<Place, Place>,
+    /// The call of an answer.
+    pub(crate) calls: HashMap<Place, Place>,
+}
+
+impl Pairs {
+    /// In one pass: an answer belongs to the earliest open call of its kind and id.
+    pub(crate) fn find(turns: &[Turn<'_>], providers: &[&str]) -> Self {
+        let mut open: HashMap<(ToolKind, String), VecDeque<Place>> = HashMap::new();
+        let mut pairs = Self::default();
+        for (turn, said) in turns.iter().enumerate().filter(|(_, said)| said.is_by(providers, None)) {
+            for (chunk, content) in said.stored.message.chunks.iter().enumerate() {
+                let Body::Opaque { provider, json, .. } = &content.body else { continue };
+                let given = NativeItem::read(json).filter(|given| provider == PROVIDER && given.refusal().is_none());
+                let Some(given) = given else { continue };
+                let place = (turn, chunk);
+                if let Some(asked) = asked(given.kind(), json) {
+                    open.entry((asked.kind, asked.id)).or_default().push_back(place);
+                } else if let Some(call) = answered(given.kind(), json).and_then(|key| open.get_mut(&key)?.pop_front())
+                {
+                    pairs.answers.insert(call, place);
+                    pairs.calls.insert(place, call);
+                }
+            }
+        }
+        pairs
+    }
+}
+
+impl NativeItem<'_> {
+    /// Whether it is an answer, which is nothing without its call.
+    pub(crate) fn is_answer(&self) -> bool {
+        answered(self.kind(), self.json()).is_some()
+    }
+
+    /// Whether the target refuses it as long as nothing answers it.
+    pub(crate) fn wants_answer(&self) -> bool {
+        asked(self.kind(), self.json()).is_some_and(|asked| asked.kind != ToolKind::McpApproval)
+    }
+
+    /// What the call is answered in place of an answer that is not there. `None` where none is wanted.
+    pub(crate) fn made_answer(&self) -> Option<Value> {
+        let (id, why) = (self.text("call_id"), OUTCOME_UNKNOWN);
+        Some(match self.kind() {
+            // Nobody has looked at what the service warns of.
+            "computer_call" if self.has("pending_safety_checks") => return None,
+            "computer_call" => json!({"type": "computer_call_output", "call_id": id,
+                "output": {"type": "computer_screenshot", "image_url": BLANK_SCREEN}}),
+            "shell_call" => json!({"type": "shell_call_output", "call_id": id,
+                "output": [{"stdout": "", "stderr": why, "outcome": {"type": "timeout"}}]}),
+            "apply_patch_call" => {
+                json!({"type": "apply_patch_call_output", "call_id": id, "status": "failed", "output": why})
+            }
+            "local_shell_call" => json!({"type": "local_shell_call_output", "id": id, "output": why}),
+            "tool_search_call" if self.text("execution") == "client" => {
+                json!({"type": "tool_search_output", "call_id": id, "execution": "client", "status": "completed", "tools": []})
+            }
+            _ => return None,
+        })
+    }
 }

@@ -43,7 +43,7 @@ impl<'a> From<Declared<'a>> for Tool<'a> {
 #[serde(untagged)]
 pub(crate) enum Entry<'a> {
     Item(Item<'a>),
-    Given(Box<RawValue>),
+    Raw(Box<RawValue>),
 }
 
 #[derive(Debug, Serialize)]
@@ -89,7 +89,7 @@ pub(crate) enum Summary<'a> {
 #[serde(untagged)]
 pub(crate) enum Content<'a> {
     Part(Part<'a>),
-    Given(Box<RawValue>),
+    Raw(Box<RawValue>),
 }
 
 /// The first three are said to the model, the others by it (OR-17).

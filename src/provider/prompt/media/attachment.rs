@@ -1,17 +1,13 @@
-//! Images, sound and documents on their way into a target's own parts; and the outputs of tools, which may hold them.
+//! Images, sound and documents on their way into a target's own parts: where an image is, what else has for data, and the words
+//! in the place of what a target does not take.
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
-use crate::history::ReportLine;
-use crate::history::StoredMessage;
+use super::bytes::{DataUrl, IMAGE_TYPES, decode_base64, is_web_address, may_begin, normalize_base64, shown};
 use crate::history::report::{Fact, Mended, Unfit};
-use crate::model::{Audio, Body, Extra, File, Image, Output, PartBody};
+use crate::history::{ReportLine, StoredMessage};
+use crate::model::{Audio, Body, File, Image};
 use crate::provider::text::is_blank;
-
-/// The text of a tool's output that is nothing but what has to follow.
-pub(crate) const OUTPUT_FOLLOWS: &str = "The output follows in the next user message.";
 
 /// A part, and what had to be mended for it; or why there is none.
 pub(crate) type Made<P> = Result<(P, Option<Mended>), Unfit>;
@@ -32,14 +28,6 @@ pub(crate) enum Attachment<'a> {
     Image(&'a Image),
     Audio(&'a Audio),
     File(&'a File),
-}
-
-/// A piece of what a tool gave back.
-#[derive(Debug)]
-pub(crate) enum Piece<'a, P> {
-    /// Text, the text of a JSON value, or words in the place of an attachment.
-    Text(Cow<'a, str>),
-    Part(P),
 }
 
 impl<'a> Attachment<'a> {
@@ -112,41 +100,173 @@ impl<'a> Attachment<'a> {
     }
 }
 
-/// What a tool gave back, in order.
-pub(crate) fn pieces<'a, A: Attach<'a>>(
-    output: &'a Output,
-    attach: &A,
-    stored: &StoredMessage,
-    chunk: usize,
-    report: &mut Vec<ReportLine>,
-) -> Vec<Piece<'a, A::Part>> {
-    let parts = match output {
-        Output::Text(text) => return vec![Piece::Text(Cow::Borrowed(text))],
-        Output::Parts(parts) => parts,
-    };
-    let pieces = parts.iter().map(|part| {
-        let attachment = match &part.body {
-            PartBody::Text { text } => return Piece::Text(Cow::Borrowed(text.as_str())),
-            PartBody::Json { json } => return Piece::Text(Cow::Borrowed(json.as_str())),
-            PartBody::Image(image) => Attachment::Image(image),
-            PartBody::Audio(audio) => Attachment::Audio(audio),
-            PartBody::File(file) => Attachment::File(file),
-            PartBody::Unknown { kind } => {
-                report.push(ReportLine::chunk(Fact::PartAsJson { kind }, stored, chunk));
-                return Piece::Text(Cow::Owned(unknown(kind, &part.extra)));
-            }
-        };
-        attachment.place(attach, stored, chunk, report).map_or_else(Piece::Text, Piece::Part)
-    });
-    pieces.collect()
+/// Where an image is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Picture<'a> {
+    /// At an http(s) address.
+    Address(&'a str),
+    /// Here.
+    Data {
+        media_type: &'a str,
+        base64: Cow<'a, str>,
+        /// What was not as it should be, and was mended.
+        mended: Option<Mended>,
+    },
 }
 
-/// The JSON of a part that is of no kind that this crate knows: what a tool gave back is for the model to read.
-fn unknown(kind: &str, extra: &Extra) -> String {
-    let mut json = format!("{{\"type\":{}", Value::from(kind));
-    for (name, value) in extra.iter() {
-        json.push_str(&format!(",{}:{}", Value::from(name), value.as_str()));
+impl<'a> Picture<'a> {
+    /// The image, or why no target takes it.
+    pub(crate) fn of(image: &'a Image) -> Result<Self, Unfit> {
+        if is_web_address(&image.url) {
+            return Ok(Self::Address(&image.url));
+        }
+        let Some(data) = DataUrl::parse(&image.url).or_else(|| bare(&image.url)) else {
+            return Err(Unfit::NoAddress);
+        };
+        if !data.base64 {
+            return Err(Unfit::UrlNotBase64);
+        }
+        let base64 = normalize_base64(data.payload).ok_or(Unfit::NotBase64)?;
+        let shown = shown(&base64);
+        let media_type = match shown {
+            Some(shown) if IMAGE_TYPES.contains(&shown) => shown,
+            Some(shown) => return Err(Unfit::Shows(shown.to_owned(), "png, jpeg, gif and webp")),
+            None => {
+                let labels = [data.media_type, image.mime_type.as_deref().unwrap_or_default()];
+                let bytes = decode_base64(&base64).unwrap_or_default();
+                let is_begun = |label: &&str| IMAGE_TYPES.contains(label) && may_begin(&bytes, label);
+                labels.into_iter().find(is_begun).ok_or_else(|| Unfit::NoImage(data.media_type.to_owned()))?
+            }
+        };
+        let mended = match (media_type == data.media_type, matches!(base64, Cow::Borrowed(_))) {
+            (true, true) => None,
+            (true, false) => Some(Mended::Canonical),
+            (false, _) if data.payload.len() == image.url.len() => Some(Mended::Bare(media_type.to_owned())),
+            (false, _) => Some(Mended::Labelled(data.media_type.to_owned(), media_type.to_owned())),
+        };
+        Ok(Self::Data { media_type, base64, mended })
     }
-    json.push('}');
-    json
+
+    /// Its address, or itself as a data URL; and what was mended.
+    pub(crate) fn into_url(self) -> (String, Option<Mended>) {
+        match self {
+            Self::Address(url) => (url.to_owned(), None),
+            Self::Data { media_type, base64, mended } => (format!("data:{media_type};base64,{base64}"), mended),
+        }
+    }
+}
+
+/// The data of an image without a data URL's head, known by its first bytes.
+fn bare(url: &str) -> Option<DataUrl<'_>> {
+    let is_image = shown(url.trim_ascii_start()).is_some_and(|shown| IMAGE_TYPES.contains(&shown));
+    is_image.then_some(DataUrl { media_type: "", base64: true, payload: url })
+}
+
+/// The base64 data of a chunk that has them as such or in a data URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Payload<'a> {
+    /// As labelled; may be empty.
+    pub(crate) media_type: &'a str,
+    pub(crate) base64: Cow<'a, str>,
+    /// What was not as it should be, and was mended.
+    pub(crate) mended: Option<Mended>,
+}
+
+impl<'a> Payload<'a> {
+    /// The sound, or why no target takes it.
+    pub(crate) fn of_audio(audio: &'a Audio) -> Result<Self, Unfit> {
+        Self::of(audio.data.as_deref(), audio.url.as_deref(), audio.mime_type.as_deref())
+    }
+
+    /// The document, or why no target takes it.
+    pub(crate) fn of_file(file: &'a File) -> Result<Self, Unfit> {
+        Self::of(file.data.as_deref(), file.url.as_deref(), file.mime_type.as_deref())
+    }
+
+    fn of(data: Option<&'a str>, url: Option<&'a str>, media_type: Option<&'a str>) -> Result<Self, Unfit> {
+        let from_url = url.and_then(DataUrl::parse).filter(|url| url.base64);
+        let from_data = data.map(|data| {
+            let parsed = DataUrl::parse(data).filter(|url| url.base64);
+            parsed.map_or((None, data), |url| (Some(url.media_type), url.payload))
+        });
+        let (labelled, data) = match (from_data, from_url) {
+            (Some(found), _) => found,
+            (None, Some(url)) => (Some(url.media_type), url.payload),
+            (None, None) if url.is_some() => return Err(Unfit::AddressOnly),
+            (None, None) => return Err(Unfit::NoData),
+        };
+        let base64 = normalize_base64(data).ok_or(Unfit::NotBase64)?;
+        let mended = matches!(base64, Cow::Owned(_)).then_some(Mended::Canonical);
+        let media_type = media_type.or(labelled).unwrap_or_default();
+        Ok(Self { media_type, base64, mended })
+    }
+
+    /// As a data URL.
+    pub(crate) fn to_url(&self) -> String {
+        let media_type = if self.media_type.is_empty() { "application/octet-stream" } else { self.media_type };
+        format!("data:{media_type};base64,{}", self.base64)
+    }
+}
+
+/// The document's name, or this.
+pub(crate) fn file_name<'a>(file: &'a File, otherwise: &'a str) -> &'a str {
+    file.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(otherwise)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(url: &str) -> Result<(String, bool), Unfit> {
+        let image = Image { url: url.to_owned(), mime_type: None };
+        Picture::of(&image).map(|picture| match picture {
+            Picture::Address(address) => (address.to_owned(), false),
+            Picture::Data { media_type, base64, mended } => (format!("{media_type} {base64}"), mended.is_some()),
+        })
+    }
+
+    #[test]
+    fn the_bytes_tell_the_type() {
+        let table = [
+            ("https://x.test/a.png", Ok(("https://x.test/a.png", false))),
+            ("data:image/png;base64,iVBORw0KGgo=", Ok(("image/png iVBORw0KGgo=", false))),
+            ("data:image/png;base64,iVBORw0", Ok(("image/png iVBORw0=", true))),
+            // Stored without the head of a data URL.
+            ("iVBORw0KGgo=", Ok(("image/png iVBORw0KGgo=", true))),
+            ("/9j/4AAQ", Ok(("image/jpeg /9j/4AAQ", true))),
+            ("data:image/png;base64,/9j/4AAQ", Ok(("image/jpeg /9j/4AAQ", true))),
+            ("data:image/jpg;base64,/9j/4AAQ", Ok(("image/jpeg /9j/4AAQ", true))),
+            ("data:image/png;base64,JVBERi0x", Err(())),
+            // Bytes that are no image, whatever they are labelled.
+            ("data:image/png;base64,aGVsbG8gd29ybGQ=", Err(())),
+            ("data:image/svg+xml,<svg/>", Err(())),
+            ("data:image/png;base64,", Err(())),
+            ("data:image/png;base64,%%%", Err(())),
+            ("data:image/tiff;base64,AAAA", Err(())),
+            ("file:///tmp/a.png", Err(())),
+        ];
+        for (url, wanted) in table {
+            let wanted = wanted.map(|(text, mended)| (text.to_owned(), mended));
+            assert_eq!(picture(url).map_err(|_| ()), wanted, "{url}");
+        }
+    }
+
+    #[test]
+    fn data_are_found_where_they_are() {
+        let of = |data, url, media_type| {
+            Payload::of(data, url, media_type).map(|found| format!("{} {}", found.media_type, found.base64))
+        };
+        let table = [
+            (Some("QUJD"), None, Some("audio/wav"), Some("audio/wav QUJD")),
+            (Some("data:text/plain;base64,QQ"), None, None, Some("text/plain QQ==")),
+            (None, Some("data:application/pdf;base64,QUJD"), None, Some("application/pdf QUJD")),
+            (Some("QUJD"), Some("https://x.test/a.pdf"), None, Some(" QUJD")),
+            (None, Some("https://x.test/a.pdf"), None, None),
+            (Some("%%%"), None, None, None),
+            (None, None, None, None),
+        ];
+        for (data, url, media_type, wanted) in table {
+            assert_eq!(of(data, url, media_type).ok().as_deref(), wanted, "{data:?} {url:?}");
+        }
+    }
 }

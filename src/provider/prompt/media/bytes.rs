@@ -165,6 +165,15 @@ pub(crate) fn dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
     }
 }
 
+/// Base64 characters from which a type can be read.
+const SNIFF_CHARS: usize = 64;
+
+/// The type that the first bytes show.
+pub(crate) fn shown(base64: &str) -> Option<&'static str> {
+    let start = base64.get(..SNIFF_CHARS.min(base64.len())).unwrap_or_default();
+    decode_base64(start).and_then(|bytes| sniff(&bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,8 +6,9 @@ use serde_json::value::RawValue;
 
 use super::NAME;
 use super::row::{attached, keep_rest, time, usage};
+use crate::json::fields::Fields;
+use crate::model::extra::Owner;
 use crate::model::{Body, Chunk, Message, Output, Part, PartBody, Role, Timestamp};
-use crate::provider::fields::{Fields, Owner};
 use crate::transfer::database::{Database, Row, text};
 use crate::transfer::foreign::{Foreign, Node};
 use crate::transfer::take;

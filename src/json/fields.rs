@@ -1,0 +1,154 @@
+//! A JSON object as its fields in order, each with its raw text: taken by name, and what nobody took is the rest.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// The fields of an object. `null` counts as absent; of fields with one name the last counts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+/// A field's name, which is copied only if it holds escapes.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'a> Fields<'a> {
+    /// Reads the text of an object.
+    pub(crate) fn read(text: &'a str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
+    }
+
+    /// The fields of a value that is an object.
+    pub(crate) fn of(raw: &'a RawValue) -> Option<Self> {
+        if raw.get().starts_with('{') { Self::read(raw.get()).ok() } else { None }
+    }
+
+    /// One field, for a value in the place of an object.
+    pub(crate) fn one(name: &str, raw: &'a RawValue) -> Self {
+        Self(vec![(Cow::Owned(name.to_owned()), raw)])
+    }
+
+    /// Takes all fields but an error, which is left for the decoder.
+    pub(crate) fn take_but_error(&mut self) -> Self {
+        let error = self.take("error");
+        let rest = std::mem::take(self);
+        self.0.extend(error.map(|error| (Cow::Borrowed("error"), error)));
+        rest
+    }
+
+    /// A field's value, left where it is.
+    pub(crate) fn peek(&self, name: &str) -> Option<&'a RawValue> {
+        let found = self.0.iter().rfind(|(field, _)| field == name);
+        found.map(|(_, raw)| *raw).filter(|raw| raw.get() != "null")
+    }
+
+    /// Whether a field is this string.
+    pub(crate) fn says(&self, name: &str, word: &str) -> bool {
+        self.peek(name).and_then(string).is_some_and(|string| string == word)
+    }
+
+    /// Takes a field, whatever it is.
+    pub(crate) fn take(&mut self, name: &str) -> Option<&'a RawValue> {
+        let found = self.peek(name);
+        if self.0.iter().any(|(field, _)| field == name) {
+            self.0.retain(|(field, _)| field != name);
+        }
+        found
+    }
+
+    /// Takes a field that `read` understands; any other stays.
+    fn take_if<T>(&mut self, name: &str, read: impl FnOnce(&'a RawValue) -> Option<T>) -> Option<T> {
+        let value = self.peek(name).and_then(read)?;
+        self.take(name);
+        Some(value)
+    }
+
+    /// Takes a string.
+    pub(crate) fn string(&mut self, name: &str) -> Option<String> {
+        self.take_if(name, string)
+    }
+
+    /// Takes a string; of any other value, its JSON text.
+    pub(crate) fn text(&mut self, name: &str) -> Option<String> {
+        self.take(name).map(text)
+    }
+
+    /// Takes a whole number.
+    pub(crate) fn integer(&mut self, name: &str) -> Option<u64> {
+        self.take_if(name, |raw| raw.get().parse().ok())
+    }
+
+    /// Takes an object.
+    pub(crate) fn object(&mut self, name: &str) -> Option<Self> {
+        self.take_if(name, Self::of)
+    }
+
+    /// Takes an array.
+    pub(crate) fn array(&mut self, name: &str) -> Option<Vec<&'a RawValue>> {
+        self.take_if(name, array)
+    }
+
+    /// The names of the fields.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_ref())
+    }
+
+    /// What nobody took.
+    pub(crate) fn pairs(self) -> Vec<(Cow<'a, str>, &'a RawValue)> {
+        self.0
+    }
+
+    /// What nobody took, but `null`.
+    pub(crate) fn rest(self) -> impl Iterator<Item = (Cow<'a, str>, &'a RawValue)> {
+        self.0.into_iter().filter(|(_, raw)| raw.get() != "null")
+    }
+}
+
+/// A string's content.
+pub(crate) fn string(raw: &RawValue) -> Option<String> {
+    // The parser would word an error for every other value, which costs more than the value.
+    if raw.get().starts_with('"') { serde_json::from_str(raw.get()).ok() } else { None }
+}
+
+/// A string's content; of any other value, its JSON text.
+pub(crate) fn text(raw: &RawValue) -> String {
+    string(raw).unwrap_or_else(|| raw.get().to_owned())
+}
+
+/// An array's items.
+pub(crate) fn array(raw: &RawValue) -> Option<Vec<&RawValue>> {
+    if raw.get().starts_with('[') { serde_json::from_str(raw.get()).ok() } else { None }
+}
+
+/// Whether a value says nothing: `null`, or an empty string, array or object.
+pub(crate) fn is_empty(raw: &RawValue) -> bool {
+    let text = raw.get();
+    let inside = |open, close| text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
+    let is_blank = |inner: Option<&str>| inner.is_some_and(|inner| inner.trim().is_empty());
+    matches!(text, "null" | "\"\"") || is_blank(inside('[', ']')) || is_blank(inside('{', '}'))
+}
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some((Name(name), value)) = map.next_entry()? {
+                    pairs.push((name, value));
+                }
+                Ok(Fields(pairs))
+            }
+        }
+        deserializer.deserialize_map(Pairs)
+    }
+}

@@ -1,0 +1,304 @@
+//! What can be found in the text of JSON, or mended, before a parser sees it.
+
+use std::borrow::Cow;
+use std::io;
+
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
+
+use super::strings::Strings;
+
+/// Replaces each lone surrogate escape by `\ufffd`, the replacement character. Columns stay as they were.
+///
+/// JSON's grammar allows `"\ud83d"` without its second half (RFC 8259, section 8.2), Unicode does not: no parser that
+/// gives Rust strings takes it.
+pub(crate) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
+    replace(text, &lone_surrogates(text.as_bytes()), r"\ufffd")
+}
+
+/// Replaces each lone surrogate escape by that of a character which is not in the text, and returns that character.
+/// `None` where there was none to replace.
+pub(crate) fn mark_lone_surrogates(text: &str) -> (Cow<'_, str>, Option<char>) {
+    let lone = lone_surrogates(text.as_bytes());
+    if lone.is_empty() {
+        return (Cow::Borrowed(text), None);
+    }
+    let (mark, escape) = absent_character(text);
+    (replace(text, &lone, &escape), Some(mark))
+}
+
+fn replace<'a>(text: &'a str, lone: &[usize], escape: &str) -> Cow<'a, str> {
+    if lone.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut copied = 0;
+    for at in lone {
+        out.push_str(text.get(copied..*at).unwrap_or_default());
+        out.push_str(escape);
+        copied = at + ESCAPE;
+    }
+    out.push_str(text.get(copied..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+/// A non-character that `text` holds neither plain nor escaped, and its escape. Non-characters mean nothing in
+/// exchanged text (Unicode, section 23.7), so one of the 32 is free; should all of them occur, it is the last.
+fn absent_character(text: &str) -> (char, String) {
+    let text = text.to_ascii_lowercase();
+    let absent = ('\u{fdd0}'..='\u{fdee}').find(|mark| !text.contains(*mark) && !text.contains(&escape(*mark)));
+    let mark = absent.unwrap_or('\u{fdef}');
+    (mark, escape(mark))
+}
+
+fn escape(character: char) -> String {
+    format!(r"\u{:04x}", u32::from(character))
+}
+
+/// Reads JSON whose numbers may be out of the range of an `f64`, such as `1e999`: they are read as `1e308`. JSON's grammar
+/// has no largest number, and the parser refuses what its type cannot hold.
+///
+/// # Errors
+///
+/// As the parser reports it, with the place in the given text.
+pub(crate) fn value<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
+    serde_json::from_str(text).or_else(|error| match within_range(text) {
+        Cow::Borrowed(_) => Err(error),
+        Cow::Owned(text) => serde_json::from_str(&text),
+    })
+}
+
+/// Replaces numbers that are out of the range of an `f64`. Columns stay as they were.
+fn within_range(text: &str) -> Cow<'_, str> {
+    let is_of_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+    let (bytes, mut at, mut strings) = (text.as_bytes(), 0, Strings::default());
+    let (mut out, mut copied) = (String::new(), 0);
+    while let Some(byte) = bytes.get(at) {
+        if strings.is_outside(char::from(*byte)) && matches!(byte, b'0'..=b'9' | b'-') {
+            let length = bytes.iter().skip(at).take_while(|byte| is_of_number(byte)).count();
+            let number = text.get(at..at + length).unwrap_or_default();
+            if is_out_of_range(number) {
+                let large = if number.starts_with('-') { "-1e308" } else { "1e308" };
+                out.push_str(text.get(copied..at).unwrap_or_default());
+                // No number that is out of range is shorter.
+                out.push_str(&format!("{large:length$}"));
+                copied = at + length;
+            }
+            at += length - 1;
+        }
+        at += 1;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(text.get(copied..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+fn is_out_of_range(number: &str) -> bool {
+    number.parse::<f64>().is_ok_and(f64::is_infinite) && serde_json::from_str::<IgnoredAny>(number).is_ok()
+}
+
+/// JSON text on one line: line breaks are only between tokens, and become spaces.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    if text.contains(['\n', '\r']) { Cow::Owned(text.replace(['\n', '\r'], " ")) } else { Cow::Borrowed(text) }
+}
+
+/// JSON text without white space between its tokens.
+pub(crate) fn compact(text: &str) -> String {
+    let mut strings = Strings::default();
+    let mut is_between = |next: char| strings.is_outside(next) && matches!(next, ' ' | '\t' | '\n' | '\r');
+    text.chars().filter(|next| !is_between(*next)).collect()
+}
+
+/// How deep arrays and objects are nested in a JSON text: 0 for a plain value, 1 for `[]`. Takes broken JSON too.
+pub(crate) fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest, mut strings) = (0_usize, 0, Strings::default());
+    for byte in text.bytes() {
+        match byte {
+            byte if !strings.is_outside(char::from(byte)) => {}
+            b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// The length in bytes of a value's shortest JSON text.
+pub(crate) fn size(value: &Value) -> usize {
+    struct Counter(usize);
+    impl io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // A value always has a text, and counting does not fail.
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter.0
+}
+
+/// Is this the JSON text of an object? Nesting is not limited, and lone surrogate escapes pass.
+pub(crate) fn is_object(text: &str) -> bool {
+    text.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('{')
+        && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+/// Length of `\uXXXX`.
+pub(crate) const ESCAPE: usize = 6;
+
+/// Whether a string's text begins with the escape of a pair's second half.
+pub(crate) fn begins_with_second_half(text: &str) -> bool {
+    matches!(escaped_unit(text.as_bytes(), 0), Some(0xdc00..=0xdfff))
+}
+
+/// Where a string's text ends with the escape of a pair's first half.
+pub(crate) fn first_half_at_end(text: &str) -> Option<usize> {
+    let at = lone_surrogates(text.as_bytes()).pop()?;
+    let is_first = matches!(escaped_unit(text.as_bytes(), at), Some(0xd800..=0xdbff));
+    (is_first && at + ESCAPE == text.len()).then_some(at)
+}
+
+/// The positions of lone surrogate escapes. Outside of strings JSON has no backslash, so strings need no tracking.
+fn lone_surrogates(text: &[u8]) -> Vec<usize> {
+    let mut lone = Vec::new();
+    // Most texts have no escapes, and this is the fast way to see it.
+    if !text.contains(&b'\\') {
+        return lone;
+    }
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        if *byte != b'\\' {
+            at += 1;
+            continue;
+        }
+        match escaped_unit(text, at) {
+            None => at += 2,
+            Some(0xd800..=0xdbff) if matches!(escaped_unit(text, at + ESCAPE), Some(0xdc00..=0xdfff)) => {
+                at += 2 * ESCAPE;
+            }
+            Some(unit) => {
+                if (0xd800..=0xdfff).contains(&unit) {
+                    lone.push(at);
+                }
+                at += ESCAPE;
+            }
+        }
+    }
+    lone
+}
+
+/// The UTF-16 code unit that the escape at this place stands for.
+fn escaped_unit(text: &[u8], at: usize) -> Option<u16> {
+    let digits = text.get(at..at + ESCAPE)?.strip_prefix(br"\u")?;
+    digits.iter().try_fold(0, |unit, digit| Some(unit * 16 + u16::try_from(char::from(*digit).to_digit(16)?).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_out_of_range_are_the_largest_in_place() {
+        let table = [
+            (r#"{"a":1e999,"b":[-1.5E+400]}"#, r#"{"a":1e308,"b":[-1e308   ]}"#),
+            (r#"{"1e999":"-1e999 \" 1e999","b":1e308}"#, r#"{"1e999":"-1e999 \" 1e999","b":1e308}"#),
+            ("[0e999, -0, 1e-999]", "[0e999, -0, 1e-999]"),
+            ("[01e999, 1.e999]", "[01e999, 1.e999]"),
+            ("1e309", "1e308"),
+        ];
+        for (text, wanted) in table {
+            let got = within_range(text);
+            assert_eq!(got, wanted);
+            assert_eq!(got.len(), text.len());
+        }
+        let long = "9".repeat(400);
+        assert_eq!(value::<f64>(&long).ok(), Some(1e308));
+        assert!(value::<f64>("1e999,").is_err());
+    }
+
+    #[test]
+    fn lone_surrogates_are_replaced_in_place() {
+        let table = [
+            (r#"{"a":"b"}"#, r#"{"a":"b"}"#),
+            (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
+            (r#""\uD83D\uDE00""#, r#""\uD83D\uDE00""#),
+            (r#""\ud83d""#, r#""\ufffd""#),
+            (r#""\ude00\ud83d""#, r#""\ufffd\ufffd""#),
+            (r#""\ud83d\ud83d\ude00""#, r#""\ufffd\ud83d\ude00""#),
+            (r#""\ud83dx\ude00""#, r#""\ufffdx\ufffd""#),
+            (r#""\\ud83d""#, r#""\\ud83d""#),
+            (r#""\\\ud83d""#, r#""\\\ufffd""#),
+            (r#""é\uDfFfé""#, r#""é\ufffdé""#),
+            (r#""\ud83d\n""#, r#""\ufffd\n""#),
+            (r#""\ud8"#, r#""\ud8"#),
+            (r#""\u+83d\"#, r#""\u+83d\"#),
+            ("", ""),
+        ];
+        for (text, wanted) in table {
+            let got = replace_lone_surrogates(text);
+            assert_eq!(got, wanted);
+            assert_eq!(got.len(), text.len());
+            assert_eq!(matches!(got, Cow::Borrowed(_)), text == wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_mark_stands_where_the_lone_surrogate_stood() {
+        assert_eq!(mark_lone_surrogates(r#""\ud83d\ude00""#), (Cow::Borrowed(r#""\ud83d\ude00""#), None));
+        assert_eq!(mark_lone_surrogates(r#""\ud83d""#), (r#""\ufdd0""#.into(), Some('\u{fdd0}')));
+        let taken = "\"\u{fdd0} \\ufdd1 \\uFdD2 \\udfff\"";
+        assert_eq!(mark_lone_surrogates(taken).1, Some('\u{fdd3}'));
+        let all: String = ('\u{fdd0}'..='\u{fdef}').chain("\\udfff".chars()).collect();
+        assert_eq!(mark_lone_surrogates(&all).1, Some('\u{fdef}'));
+    }
+
+    #[test]
+    fn compact_text_is_the_same_json() {
+        let table = [
+            ("{\n  \"a b\" : [ 1.50 ,\t\"\\\" x\\\\\" , null ]\r\n}", "{\"a b\":[1.50,\"\\\" x\\\\\",null]}"),
+            ("{}", "{}"),
+            (" ", ""),
+        ];
+        for (text, wanted) in table {
+            assert_eq!(compact(text), wanted);
+        }
+    }
+
+    #[test]
+    fn depth_counts_brackets_outside_of_strings() {
+        let table = [("1", 0), ("[]", 1), (r#"{"a":[{}]}"#, 3), (r#"["[[", "\"[["]"#, 1), ("[],[[]]", 2), ("]]][", 1)];
+        for (text, wanted) in table {
+            assert_eq!(depth(text), wanted, "{text}");
+        }
+        assert_eq!(depth(&"[".repeat(1_000_000)), 1_000_000);
+    }
+
+    #[test]
+    fn size_is_that_of_the_text() {
+        for text in ["null", "-1.5", r#"{"a":["é\n",{}]}"#] {
+            let value: Value = serde_json::from_str(text).unwrap_or_default();
+            assert_eq!(size(&value), text.len(), "{text}");
+        }
+    }
+
+    #[test]
+    fn objects_are_told_from_other_json() {
+        for text in
+            ["{}", " \n{\"a\":1}", r#"{"a":"\ud83d"}"#, &format!("{{\"a\":{}{}}}", "[".repeat(900), "]".repeat(900))]
+        {
+            assert!(is_object(text), "{text}");
+        }
+        for text in ["", "[]", "{", "{}}", "{'a':1}", "null", "\"{}\"", "{\"a\":NaN}", "\u{a0}{}"] {
+            assert!(!is_object(text), "{text}");
+        }
+    }
+}
