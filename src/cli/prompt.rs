@@ -1,8 +1,9 @@
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use conversation_store::model::Name;
-use conversation_store::provider::{self, FinishedTools, Images, NoContent, PromptOptions, Target, Thinking, WIRES};
+use conversation_store::provider::{self, OptionValues, PROMPT_OPTIONS, PromptOption, PromptOptions, Target, WIRES};
 use conversation_store::{Error, ReportLine, Store};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -51,37 +52,8 @@ pub(super) struct Args {
 pub(super) struct Rendering {
     #[command(flatten)]
     aim: Aim,
-    /// The model of the request. Thinking is sent natively only to the model that produced it
-    #[arg(long)]
-    model: Option<String>,
-    /// How to send thinking: in the target's own form, as text in `<think>` tags, or not at all
-    #[arg(long, default_value = "native", value_parser = thinking())]
-    thinking: Thinking,
-    /// Send thinking only of the user's last turns: of at least N; older thinking is left out in steps of N turns; 0:
-    /// none
-    #[arg(long, value_name = "N", value_parser = number::<u64>)]
-    thinking_turns: Option<u64>,
-    /// The most bytes of text in a tool result: of a longer one, send the beginning and a line that states the rest
-    #[arg(long, value_name = "N", value_parser = number::<u64>)]
-    max_result_bytes: Option<u64>,
-    /// How to send images: natively, or as words in their place, for models that refuse images
-    #[arg(long, default_value = "send", value_parser = images())]
-    images: Images,
-    /// How to send tool calls from before the user's last message: as they are, written as text, or not at all
-    #[arg(long, default_value = "keep", value_name = "HOW", value_parser = finished_tools())]
-    finished_tools: FinishedTools,
-    /// The content of a message that has only calls, on openai-chat: null, or an empty string
-    #[arg(long, default_value = "null", value_name = "WHAT", value_parser = no_content())]
-    no_content: NoContent,
-    /// The most messages, without system messages: the newest, beginning with a user message
-    #[arg(long, value_name = "N", value_parser = positive)]
-    last: Option<u64>,
-    /// The most turns of the user: the newest
-    #[arg(long, value_name = "N", value_parser = positive)]
-    last_turns: Option<u64>,
-    /// The most tokens, estimated: the newest turns that fit, together with system messages and tools
-    #[arg(long, value_name = "N", value_parser = positive)]
-    window_tokens: Option<u64>,
+    #[command(flatten)]
+    chosen: Chosen,
     /// The tools to declare: a JSON array of {name, description?, parameters}, in the form of any wire but Gemini's
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
@@ -129,48 +101,64 @@ fn known_wires() -> String {
     )
 }
 
-fn thinking() -> impl TypedValueParser<Value = Thinking> {
-    PossibleValuesParser::new(["native", "tagged", "omit"]).map(|name| match name.as_str() {
-        "tagged" => Thinking::Tagged,
-        "omit" => Thinking::Omit,
-        _ => Thinking::Native,
-    })
+/// The options of a prompt, from the table of all of them.
+#[derive(Clone, Debug)]
+struct Chosen(PromptOptions);
+
+fn argument(option: &PromptOption) -> Arg {
+    let argument = Arg::new(option.name).long(option.argument).value_name(option.placeholder).help(option.about);
+    match option.values {
+        OptionValues::Text(_) => argument,
+        OptionValues::Number { least: 0, .. } => argument.value_parser(number::<u64>),
+        OptionValues::Number { .. } => argument.value_parser(positive),
+        OptionValues::Words(words) => {
+            let names = words.iter().map(|word| word.name);
+            let default = names.clone().next().unwrap_or_default();
+            argument.default_value(default).value_parser(PossibleValuesParser::new(names))
+        }
+    }
 }
 
-fn images() -> impl TypedValueParser<Value = Images> {
-    PossibleValuesParser::new(["send", "omit"]).map(|name| match name.as_str() {
-        "omit" => Images::Omit,
-        _ => Images::Send,
-    })
+impl clap::Args for Chosen {
+    fn augment_args(command: Command) -> Command {
+        command.args(PROMPT_OPTIONS.iter().map(argument))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
 }
 
-fn finished_tools() -> impl TypedValueParser<Value = FinishedTools> {
-    PossibleValuesParser::new(["keep", "flatten", "drop"]).map(|name| match name.as_str() {
-        "flatten" => FinishedTools::Flatten,
-        "drop" => FinishedTools::Drop,
-        _ => FinishedTools::Keep,
-    })
-}
+impl FromArgMatches for Chosen {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut chosen = Self(PromptOptions::new());
+        chosen.update_from_arg_matches(matches).map(|()| chosen)
+    }
 
-fn no_content() -> impl TypedValueParser<Value = NoContent> {
-    PossibleValuesParser::new(["null", "empty"]).map(|name| match name.as_str() {
-        "empty" => NoContent::Empty,
-        _ => NoContent::Null,
-    })
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        let Self(options) = self;
+        for PromptOption { name, values, .. } in PROMPT_OPTIONS {
+            let text = || matches.get_one::<String>(name);
+            match values {
+                OptionValues::Text(set) => text().into_iter().for_each(|text| set(options, text)),
+                OptionValues::Number { set, .. } => {
+                    matches.get_one(name).into_iter().for_each(|number| set(options, *number));
+                }
+                OptionValues::Words(words) => {
+                    let word = text().and_then(|text| words.iter().find(|word| word.name == text));
+                    word.into_iter().for_each(|word| (word.set)(options));
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Rendering {
     /// Reads what the arguments name.
     pub(super) fn prepare(&self) -> Result<Renderer, Failure> {
         let target = self.aim.target;
-        let mut options = PromptOptions::new().with_thinking(self.thinking).with_finished_tools(self.finished_tools);
-        (options.images, options.no_content) = (self.images, self.no_content);
-        (options.last_messages, options.last_turns) = (self.last, self.last_turns);
-        (options.thinking_turns, options.max_result_bytes) = (self.thinking_turns, self.max_result_bytes);
-        options.max_tokens = self.window_tokens;
-        if let Some(model) = &self.model {
-            options = options.with_model(model);
-        }
+        let Chosen(mut options) = self.chosen.clone();
         if let Some(file) = &self.tools {
             options = options.with_tools(tools::read(file)?);
         }

@@ -40,6 +40,7 @@ pub use dialect::{
     mistral, moonshot, ollama, openrouter, vertex, vllm, xai,
 };
 pub use names::UnknownTarget;
+pub use prompt::option_table::{OptionValues, OptionWord, PROMPT_OPTIONS, PromptOption};
 pub use prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
 pub use prompt::render::{Prompt, render};
 pub use prompt::tools::Tool;
