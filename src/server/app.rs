@@ -186,7 +186,8 @@ pub(crate) fn ok(value: &impl Serialize) -> Outcome {
 impl Refusal {
     /// Turns it into the HTTP response.
     pub(crate) fn reply(&self) -> Reply {
-        let mut reply = reply(self.status, "application/json", self.to_json().to_string());
+        let body = serde_json::to_vec(&self.body()).unwrap_or_default();
+        let mut reply = reply(self.status, "application/json", body);
         let headers = reply.headers_mut();
         if let Some(seconds) = self.retry_after {
             headers.insert(HeaderName::from_static("retry-after"), HeaderValue::from(seconds));

@@ -9,7 +9,7 @@
 //!   for `convo --store http://...`; its table is not in the OpenAPI document.
 //! - `pages/`: the same for people, as HTML; `auth` (who calls), `sessions` (who is logged in), `finder` (what they search).
 //! - `quota/` (limits on what an owner stores: a log around the log), `retention` (what is erased in the background).
-//! - `serve` (what happens to every request), `health`, `openapi` (the document, made from the tables), `listen`.
+//! - `serve` (what happens to every request), `health`, `openapi` (the document, made from the tables; `schemas`: what no type describes), `listen`.
 //!
 //! **To add a route**: write a row in its API's table, and its handler. The row is what is served, documented and
 //! tested.
@@ -40,6 +40,7 @@ mod refusal;
 mod remote;
 mod retention;
 mod route;
+mod schemas;
 mod serve;
 mod sessions;
 mod streams;

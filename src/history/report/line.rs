@@ -14,6 +14,7 @@ use super::words::Words;
 /// `cure`, in this order; those that are `None` are absent. What each means is in
 /// [the guide](crate::documentation::servers#the-report).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ReportLine {
     /// What it means for the reader.

@@ -1,21 +1,24 @@
 //! Conversations: created, described, listed, forked, deleted; their titles, tags and metadata.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::naming;
 use crate::error::Error;
 use crate::log::{Item, ListItem, ListQuery, NewConversation, Unfinished};
-use crate::model::{Json, Name};
+use crate::model::{ConversationId, Json, Name};
 use crate::server::app::{Call, Outcome, ok};
 use crate::server::parse;
 use crate::server::refusal::Refusal;
+use crate::server::schemas::{Object, Tag};
 
-#[derive(Serialize)]
-struct Described {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Described {
     #[serde(flatten)]
     item: ListItem,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Object")]
     metadata: Option<Json>,
 }
 
@@ -29,13 +32,16 @@ pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {
     described(call, &naming::name(call))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct New {
+#[schemars(rename = "NativeNew")]
+pub(super) struct New {
     key: Option<String>,
     title: Option<String>,
     #[serde(default)]
+    #[schemars(with = "Vec<Tag>")]
     tags: Vec<String>,
+    #[schemars(with = "Option<Object>")]
     metadata: Option<Box<RawValue>>,
 }
 
@@ -63,34 +69,37 @@ pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
     ok(&call.store().list(&query)?)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Fork {
+pub(super) struct NewFork {
     at_seq: Option<u64>,
     key: Option<String>,
 }
 
 pub(super) fn fork(call: &Call, body: &[u8]) -> Outcome {
-    let Fork { at_seq, key } = parse::json(body)?;
+    let NewFork { at_seq, key } = parse::json(body)?;
     let child = naming::new(call, key.as_deref())?;
     call.store().fork_to(naming::name(call), at_seq, &child)?;
     described(call, &child)
 }
 
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "NativeDeleted")]
+pub(super) struct Deleted {
+    conversation: ConversationId,
+    #[schemars(extend("const" = true))]
+    deleted: bool,
+}
+
 pub(super) fn delete(call: &Call, _: &[u8]) -> Outcome {
-    #[derive(Serialize)]
-    struct Deleted {
-        conversation: crate::model::ConversationId,
-        deleted: bool,
-    }
     let name = naming::name(call);
     call.store().delete(&name)?;
     ok(&Deleted { conversation: name.id(), deleted: true })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Title {
+pub(super) struct Title {
     title: Option<String>,
 }
 
@@ -104,21 +113,23 @@ pub(super) fn metadata(call: &Call, body: &[u8]) -> Outcome {
     ok(&call.store().set_metadata(naming::name(call), &json(&metadata)?)?)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Tags {
+pub(super) struct TagChange {
     #[serde(default)]
+    #[schemars(with = "Vec<Tag>")]
     add: Vec<String>,
     #[serde(default)]
     remove: Vec<String>,
 }
 
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Tags {
+    tags: Vec<String>,
+}
+
 pub(super) fn tags(call: &Call, body: &[u8]) -> Outcome {
-    #[derive(Serialize)]
-    struct Tagged {
-        tags: Vec<String>,
-    }
-    let Tags { add, remove } = parse::required(body)?;
+    let TagChange { add, remove } = parse::required(body)?;
     let name = naming::name(call);
     let mut tags = call.store().describe(&name)?.tags;
     if !remove.is_empty() {
@@ -127,11 +138,11 @@ pub(super) fn tags(call: &Call, body: &[u8]) -> Outcome {
     if !add.is_empty() {
         tags = call.store().tag(&name, &add.iter().map(String::as_str).collect::<Vec<_>>())?;
     }
-    ok(&Tagged { tags })
+    ok(&Tags { tags })
 }
 
-#[derive(Serialize)]
-struct Found {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Found {
     items: Vec<Item>,
 }
 
@@ -153,13 +164,15 @@ pub(super) fn find(call: &Call, _: &[u8]) -> Outcome {
     ok(&Found { items })
 }
 
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Unfinished")]
+pub(super) struct AllUnfinished {
+    messages: Vec<Unfinished>,
+}
+
 /// The caller's messages that are being written, or were interrupted.
 pub(super) fn unfinished(call: &Call, _: &[u8]) -> Outcome {
-    #[derive(Serialize)]
-    struct List {
-        messages: Vec<Unfinished>,
-    }
     let mut messages = call.store().unfinished()?;
     messages.retain(|message| message.owner == call.caller.owner);
-    ok(&List { messages })
+    ok(&AllUnfinished { messages })
 }

@@ -1,6 +1,7 @@
 //! A provider's answer, stored while it arrives.
 
 use axum::body::Body;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -16,8 +17,8 @@ use crate::server::refusal::Refusal;
 use crate::store::{Begun, MessageWriter, Store};
 
 /// The response once the answer has ended.
-#[derive(Serialize)]
-struct Ingested {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Ingested {
     #[serde(flatten)]
     receipt: Receipt,
     /// Why the model stopped; `interrupted` if its bytes ended before it did.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -70,8 +71,8 @@ fn expected(at: usize, error: &Expected) -> Refusal {
 }
 
 /// A page of messages.
-#[derive(Serialize)]
-struct Messages {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Messages {
     messages: Vec<StoredMessage>,
     /// The index at which the next page begins, if there is more.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,13 +115,14 @@ pub(super) fn redact(call: &Call, _: &[u8]) -> Outcome {
     ok(&call.store().redact(naming::name(call), call.number("message")?, chunk)?)
 }
 
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Entries {
+    entries: Vec<Entry>,
+    /// Where the next page begins.
+    cursor: Cursor,
+}
+
 pub(super) fn entries(call: &Call, _: &[u8]) -> Outcome {
-    #[derive(Serialize)]
-    struct Entries {
-        entries: Vec<Entry>,
-        /// Where the next page begins.
-        cursor: Cursor,
-    }
     call.query.check(&["since", "limit"])?;
     let cursor: Cursor = call.query.parse("since", "cursor")?.unwrap_or_default();
     let limit = call.query.number("limit", 1, PAGE)?.unwrap_or(PAGE);
@@ -133,9 +135,9 @@ pub(super) fn entries(call: &Call, _: &[u8]) -> Outcome {
     ok(&Entries { entries, cursor })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Rewind {
+pub(super) struct Rewind {
     to: u64,
 }
 
@@ -144,14 +146,15 @@ pub(super) fn rewind(call: &Call, body: &[u8]) -> Outcome {
     ok(&call.store().rewind(naming::name(call), to)?)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Summary {
+pub(super) struct NewSummary {
     through: u64,
+    #[schemars(regex(pattern = r"\S"))]
     text: String,
 }
 
 pub(super) fn summarize(call: &Call, body: &[u8]) -> Outcome {
-    let Summary { through, text } = parse::required(body)?;
+    let NewSummary { through, text } = parse::required(body)?;
     ok(&call.store().summarize(naming::name(call), through, &text)?)
 }

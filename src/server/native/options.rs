@@ -4,9 +4,10 @@ use std::str::FromStr as _;
 
 use crate::log::{AppendOptions, Durability, ExpectedHead};
 use crate::model::Json;
-use crate::provider::{FinishedTools, Images, NoContent, PromptOptions, Target, Thinking, Tool};
+use crate::provider::{OptionValues, PROMPT_OPTIONS, PromptOption, PromptOptions, Target, Tool};
 use crate::server::app::Call;
 use crate::server::refusal::Refusal;
+use crate::server::schemas::Object;
 
 /// `expect`, `durability`, and the idempotency key.
 pub(super) fn append(call: &Call) -> Result<AppendOptions, Refusal> {
@@ -19,17 +20,17 @@ pub(super) fn append(call: &Call) -> Result<AppendOptions, Refusal> {
             ExpectedHead::At(seq.parse().map_err(|_| Refusal::value("expect", "expected the last seq, or `new`"))?)
         }
     };
-    options.durability =
-        one_of(call, "durability", &[("durable", Durability::Durable), ("buffered", Durability::Buffered)])?;
+    let durability = [("durable", Durability::Durable), ("buffered", Durability::Buffered)];
+    options.durability = one_of(call, "durability", &durability)?.unwrap_or_default();
     Ok(options)
 }
 
-/// A parameter that is one of a few words; the first word if it is absent.
-fn one_of<T: Copy + Default>(call: &Call, name: &str, words: &[(&str, T)]) -> Result<T, Refusal> {
-    let Some(text) = call.query.get(name) else { return Ok(T::default()) };
+/// A parameter that is one of a few words, if it is there.
+fn one_of<T: Copy>(call: &Call, name: &str, words: &[(&str, T)]) -> Result<Option<T>, Refusal> {
+    let Some(text) = call.query.get(name) else { return Ok(None) };
     let word = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
     let known = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
-    word.ok_or_else(|| Refusal::value(name, &format!("expected one of {}", known())))
+    word.map(Some).ok_or_else(|| Refusal::value(name, &format!("expected one of {}", known())))
 }
 
 /// A target: the wire, or the wire and its dialect, as in `openai-chat/mistral`.
@@ -41,35 +42,37 @@ pub(in crate::server) fn target(call: &Call, name: &str) -> Result<Target, Refus
     Target::from_str(text).map_err(|error| Refusal::value(name, &error.to_string()))
 }
 
-/// The parameters that [`prompt`] reads.
-pub(in crate::server) const PROMPT: &[&str] =
-    &["for", "model", "thinking", "images", "finished_tools", "no_content", "last", "last_turns", "window_tokens"];
+/// Fails on a parameter that [`prompt`] does not read.
+pub(in crate::server) fn check_prompt(call: &Call) -> Result<(), Refusal> {
+    let names: Vec<_> = std::iter::once("for").chain(PROMPT_OPTIONS.iter().map(|option| option.name)).collect();
+    call.query.check(&names)
+}
 
 /// How to render a conversation.
 pub(in crate::server) fn prompt(call: &Call, tools: Vec<Tool>) -> Result<PromptOptions, Refusal> {
-    let mut options = PromptOptions::new();
-    options.model = call.query.get("model").map(str::to_owned);
-    options.thinking = one_of(
-        call,
-        "thinking",
-        &[("native", Thinking::Native), ("tagged", Thinking::Tagged), ("omit", Thinking::Omit)],
-    )?;
-    options.images = one_of(call, "images", &[("send", Images::Send), ("omit", Images::Omit)])?;
-    let finished = [("keep", FinishedTools::Keep), ("flatten", FinishedTools::Flatten), ("drop", FinishedTools::Drop)];
-    options.finished_tools = one_of(call, "finished_tools", &finished)?;
-    options.no_content = one_of(call, "no_content", &[("null", NoContent::Null), ("empty", NoContent::Empty)])?;
-    options.last_messages = call.query.number("last", 1, u64::MAX)?;
-    options.last_turns = call.query.number("last_turns", 1, u64::MAX)?;
-    options.max_tokens = call.query.number("window_tokens", 1, u64::MAX)?;
-    options.tools = tools;
+    let mut options = PromptOptions::new().with_tools(tools);
+    for PromptOption { name, values, .. } in PROMPT_OPTIONS {
+        match values {
+            OptionValues::Text(set) => call.query.get(name).into_iter().for_each(|text| set(&mut options, text)),
+            OptionValues::Number { least, set } => {
+                let number = call.query.number(name, *least, u64::MAX)?;
+                number.into_iter().for_each(|number| set(&mut options, number));
+            }
+            OptionValues::Words(words) => {
+                let words: Vec<_> = words.iter().map(|word| (word.name, word.set)).collect();
+                one_of(call, name, &words)?.into_iter().for_each(|set| set(&mut options));
+            }
+        }
+    }
     Ok(options)
 }
 
 /// A tool, as a body declares it.
-#[derive(serde::Deserialize)]
+#[derive(serde::Deserialize, schemars::JsonSchema)]
 pub(super) struct Declared {
     name: String,
     description: Option<String>,
+    #[schemars(with = "Object")]
     parameters: Box<serde_json::value::RawValue>,
 }
 

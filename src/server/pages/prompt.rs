@@ -9,7 +9,7 @@ use super::message::{Showing, Shown};
 use super::words::Note;
 use crate::error::Error;
 use crate::history::{MessageState, ReportLine};
-use crate::provider::{self, Prompt};
+use crate::provider::{self, OptionValues, PROMPT_OPTIONS, Prompt, PromptOption};
 use crate::server::app::{Call, Outcome};
 use crate::server::native::{naming, options};
 use crate::server::refusal::Refusal;
@@ -80,7 +80,7 @@ struct Inspector {
 
 pub(super) fn prompt(call: &Call, _: &[u8]) -> Outcome {
     let call = Call { query: call.query.filled().or("for", TARGET), ..call.clone() };
-    call.query.check(options::PROMPT)?;
+    options::check_prompt(&call)?;
     let (store, name) = (call.store(), naming::name(&call));
     let conversation = store.load(&name)?;
     let rendered = options::target(&call, "for")
@@ -143,35 +143,31 @@ fn placed(note: Note, (message, chunk): (u64, Option<u32>)) -> Note {
     Note { place: Some(format!("message {message}{chunk}")), ..note }
 }
 
+/// The options that are one of a few words, after the target.
 fn choices(call: &Call) -> Vec<Choice> {
-    vec![
-        Choice::target(call, "for", "Target", None),
-        Choice::new(
-            call,
-            "thinking",
-            "Thinking",
-            &[("native", "as the target takes it"), ("tagged", "in <think> tags"), ("omit", "left out")],
-        ),
-        Choice::new(call, "images", "Images", &[("send", "sent"), ("omit", "left out")]),
-        Choice::new(
-            call,
-            "finished_tools",
-            "Finished tool calls",
-            &[("keep", "kept"), ("flatten", "as text"), ("drop", "left out")],
-        ),
-        Choice::new(call, "no_content", "Content of calls alone", &[("null", "null"), ("empty", "an empty text")]),
-    ]
+    let choice = |option: &PromptOption| match option.values {
+        OptionValues::Words(words) => {
+            let values: Vec<_> = words.iter().map(|word| (word.name, word.label)).collect();
+            Some(Choice::new(call, option.name, option.label, &values))
+        }
+        _ => None,
+    };
+    let target = Choice::target(call, "for", "Target", None);
+    std::iter::once(target).chain(PROMPT_OPTIONS.iter().filter_map(choice)).collect()
 }
 
+/// The options that take a text or a number.
 fn fields(call: &Call) -> Vec<Field> {
-    let fields = [
-        ("model", "Model", false),
-        ("last", "Most messages", true),
-        ("last_turns", "Most turns", true),
-        ("window_tokens", "Most tokens", true),
-    ];
-    let value = |name: &str| call.query.get(name).unwrap_or_default().to_owned();
-    fields.map(|(name, label, is_number)| Field { name, label, value: value(name), is_number }).into()
+    let field = |option: &PromptOption| {
+        let is_number = match option.values {
+            OptionValues::Text(_) => false,
+            OptionValues::Number { .. } => true,
+            OptionValues::Words(_) => return None,
+        };
+        let value = call.query.get(option.name).unwrap_or_default().to_owned();
+        Some(Field { name: option.name, label: option.label, value, is_number })
+    };
+    PROMPT_OPTIONS.iter().filter_map(field).collect()
 }
 
 /// The report of what was repaired, at the places of the request that was given: the lines that have none are returned.
