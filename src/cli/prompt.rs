@@ -1,20 +1,28 @@
-use std::path::PathBuf;
+//! What a target would be sent, and what an agent has to do now.
+
+use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use conversation_store::model::Name;
-use conversation_store::provider::{self, OptionValues, PROMPT_OPTIONS, PromptOption, PromptOptions, Target, WIRES};
-use conversation_store::{Error, ReportLine, Store};
+use conversation_store::provider::{
+    self, OptionValues, PROMPT_OPTIONS, PromptOption, PromptOptions, Target, Tool, WIRES,
+};
+use conversation_store::{Error, NextStep, ReportLine, Store, next_step};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::failure::{Exit, Failure, Outcome};
+use super::lines::Input;
 use super::location::Location;
 use super::output::Output;
+use super::style::{BOLD, DIM};
+use super::text;
 use super::values::{conversation, number, positive};
-use super::{report, text, tools};
 
-const EXAMPLES: &str = "\
+/// Print a conversation as a request that the provider accepts
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   convo prompt chat-42 --for openai-chat
   convo prompt chat-42 --for openai-chat/deepseek --thinking tagged
@@ -31,12 +39,8 @@ report on stderr names what was left out or altered, the worst first.
 With --json, one object on stdout has both:
   {\"conversation\": \"e07db1a4-...\", \"key\": \"chat-42\", \"request\": {\"messages\": [...]},
    \"report\": [{\"severity\": \"lost\", \"rule\": \"thinking_left_out\", \"message_index\": 1, ...}]}
-If there is nothing to send, \"error\" takes the place of \"request\": {\"kind\", \"message\", \"hint\"}.";
-
-/// Print a conversation as a request that the provider accepts
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct Args {
+If there is nothing to send, \"error\" takes the place of \"request\": {\"kind\", \"message\", \"hint\"}.")]
+pub(super) struct Prompt {
     /// The conversation
     #[arg(value_parser = conversation())]
     conversation: String,
@@ -87,7 +91,7 @@ pub(super) struct Shown {
     pub(super) report: Vec<ReportLine>,
 }
 
-pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+pub(super) fn prompt(args: &Prompt, location: &Location, output: &mut Output) -> Outcome {
     let renderer = args.rendering.prepare()?;
     let shown = renderer.render(&location.read()?, &location.name(&args.conversation))?;
     if args.report { shown.print_report(output) } else { shown.print(output) }
@@ -160,7 +164,7 @@ impl Rendering {
         let target = self.aim.target;
         let Chosen(mut options) = self.chosen.clone();
         if let Some(file) = &self.tools {
-            options = options.with_tools(tools::read(file)?);
+            options = options.with_tools(read_tools(file)?);
         }
         Ok(Renderer { target, options })
     }
@@ -214,7 +218,7 @@ impl Shown {
     /// The report alone: as JSON, one object per line.
     pub(super) fn print_report(self, output: &mut Output) -> Outcome {
         if output.is_text() && !self.report.is_empty() {
-            output.text(&report::text(None, &self.report))?;
+            output.text(&text::report(None, &self.report))?;
         } else if output.is_text() && self.error.is_none() {
             output.text("nothing was left out or altered")?;
         } else {
@@ -225,5 +229,67 @@ impl Shown {
 
     pub(super) const fn exit(&self) -> Exit {
         if self.error.is_some() { Exit::Failed } else { Exit::Done }
+    }
+}
+
+/// Print what an agent must do now: run tools, call the model, or wait
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  convo next chat-42
+  convo next chat-42 --json | jq -r '.calls[].name'
+
+Steps: run_tools (with the calls), call_model, continue_text (the answer's text was cut off), continue_turn (the \
+provider paused: send the same again), await_model (a message is being written), await_user.")]
+pub(super) struct Next {
+    /// The conversation
+    #[arg(value_parser = conversation())]
+    conversation: String,
+}
+
+pub(super) fn next(args: &Next, location: &Location, output: &mut Output) -> Outcome {
+    let conversation = location.read()?.load(location.name(&args.conversation))?;
+    output.report(None, conversation.report());
+    let step = next_step(&conversation);
+    output.result(&step, || step_text(&step))?;
+    Ok(Exit::Done)
+}
+
+fn step_text(step: &NextStep) -> String {
+    let mut out = format!("{BOLD}{}{BOLD:#}\n", step.name().replace('_', " "));
+    if let NextStep::RunTools(calls) = step {
+        for call in calls {
+            let (name, id) = (text::printable(&call.name), text::printable(&call.tool_call_id));
+            out.push_str(&format!("  {name} {DIM}{id}{DIM:#}\n"));
+            out.push_str(&text::wrap(&call.arguments, "    ", text::Layout::folded("--json has them")));
+        }
+    }
+    out
+}
+
+/// Reads an array of tools.
+fn read_tools(path: &Path) -> Result<Vec<Tool>, Failure> {
+    let input = Input::open(path)?;
+    let name = input.name.clone();
+    let text = input.read_text()?;
+    Tool::from_json(&text).map_err(|error| Failure::from(error).at(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use conversation_store::model::{Chunk, Message};
+
+    use super::*;
+
+    #[test]
+    fn people_read_the_step_and_its_calls() {
+        let store = Store::open("memory:").unwrap();
+        let plain = |step| anstream::adapter::strip_str(&step_text(&step)).to_string();
+        store.append("done", &[Message::assistant([Chunk::text("Done.")])]).unwrap();
+        assert_eq!(plain(next_step(&store.load("done").unwrap())), "await user\n");
+        let call = |name, id| Chunk::tool_call(id, name, "{\"a\":1}");
+        store.append("chat", &[Message::assistant([call("ls", "call_1"), call("rm", "\u{7}")])]).unwrap();
+        let wanted = "run tools\n  ls call_1\n    {\"a\":1}\n  rm \\u{7}\n    {\"a\":1}\n";
+        assert_eq!(plain(next_step(&store.load("chat").unwrap())), wanted);
     }
 }

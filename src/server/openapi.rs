@@ -186,3 +186,23 @@ fn parameter(parameter: &Parameter) -> Value {
         "schema": parameter.schema,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ROUTES;
+    use super::*;
+
+    #[test]
+    fn a_name_means_one_schema() {
+        let mut known = Map::new();
+        for route in ROUTES.iter().copied().flatten() {
+            let mut schemas = [Schemas::new(), Schemas::new()];
+            route.answer.iter().for_each(|content| _ = schemas[0].answer(content));
+            route.body.iter().for_each(|content| _ = schemas[1].body(content));
+            for (name, schema) in schemas.into_iter().flat_map(|schemas| schemas.by_name) {
+                let before = known.entry(name.clone()).or_insert_with(|| schema.clone());
+                assert_eq!(*before, schema, "{name}");
+            }
+        }
+    }
+}
