@@ -114,7 +114,7 @@ struct Fields<'a> {
     kind: &'static str,
 }
 
-/// The status of each kind of the store's errors; their codes are [`Error::code`]. `docs/server.md` has the table for
+/// The status of each kind of the store's errors; their codes are [`Error::code`]. `docs/http-api.md` has the table for
 /// people.
 fn status(error: &Error) -> u16 {
     match error {

@@ -20,7 +20,7 @@ pub struct PromptOption {
     pub name: &'static str,
     /// Its name as an argument: `thinking-turns`.
     pub argument: &'static str,
-    /// What stands for its value in a usage text: `N`.
+    /// Its value in a usage text: `N`.
     pub placeholder: &'static str,
     /// Its name for people: `Turns with thinking`.
     pub label: &'static str,
