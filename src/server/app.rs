@@ -14,14 +14,11 @@ use tokio::sync::{Semaphore, watch};
 use super::config::Config;
 #[cfg(feature = "search")]
 use super::finder::Finder;
-use super::keys::{Keys, Scope};
+use super::keys::{Keys, Scope, SessionId, Sessions};
 use super::metrics::Metrics;
-use super::pool::Pool;
 use super::query::Query;
 use super::refusal::Refusal;
-use super::sessions::{SessionId, Sessions};
-use super::streams::Streams;
-use super::stripes::Stripes;
+use super::room::{Pool, Streams, Stripes};
 use super::writers::Writers;
 use crate::model::Name;
 use crate::store::Store;

@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::naming;
+use super::parameters;
 use crate::error::Error;
 use crate::log::{Item, ListItem, ListQuery, NewConversation, Unfinished};
 use crate::model::{ConversationId, Json, Name};
 use crate::server::app::{Call, Outcome, ok};
-use crate::server::parse;
+use crate::server::body;
 use crate::server::refusal::Refusal;
 use crate::server::schemas::{Object, Tag};
 
@@ -29,7 +29,7 @@ fn described(call: &Call, name: &Name) -> Outcome {
 }
 
 pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {
-    described(call, &naming::name(call))
+    described(call, &parameters::name(call))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -50,8 +50,8 @@ fn json(raw: &RawValue) -> Result<Json, Refusal> {
 }
 
 pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
-    let New { key, title, tags, metadata } = parse::json(body)?;
-    let name = naming::new(call, key.as_deref())?;
+    let New { key, title, tags, metadata } = body::json(body)?;
+    let name = parameters::new(call, key.as_deref())?;
     let mut new = NewConversation::new();
     (new.title, new.tags) = (title, tags);
     new.metadata = metadata.as_deref().map(json).transpose()?;
@@ -77,9 +77,9 @@ pub(super) struct NewFork {
 }
 
 pub(super) fn fork(call: &Call, body: &[u8]) -> Outcome {
-    let NewFork { at_seq, key } = parse::json(body)?;
-    let child = naming::new(call, key.as_deref())?;
-    call.store().fork_to(naming::name(call), at_seq, &child)?;
+    let NewFork { at_seq, key } = body::json(body)?;
+    let child = parameters::new(call, key.as_deref())?;
+    call.store().fork_to(parameters::name(call), at_seq, &child)?;
     described(call, &child)
 }
 
@@ -92,7 +92,7 @@ pub(super) struct Deleted {
 }
 
 pub(super) fn delete(call: &Call, _: &[u8]) -> Outcome {
-    let name = naming::name(call);
+    let name = parameters::name(call);
     call.store().delete(&name)?;
     ok(&Deleted { conversation: name.id(), deleted: true })
 }
@@ -104,13 +104,13 @@ pub(super) struct Title {
 }
 
 pub(super) fn title(call: &Call, body: &[u8]) -> Outcome {
-    let Title { title } = parse::required(body)?;
-    ok(&call.store().set_title(naming::name(call), title.as_deref())?)
+    let Title { title } = body::required(body)?;
+    ok(&call.store().set_title(parameters::name(call), title.as_deref())?)
 }
 
 pub(super) fn metadata(call: &Call, body: &[u8]) -> Outcome {
-    let metadata: Box<RawValue> = parse::required(body)?;
-    ok(&call.store().set_metadata(naming::name(call), &json(&metadata)?)?)
+    let metadata: Box<RawValue> = body::required(body)?;
+    ok(&call.store().set_metadata(parameters::name(call), &json(&metadata)?)?)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -129,8 +129,8 @@ pub(super) struct Tags {
 }
 
 pub(super) fn tags(call: &Call, body: &[u8]) -> Outcome {
-    let TagChange { add, remove } = parse::required(body)?;
-    let name = naming::name(call);
+    let TagChange { add, remove } = body::required(body)?;
+    let name = parameters::name(call);
     let mut tags = call.store().describe(&name)?.tags;
     if !remove.is_empty() {
         tags = call.store().untag(&name, &remove.iter().map(String::as_str).collect::<Vec<_>>())?;

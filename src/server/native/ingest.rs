@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
 
-use super::{naming, options};
+use super::parameters;
 use crate::history::MessageState;
 use crate::log::{AppendOptions, Receipt};
 use crate::model::{FinishReason, Metadata, Name, Role};
@@ -103,13 +103,13 @@ async fn write(call: Call, mut body: Body) -> Outcome {
 
 impl Ingest {
     fn new(call: &Call) -> Result<Self, Refusal> {
-        let target: Target = options::target(call, "from")?;
-        let options = options::append(call)?;
+        let target: Target = parameters::target(call, "from")?;
+        let options = parameters::append(call)?;
         let text = |name| call.query.get(name).map(str::to_owned);
         let known = Metadata { provider: text("provider"), model: text("model"), ..Metadata::default() };
         Ok(Self {
             store: call.store().clone(),
-            name: naming::writable(call)?,
+            name: parameters::writable(call)?,
             decoder: Decoder::new(target),
             known,
             options,

@@ -1,14 +1,13 @@
 //! The native API: everything that the store does, in the store's own terms.
 //!
-//! `naming` and `options` read what several calls accept; there is a file for each group of calls.
+//! `parameters` reads what several calls accept; there is a file for each group of calls.
 
 mod admin;
 mod conversations;
 pub(super) mod events;
 mod ingest;
 mod messages;
-pub(super) mod naming;
-pub(super) mod options;
+pub(super) mod parameters;
 mod prompts;
 
 use serde_json::json;

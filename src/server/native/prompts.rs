@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{naming, options};
+use super::parameters;
 use crate::history::{ReportLine, next_step};
 use crate::model::ConversationId;
 use crate::provider::{self, Finding, PromptOptions};
 use crate::server::app::{Call, Outcome, ok};
-use crate::server::parse;
+use crate::server::body;
 use crate::server::refusal::Refusal;
 use crate::server::schemas::Object;
 
@@ -28,20 +28,20 @@ pub(super) struct Shown {
 #[serde(deny_unknown_fields)]
 pub(super) struct PromptTools {
     #[serde(default)]
-    tools: Vec<options::Declared>,
+    tools: Vec<parameters::Declared>,
 }
 
 pub(super) fn prompt(call: &Call, body: &[u8]) -> Outcome {
-    options::check_prompt(call)?;
-    let PromptTools { tools } = parse::json(body)?;
-    let (target, options) = (options::target(call, "for")?, options::prompt(call, options::tools(tools)?)?);
-    let name = naming::name(call);
+    parameters::check_prompt(call)?;
+    let PromptTools { tools } = body::json(body)?;
+    let (target, options) = (parameters::target(call, "for")?, parameters::prompt(call, parameters::tools(tools)?)?);
+    let name = parameters::name(call);
     let prompt = provider::render(target, &call.store().load(&name)?, &options)?;
     ok(&Shown { conversation: Some(name.id()), request: prompt.request, report: prompt.report })
 }
 
 pub(super) fn next(call: &Call, _: &[u8]) -> Outcome {
-    ok(&next_step(&call.store().load(naming::name(call))?))
+    ok(&next_step(&call.store().load(parameters::name(call))?))
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -52,16 +52,16 @@ pub(super) struct Checked {
 
 pub(super) fn check(call: &Call, body: &[u8]) -> Outcome {
     call.query.check(&["for"])?;
-    let findings = provider::check(options::target(call, "for")?, parse::text(body)?);
+    let findings = provider::check(parameters::target(call, "for")?, body::text(body)?);
     let findings = findings.map_err(|error| Refusal::new(400, "invalid_json", error.to_string()))?;
     ok(&Checked { accepted: !findings.iter().any(|finding| finding.level.is_refused()), findings })
 }
 
 pub(super) fn repair(call: &Call, body: &[u8]) -> Outcome {
     call.query.check(&["for", "from"])?;
-    let target = options::target(call, "for")?;
-    let from = if call.query.get("from").is_some() { options::target(call, "from")? } else { target };
-    let repaired = provider::repair(from, target, parse::text(body)?, &PromptOptions::new())?;
+    let target = parameters::target(call, "for")?;
+    let from = if call.query.get("from").is_some() { parameters::target(call, "from")? } else { target };
+    let repaired = provider::repair(from, target, body::text(body)?, &PromptOptions::new())?;
     ok(&Shown { conversation: None, request: repaired.request, report: repaired.report })
 }
 

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::log::{ListQuery, NewConversation};
 use crate::model::{ConversationId, Json};
 use crate::server::app::{Call, Outcome, ok};
-use crate::server::parse;
+use crate::server::body;
 use crate::server::refusal::Refusal;
 use crate::server::schemas::{Item, Pairs};
 
@@ -32,7 +32,7 @@ pub(super) struct New<'a> {
 }
 
 pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
-    let New { metadata, items } = parse::json(body)?;
+    let New { metadata, items } = body::json(body)?;
     let metadata = metadata.map(checked).transpose()?.flatten();
     let items = items.map(|raw| items::read(call, raw)).transpose()?.unwrap_or_default();
     let mut new = NewConversation::new();
@@ -70,11 +70,11 @@ pub(super) fn update(call: &Call, body: &[u8]) -> Outcome {
     let name = name(call)?;
     let known = found(call, call.store().describe(&name))?;
     // Written out, null empties it; `Option` would read null as absent.
-    let fields: Map<String, Value> = parse::required(body)?;
+    let fields: Map<String, Value> = body::required(body)?;
     if !fields.contains_key("metadata") {
         return Err(missing("metadata"));
     }
-    let Update { metadata } = parse::json(body)?;
+    let Update { metadata } = body::json(body)?;
     let metadata = metadata.map(checked).transpose()?.flatten();
     let metadata = metadata.or_else(|| Json::new("{}").ok()).ok_or_else(|| Refusal::internal("no metadata"))?;
     found(call, call.store().set_metadata(&name, &metadata))?;

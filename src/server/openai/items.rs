@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::log::{AppendOptions, ExpectedHead};
 use crate::model::Name;
 use crate::server::app::{Call, Outcome, ok};
-use crate::server::parse;
+use crate::server::body;
 use crate::server::refusal::Refusal;
 use crate::server::schemas::Item;
 
@@ -79,7 +79,7 @@ pub(super) struct New<'a> {
 pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
     let name = name(call)?;
     found(call, call.store().describe(&name))?;
-    let New { items } = parse::json(body)?;
+    let New { items } = body::json(body)?;
     let items = read(call, items.ok_or_else(|| missing("items"))?)?;
     let data = append(call, &name, &items)?;
     let (first_id, last_id) = (data.first().map(|(id, _)| id.clone()), data.last().map(|(id, _)| id.clone()));

@@ -1,27 +1,22 @@
 //! The pages: the store for people, as HTML that the server writes. Each page is useful without scripts.
 //!
-//! `frame` (what all pages share), `escape` (what makes any text harmless), `guard` (what a browser may do with them), `assets`.
-//! `list`, `conversation`, `log`, `prompt`, `repair` and `login` are the pages; `message` and `json_lines` are what several of them
+//! `frame` (what all pages share, and what a browser may do with them), `words`.
+//! `list`, `conversation`, `log`, `prompt` (with repairs) and `login` are the pages; `message` and `json_lines` are what several of them
 //! show. They read by the same functions as the native API, so a page shows nothing that the API would not.
 //!
 //! **To add a page**: a row here, its handler, its template in `templates/`, and a line in `tests/pages/pages.test.mjs`.
 
-mod assets;
 mod conversation;
-mod escape;
 mod frame;
-mod guard;
 mod json_lines;
 mod list;
 mod log;
 mod login;
 mod message;
 mod prompt;
-mod repair;
 mod words;
 
-pub(crate) use frame::refused;
-pub(crate) use guard::{Asked, not_embedded, protect, same_origin};
+pub(crate) use frame::{Asked, not_embedded, protect, refused, same_origin};
 
 use super::app::Handler;
 use super::keys::Scope;
@@ -35,8 +30,8 @@ pub(crate) const ROUTES: &[Route] = &[
     Route::get("/pages/conversations/{conversation}/events", Scope::Read, Handler::Stream(events)),
     Route::get("/pages/conversations/{conversation}/log", Scope::Read, Handler::Store(log::log)),
     Route::get("/pages/conversations/{conversation}/prompt", Scope::Read, Handler::Store(prompt::prompt)),
-    Route::get("/pages/repair", Scope::Read, Handler::Store(repair::form)),
-    Route::post("/pages/repair", Scope::Read, Handler::Store(repair::repair)),
+    Route::get("/pages/repair", Scope::Read, Handler::Store(prompt::repair_form)),
+    Route::post("/pages/repair", Scope::Read, Handler::Store(prompt::repair)),
 ];
 
 /// What everybody may reach.
@@ -45,5 +40,5 @@ pub(crate) const DOOR: &[Route] = &[
     Route::get("/pages/login", Scope::Read, Handler::Store(login::form)),
     Route::post("/pages/login", Scope::Read, Handler::Store(login::login)),
     Route::post("/pages/logout", Scope::Read, Handler::Store(login::logout)),
-    Route::get("/pages/assets/{asset}", Scope::Read, Handler::Store(assets::asset)),
+    Route::get("/pages/assets/{asset}", Scope::Read, Handler::Store(frame::asset)),
 ];
