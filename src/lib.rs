@@ -60,14 +60,15 @@
 //!
 //! # Where to go on
 //!
-//! - [`documentation::servers`]: streams, tabs, shutdown, restarts, agents' loops, status codes.
-//! - [`documentation::server`]: the store over HTTP, for servers in any language, and OpenAI's clients.
+//! - [`documentation::building_a_chat_server`]: streams, tabs, shutdown, restarts, agents' loops, status codes.
+//! - [`documentation::http_api`]: the store over HTTP, for servers in any language, and OpenAI's clients.
 //! - [`documentation::coming_from`]: for users of the Agents SDK, LangChain, LangGraph, `llm`, or a table of their own.
 //! - [`model`]: messages and chunks, and their JSON.
 //! - [`provider`]: targets, their rules, windows, options of prompts.
 //! - [`documentation::durability`]: what is promised, how it is tested, what is not covered.
 //! - [`documentation::postgres`]: one store for many processes, in PostgreSQL.
-//! - [`documentation::format`]: what is on disk, byte by byte.
+//! - [`documentation::transcript`], [`documentation::format`]: files of messages, field by field; what is on disk, byte by byte.
+//! - [`documentation::how_to_add`]: a dialect, a rule, a route, an engine, a format, an option.
 
 #[cfg(feature = "client")]
 mod client;
@@ -115,14 +116,16 @@ struct Readme;
 pub mod documentation {
     #[doc = include_str!("docs/coming-from.md")]
     pub mod coming_from {}
-    #[doc = include_str!("docs/servers.md")]
-    pub mod servers {}
-    #[doc = include_str!("docs/server.md")]
-    pub mod server {}
+    #[doc = include_str!("docs/building-a-chat-server.md")]
+    pub mod building_a_chat_server {}
+    #[doc = include_str!("docs/http-api.md")]
+    pub mod http_api {}
     #[doc = include_str!("docs/recipes.md")]
     pub mod recipes {}
     #[doc = include_str!("docs/targets.md")]
     pub mod targets {}
+    #[doc = include_str!("docs/transcript.md")]
+    pub mod transcript {}
     #[doc = include_str!("docs/format.md")]
     pub mod format {}
     #[doc = include_str!("docs/design.md")]
@@ -137,6 +140,8 @@ pub mod documentation {
     pub mod transfer {}
     #[doc = include_str!("docs/search.md")]
     pub mod search {}
+    #[doc = include_str!("docs/how-to-add.md")]
+    pub mod how_to_add {}
     #[doc = include_str!("docs/changelog.md")]
     pub mod changelog {}
 }

@@ -10,8 +10,8 @@ use super::location::Location;
 use super::output::{self, Output};
 use super::progress::Progress;
 use super::request::{self, Request};
+use super::text;
 use super::values::{conversation, number};
-use super::{receipt, text};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -181,7 +181,7 @@ impl<'a> Append<'a> {
         if self.expected != ExpectedHead::Any {
             self.expected = ExpectedHead::At(receipt.last_seq);
         }
-        receipt::print(&self.name, &receipt, output)?;
+        output::receipt(&self.name, &receipt, output)?;
         output.flush()
     }
 }

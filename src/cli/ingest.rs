@@ -7,8 +7,7 @@ use conversation_store::{MessageWriter, Receipt, Store};
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::Input;
 use super::location::Location;
-use super::output::Output;
-use super::receipt;
+use super::output::{self, Output};
 use super::values::conversation;
 
 const EXAMPLES: &str = "\
@@ -88,7 +87,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     let finished = ingest.finish(decoder.finish(), &input.name, bytes);
     let (receipt, reason) =
         finished.map_err(|failure| failure.with_hint(format!("is it an answer of {}?", args.from)))?;
-    receipt::print(&ingest.name, &receipt, output)?;
+    output::receipt(&ingest.name, &receipt, output)?;
     output.flush()?;
     ended?;
     if let Some(failure) = ingest.failure {

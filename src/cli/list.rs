@@ -1,7 +1,9 @@
+//! Conversations, messages and items that are looked for.
+
 use conversation_store::{ListCursor, ListItem, ListPage, ListQuery, Problem};
 use serde::Serialize;
 
-use super::failure::{Exit, Outcome};
+use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::{self, Output};
 use super::text;
@@ -10,7 +12,9 @@ use super::values::number;
 /// Conversations of one read, and of a page on a terminal.
 const PAGE: usize = 50;
 
-const EXAMPLES: &str = "\
+/// List the conversations, newest activity first
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   convo list
   convo list --title cache --limit 5
@@ -22,12 +26,8 @@ Lists the conversations of --owner, or those without an owner, newest activity f
 them unless --limit is given.
 
 If --limit leaves some out, the cursor for --after follows: as a note on a terminal, as a last line {\"next\": CURSOR} \
-in JSON.";
-
-/// List the conversations, newest activity first
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct Args {
+in JSON.")]
+pub(super) struct List {
     /// The most conversations to print; on a terminal 50 by default
     #[arg(long, value_name = "N", value_parser = number::<usize>)]
     limit: Option<usize>,
@@ -47,7 +47,7 @@ struct Next {
     next: ListCursor,
 }
 
-pub(super) fn run(args: Args, location: &Location, output: &mut Output) -> Outcome {
+pub(super) fn list(args: List, location: &Location, output: &mut Output) -> Outcome {
     let store = location.read()?;
     let limit = args.limit.unwrap_or(PAGE);
     let mut query = ListQuery::new().with_owner(location.owner().unwrap_or_default()).with_limit(limit);
@@ -55,7 +55,7 @@ pub(super) fn run(args: Args, location: &Location, output: &mut Output) -> Outco
     if output.is_text() {
         let ListPage { items, unreadable, next, .. } = store.list(&query)?;
         output.begin_pages();
-        output.text(&text(&items))?;
+        output.text(&page(&items))?;
         output.end_pages()?;
         warn_of(&unreadable);
         if let Some(next) = next {
@@ -84,7 +84,7 @@ fn warn_of(unreadable: &[Problem]) {
     }
 }
 
-fn text(items: &[ListItem]) -> String {
+fn page(items: &[ListItem]) -> String {
     if items.is_empty() {
         return "no conversations".to_owned();
     }
@@ -109,6 +109,72 @@ fn titled(item: &ListItem) -> String {
     format!("{title} {tags}").trim().to_owned()
 }
 
+/// Find the message with a provider's item id
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  convo find-id msg_01XFDUDYJgAACzvnptvVoYEL
+  convo find-id rs_68af4030baa48193b0b43b4c2a176a1a --in chat-42
+
+The ids are those that providers give to messages, items and blocks; not those of tool calls. Exit code 1 if no \
+message has the id.")]
+pub(super) struct FindId {
+    /// The provider's id of a message or an item
+    item_id: String,
+    /// Only in this conversation
+    #[arg(long, value_name = "CONVERSATION")]
+    r#in: Option<String>,
+}
+
+pub(super) fn find_id(args: &FindId, location: &Location, output: &mut Output) -> Outcome {
+    let store = location.read()?;
+    let items = match &args.r#in {
+        Some(name) => store.find_item(location.name(name), &args.item_id)?.into_iter().collect(),
+        None => store.find_item_everywhere(&args.item_id)?,
+    };
+    for item in &items {
+        output.result(item, || {
+            let chunk = item.chunk_index.map_or_else(String::new, |chunk| format!(", chunk {chunk}"));
+            let name = item.key.clone().unwrap_or_else(|| item.conversation.to_string());
+            let name = text::printable(&name);
+            format!("{name}: message {}{chunk}, seq {}", item.message_index, item.seq)
+        })?;
+    }
+    if items.is_empty() {
+        return Err(Failure::finding("not_found", format!("no message has the item id {}", args.item_id)));
+    }
+    Ok(Exit::Done)
+}
+
+/// List the messages that were begun and are not finished
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  convo unfinished
+  convo unfinished --owner ada
+  convo unfinished --json | jq -r .conversation
+
+After a crash, these are the answers that were cut off and that no later message follows. Lists those of all owners, \
+unless --owner names one.")]
+pub(super) struct Unfinished {}
+
+pub(super) fn unfinished(_: &Unfinished, location: &Location, output: &mut Output) -> Outcome {
+    let mut found = location.read()?.unfinished()?;
+    found.retain(|unfinished| location.owner().is_none_or(|owner| unfinished.owner == owner));
+    for unfinished in &found {
+        output.result(unfinished, || place(unfinished))?;
+    }
+    if found.is_empty() && output.is_text() {
+        output.text("no unfinished messages")?;
+    }
+    Ok(Exit::Done)
+}
+
+fn place(unfinished: &conversation_store::Unfinished) -> String {
+    let name = unfinished.key.clone().unwrap_or_else(|| unfinished.conversation.to_string());
+    format!("{}: message {}, {}", text::printable(&name), unfinished.message_index, unfinished.state.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use conversation_store::model::{ConversationId, Message, Name, Timestamp};
@@ -119,7 +185,7 @@ mod tests {
     #[test]
     fn people_read_keys_where_there_are_some() {
         let store = StoreOptions::new().with_clock(|| Timestamp::from_micros(0)).open("memory:").unwrap();
-        assert_eq!(text(&store.list(&ListQuery::new()).unwrap().items), "no conversations");
+        assert_eq!(page(&store.list(&ListQuery::new()).unwrap().items), "no conversations");
         let append = |store: &Store, name: Name, text: &str| store.append(name, &[Message::user(text)]).unwrap();
         append(&store, "chat-42".into(), "hello");
         store.tag("chat-42", &["work"]).unwrap();
@@ -129,7 +195,7 @@ CONVERSATION                          LAST ACTIVITY (UTC)  MESSAGES  LAST SEQ  T
 chat-42                               1970-01-01 00:00:00  1         2         hello  #work
 07070707-0707-0707-0707-070707070707  1970-01-01 00:00:00  1         1
 ";
-        let shown = text(&store.list(&ListQuery::new()).unwrap().items);
+        let shown = page(&store.list(&ListQuery::new()).unwrap().items);
         assert_eq!(anstream::adapter::strip_str(&shown).to_string(), wanted);
     }
 }

@@ -1,66 +1,46 @@
-//! The commands: one file each, with its arguments, its `run`, and its text for people.
+//! The program `convo`: its commands, and what they share. A command is its arguments and a function, with its text for people.
 //!
-//! To add one: a file with `Args` and `run`, a variant of [`Command`], an arm in [`Command::run`].
+//! - `append`, `ingest`, `import`, `replay`: messages in. `export`, `show`, `entries`, `prompt`, `list`, `search`: messages out.
+//! - `change` (what does not erase), `erase`; `store`, `postgres` (the store as a whole); `request` (without a store).
+//! - `bench`, `serve`, `completions`, `man`.
+//! - Shared: `location` (which store), `lines` (files of messages), `values` and `formats` (arguments), `output`, `text`, `style`,
+//!   `progress`, `failure`.
+//!
+//! A file of one command has `Args` and `run`; a file of several has a struct and a function with the name of each.
+//!
+//! **To add a command**: these two, a variant of [`Command`], an arm in [`Command::run`]. `tests/cli/help.rs` says what is missing.
 
 mod append;
-mod backup;
 mod bench;
-mod check;
+mod change;
 mod completions;
-mod confirm;
-mod delete;
 mod entries;
+mod erase;
 mod export;
 mod failure;
-mod find_id;
-mod fork;
 mod formats;
-mod health;
-#[cfg(feature = "server")]
-mod healthcheck;
 mod import;
 mod ingest;
-#[cfg(feature = "server")]
-mod keys;
 mod lines;
 mod list;
 mod location;
 mod man;
-mod metadata;
-#[cfg(feature = "postgres")]
-mod migrate;
-mod next;
 mod output;
-mod pager;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod progress;
 mod prompt;
-mod prune;
-mod receipt;
-mod redact;
-mod remove;
-mod repair;
 mod replay;
-mod report;
 mod request;
-mod restore;
-mod rewind;
 #[cfg(feature = "search")]
 mod search;
 #[cfg(feature = "server")]
 mod serve;
-#[cfg(feature = "postgres")]
-mod shards;
 mod show;
+mod store;
 mod style;
-mod summarize;
-mod tag;
-mod targets;
 mod text;
-mod title;
-mod tools;
-mod unfinished;
 mod values;
-mod verify;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -157,45 +137,45 @@ enum Command {
     Import(import::Args),
     Export(export::Args),
     Replay(replay::Args),
-    Prompt(prompt::Args),
+    Prompt(prompt::Prompt),
     Show(show::Args),
     Entries(entries::Args),
-    Next(next::Args),
-    List(list::Args),
+    Next(prompt::Next),
+    List(list::List),
     #[cfg(feature = "search")]
     Search(search::Args),
-    FindId(find_id::Args),
-    Unfinished(unfinished::Args),
-    Fork(fork::Args),
-    Rewind(rewind::Args),
-    Summarize(summarize::Args),
-    Title(title::Args),
-    Tag(tag::Args),
-    Metadata(metadata::Args),
-    Remove(remove::Args),
-    Redact(redact::Args),
-    Delete(delete::Args),
-    Prune(prune::Args),
-    Verify(verify::Args),
-    Health(health::Args),
-    Backup(backup::Args),
-    Restore(restore::Args),
+    FindId(list::FindId),
+    Unfinished(list::Unfinished),
+    Fork(change::Fork),
+    Rewind(change::Rewind),
+    Summarize(change::Summarize),
+    Title(change::Title),
+    Tag(change::Tag),
+    Metadata(change::Metadata),
+    Remove(change::Remove),
+    Redact(erase::Redact),
+    Delete(erase::Delete),
+    Prune(erase::Prune),
+    Verify(store::Verify),
+    Health(store::Health),
+    Backup(store::Backup),
+    Restore(store::Restore),
     #[cfg(feature = "postgres")]
-    Migrate(migrate::Args),
+    Migrate(postgres::Migrate),
     #[cfg(feature = "postgres")]
-    Shards(shards::Args),
+    Shards(postgres::Buckets),
     Bench(bench::Args),
-    Check(check::Args),
-    Repair(repair::Args),
-    Targets(targets::Args),
+    Check(request::Check),
+    Repair(request::Repair),
+    Targets(request::Targets),
     Completions(completions::Args),
     Man(man::Args),
     #[cfg(feature = "server")]
-    Serve(serve::Args),
+    Serve(serve::Serve),
     #[cfg(feature = "server")]
-    Healthcheck(healthcheck::Args),
+    Healthcheck(serve::Healthcheck),
     #[cfg(feature = "server")]
-    Keys(keys::Args),
+    Keys(serve::Keys),
     /// Print the OpenAPI document of the server
     #[cfg(feature = "server")]
     #[command(after_help = "Examples:\n  convo openapi > openapi.json")]
@@ -315,45 +295,45 @@ impl Command {
             Self::Import(args) => import::run(&args, location, output),
             Self::Export(args) => export::run(&args, location, output),
             Self::Replay(args) => replay::run(&args, location, output),
-            Self::Prompt(args) => prompt::run(&args, location, output),
+            Self::Prompt(args) => prompt::prompt(&args, location, output),
             Self::Show(args) => show::run(&args, location, output),
             Self::Entries(args) => entries::run(&args, location, output),
-            Self::Next(args) => next::run(&args, location, output),
-            Self::List(args) => list::run(args, location, output),
-            Self::Fork(args) => fork::run(&args, location, output),
-            Self::Rewind(args) => rewind::run(&args, location, output),
-            Self::Summarize(args) => summarize::run(&args, location, output),
-            Self::Tag(args) => tag::run(&args, location, output),
+            Self::Next(args) => prompt::next(&args, location, output),
+            Self::List(args) => list::list(args, location, output),
+            Self::Fork(args) => change::fork(&args, location, output),
+            Self::Rewind(args) => change::rewind(&args, location, output),
+            Self::Summarize(args) => change::summarize(&args, location, output),
+            Self::Tag(args) => change::tag(&args, location, output),
             #[cfg(feature = "search")]
             Self::Search(args) => search::run(&args, location, output),
-            Self::FindId(args) => find_id::run(&args, location, output),
-            Self::Unfinished(args) => unfinished::run(&args, location, output),
-            Self::Title(args) => title::run(&args, location, output),
-            Self::Metadata(args) => metadata::run(&args, location, output),
-            Self::Remove(args) => remove::run(&args, location, output),
-            Self::Redact(args) => redact::run(&args, location, output),
-            Self::Delete(args) => delete::run(&args, location, output),
-            Self::Prune(args) => prune::run(&args, location, output),
-            Self::Verify(args) => verify::run(&args, location, output),
-            Self::Health(args) => health::run(&args, location, output),
-            Self::Backup(args) => backup::run(&args, location, output),
-            Self::Restore(args) => restore::run(&args, location, output),
+            Self::FindId(args) => list::find_id(&args, location, output),
+            Self::Unfinished(args) => list::unfinished(&args, location, output),
+            Self::Title(args) => change::title(&args, location, output),
+            Self::Metadata(args) => change::metadata(&args, location, output),
+            Self::Remove(args) => change::remove(&args, location, output),
+            Self::Redact(args) => erase::redact(&args, location, output),
+            Self::Delete(args) => erase::delete(&args, location, output),
+            Self::Prune(args) => erase::prune(&args, location, output),
+            Self::Verify(args) => store::verify(&args, location, output),
+            Self::Health(args) => store::health(&args, location, output),
+            Self::Backup(args) => store::backup(&args, location, output),
+            Self::Restore(args) => store::restore(&args, location, output),
             #[cfg(feature = "postgres")]
-            Self::Migrate(args) => migrate::run(&args, location, output),
+            Self::Migrate(args) => postgres::migrate(&args, location, output),
             #[cfg(feature = "postgres")]
-            Self::Shards(args) => shards::run(&args, location, output),
+            Self::Shards(args) => postgres::buckets(&args, location, output),
             Self::Bench(args) => bench::run(&args, location, output),
-            Self::Check(args) => check::run(&args, output),
-            Self::Repair(args) => repair::run(&args, output),
-            Self::Targets(args) => targets::run(&args, output),
+            Self::Check(args) => request::check(&args, output),
+            Self::Repair(args) => request::repair(&args, output),
+            Self::Targets(args) => request::targets(&args, output),
             Self::Completions(args) => completions::run(&args, program(), output),
             Self::Man(args) => man::run(&args, program(), output),
             #[cfg(feature = "server")]
-            Self::Serve(args) => serve::run(&args, location, output),
+            Self::Serve(args) => serve::serve(&args, location, output),
             #[cfg(feature = "server")]
-            Self::Healthcheck(args) => healthcheck::run(&args, output),
+            Self::Healthcheck(args) => serve::healthcheck(&args, output),
             #[cfg(feature = "server")]
-            Self::Keys(args) => keys::run(&args, location, output),
+            Self::Keys(args) => serve::keys(&args, location, output),
             #[cfg(feature = "server")]
             Self::Openapi => output.verbatim(&conversation_store::server::openapi()).map(|()| Exit::Done),
         }

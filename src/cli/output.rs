@@ -1,16 +1,18 @@
-//! Everything that is printed: results on stdout, the rest on stderr.
+//! Everything that is printed: results on stdout, the rest on stderr; long output through a pager.
 
+use std::env;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
 
 use anstream::{AutoStream, ColorChoice};
-use conversation_store::ReportLine;
+use conversation_store::model::Name;
+use conversation_store::{Receipt, ReportLine};
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::pager::Pager;
-use super::style::{ERROR, WARNING};
-use super::{report, text};
+use super::style::{DIM, ERROR, WARNING};
+use super::text;
 
 /// The form of the output, from the command line.
 #[derive(Clone, Copy, Debug, Default)]
@@ -149,7 +151,7 @@ impl Output {
         if self.form.json {
             report.iter().for_each(|line| print(&serde_json::to_string(line).unwrap_or_default()));
         } else {
-            print(report::text(of, report).trim_end());
+            print(text::report(of, report).trim_end());
         }
     }
 }
@@ -196,5 +198,82 @@ pub(super) fn error(failure: &Failure) {
     print(&format!("{ERROR}error:{ERROR:#} {}", text::printable(&failure.message)));
     if let Some(hint) = &failure.hint {
         print(&format!("  hint: {}", text::printable(hint)));
+    }
+}
+
+/// A receipt, with the key that the caller used.
+#[derive(Serialize)]
+struct ShownReceipt<'a> {
+    #[serde(flatten)]
+    receipt: &'a Receipt,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
+}
+
+/// Prints a receipt.
+pub(super) fn receipt(name: &Name, receipt: &Receipt, output: &mut Output) -> Result<(), Failure> {
+    let shown = ShownReceipt { receipt, key: name.key() };
+    output.result(&shown, || receipt_text(receipt))
+}
+
+fn receipt_text(receipt: &Receipt) -> String {
+    let indexes = match receipt.message_indexes.as_slice() {
+        [] => String::new(),
+        [index] => format!("message {index}, "),
+        [first, .., last] => format!("messages {first} to {last}, "),
+    };
+    let seqs = match (receipt.first_seq, receipt.last_seq) {
+        (first, last) if first == last => format!("seq {first}"),
+        (first, last) => format!("seq {first} to {last}"),
+    };
+    let duplicate = if receipt.duplicate { format!("{DIM}, was stored already{DIM:#}") } else { String::new() };
+    format!("{indexes}{seqs}{duplicate}")
+}
+
+/// A running pager. Dropping it ends its input and waits for it.
+struct Pager {
+    child: Child,
+    input: Option<ChildStdin>,
+}
+
+impl Pager {
+    /// Starts the user's pager: CONVO_PAGER, else PAGER, else `less`. None if that is `cat` or empty.
+    ///
+    /// # Errors
+    /// Names the pager that the user chose and that cannot be started. A missing `less` is no error.
+    fn start() -> Result<Option<Self>, String> {
+        let asked = ["CONVO_PAGER", "PAGER"].into_iter().find_map(|name| env::var(name).ok());
+        let line = asked.as_deref().unwrap_or("less");
+        let mut words = line.split_whitespace();
+        let Some(program) = words.next().filter(|program| *program != "cat") else { return Ok(None) };
+        let mut command = Command::new(program);
+        command.args(words).stdin(Stdio::piped());
+        if env::var_os("LESS").is_none() {
+            // F: exit at once if it fits on a page; R: colours; X: leave the text on the screen; K: Ctrl-C exits.
+            command.env("LESS", "FRXK");
+        }
+        match command.spawn() {
+            Ok(mut child) => Ok(child.stdin.take().map(|input| Self { child, input: Some(input) })),
+            Err(_) if asked.is_none() => Ok(None),
+            Err(error) => Err(format!("cannot start the pager `{program}`: {error}")),
+        }
+    }
+}
+
+impl Write for Pager {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.input.as_mut().map_or(Ok(bytes.len()), |input| input.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.input.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+impl Drop for Pager {
+    fn drop(&mut self) {
+        self.input = None;
+        // The pager's exit code concerns only the user.
+        let _ = self.child.wait();
     }
 }

@@ -1,19 +1,28 @@
-use std::path::PathBuf;
+//! What a target would be sent, and what an agent has to do now.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::path::{Path, PathBuf};
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use conversation_store::model::Name;
-use conversation_store::provider::{self, FinishedTools, Images, NoContent, PromptOptions, Target, Thinking, WIRES};
-use conversation_store::{Error, ReportLine, Store};
+use conversation_store::provider::{
+    self, OptionValues, PROMPT_OPTIONS, PromptOption, PromptOptions, Target, Tool, WIRES,
+};
+use conversation_store::{Error, NextStep, ReportLine, Store, next_step};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::failure::{Exit, Failure, Outcome};
+use super::lines::Input;
 use super::location::Location;
 use super::output::Output;
+use super::style::{BOLD, DIM};
+use super::text;
 use super::values::{conversation, number, positive};
-use super::{report, text, tools};
 
-const EXAMPLES: &str = "\
+/// Print a conversation as a request that the provider accepts
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   convo prompt chat-42 --for openai-chat
   convo prompt chat-42 --for openai-chat/deepseek --thinking tagged
@@ -30,12 +39,8 @@ report on stderr names what was left out or altered, the worst first.
 With --json, one object on stdout has both:
   {\"conversation\": \"e07db1a4-...\", \"key\": \"chat-42\", \"request\": {\"messages\": [...]},
    \"report\": [{\"severity\": \"lost\", \"rule\": \"thinking_left_out\", \"message_index\": 1, ...}]}
-If there is nothing to send, \"error\" takes the place of \"request\": {\"kind\", \"message\", \"hint\"}.";
-
-/// Print a conversation as a request that the provider accepts
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct Args {
+If there is nothing to send, \"error\" takes the place of \"request\": {\"kind\", \"message\", \"hint\"}.")]
+pub(super) struct Prompt {
     /// The conversation
     #[arg(value_parser = conversation())]
     conversation: String,
@@ -51,37 +56,8 @@ pub(super) struct Args {
 pub(super) struct Rendering {
     #[command(flatten)]
     aim: Aim,
-    /// The model of the request. Thinking is sent natively only to the model that produced it
-    #[arg(long)]
-    model: Option<String>,
-    /// How to send thinking: in the target's own form, as text in `<think>` tags, or not at all
-    #[arg(long, default_value = "native", value_parser = thinking())]
-    thinking: Thinking,
-    /// Send thinking only of the user's last turns: of at least N; older thinking is left out in steps of N turns; 0:
-    /// none
-    #[arg(long, value_name = "N", value_parser = number::<u64>)]
-    thinking_turns: Option<u64>,
-    /// The most bytes of text in a tool result: of a longer one, send the beginning and a line that states the rest
-    #[arg(long, value_name = "N", value_parser = number::<u64>)]
-    max_result_bytes: Option<u64>,
-    /// How to send images: natively, or as words in their place, for models that refuse images
-    #[arg(long, default_value = "send", value_parser = images())]
-    images: Images,
-    /// How to send tool calls from before the user's last message: as they are, written as text, or not at all
-    #[arg(long, default_value = "keep", value_name = "HOW", value_parser = finished_tools())]
-    finished_tools: FinishedTools,
-    /// The content of a message that has only calls, on openai-chat: null, or an empty string
-    #[arg(long, default_value = "null", value_name = "WHAT", value_parser = no_content())]
-    no_content: NoContent,
-    /// The most messages, without system messages: the newest, beginning with a user message
-    #[arg(long, value_name = "N", value_parser = positive)]
-    last: Option<u64>,
-    /// The most turns of the user: the newest
-    #[arg(long, value_name = "N", value_parser = positive)]
-    last_turns: Option<u64>,
-    /// The most tokens, estimated: the newest turns that fit, together with system messages and tools
-    #[arg(long, value_name = "N", value_parser = positive)]
-    window_tokens: Option<u64>,
+    #[command(flatten)]
+    chosen: Chosen,
     /// The tools to declare: a JSON array of {name, description?, parameters}, in the form of any wire but Gemini's
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
@@ -115,7 +91,7 @@ pub(super) struct Shown {
     pub(super) report: Vec<ReportLine>,
 }
 
-pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+pub(super) fn prompt(args: &Prompt, location: &Location, output: &mut Output) -> Outcome {
     let renderer = args.rendering.prepare()?;
     let shown = renderer.render(&location.read()?, &location.name(&args.conversation))?;
     if args.report { shown.print_report(output) } else { shown.print(output) }
@@ -129,50 +105,66 @@ fn known_wires() -> String {
     )
 }
 
-fn thinking() -> impl TypedValueParser<Value = Thinking> {
-    PossibleValuesParser::new(["native", "tagged", "omit"]).map(|name| match name.as_str() {
-        "tagged" => Thinking::Tagged,
-        "omit" => Thinking::Omit,
-        _ => Thinking::Native,
-    })
+/// The options of a prompt, from the table of all of them.
+#[derive(Clone, Debug)]
+struct Chosen(PromptOptions);
+
+fn argument(option: &PromptOption) -> Arg {
+    let argument = Arg::new(option.name).long(option.argument).value_name(option.placeholder).help(option.about);
+    match option.values {
+        OptionValues::Text(_) => argument,
+        OptionValues::Number { least: 0, .. } => argument.value_parser(number::<u64>),
+        OptionValues::Number { .. } => argument.value_parser(positive),
+        OptionValues::Words(words) => {
+            let names = words.iter().map(|word| word.name);
+            let default = names.clone().next().unwrap_or_default();
+            argument.default_value(default).value_parser(PossibleValuesParser::new(names))
+        }
+    }
 }
 
-fn images() -> impl TypedValueParser<Value = Images> {
-    PossibleValuesParser::new(["send", "omit"]).map(|name| match name.as_str() {
-        "omit" => Images::Omit,
-        _ => Images::Send,
-    })
+impl clap::Args for Chosen {
+    fn augment_args(command: Command) -> Command {
+        command.args(PROMPT_OPTIONS.iter().map(argument))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
 }
 
-fn finished_tools() -> impl TypedValueParser<Value = FinishedTools> {
-    PossibleValuesParser::new(["keep", "flatten", "drop"]).map(|name| match name.as_str() {
-        "flatten" => FinishedTools::Flatten,
-        "drop" => FinishedTools::Drop,
-        _ => FinishedTools::Keep,
-    })
-}
+impl FromArgMatches for Chosen {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut chosen = Self(PromptOptions::new());
+        chosen.update_from_arg_matches(matches).map(|()| chosen)
+    }
 
-fn no_content() -> impl TypedValueParser<Value = NoContent> {
-    PossibleValuesParser::new(["null", "empty"]).map(|name| match name.as_str() {
-        "empty" => NoContent::Empty,
-        _ => NoContent::Null,
-    })
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        let Self(options) = self;
+        for PromptOption { name, values, .. } in PROMPT_OPTIONS {
+            let text = || matches.get_one::<String>(name);
+            match values {
+                OptionValues::Text(set) => text().into_iter().for_each(|text| set(options, text)),
+                OptionValues::Number { set, .. } => {
+                    matches.get_one(name).into_iter().for_each(|number| set(options, *number));
+                }
+                OptionValues::Words(words) => {
+                    let word = text().and_then(|text| words.iter().find(|word| word.name == text));
+                    word.into_iter().for_each(|word| (word.set)(options));
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Rendering {
     /// Reads what the arguments name.
     pub(super) fn prepare(&self) -> Result<Renderer, Failure> {
         let target = self.aim.target;
-        let mut options = PromptOptions::new().with_thinking(self.thinking).with_finished_tools(self.finished_tools);
-        (options.images, options.no_content) = (self.images, self.no_content);
-        (options.last_messages, options.last_turns) = (self.last, self.last_turns);
-        (options.thinking_turns, options.max_result_bytes) = (self.thinking_turns, self.max_result_bytes);
-        options.max_tokens = self.window_tokens;
-        if let Some(model) = &self.model {
-            options = options.with_model(model);
-        }
+        let Chosen(mut options) = self.chosen.clone();
         if let Some(file) = &self.tools {
-            options = options.with_tools(tools::read(file)?);
+            options = options.with_tools(read_tools(file)?);
         }
         Ok(Renderer { target, options })
     }
@@ -226,7 +218,7 @@ impl Shown {
     /// The report alone: as JSON, one object per line.
     pub(super) fn print_report(self, output: &mut Output) -> Outcome {
         if output.is_text() && !self.report.is_empty() {
-            output.text(&report::text(None, &self.report))?;
+            output.text(&text::report(None, &self.report))?;
         } else if output.is_text() && self.error.is_none() {
             output.text("nothing was left out or altered")?;
         } else {
@@ -237,5 +229,67 @@ impl Shown {
 
     pub(super) const fn exit(&self) -> Exit {
         if self.error.is_some() { Exit::Failed } else { Exit::Done }
+    }
+}
+
+/// Print what an agent must do now: run tools, call the model, or wait
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  convo next chat-42
+  convo next chat-42 --json | jq -r '.calls[].name'
+
+Steps: run_tools (with the calls), call_model, continue_text (the answer's text was cut off), continue_turn (the \
+provider paused: send the same again), await_model (a message is being written), await_user.")]
+pub(super) struct Next {
+    /// The conversation
+    #[arg(value_parser = conversation())]
+    conversation: String,
+}
+
+pub(super) fn next(args: &Next, location: &Location, output: &mut Output) -> Outcome {
+    let conversation = location.read()?.load(location.name(&args.conversation))?;
+    output.report(None, conversation.report());
+    let step = next_step(&conversation);
+    output.result(&step, || step_text(&step))?;
+    Ok(Exit::Done)
+}
+
+fn step_text(step: &NextStep) -> String {
+    let mut out = format!("{BOLD}{}{BOLD:#}\n", step.name().replace('_', " "));
+    if let NextStep::RunTools(calls) = step {
+        for call in calls {
+            let (name, id) = (text::printable(&call.name), text::printable(&call.tool_call_id));
+            out.push_str(&format!("  {name} {DIM}{id}{DIM:#}\n"));
+            out.push_str(&text::wrap(&call.arguments, "    ", text::Layout::folded("--json has them")));
+        }
+    }
+    out
+}
+
+/// Reads an array of tools.
+fn read_tools(path: &Path) -> Result<Vec<Tool>, Failure> {
+    let input = Input::open(path)?;
+    let name = input.name.clone();
+    let text = input.read_text()?;
+    Tool::from_json(&text).map_err(|error| Failure::from(error).at(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use conversation_store::model::{Chunk, Message};
+
+    use super::*;
+
+    #[test]
+    fn people_read_the_step_and_its_calls() {
+        let store = Store::open("memory:").unwrap();
+        let plain = |step| anstream::adapter::strip_str(&step_text(&step)).to_string();
+        store.append("done", &[Message::assistant([Chunk::text("Done.")])]).unwrap();
+        assert_eq!(plain(next_step(&store.load("done").unwrap())), "await user\n");
+        let call = |name, id| Chunk::tool_call(id, name, "{\"a\":1}");
+        store.append("chat", &[Message::assistant([call("ls", "call_1"), call("rm", "\u{7}")])]).unwrap();
+        let wanted = "run tools\n  ls call_1\n    {\"a\":1}\n  rm \\u{7}\n    {\"a\":1}\n";
+        assert_eq!(plain(next_step(&store.load("chat").unwrap())), wanted);
     }
 }

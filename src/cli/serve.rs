@@ -1,7 +1,13 @@
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+//! The server, its keys, and whether it is well.
 
-use conversation_store::server::{Config, LogFormat, Server};
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use conversation_store::model::Timestamp;
+use conversation_store::server::{Config, Key, KeyFile, LogFormat, Scope, Server};
 use conversation_store::{Error, Health};
 use serde::Serialize;
 use tracing_subscriber::filter::Targets;
@@ -10,9 +16,13 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
-use super::output::{Output, warn};
+use super::output::{Output, note, warn};
+use super::text;
+use super::values::seconds;
 
-const EXAMPLES: &str = "\
+/// Serve the store over HTTP: the OpenAI Conversations API, and everything else that the store does
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   convo serve
   convo keys create --keys keys.json --owner ada
@@ -22,12 +32,8 @@ Examples:
 The OpenAI Conversations API is under /v1, the native API under /api/v1, its description at /openapi.json, and pages \
 for people at /. Settings come from the defaults, then --config, then CONVO_TABLE__NAME in the environment, then flags: the last one counts. \
 Without keys, the server listens only on addresses of this machine. SIGTERM and SIGINT end it: it answers the requests \
-in progress, sends followers a last event, and closes the store.";
-
-/// Serve the store over HTTP: the OpenAI Conversations API, and everything else that the store does
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct Args {
+in progress, sends followers a last event, and closes the store.")]
+pub(super) struct Serve {
     /// The address; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     listen: Option<SocketAddr>,
@@ -59,7 +65,7 @@ struct Listening {
     admin: Option<String>,
 }
 
-pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+pub(super) fn serve(args: &Serve, location: &Location, output: &mut Output) -> Outcome {
     #[cfg_attr(not(feature = "search"), expect(unused_mut, reason = "there is no index to name"))]
     let mut config = settings(args)?;
     if args.print_config {
@@ -100,7 +106,7 @@ pub(super) fn read(file: Option<&Path>) -> Result<Config, Failure> {
     Ok(Config::read(file, environment)?)
 }
 
-fn settings(args: &Args) -> Result<Config, Failure> {
+fn settings(args: &Serve) -> Result<Config, Failure> {
     let mut config = read(args.config.as_deref())?;
     if let Some(listen) = args.listen {
         config.server.listen = listen;
@@ -133,4 +139,204 @@ fn log(config: &Config) -> Result<(), Failure> {
         _ => registry.with(layer.json().flatten_event(true).with_current_span(false).with_span_list(false)).try_init(),
     };
     started.map_err(|error| Failure::failed(format!("cannot begin the log: {error}")))
+}
+
+/// Ask the server on this machine whether it is ready, as a container's HEALTHCHECK does
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  convo healthcheck
+  convo healthcheck --config convo.toml
+
+In a Dockerfile: HEALTHCHECK CMD [\"convo\", \"healthcheck\"]
+
+Asks the server of the same settings on this machine: those of --config, then CONVO_TABLE__NAME in the environment. It asks \
+server.admin_listen if that is set, which a server that speaks TLS needs. Exit code 0 if the server is ready, 1 if it is not, \
+or does not answer: what Docker expects.")]
+pub(super) struct Healthcheck {
+    /// The address of the server; by default that of the settings
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    listen: Option<SocketAddr>,
+    /// A file of settings, TOML
+    #[arg(long, value_name = "FILE", env = "CONVO_CONFIG")]
+    config: Option<PathBuf>,
+    /// Ask only whether the process answers, not whether the store can be written
+    #[arg(long)]
+    live: bool,
+    /// How long to wait for the answer
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    timeout: Duration,
+}
+
+/// What the server answered.
+#[derive(Serialize)]
+struct Answer {
+    healthy: bool,
+    answer: String,
+}
+
+pub(super) fn healthcheck(args: &Healthcheck, output: &mut Output) -> Outcome {
+    let Config { server, .. } = read(args.config.as_deref())?;
+    let address = match (args.listen, server.admin_listen) {
+        (Some(listen), _) => listen,
+        (None, Some(admin)) => admin,
+        (None, None) if server.tls_key.is_some() => {
+            return Err(Failure::usage(
+                "the server speaks TLS: its health is asked on server.admin_listen, which is not set",
+            ));
+        }
+        (None, None) => server.listen,
+    };
+    let path = if args.live { "/livez" } else { "/readyz" };
+    let shown = match ask(reachable(address), path, args.timeout) {
+        Ok(answer) => Answer { healthy: answer.starts_with("HTTP/1.1 200 "), answer: body(&answer).to_owned() },
+        Err(error) => Answer { healthy: false, answer: format!("{address}: {error}") },
+    };
+    output.result(&shown, || shown.answer.clone())?;
+    Ok(if shown.healthy { Exit::Done } else { Exit::Findings })
+}
+
+/// Where a server that listens on all addresses is reached.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// The whole answer to one request: the server closes the connection after it.
+fn ask(address: SocketAddr, path: &str, timeout: Duration) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, timeout)?;
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(timeout))?;
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.take(64 * 1024).read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").map_or(answer, |(_, body)| body)
+}
+
+/// Create, list and revoke the keys of a server
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  convo keys create --keys keys.json --owner ada
+  convo keys create --keys keys.json --owner ada --scopes read --expires 2027-01-01
+  convo keys list --keys keys.json
+  convo keys revoke key_0123456789ab --keys keys.json
+
+`create` prints only the secret, on stdout, once: the file has only its hash. Scopes: read, append, delete, admin. A \
+server reads the file again within two seconds after it changes.")]
+pub(super) struct Keys {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Create a key, and print its secret
+    Create {
+        /// The file of keys; it is created if it does not exist
+        #[arg(long, value_name = "FILE")]
+        keys: PathBuf,
+        /// What the key permits
+        #[arg(long, value_delimiter = ',', default_value = "read,append,delete", value_parser = scope())]
+        scopes: Vec<Scope>,
+        /// When the key expires: a date (its beginning, UTC), or a time as RFC 3339
+        #[arg(long, value_name = "DATE", value_parser = time)]
+        expires: Option<Timestamp>,
+    },
+    /// List the keys, without their secrets
+    List {
+        /// The file of keys
+        #[arg(long, value_name = "FILE")]
+        keys: PathBuf,
+    },
+    /// Revoke a key
+    Revoke {
+        /// The key's id, as `list` prints it
+        id: String,
+        /// The file of keys
+        #[arg(long, value_name = "FILE")]
+        keys: PathBuf,
+    },
+}
+
+/// A key, as it is printed.
+#[derive(Serialize)]
+struct ShownKey<'a> {
+    id: &'a str,
+    owner: &'a str,
+    scopes: Vec<&'static str>,
+    created_at: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<&'a str>,
+}
+
+pub(super) fn keys(args: &Keys, location: &Location, output: &mut Output) -> Outcome {
+    match &args.action {
+        Action::Create { keys, scopes, expires } => {
+            let owner = location.owner().ok_or_else(|| {
+                Failure::usage("the key needs an owner")
+                    .with_hint("--owner NAME: the key opens the conversations of NAME")
+            })?;
+            let (key, secret) = KeyFile::new(keys).create(owner, scopes, *expires)?;
+            output.verbatim(&format!("{secret}\n"))?;
+            note(&format!("{} of {owner}: this secret is not shown again", key.id));
+        }
+        Action::List { keys } => {
+            let keys = KeyFile::new(keys).list()?;
+            if output.is_text() {
+                output.text(&table(&keys))?;
+            } else {
+                keys.iter().try_for_each(|key| output.json(&shown(key)))?;
+            }
+        }
+        Action::Revoke { id, keys } => {
+            let key = KeyFile::new(keys).revoke(id).map_err(|error| {
+                Failure::from(error).with_hint(format!("`convo keys list --keys {}` shows the keys", keys.display()))
+            })?;
+            output.result(&shown(&key), || format!("{} of {} is revoked", key.id, text::printable(&key.owner)))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn shown(key: &Key) -> ShownKey<'_> {
+    ShownKey {
+        id: &key.id,
+        owner: &key.owner,
+        scopes: key.scopes.iter().map(|scope| scope.as_str()).collect(),
+        created_at: &key.created_at,
+        expires_at: key.expires_at.as_deref(),
+    }
+}
+
+fn table(keys: &[Key]) -> String {
+    if keys.is_empty() {
+        return "no keys".to_owned();
+    }
+    let heads = ["KEY", "OWNER", "SCOPES", "EXPIRES"].map(str::to_owned);
+    let row = |key: &Key| {
+        let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
+        let expires = key.expires_at.clone().unwrap_or_else(|| "never".to_owned());
+        [key.id.clone(), text::cut(&key.owner, 40), scopes.join(","), expires]
+    };
+    text::table(&std::iter::once(heads).chain(keys.iter().map(row)).collect::<Vec<_>>())
+}
+
+fn scope() -> impl TypedValueParser<Value = Scope> {
+    PossibleValuesParser::new(Scope::ALL.map(Scope::as_str))
+        .try_map(|name| Scope::from_name(&name).ok_or("no such scope"))
+}
+
+/// A date means its beginning.
+fn time(text: &str) -> Result<Timestamp, String> {
+    let moment = text.parse::<Timestamp>().or_else(|_| format!("{text}T00:00:00Z").parse());
+    moment.map_err(|_| "expected a date such as 2027-01-01, or an RFC 3339 time".to_owned())
 }

@@ -1,12 +1,13 @@
-//! Text for people: aligned, wrapped, cut, and without anything that a terminal would obey.
+//! Text for people: aligned, wrapped, cut, and without anything that a terminal would obey; and the report as text.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use anstyle::Style;
 use conversation_store::model::Timestamp;
+use conversation_store::{ReportLine, Severity};
 
-const DIM: Style = Style::new().dimmed();
+use super::style::{DIM, ERROR, WARNING};
 
 /// The width without a terminal, and the most with one: longer lines are hard to read.
 const WIDTH: usize = 100;
@@ -199,6 +200,51 @@ pub(super) fn pretty_json(json: &str) -> String {
 fn break_line(out: &mut String, depth: usize) {
     out.push('\n');
     out.extend(std::iter::repeat_n("  ", depth));
+}
+
+/// The widest name of a severity.
+const SEVERITY_WIDTH: usize = 7;
+
+/// The sums, `2 lost, 1 changed, 3 notes`, and each line of the report with its severity. Empty if the report is.
+pub(super) fn report(of: Option<&str>, report: &[ReportLine]) -> String {
+    if report.is_empty() {
+        return String::new();
+    }
+    let of = of.map_or_else(String::new, |name| format!("{name}: "));
+    let mut out = format!("{WARNING}report:{WARNING:#} {}{}\n", printable(&of), sums(report));
+    for severity in Severity::ALL {
+        let style = severity_style(*severity);
+        for line in report.iter().filter(|line| line.severity == *severity) {
+            let words = line.to_string();
+            let mut words = words.lines();
+            let first = printable(words.next().unwrap_or_default());
+            out.push_str(&format!("  {style}{severity:SEVERITY_WIDTH$}{style:#}  {first}\n"));
+            for more in words {
+                out.push_str(&format!("  {:SEVERITY_WIDTH$}  {}\n", "", printable(more)));
+            }
+        }
+    }
+    out
+}
+
+fn sums(report: &[ReportLine]) -> String {
+    let sums = Severity::ALL.iter().filter_map(|severity| {
+        let lines = report.iter().filter(|line| line.severity == *severity).count();
+        match severity {
+            _ if lines == 0 => None,
+            Severity::Note => Some(count(lines, "note")),
+            _ => Some(format!("{lines} {severity}")),
+        }
+    });
+    sums.collect::<Vec<_>>().join(", ")
+}
+
+fn severity_style(severity: Severity) -> Style {
+    match severity {
+        Severity::Lost => ERROR,
+        Severity::Changed => WARNING,
+        _ => DIM,
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The log of a server: `http://...` and `https://...`.
 //!
-//! Each call of the log is one request (`docs/server.md`); what a conversation means is read here, from the same records as in
+//! Each call of the log is one request (`docs/http-api.md`); what a conversation means is read here, from the same records as in
 //! every other log. `http` makes requests, `seam` is the log, `stream` a message that is written, `follow` who waits for news.
 
 mod follow;

@@ -14,6 +14,7 @@ use crate::record::{self, ChunkLine, Line, MessageHeader, Record, Remove, Rewind
 ///
 /// As JSON: `index`, `state`, `first_seq`, `last_seq`, then the message's own fields.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct StoredMessage {
     /// Its index in the conversation: 0-based, never reused; visible indices may have gaps.

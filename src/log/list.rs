@@ -49,6 +49,7 @@ pub(crate) struct Place {
 
 /// A page of the list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema), schemars(rename = "ConversationPage"))]
 #[non_exhaustive]
 pub struct ListPage {
     /// By time of last activity, newest first; of the same microsecond by id, highest first.
@@ -64,6 +65,7 @@ pub struct ListPage {
 
 /// A conversation in the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ListItem {
     /// Its id.
@@ -110,6 +112,7 @@ const fn is_zero(number: &u64) -> bool {
 
 /// Where a conversation was forked from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Fork {
     /// The conversation that it was forked from.

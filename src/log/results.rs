@@ -7,6 +7,7 @@ use crate::model::ConversationId;
 
 /// What an append got.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Receipt {
     /// The conversation's id.
@@ -25,6 +26,7 @@ pub struct Receipt {
 
 /// What a redaction did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Redaction {
     /// The seq of the entry that notes it.
@@ -121,6 +123,7 @@ pub struct TableSize {
 
 /// The place of a provider's item id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Item {
     /// The conversation that was asked, or found.
@@ -139,6 +142,7 @@ pub struct Item {
 
 /// A message that was begun and is not finished.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Unfinished {
     /// Its conversation.

@@ -8,6 +8,7 @@ use crate::model::{ConversationId, Name};
 
 /// What a check of the whole store found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Verification {
     /// Conversations that were read.

@@ -38,6 +38,7 @@ pub use check::rule::ProtocolRule;
 use dialect::plain;
 pub use dialect::{bedrock, databricks, deepseek, deepseek_responses, gemini3, groq, mistral, moonshot, vertex, vllm};
 pub use names::UnknownTarget;
+pub use prompt::option_table::{OptionValues, OptionWord, PROMPT_OPTIONS, PromptOption};
 pub use prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
 pub use prompt::render::{Prompt, render};
 pub use prompt::tools::Tool;

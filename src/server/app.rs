@@ -14,14 +14,11 @@ use tokio::sync::{Semaphore, watch};
 use super::config::Config;
 #[cfg(feature = "search")]
 use super::finder::Finder;
-use super::keys::{Keys, Scope};
+use super::keys::{Keys, Scope, SessionId, Sessions};
 use super::metrics::Metrics;
-use super::pool::Pool;
 use super::query::Query;
 use super::refusal::Refusal;
-use super::sessions::{SessionId, Sessions};
-use super::streams::Streams;
-use super::stripes::Stripes;
+use super::room::{Pool, Streams, Stripes};
 use super::writers::Writers;
 use crate::model::Name;
 use crate::store::Store;
@@ -186,7 +183,8 @@ pub(crate) fn ok(value: &impl Serialize) -> Outcome {
 impl Refusal {
     /// Turns it into the HTTP response.
     pub(crate) fn reply(&self) -> Reply {
-        let mut reply = reply(self.status, "application/json", self.to_json().to_string());
+        let body = serde_json::to_vec(&self.body()).unwrap_or_default();
+        let mut reply = reply(self.status, "application/json", body);
         let headers = reply.headers_mut();
         if let Some(seconds) = self.retry_after {
             headers.insert(HeaderName::from_static("retry-after"), HeaderValue::from(seconds));

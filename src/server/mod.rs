@@ -2,17 +2,18 @@
 //!
 //! What lives where, from the bottom:
 //!
-//! - `config` (the settings), `keys` (who may do what), `refusal` (errors: one form, one table), `metrics`.
-//! - `pool` (calls of the store, each on a thread), `streams` (requests that last), `writers` (messages that clients of the log
-//!   are writing), `app` (what all requests share, and what one of them is), `body`.
+//! - `config` (the settings), `keys` (who may do what, and who is logged in), `refusal` (errors: one form, one table), `metrics`.
+//! - `room` (who has to wait: threads, streams, rates, locks), `writers` (messages that clients of the log are writing), `query`,
+//!   `app` (what all requests share, and what one of them is), `body`.
 //! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them. `remote/`: the log itself,
 //!   for `convo --store http://...`; its table is not in the OpenAPI document.
-//! - `pages/`: the same for people, as HTML; `auth` (who calls), `sessions` (who is logged in), `finder` (what they search).
+//! - `pages/`: the same for people, as HTML; `auth` (who calls, from where), `finder` (what they search).
 //! - `quota/` (limits on what an owner stores: a log around the log), `retention` (what is erased in the background).
-//! - `serve` (what happens to every request), `health`, `openapi` (the document, made from the tables), `listen`.
+//! - `route` (a row of the tables), `openapi` (the document, made from the tables; `schemas`: what no type describes).
+//! - `serve` (what happens to every request), `health`, `listen`.
 //!
 //! **To add a route**: write a row in its API's table, and its handler. The row is what is served, documented and
-//! tested.
+//! tested: `tests/server/documented.rs` says what is missing.
 //!
 //! This is the only part of the crate that is async; the store's calls block, and run on threads of their own.
 
@@ -25,28 +26,22 @@ mod finder;
 mod health;
 mod keys;
 mod listen;
-mod local;
 mod metrics;
 mod native;
 mod openai;
 mod openapi;
 mod pages;
-mod parse;
-mod pool;
 mod query;
 mod quota;
-mod rate;
 mod refusal;
 mod remote;
 mod retention;
+mod room;
 mod route;
+mod schemas;
 mod serve;
-mod sessions;
-mod streams;
-mod stripes;
 #[cfg(test)]
 mod tests;
-mod timed;
 mod writers;
 
 use std::net::SocketAddr;

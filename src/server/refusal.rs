@@ -2,9 +2,12 @@
 
 use std::io::ErrorKind;
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::keys::Scope;
+use super::schemas::Object;
 use crate::error::Error;
 use crate::log::remote::failure::details;
 
@@ -85,18 +88,33 @@ impl Refusal {
     }
 
     /// The body.
-    pub(crate) fn to_json(&self) -> Value {
-        let mut error = json!({
-            "message": self.message, "type": self.kind(), "param": self.param, "code": self.code,
-        });
-        if let (Value::Object(error), false) = (&mut error, self.details.is_empty()) {
-            error.insert("details".to_owned(), Value::Object(self.details.clone()));
-        }
-        json!({ "error": error })
+    pub(crate) fn body(&self) -> Body<'_> {
+        let Self { message, param, code, details, .. } = self;
+        let (code, param) = (*code, param.as_deref());
+        Body { error: Fields { code, details, message, param, kind: self.kind() } }
     }
 }
 
-/// The status of each kind of the store's errors; their codes are [`Error::code`]. `docs/server.md` has the table for
+/// A refusal as JSON.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Error")]
+pub(crate) struct Body<'a> {
+    error: Fields<'a>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Fields<'a> {
+    code: Option<&'static str>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[schemars(with = "Object")]
+    details: &'a Map<String, Value>,
+    message: &'a str,
+    param: Option<&'a str>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+/// The status of each kind of the store's errors; their codes are [`Error::code`]. `docs/http-api.md` has the table for
 /// people.
 fn status(error: &Error) -> u16 {
     match error {

@@ -20,10 +20,10 @@ use super::keys::random;
 use super::metrics::{Answered, Reason};
 use super::pages::{self, Asked};
 use super::query::Query;
-use super::rate::Rates;
 use super::refusal::Refusal;
+use super::room::Rates;
 use super::route::{Route, Verb};
-use super::{body, health, keys, local};
+use super::{auth, body, health, keys};
 
 /// Whom routes face: that decides how a caller is known, and what an error looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub(crate) fn around(router: Router, app: &Arc<App>) -> Router {
     let router = router.layer(from_fn(move |request: Request, next: Next| {
         let app = Arc::clone(&guarded);
         async move {
-            match local::is_welcome(&app, request.headers()) {
+            match auth::is_welcome(&app, request.headers()) {
                 Ok(()) => next.run(request).await,
                 Err(refusal) => {
                     app.metrics.refused.get_or_create(&Reason { reason: "origin" }).inc();

@@ -115,7 +115,7 @@ fn documented(route: &Route, form: &[String; 2], item: &str, cursor: &str, dice:
     let id = if route.path.starts_with("/v1") { &form[1] } else { &form[dice.below(2)] };
     let path = route.path.replace("{conversation}", &encoded(id)).replace("{item}", item).replace("{message}", "0");
     let (mut query, mut headers) = (Vec::new(), String::new());
-    for parameter in route.parameters {
+    for parameter in (route.parameters)() {
         let value = match parameter.name {
             "for" | "from" => "openai-chat",
             "item" => item,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::streams::Stream;
+use super::room::Stream;
 use crate::log::{OpenMessage, Receipt};
 
 /// How long a writer lives that is not heard of.
@@ -80,7 +80,7 @@ impl Writers {
 
 #[cfg(test)]
 mod tests {
-    use super::super::streams::Streams;
+    use super::super::room::Streams;
     use super::*;
     use crate::model::{Metadata, Name, Role};
     use crate::store::Store;

@@ -72,7 +72,7 @@ impl Store {
     /// | `fjall:PATH` | a directory (feature `fjall`) |
     /// | `postgres://USER:PASSWORD@HOST:PORT/DATABASE` | a database, which many processes may have open (feature `postgres`): [`crate::documentation::postgres`] |
     /// | `shards:FILE` | several such databases, which the file lists (feature `postgres`): [`crate::documentation::postgres`] |
-    /// | `http://HOST:PORT`, `https://HOST` | the store of a server, with the key in `CONVO_KEY`, or in a file: `?key_file=FILE` (feature `client`): [`crate::documentation::server`] |
+    /// | `http://HOST:PORT`, `https://HOST` | the store of a server, with the key in `CONVO_KEY`, or in a file: `?key_file=FILE` (feature `client`): [`crate::documentation::http_api`] |
     /// | `backup:FILE` | a backup, all of it in memory, for reading only |
     /// | `memory:` | a new store that forgets all when it is dropped |
     ///

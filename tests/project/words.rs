@@ -24,7 +24,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("tests/project/words.rs", ""),
     // What others wrote, or what people say in conversations.
     ("benches/provider/agent.rs", "I shall look."),
-    ("src/docs/format.md", "I shall look."),
+    ("src/docs/transcript.md", "I shall look."),
     ("src/store/writer.rs", "I shall "),
     // A code that has another meaning.
     ("src/model/json_text.rs", "stands for"),

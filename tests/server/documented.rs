@@ -136,10 +136,10 @@ fn references_lead_somewhere() {
     }
 }
 
-/// People find all of it in `docs/server.md`.
+/// People find all of it in `docs/http-api.md`.
 #[test]
 fn the_docs_name_every_route_and_code() {
-    let docs = include_str!("../../src/docs/server.md");
+    let docs = include_str!("../../src/docs/http-api.md");
     let document = Running::open().client.get("/openapi.json").ok();
     for (verb, path, _) in operations(&document) {
         let route = format!("`{} {path}`", verb.to_uppercase());
@@ -163,7 +163,7 @@ fn the_docs_name_every_route_and_code() {
 #[test]
 fn the_example_of_the_docs_runs() {
     let server = Running::open();
-    let docs = include_str!("../../src/docs/server.md");
+    let docs = include_str!("../../src/docs/http-api.md");
     let example = docs.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
     let example = example.replace("127.0.0.1:8080", &server.client.address);
     let output = std::process::Command::new("bash").args(["-euc", &example]).output().unwrap();

@@ -205,6 +205,22 @@ fn prompts_and_next_steps() {
     let tools = json!({ "tools": [{ "name": "ls", "parameters": { "type": "object" } }] });
     let with = client.post(&format!("{CHAT}/prompt?for=anthropic&window_tokens=1000"), &tools).ok();
     assert_eq!(with["request"]["tools"][0]["name"], "ls");
+    let full = json!({ "role": "tool", "chunks": [{ "type": "tool_result", "tool_call_id": "c1", "content": "a long list" }] });
+    client.post(&format!("{CHAT}/messages"), &full).ok();
+    let short = client.get(&format!("{CHAT}/prompt?for=openai-chat&max_result_bytes=6")).ok();
+    let result = short["request"]["messages"][2]["content"].as_str().unwrap();
+    assert!(result.starts_with("a long\n") && result.contains('5'), "{result}");
+    let thought = json!({ "role": "assistant", "chunks": [{ "type": "thinking", "text": "hm" }, { "type": "text", "text": "Two." }] });
+    client.post(&format!("{CHAT}/messages"), &thought).ok();
+    let thinks = |query: &str| {
+        let prompt = client.get(&format!("{CHAT}/prompt?for=openai-chat&thinking=tagged{query}")).ok();
+        prompt["request"].to_string().contains("<think>")
+    };
+    assert!(thinks("") && thinks("&thinking_turns=1") && !thinks("&thinking_turns=0"));
+    for query in ["max_result_bytes=-1", "max_result_bytes=x", "thinking_turns=-1", "thinking_turns=1&thinking_turns=2"]
+    {
+        client.get(&format!("{CHAT}/prompt?for=anthropic&{query}")).code(400);
+    }
     for query in ["", "?for=openai", "?for=anthropic&last=0", "?for=anthropic&thinking=x", "?for=anthropic&lst=1"] {
         client.get(&format!("{CHAT}/prompt{query}")).code(400);
     }

@@ -634,6 +634,15 @@ fn each_report_line_is_shown_once() {
     }
     let problem = visitor.page(&format!("/pages/conversations/{id}/prompt?for=none"));
     assert!(problem.contains("role=\"alert\"") && problem.contains("go on"), "{problem}");
+    // The form has all options that the API has, and keeps what was chosen.
+    let chosen = "for=anthropic&thinking_turns=0&max_result_bytes=1&finished_tools=flatten";
+    let form = visitor.page(&format!("/pages/conversations/{id}/prompt?{chosen}"));
+    let document = server.client.get("/openapi.json").ok();
+    let parameters = document["paths"]["/api/v1/conversations/{conversation}/prompt"]["get"]["parameters"].clone();
+    let options = parameters.as_array().unwrap().iter().filter(|parameter| parameter["in"] == "query");
+    let missing: Vec<_> = options.filter(|option| !form.contains(&format!("name={}", option["name"]))).collect();
+    assert!(missing.is_empty() && form.contains("name=\"max_result_bytes\" value=\"1\""), "{missing:?}: {form}");
+    assert!(form.contains("<option value=\"flatten\" selected>"), "{form}");
     // What no control offers is refused, as the API does.
     assert_eq!(visitor.get(&format!("/pages/conversations/{id}/prompt?for=gemini&lst=1")).status, 400);
 }

@@ -11,8 +11,9 @@ use super::words::Words;
 ///
 /// Serialized with the keys `severity`, `rule`, `place`, `message_index`, `chunk_index`, `tool_call_id`, `detail`, `why`,
 /// `cure`, in this order; those that are `None` are absent. What each means is in
-/// [the guide](crate::documentation::servers#the-report).
+/// [the guide](crate::documentation::building_a_chat_server#the-report).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ReportLine {
     /// What it means for the reader.

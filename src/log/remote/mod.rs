@@ -1,5 +1,5 @@
 //! A log at the other end of a connection: what the client of a server asks, what it is answered, and in which bytes.
-//! Described in `docs/server.md`.
+//! Described in `docs/http-api.md`.
 //!
 //! A body is a [`frame`]: JSON, then bytes. The JSON is one of the structs of [`call`]; the bytes are records, sealed as they
 //! are on disk, so that both ends check them. Errors keep their kind and their fields ([`failure`]).

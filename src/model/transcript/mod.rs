@@ -1,4 +1,4 @@
-//! The transcript format: one message a line, as JSON. Byte by byte in `docs/format.md`.
+//! The transcript format: one message a line, as JSON. Field by field in `docs/transcript.md`.
 
 mod fields;
 mod line;

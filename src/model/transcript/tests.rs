@@ -41,7 +41,7 @@ proptest! {
 
 #[test]
 fn every_field_stands_where_the_format_says() {
-    // As it is written, in the order of docs/format.md.
+    // As it is written, in the order of docs/transcript.md.
     let lines = [
         r#"{"conversation":"chat-42","role":"assistant","chunks":[],"finish_reason":"stop","model":"m","provider":"p","created_at":"2026-01-02T03:04:05.000006Z","turn_id":"t","step_id":"s","usage":{"total":1.0},"id":"msg_1","native":{"wire":"anthropic","json":{"b":1,"a":2}},"x":[1]}"#,
         r#"{"role":"user","chunks":[{"type":"text","text":"a","annotations":[1],"id":"i","native":{"wire":"w","json":1},"x":null}]}"#,

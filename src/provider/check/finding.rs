@@ -8,6 +8,7 @@ use serde::Serialize;
 ///
 /// Serialized with the keys `rule`, `level`, `place`, `problem`, `cure`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Finding {
     /// Id of the broken rule, for example `OC-07`; see [`Wire::rules`](crate::provider::Wire::rules).

@@ -2,7 +2,7 @@
 //!
 //! In the order of the work:
 //!
-//! - `options`: what is wanted; `render`: the steps of the way.
+//! - `options`: what is wanted (`option_table` names them for users); `render`: the steps of the way.
 //! - What a prompt has less than the log, by the option that asks for it: `summary`, `images`, `long_results`,
 //!   `finished_tools`, `thinking_turns`, and the newest part only, `window/`.
 //! - `turns`: calls have met their answers, ids and names are the target's (`tool_id`), arguments are objects (`arguments`).
@@ -16,6 +16,7 @@ pub(super) mod foreign;
 mod images;
 mod long_results;
 pub(super) mod media;
+pub(super) mod option_table;
 pub(super) mod options;
 pub(super) mod origin;
 pub(super) mod output;

@@ -1,21 +1,24 @@
 //! Conversations: created, described, listed, forked, deleted; their titles, tags and metadata.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::naming;
+use super::parameters;
 use crate::error::Error;
 use crate::log::{Item, ListItem, ListQuery, NewConversation, Unfinished};
-use crate::model::{Json, Name};
+use crate::model::{ConversationId, Json, Name};
 use crate::server::app::{Call, Outcome, ok};
-use crate::server::parse;
+use crate::server::body;
 use crate::server::refusal::Refusal;
+use crate::server::schemas::{Object, Tag};
 
-#[derive(Serialize)]
-struct Described {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Described {
     #[serde(flatten)]
     item: ListItem,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Object")]
     metadata: Option<Json>,
 }
 
@@ -26,16 +29,19 @@ fn described(call: &Call, name: &Name) -> Outcome {
 }
 
 pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {
-    described(call, &naming::name(call))
+    described(call, &parameters::name(call))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct New {
+#[schemars(rename = "NativeNew")]
+pub(super) struct New {
     key: Option<String>,
     title: Option<String>,
     #[serde(default)]
+    #[schemars(with = "Vec<Tag>")]
     tags: Vec<String>,
+    #[schemars(with = "Option<Object>")]
     metadata: Option<Box<RawValue>>,
 }
 
@@ -44,8 +50,8 @@ fn json(raw: &RawValue) -> Result<Json, Refusal> {
 }
 
 pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
-    let New { key, title, tags, metadata } = parse::json(body)?;
-    let name = naming::new(call, key.as_deref())?;
+    let New { key, title, tags, metadata } = body::json(body)?;
+    let name = parameters::new(call, key.as_deref())?;
     let mut new = NewConversation::new();
     (new.title, new.tags) = (title, tags);
     new.metadata = metadata.as_deref().map(json).transpose()?;
@@ -63,63 +69,68 @@ pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
     ok(&call.store().list(&query)?)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Fork {
+pub(super) struct NewFork {
     at_seq: Option<u64>,
     key: Option<String>,
 }
 
 pub(super) fn fork(call: &Call, body: &[u8]) -> Outcome {
-    let Fork { at_seq, key } = parse::json(body)?;
-    let child = naming::new(call, key.as_deref())?;
-    call.store().fork_to(naming::name(call), at_seq, &child)?;
+    let NewFork { at_seq, key } = body::json(body)?;
+    let child = parameters::new(call, key.as_deref())?;
+    call.store().fork_to(parameters::name(call), at_seq, &child)?;
     described(call, &child)
 }
 
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "NativeDeleted")]
+pub(super) struct Deleted {
+    conversation: ConversationId,
+    #[schemars(extend("const" = true))]
+    deleted: bool,
+}
+
 pub(super) fn delete(call: &Call, _: &[u8]) -> Outcome {
-    #[derive(Serialize)]
-    struct Deleted {
-        conversation: crate::model::ConversationId,
-        deleted: bool,
-    }
-    let name = naming::name(call);
+    let name = parameters::name(call);
     call.store().delete(&name)?;
     ok(&Deleted { conversation: name.id(), deleted: true })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Title {
+pub(super) struct Title {
     title: Option<String>,
 }
 
 pub(super) fn title(call: &Call, body: &[u8]) -> Outcome {
-    let Title { title } = parse::required(body)?;
-    ok(&call.store().set_title(naming::name(call), title.as_deref())?)
+    let Title { title } = body::required(body)?;
+    ok(&call.store().set_title(parameters::name(call), title.as_deref())?)
 }
 
 pub(super) fn metadata(call: &Call, body: &[u8]) -> Outcome {
-    let metadata: Box<RawValue> = parse::required(body)?;
-    ok(&call.store().set_metadata(naming::name(call), &json(&metadata)?)?)
+    let metadata: Box<RawValue> = body::required(body)?;
+    ok(&call.store().set_metadata(parameters::name(call), &json(&metadata)?)?)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Tags {
+pub(super) struct TagChange {
     #[serde(default)]
+    #[schemars(with = "Vec<Tag>")]
     add: Vec<String>,
     #[serde(default)]
     remove: Vec<String>,
 }
 
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Tags {
+    tags: Vec<String>,
+}
+
 pub(super) fn tags(call: &Call, body: &[u8]) -> Outcome {
-    #[derive(Serialize)]
-    struct Tagged {
-        tags: Vec<String>,
-    }
-    let Tags { add, remove } = parse::required(body)?;
-    let name = naming::name(call);
+    let TagChange { add, remove } = body::required(body)?;
+    let name = parameters::name(call);
     let mut tags = call.store().describe(&name)?.tags;
     if !remove.is_empty() {
         tags = call.store().untag(&name, &remove.iter().map(String::as_str).collect::<Vec<_>>())?;
@@ -127,11 +138,11 @@ pub(super) fn tags(call: &Call, body: &[u8]) -> Outcome {
     if !add.is_empty() {
         tags = call.store().tag(&name, &add.iter().map(String::as_str).collect::<Vec<_>>())?;
     }
-    ok(&Tagged { tags })
+    ok(&Tags { tags })
 }
 
-#[derive(Serialize)]
-struct Found {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Found {
     items: Vec<Item>,
 }
 
@@ -153,13 +164,15 @@ pub(super) fn find(call: &Call, _: &[u8]) -> Outcome {
     ok(&Found { items })
 }
 
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Unfinished")]
+pub(super) struct AllUnfinished {
+    messages: Vec<Unfinished>,
+}
+
 /// The caller's messages that are being written, or were interrupted.
 pub(super) fn unfinished(call: &Call, _: &[u8]) -> Outcome {
-    #[derive(Serialize)]
-    struct List {
-        messages: Vec<Unfinished>,
-    }
     let mut messages = call.store().unfinished()?;
     messages.retain(|message| message.owner == call.caller.owner);
-    ok(&List { messages })
+    ok(&AllUnfinished { messages })
 }

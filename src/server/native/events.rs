@@ -15,13 +15,13 @@ use http_body::Frame;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Instant, sleep_until};
 
-use super::naming;
+use super::parameters;
 use crate::error::Error;
 use crate::history::{Cursor, Entry};
 use crate::server::app::{App, Call, Caller, Streaming, reply};
 use crate::server::auth::is_still;
 use crate::server::refusal::Refusal;
-use crate::server::streams::Stream;
+use crate::server::room::Stream;
 use crate::store::Tail;
 
 /// What a client does not read waits here, and the tail is not read meanwhile: a follower holds this many pieces of at
@@ -44,7 +44,7 @@ pub(in crate::server) fn events(call: Call, _: Body) -> Streaming {
         };
         let room = call.app.streams.begin(&call.caller.key)?;
         let opening = call.clone();
-        let open = move || Ok(opening.store().tail(naming::name(&opening), cursor)?);
+        let open = move || Ok(opening.store().tail(parameters::name(&opening), cursor)?);
         let tail = call.app.pool.run(open).await?;
         let (sender, receiver) = channel(PIECES);
         tokio::spawn(follow(Arc::clone(&call.app), call.caller, tail, sender, room));

@@ -1,10 +1,11 @@
 //! A provider's answer, stored while it arrives.
 
 use axum::body::Body;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
 
-use super::{naming, options};
+use super::parameters;
 use crate::history::MessageState;
 use crate::log::{AppendOptions, Receipt};
 use crate::model::{FinishReason, Metadata, Name, Role};
@@ -16,8 +17,8 @@ use crate::server::refusal::Refusal;
 use crate::store::{Begun, MessageWriter, Store};
 
 /// The response once the answer has ended.
-#[derive(Serialize)]
-struct Ingested {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Ingested {
     #[serde(flatten)]
     receipt: Receipt,
     /// Why the model stopped; `interrupted` if its bytes ended before it did.
@@ -102,13 +103,13 @@ async fn write(call: Call, mut body: Body) -> Outcome {
 
 impl Ingest {
     fn new(call: &Call) -> Result<Self, Refusal> {
-        let target: Target = options::target(call, "from")?;
-        let options = options::append(call)?;
+        let target: Target = parameters::target(call, "from")?;
+        let options = parameters::append(call)?;
         let text = |name| call.query.get(name).map(str::to_owned);
         let known = Metadata { provider: text("provider"), model: text("model"), ..Metadata::default() };
         Ok(Self {
             store: call.store().clone(),
-            name: naming::writable(call)?,
+            name: parameters::writable(call)?,
             decoder: Decoder::new(target),
             known,
             options,

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{naming, options};
+use super::parameters;
 use crate::history::{Cursor, Entry, StoredMessage};
 use crate::log::reading::PageSize;
 use crate::model::{Expected, Line, Message, Name};
 use crate::server::app::{Call, Outcome, ok};
-use crate::server::parse;
+use crate::server::body;
 use crate::server::refusal::Refusal;
 
 /// The most messages, and entries, of one answer.
@@ -24,9 +25,9 @@ const LINES: &[&str] = &["application/x-ndjson", "application/jsonl", "applicati
 
 pub(super) fn append(call: &Call, body: &[u8]) -> Outcome {
     call.query.check(&["expect", "durability"])?;
-    let name = naming::writable(call)?;
+    let name = parameters::writable(call)?;
     let messages = read(call, &name, body)?;
-    let receipt = call.store().append_with(&name, &messages, &options::append(call)?)?;
+    let receipt = call.store().append_with(&name, &messages, &parameters::append(call)?)?;
     if receipt.duplicate {
         call.app.metrics.repeated.inc();
     } else {
@@ -37,7 +38,7 @@ pub(super) fn append(call: &Call, body: &[u8]) -> Outcome {
 
 /// One message, an array of them, or one per line.
 fn read(call: &Call, name: &Name, body: &[u8]) -> Result<Vec<Message>, Refusal> {
-    let text = parse::text(body)?;
+    let text = body::text(body)?;
     let content_type = call.header("content-type").unwrap_or_default();
     let content_type = content_type.split(';').next().unwrap_or_default().trim();
     let lines: Vec<&str> = if LINES.contains(&content_type) {
@@ -70,8 +71,8 @@ fn expected(at: usize, error: &Expected) -> Refusal {
 }
 
 /// A page of messages.
-#[derive(Serialize)]
-struct Messages {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Messages {
     messages: Vec<StoredMessage>,
     /// The index at which the next page begins, if there is more.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +81,7 @@ struct Messages {
 
 pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
     call.query.check(&["from", "limit", "newest"])?;
-    let (store, name) = (call.store(), naming::name(call));
+    let (store, name) = (call.store(), parameters::name(call));
     let newest = call.query.number("newest", 1, NEWEST)?;
     let from = call.query.number("from", 0, u64::MAX)?.unwrap_or(0);
     let limit = call.query.number("limit", 1, PAGE)?.unwrap_or(100);
@@ -94,7 +95,7 @@ pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
 }
 
 pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {
-    let (name, index) = (naming::name(call), call.number::<u64>("message")?);
+    let (name, index) = (parameters::name(call), call.number::<u64>("message")?);
     let messages = call.store().messages(&name, index, 1)?;
     match messages.iter().find(|stored| stored.index == index) {
         Some(stored) => ok(stored),
@@ -105,27 +106,28 @@ pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {
 pub(super) fn remove(call: &Call, _: &[u8]) -> Outcome {
     call.query.check(&["chunk"])?;
     let chunk = call.query.parse("chunk", "number")?;
-    ok(&call.store().remove(naming::name(call), call.number("message")?, chunk)?)
+    ok(&call.store().remove(parameters::name(call), call.number("message")?, chunk)?)
 }
 
 pub(super) fn redact(call: &Call, _: &[u8]) -> Outcome {
     call.query.check(&["chunk"])?;
     let chunk = call.query.parse("chunk", "number")?;
-    ok(&call.store().redact(naming::name(call), call.number("message")?, chunk)?)
+    ok(&call.store().redact(parameters::name(call), call.number("message")?, chunk)?)
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Entries {
+    entries: Vec<Entry>,
+    /// Where the next page begins.
+    cursor: Cursor,
 }
 
 pub(super) fn entries(call: &Call, _: &[u8]) -> Outcome {
-    #[derive(Serialize)]
-    struct Entries {
-        entries: Vec<Entry>,
-        /// Where the next page begins.
-        cursor: Cursor,
-    }
     call.query.check(&["since", "limit"])?;
     let cursor: Cursor = call.query.parse("since", "cursor")?.unwrap_or_default();
     let limit = call.query.number("limit", 1, PAGE)?.unwrap_or(PAGE);
     // A follower's pieces are also limited in bytes.
-    let mut tail = call.store().tail(naming::name(call), cursor)?;
+    let mut tail = call.store().tail(parameters::name(call), cursor)?;
     let start = tail.cursor();
     let mut entries = tail.next(Duration::ZERO)?;
     entries.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
@@ -133,25 +135,26 @@ pub(super) fn entries(call: &Call, _: &[u8]) -> Outcome {
     ok(&Entries { entries, cursor })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Rewind {
+pub(super) struct Rewind {
     to: u64,
 }
 
 pub(super) fn rewind(call: &Call, body: &[u8]) -> Outcome {
-    let Rewind { to } = parse::required(body)?;
-    ok(&call.store().rewind(naming::name(call), to)?)
+    let Rewind { to } = body::required(body)?;
+    ok(&call.store().rewind(parameters::name(call), to)?)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Summary {
+pub(super) struct NewSummary {
     through: u64,
+    #[schemars(regex(pattern = r"\S"))]
     text: String,
 }
 
 pub(super) fn summarize(call: &Call, body: &[u8]) -> Outcome {
-    let Summary { through, text } = parse::required(body)?;
-    ok(&call.store().summarize(naming::name(call), through, &text)?)
+    let NewSummary { through, text } = body::required(body)?;
+    ok(&call.store().summarize(parameters::name(call), through, &text)?)
 }

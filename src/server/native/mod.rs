@@ -1,505 +1,285 @@
 //! The native API: everything that the store does, in the store's own terms.
 //!
-//! `naming` and `options` read what several calls accept; there is a file for each group of calls.
+//! `parameters` reads what several calls accept; there is a file for each group of calls.
 
 mod admin;
 mod conversations;
 pub(super) mod events;
 mod ingest;
 mod messages;
-pub(super) mod naming;
-pub(super) mod options;
+pub(super) mod parameters;
 mod prompts;
 
-use super::app::Handler;
-use super::keys::Scope;
-use super::route::{Content, Parameter, Route, Verb, header, json, optional_json, query};
+use serde_json::json;
+
+use super::app::Handler::{Store, Stream};
+use super::keys::Scope::{Admin, Append, Delete, Read};
+use super::route::{Parameter, Route, header, idempotency_key, json, number, of, optional_json, query, text};
+use super::schemas::{Bytes, Events, NewMessages, Object, Request};
+use crate::history::{NextStep, StoredMessage};
+use crate::log::{Health, ListPage, Receipt, Redaction, Verification};
+use crate::provider::{OptionValues, PROMPT_OPTIONS, PromptOption};
+use conversations::{AllUnfinished, Deleted, Described, Found, New, NewFork, TagChange, Tags, Title};
+use ingest::Ingested;
+use messages::{Entries, Messages, NewSummary, Rewind};
+use prompts::{Checked, PromptTools, Shown, Targets};
+
+const DESCRIBED: &str = r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","key":"chat-42","title":"Plans","created_at":"2026-11-22T09:00:00.000000Z","last_activity":"2026-11-22T09:00:00.000000Z","last_seq":1,"messages":0}"#;
+const PAGE: &str = r#"{"items":[{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","key":"chat-42","title":"Plans","created_at":"2026-11-22T09:00:00.000000Z","last_activity":"2026-11-22T09:00:00.000000Z","last_seq":1,"messages":0}]}"#;
+const APPENDED: &str = r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","first_seq":1,"last_seq":1,"message_indexes":[0],"durable":true,"duplicate":false}"#;
+const CHANGED: &str = r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","first_seq":2,"last_seq":2,"message_indexes":[],"durable":true,"duplicate":false}"#;
+const INGESTED: &str = r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","first_seq":2,"last_seq":4,"message_indexes":[1],"durable":true,"duplicate":false,"finish_reason":"stop"}"#;
+const MESSAGE: &str = r#"{"index":0,"state":"complete","first_seq":1,"last_seq":1,"role":"user","chunks":[{"type":"text","text":"hello"}],"created_at":"2026-11-22T09:00:00.000000Z"}"#;
+const MESSAGES: &str = r#"{"messages":[{"index":0,"state":"complete","first_seq":1,"last_seq":1,"role":"user","chunks":[{"type":"text","text":"hello"}],"created_at":"2026-11-22T09:00:00.000000Z"}]}"#;
+const ENTRIES: &str = r#"{"entries":[{"seq":1,"kind":"chunk","message_index":0,"chunk_index":0,"role":"user","chunk":{"type":"text","text":"hello"},"created_at":"2026-11-22T09:00:00.000000Z"}],"cursor":"1-0000000000100004"}"#;
+const ANSWER: &str =
+    r#""data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n""#;
+const REQUEST: &str = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
+const PROMPT: &str = r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","request":{"messages":[{"role":"user","content":"hello"}]},"report":[]}"#;
 
 /// A wire, or a wire and its dialect.
-const TARGET: &str =
-    r#"{"type":"string","pattern":"^(openai-chat|openai-responses|anthropic|gemini|bedrock-converse)(/[a-z0-9-]+)?$"}"#;
-const FOR: Parameter = query("for", TARGET, "The target: a wire, or a wire and its dialect, as in openai-chat/mistral");
-const FROM: Parameter = query("from", TARGET, "The wire of the answer, or the wire and its dialect");
+fn target(name: &'static str, about: &'static str) -> Parameter {
+    let wires = "^(openai-chat|openai-responses|anthropic|gemini|bedrock-converse)(/[a-z0-9-]+)?$";
+    query(name, json!({ "type": "string", "pattern": wires }), about)
+}
+
+fn aim() -> Parameter {
+    target("for", "The target: a wire, or a wire and its dialect, as in openai-chat/mistral").required()
+}
+
 /// A seq, or a cursor.
-const CURSOR: &str = r#"{"type":"string","pattern":"^[0-9]{1,19}(-[0-9a-f]{16})?$"}"#;
-const EXPECT: Parameter = query(
-    "expect",
-    r#"{"type":"string","pattern":"^(new|[0-9]+)$"}"#,
-    "The last seq that the conversation must have, or new",
-);
-const CHUNK: Parameter =
-    query("chunk", r#"{"type":"integer","minimum":0}"#, "One chunk of the message; all of it by default");
-const KEY: Parameter = header(
-    "Idempotency-Key",
-    r#"{"type":"string","minLength":1,"maxLength":1000}"#,
-    "A repetition with the same key and content changes nothing and gets the first receipt",
-);
-const PROMPT: &[Parameter] = &[
-    FOR,
-    query("model", r#"{"type":"string"}"#, "The model that the prompt is for"),
-    query("thinking", r#"{"type":"string","enum":["native","tagged","omit"]}"#, "How to send thinking"),
-    query("images", r#"{"type":"string","enum":["send","omit"]}"#, "How to send images"),
-    query(
-        "finished_tools",
-        r#"{"type":"string","enum":["keep","flatten","drop"]}"#,
-        "How to send tool calls from before the user's last message",
-    ),
-    query("no_content", r#"{"type":"string","enum":["null","empty"]}"#, "The content of a message that has only calls"),
-    query("last", r#"{"type":"integer","minimum":1}"#, "The most messages"),
-    query("last_turns", r#"{"type":"integer","minimum":1}"#, "The most turns of the user"),
-    query("window_tokens", r#"{"type":"integer","minimum":1}"#, "The most tokens, estimated"),
-];
+fn since(about: &'static str) -> Parameter {
+    query("since", json!({ "type": "string", "pattern": "^[0-9]{1,19}(-[0-9a-f]{16})?$" }), about)
+}
+
+fn expect() -> Parameter {
+    let schema = json!({ "type": "string", "pattern": "^(new|[0-9]+)$" });
+    query("expect", schema, "The last seq that the conversation must have, or new")
+}
+
+fn key() -> Parameter {
+    idempotency_key("A repetition with the same key and content changes nothing and gets the first receipt")
+}
+
+fn chunk() -> Vec<Parameter> {
+    vec![at_least("chunk", 0, "One chunk of the message; all of it by default")]
+}
+
+fn at_least(name: &'static str, least: u64, about: &'static str) -> Parameter {
+    query(name, json!({ "type": "integer", "minimum": least }), about)
+}
+
+fn one_of(name: &'static str, words: &[&str], about: &'static str) -> Parameter {
+    query(name, json!({ "type": "string", "enum": words }), about)
+}
+
+/// The target, and the options of a prompt.
+fn prompt() -> Vec<Parameter> {
+    let parameter = |option: &PromptOption| match option.values {
+        OptionValues::Text(_) => text(option.name, option.about),
+        OptionValues::Number { least, .. } => at_least(option.name, least, option.about),
+        OptionValues::Words(words) => {
+            one_of(option.name, &words.iter().map(|word| word.name).collect::<Vec<_>>(), option.about)
+        }
+    };
+    std::iter::once(aim()).chain(PROMPT_OPTIONS.iter().map(parameter)).collect()
+}
 
 pub(crate) const ROUTES: &[Route] = &[
-    Route {
-        verb: Verb::Post,
-        path: "/api/v1/conversations",
-        id: "createNativeConversation",
-        summary: "Create a conversation without messages",
-        scope: Scope::Append,
-        parameters: &[],
-        body: Some(optional_json("NativeNew", r#"{"key":"chat-42","title":"Plans"}"#)),
-        answer: json(
-            "Described",
-            r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","key":"chat-42","title":"Plans","created_at":"2026-11-22T09:00:00.000000Z","last_activity":"2026-11-22T09:00:00.000000Z","last_seq":1,"messages":0}"#,
-        ),
-        refusals: &[409],
-        handler: Handler::Store(conversations::create),
-    },
-    Route {
-        verb: Verb::Get,
-        path: "/api/v1/conversations",
-        id: "listNativeConversations",
-        summary: "List conversations, newest activity first",
-        scope: Scope::Read,
-        parameters: &[
-            query(
-                "limit",
-                r#"{"type":"integer","minimum":1,"maximum":1000}"#,
-                "The most conversations: 1 to 1,000; 50 by default",
-            ),
-            query("after", r#"{"type":"string","minLength":1}"#, "The `next` of the previous page"),
-            query("title", r#"{"type":"string"}"#, "Only titles that hold this text"),
-            query("tag", r#"{"type":"string"}"#, "Only those with this tag; may be given several times"),
-        ],
-        body: None,
-        answer: json(
-            "ConversationPage",
-            r#"{"items":[{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","key":"chat-42","title":"Plans","created_at":"2026-11-22T09:00:00.000000Z","last_activity":"2026-11-22T09:00:00.000000Z","last_seq":1,"messages":0}]}"#,
-        ),
-        refusals: &[],
-        handler: Handler::Store(conversations::list),
-    },
-    Route {
-        verb: Verb::Get,
-        path: "/api/v1/conversations/{conversation}",
-        id: "getNativeConversation",
-        summary: "Describe a conversation",
-        scope: Scope::Read,
-        parameters: &[],
-        body: None,
-        answer: json(
-            "Described",
-            r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","key":"chat-42","title":"Plans","created_at":"2026-11-22T09:00:00.000000Z","last_activity":"2026-11-22T09:00:00.000000Z","last_seq":1,"messages":0}"#,
-        ),
-        refusals: &[404],
-        handler: Handler::Store(conversations::get),
-    },
-    Route {
-        verb: Verb::Delete,
-        path: "/api/v1/conversations/{conversation}",
-        id: "deleteNativeConversation",
-        summary: "Delete a conversation and erase it",
-        scope: Scope::Delete,
-        parameters: &[],
-        body: None,
-        answer: json("NativeDeleted", r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","deleted":true}"#),
-        refusals: &[404],
-        handler: Handler::Store(conversations::delete),
-    },
-    Route {
-        verb: Verb::Post,
-        path: "/api/v1/conversations/{conversation}/fork",
-        id: "forkConversation",
-        summary: "Create a conversation that shares the entries up to a seq",
-        scope: Scope::Append,
-        parameters: &[],
-        body: Some(optional_json("NewFork", r#"{"at_seq":1}"#)),
-        answer: json(
-            "Described",
-            r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","key":"chat-42","title":"Plans","created_at":"2026-11-22T09:00:00.000000Z","last_activity":"2026-11-22T09:00:00.000000Z","last_seq":1,"messages":0}"#,
-        ),
-        refusals: &[404, 409, 410],
-        handler: Handler::Store(conversations::fork),
-    },
-    Route {
-        verb: Verb::Put,
-        path: "/api/v1/conversations/{conversation}/title",
-        id: "setTitle",
-        summary: "Set the title; null derives it from the first user text again",
-        scope: Scope::Append,
-        parameters: &[],
-        body: Some(json("Title", r#"{"title":"Plans"}"#)),
-        answer: json(
-            "Receipt",
-            r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","first_seq":2,"last_seq":2,"message_indexes":[],"durable":true,"duplicate":false}"#,
-        ),
-        refusals: &[404, 413],
-        handler: Handler::Store(conversations::title),
-    },
-    Route {
-        verb: Verb::Put,
-        path: "/api/v1/conversations/{conversation}/metadata",
-        id: "setMetadata",
-        summary: "Replace the metadata: a JSON object up to 64 KiB",
-        scope: Scope::Append,
-        parameters: &[],
-        body: Some(json("Metadata", r#"{"project":7}"#)),
-        answer: json(
-            "Receipt",
-            r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","first_seq":2,"last_seq":2,"message_indexes":[],"durable":true,"duplicate":false}"#,
-        ),
-        refusals: &[404, 413],
-        handler: Handler::Store(conversations::metadata),
-    },
-    Route {
-        verb: Verb::Post,
-        path: "/api/v1/conversations/{conversation}/tags",
-        id: "changeTags",
-        summary: "Remove tags, then add others",
-        scope: Scope::Append,
-        parameters: &[],
-        body: Some(json("TagChange", r#"{"add":["work"]}"#)),
-        answer: json("Tags", r#"{"tags":["work"]}"#),
-        refusals: &[404, 413],
-        handler: Handler::Store(conversations::tags),
-    },
-    Route {
-        verb: Verb::Post,
-        path: "/api/v1/conversations/{conversation}/messages",
-        id: "appendMessages",
-        summary: "Append one message, an array of messages, or one per line (application/x-ndjson), all or none",
-        scope: Scope::Append,
-        parameters: &[
-            EXPECT,
-            query(
-                "durability",
-                r#"{"type":"string","enum":["durable","buffered"]}"#,
-                "buffered: answered before it is on disk; a crash may lose the last 25 ms",
-            ),
-            KEY,
-        ],
-        body: Some(json("NewMessages", r#"{"role":"user","chunks":[{"type":"text","text":"hello"}]}"#)),
-        answer: json(
-            "Receipt",
-            r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","first_seq":1,"last_seq":1,"message_indexes":[0],"durable":true,"duplicate":false}"#,
-        ),
-        refusals: &[404, 409, 412, 413, 422],
-        handler: Handler::Store(messages::append),
-    },
-    Route {
-        verb: Verb::Get,
-        path: "/api/v1/conversations/{conversation}/messages",
-        id: "listMessages",
-        summary: "Read messages, in order",
-        scope: Scope::Read,
-        parameters: &[
-            query("from", r#"{"type":"integer","minimum":0}"#, "The first message index"),
-            query(
-                "limit",
-                r#"{"type":"integer","minimum":1,"maximum":1000}"#,
-                "The most messages: 1 to 1,000; 100 by default",
-            ),
-            query(
-                "newest",
-                r#"{"type":"integer","minimum":1,"maximum":100}"#,
-                "The newest messages, 1 to 100 of them, in place of from and limit; fewer if they are over 16 MiB",
-            ),
-        ],
-        body: None,
-        answer: json(
-            "Messages",
-            r#"{"messages":[{"index":0,"state":"complete","first_seq":1,"last_seq":1,"role":"user","chunks":[{"type":"text","text":"hello"}],"created_at":"2026-11-22T09:00:00.000000Z"}]}"#,
-        ),
-        refusals: &[404],
-        handler: Handler::Store(messages::list),
-    },
-    Route {
-        verb: Verb::Get,
-        path: "/api/v1/conversations/{conversation}/messages/{message}",
-        id: "getMessage",
-        summary: "Read one message",
-        scope: Scope::Read,
-        parameters: &[],
-        body: None,
-        answer: json(
-            "StoredMessage",
-            r#"{"index":0,"state":"complete","first_seq":1,"last_seq":1,"role":"user","chunks":[{"type":"text","text":"hello"}],"created_at":"2026-11-22T09:00:00.000000Z"}"#,
-        ),
-        refusals: &[404],
-        handler: Handler::Store(messages::get),
-    },
-    Route {
-        verb: Verb::Delete,
-        path: "/api/v1/conversations/{conversation}/messages/{message}",
-        id: "removeMessage",
-        summary: "Hide one message or chunk; the log keeps it until it is redacted",
-        scope: Scope::Delete,
-        parameters: &[CHUNK],
-        body: None,
-        answer: json(
-            "Receipt",
-            r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","first_seq":2,"last_seq":2,"message_indexes":[],"durable":true,"duplicate":false}"#,
-        ),
-        refusals: &[404, 409],
-        handler: Handler::Store(messages::remove),
-    },
-    Route {
-        verb: Verb::Post,
-        path: "/api/v1/conversations/{conversation}/messages/{message}/redact",
-        id: "redactMessage",
-        summary: "Erase the content of one message or chunk",
-        scope: Scope::Delete,
-        parameters: &[CHUNK],
-        body: None,
-        answer: json("Redaction", r#"{"seq":2,"summaries":[]}"#),
-        refusals: &[404, 409],
-        handler: Handler::Store(messages::redact),
-    },
-    Route {
-        verb: Verb::Post,
-        path: "/api/v1/conversations/{conversation}/rewind",
-        id: "rewindConversation",
-        summary: "Hide every message from an index on",
-        scope: Scope::Delete,
-        parameters: &[],
-        body: Some(json("Rewind", r#"{"to":0}"#)),
-        answer: json(
-            "Receipt",
-            r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","first_seq":2,"last_seq":2,"message_indexes":[],"durable":true,"duplicate":false}"#,
-        ),
-        refusals: &[404],
-        handler: Handler::Store(messages::rewind),
-    },
-    Route {
-        verb: Verb::Post,
-        path: "/api/v1/conversations/{conversation}/summaries",
-        id: "summarizeConversation",
-        summary: "Let prompts use a summary in place of messages",
-        scope: Scope::Append,
-        parameters: &[],
-        body: Some(json("NewSummary", r#"{"through":0,"text":"They greeted."}"#)),
-        answer: json(
-            "Receipt",
-            r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","first_seq":2,"last_seq":2,"message_indexes":[],"durable":true,"duplicate":false}"#,
-        ),
-        refusals: &[404, 413],
-        handler: Handler::Store(messages::summarize),
-    },
-    Route {
-        verb: Verb::Get,
-        path: "/api/v1/conversations/{conversation}/entries",
-        id: "listEntries",
-        summary: "Read the log itself",
-        scope: Scope::Read,
-        parameters: &[
-            query("since", CURSOR, "Only entries after this seq"),
-            query(
-                "limit",
-                r#"{"type":"integer","minimum":1,"maximum":1000}"#,
-                "The most entries: 1 to 1,000, the default",
-            ),
-        ],
-        body: None,
-        answer: json(
-            "Entries",
-            r#"{"entries":[{"seq":1,"kind":"chunk","message_index":0,"chunk_index":0,"role":"user","chunk":{"type":"text","text":"hello"},"created_at":"2026-11-22T09:00:00.000000Z"}],"cursor":"1-0000000000100004"}"#,
-        ),
-        refusals: &[404, 410],
-        handler: Handler::Store(messages::entries),
-    },
-    Route {
-        verb: Verb::Get,
-        path: "/api/v1/conversations/{conversation}/events",
-        id: "followConversation",
-        summary: "Follow the log: server-sent events, id = seq; the stored entries, then new ones as they are written",
-        scope: Scope::Read,
-        parameters: &[
-            query("since", CURSOR, "Only entries after this seq; 0 is the beginning"),
-            header("Last-Event-ID", r#"{"type":"string"}"#, "The last id that the client saw; it overrides since"),
-        ],
-        body: None,
-        answer: Content {
-            media_type: "text/event-stream",
-            schema: "Events",
-            example: r#"{"id":"1","data":"{\"seq\":1}"}"#,
-            optional: false,
-        },
-        refusals: &[404, 410],
-        handler: Handler::Stream(events::events),
-    },
-    Route {
-        verb: Verb::Post,
-        path: "/api/v1/conversations/{conversation}/ingest",
-        id: "ingestAnswer",
-        summary: "Store a provider's answer while it arrives: its own bytes, whole or streamed",
-        scope: Scope::Append,
-        parameters: &[
-            FROM,
-            query("provider", r#"{"type":"string"}"#, "The provider of the answer, if it is not the wire's vendor"),
-            query("model", r#"{"type":"string"}"#, "The model, if the answer does not name it"),
-            EXPECT,
-            KEY,
-        ],
-        body: Some(Content {
-            media_type: "application/octet-stream",
-            schema: "Bytes",
-            example: r#""data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n""#,
-            optional: false,
-        }),
-        answer: json(
-            "Ingested",
-            r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","first_seq":2,"last_seq":4,"message_indexes":[1],"durable":true,"duplicate":false,"finish_reason":"stop"}"#,
-        ),
-        refusals: &[404, 408, 409, 412, 413, 422],
-        handler: Handler::Stream(ingest::ingest),
-    },
-    Route {
-        verb: Verb::Get,
-        path: "/api/v1/conversations/{conversation}/prompt",
-        id: "getPrompt",
-        summary: "Render the conversation as a request that the target accepts, with the report",
-        scope: Scope::Read,
-        parameters: PROMPT,
-        body: None,
-        answer: json(
-            "Prompt",
-            r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","request":{"messages":[{"role":"user","content":"hello"}]},"report":[]}"#,
-        ),
-        refusals: &[404, 413, 422],
-        handler: Handler::Store(prompts::prompt),
-    },
-    Route {
-        verb: Verb::Post,
-        path: "/api/v1/conversations/{conversation}/prompt",
-        id: "renderPrompt",
-        summary: "As getPrompt, with tools to declare",
-        scope: Scope::Read,
-        parameters: PROMPT,
-        body: Some(optional_json("PromptTools", r#"{"tools":[]}"#)),
-        answer: json(
-            "Prompt",
-            r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","request":{"messages":[{"role":"user","content":"hello"}]},"report":[]}"#,
-        ),
-        refusals: &[404, 413, 422],
-        handler: Handler::Store(prompts::prompt),
-    },
-    Route {
-        verb: Verb::Get,
-        path: "/api/v1/conversations/{conversation}/next",
-        id: "getNextStep",
-        summary: "What an agent must do now",
-        scope: Scope::Read,
-        parameters: &[],
-        body: None,
-        answer: json("NextStep", r#"{"step":"call_model"}"#),
-        refusals: &[404],
-        handler: Handler::Store(prompts::next),
-    },
-    Route {
-        verb: Verb::Get,
-        path: "/api/v1/find",
-        id: "findItem",
-        summary: "Find a provider's item id in all conversations of the key's owner; reads an index for each conversation of the store",
-        scope: Scope::Read,
-        parameters: &[query("item", r#"{"type":"string"}"#, "The item id")],
-        body: None,
-        answer: json("Found", r#"{"items":[]}"#),
-        refusals: &[],
-        handler: Handler::Store(conversations::find),
-    },
-    Route {
-        verb: Verb::Get,
-        path: "/api/v1/unfinished",
-        id: "listUnfinished",
-        summary: "Messages that are being written, or were interrupted",
-        scope: Scope::Read,
-        parameters: &[],
-        body: None,
-        answer: json("Unfinished", r#"{"messages":[]}"#),
-        refusals: &[],
-        handler: Handler::Store(conversations::unfinished),
-    },
-    Route {
-        verb: Verb::Get,
-        path: "/api/v1/targets",
-        id: "listTargets",
-        summary: "The wires and dialects that for and from may name",
-        scope: Scope::Read,
-        parameters: &[],
-        body: None,
-        answer: json("Targets", r#"{"targets":["openai-chat","anthropic"]}"#),
-        refusals: &[],
-        handler: Handler::Store(prompts::targets),
-    },
-    Route {
-        verb: Verb::Post,
-        path: "/api/v1/check",
-        id: "checkRequest",
-        summary: "Check whether the target accepts a request",
-        scope: Scope::Read,
-        parameters: &[FOR],
-        body: Some(json("Request", r#"{"messages":[{"role":"user","content":"hello"}]}"#)),
-        answer: json("Checked", r#"{"accepted":true,"findings":[]}"#),
-        refusals: &[],
-        handler: Handler::Store(prompts::check),
-    },
-    Route {
-        verb: Verb::Post,
-        path: "/api/v1/repair",
-        id: "repairRequest",
-        summary: "Turn a refused request into one that the target accepts",
-        scope: Scope::Read,
-        parameters: &[FOR, query("from", TARGET, "The wire of the request; by default that of `for`")],
-        body: Some(json("Request", r#"{"messages":[{"role":"user","content":"hello"}]}"#)),
-        answer: json("Prompt", r#"{"request":{"messages":[{"role":"user","content":"hello"}]},"report":[]}"#),
-        refusals: &[413, 422],
-        handler: Handler::Store(prompts::repair),
-    },
-    Route {
-        verb: Verb::Get,
-        path: "/api/v1/admin/health",
-        id: "getHealth",
-        summary: "What prevents the store from being written, and what was lost",
-        scope: Scope::Admin,
-        parameters: &[],
-        body: None,
-        answer: json("Health", r#"{"watermark_lost":false,"damage":[],"disk_full":false,"closed":false}"#),
-        refusals: &[],
-        handler: Handler::Store(admin::health),
-    },
-    Route {
-        verb: Verb::Post,
-        path: "/api/v1/admin/verify",
-        id: "verifyStore",
-        summary: "Check all that can be derived; takes as long as reading the store",
-        scope: Scope::Admin,
-        parameters: &[],
-        body: None,
-        answer: json("Verification", r#"{"conversations":1,"entries":1,"problems":[]}"#),
-        refusals: &[],
-        handler: Handler::Store(admin::verify),
-    },
-    Route {
-        verb: Verb::Get,
-        path: "/api/v1/admin/backup",
-        id: "backupStore",
-        summary: "A backup of everything that is durable, as a file",
-        scope: Scope::Admin,
-        parameters: &[],
-        body: None,
-        answer: Content { media_type: "application/octet-stream", schema: "Bytes", example: "\"\"", optional: false },
-        refusals: &[],
-        handler: Handler::Stream(admin::backup),
-    },
+    Route::post("/api/v1/conversations", Append, Store(conversations::create))
+        .named("createNativeConversation", "Create a conversation without messages")
+        .body(optional_json::<New>(r#"{"key":"chat-42","title":"Plans"}"#))
+        .answers(json::<Described>(DESCRIBED))
+        .refuses(&[409]),
+    Route::get("/api/v1/conversations", Read, Store(conversations::list))
+        .named("listNativeConversations", "List conversations, newest activity first")
+        .takes(|| {
+            vec![
+                number("limit", 1, 1_000, "The most conversations: 1 to 1,000; 50 by default"),
+                query("after", json!({"type":"string","minLength":1}), "The `next` of the previous page"),
+                text("title", "Only titles that hold this text"),
+                text("tag", "Only those with this tag; may be given several times"),
+            ]
+        })
+        .answers(json::<ListPage>(PAGE)),
+    Route::get("/api/v1/conversations/{conversation}", Read, Store(conversations::get))
+        .named("getNativeConversation", "Describe a conversation")
+        .answers(json::<Described>(DESCRIBED))
+        .refuses(&[404]),
+    Route::delete("/api/v1/conversations/{conversation}", Delete, Store(conversations::delete))
+        .named("deleteNativeConversation", "Delete a conversation and erase it")
+        .answers(json::<Deleted>(r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","deleted":true}"#))
+        .refuses(&[404]),
+    Route::post("/api/v1/conversations/{conversation}/fork", Append, Store(conversations::fork))
+        .named("forkConversation", "Create a conversation that shares the entries up to a seq")
+        .body(optional_json::<NewFork>(r#"{"at_seq":1}"#))
+        .answers(json::<Described>(DESCRIBED))
+        .refuses(&[404, 409, 410]),
+    Route::put("/api/v1/conversations/{conversation}/title", Append, Store(conversations::title))
+        .named("setTitle", "Set the title; null derives it from the first user text again")
+        .body(json::<Title>(r#"{"title":"Plans"}"#))
+        .answers(json::<Receipt>(CHANGED))
+        .refuses(&[404, 413]),
+    Route::put("/api/v1/conversations/{conversation}/metadata", Append, Store(conversations::metadata))
+        .named("setMetadata", "Replace the metadata: a JSON object up to 64 KiB")
+        .body(json::<Object>(r#"{"project":7}"#))
+        .answers(json::<Receipt>(CHANGED))
+        .refuses(&[404, 413]),
+    Route::post("/api/v1/conversations/{conversation}/tags", Append, Store(conversations::tags))
+        .named("changeTags", "Remove tags, then add others")
+        .body(json::<TagChange>(r#"{"add":["work"]}"#))
+        .answers(json::<Tags>(r#"{"tags":["work"]}"#))
+        .refuses(&[404, 413]),
+    Route::post("/api/v1/conversations/{conversation}/messages", Append, Store(messages::append))
+        .named(
+            "appendMessages",
+            "Append one message, an array of messages, or one per line (application/x-ndjson), all or \
+             none",
+        )
+        .takes(|| {
+            vec![
+                expect(),
+                one_of(
+                    "durability",
+                    &["durable", "buffered"],
+                    "buffered: answered before it is on disk; a crash may lose the last 25 ms",
+                ),
+                key(),
+            ]
+        })
+        .body(json::<NewMessages>(r#"{"role":"user","chunks":[{"type":"text","text":"hello"}]}"#))
+        .answers(json::<Receipt>(APPENDED))
+        .refuses(&[404, 409, 412, 413, 422]),
+    Route::get("/api/v1/conversations/{conversation}/messages", Read, Store(messages::list))
+        .named("listMessages", "Read messages, in order")
+        .takes(|| {
+            vec![
+                at_least("from", 0, "The first message index"),
+                number("limit", 1, 1_000, "The most messages: 1 to 1,000; 100 by default"),
+                number(
+                    "newest",
+                    1,
+                    100,
+                    "The newest messages, 1 to 100 of them, in place of from and limit; fewer if they are over 16 \
+                     MiB",
+                ),
+            ]
+        })
+        .answers(json::<Messages>(MESSAGES))
+        .refuses(&[404]),
+    Route::get("/api/v1/conversations/{conversation}/messages/{message}", Read, Store(messages::get))
+        .named("getMessage", "Read one message")
+        .answers(json::<StoredMessage>(MESSAGE))
+        .refuses(&[404]),
+    Route::delete("/api/v1/conversations/{conversation}/messages/{message}", Delete, Store(messages::remove))
+        .named("removeMessage", "Hide one message or chunk; the log keeps it until it is redacted")
+        .takes(chunk)
+        .answers(json::<Receipt>(CHANGED))
+        .refuses(&[404, 409]),
+    Route::post("/api/v1/conversations/{conversation}/messages/{message}/redact", Delete, Store(messages::redact))
+        .named("redactMessage", "Erase the content of one message or chunk")
+        .takes(chunk)
+        .answers(json::<Redaction>(r#"{"seq":2,"summaries":[]}"#))
+        .refuses(&[404, 409]),
+    Route::post("/api/v1/conversations/{conversation}/rewind", Delete, Store(messages::rewind))
+        .named("rewindConversation", "Hide every message from an index on")
+        .body(json::<Rewind>(r#"{"to":0}"#))
+        .answers(json::<Receipt>(CHANGED))
+        .refuses(&[404]),
+    Route::post("/api/v1/conversations/{conversation}/summaries", Append, Store(messages::summarize))
+        .named("summarizeConversation", "Let prompts use a summary in place of messages")
+        .body(json::<NewSummary>(r#"{"through":0,"text":"They greeted."}"#))
+        .answers(json::<Receipt>(CHANGED))
+        .refuses(&[404, 413]),
+    Route::get("/api/v1/conversations/{conversation}/entries", Read, Store(messages::entries))
+        .named("listEntries", "Read the log itself")
+        .takes(|| {
+            vec![
+                since("Only entries after this seq"),
+                number("limit", 1, 1_000, "The most entries: 1 to 1,000, the default"),
+            ]
+        })
+        .answers(json::<Entries>(ENTRIES))
+        .refuses(&[404, 410]),
+    Route::get("/api/v1/conversations/{conversation}/events", Read, Stream(events::events))
+        .named(
+            "followConversation",
+            "Follow the log: server-sent events, id = seq; the stored entries, then new ones as they are \
+             written",
+        )
+        .takes(|| {
+            vec![
+                since("Only entries after this seq; 0 is the beginning"),
+                header(
+                    "Last-Event-ID",
+                    json!({"type":"string"}),
+                    "The last id that the client saw; it overrides since",
+                ),
+            ]
+        })
+        .answers(of::<Events>("text/event-stream", r#"{"id":"1","data":"{\"seq\":1}"}"#))
+        .refuses(&[404, 410]),
+    Route::post("/api/v1/conversations/{conversation}/ingest", Append, Stream(ingest::ingest))
+        .named("ingestAnswer", "Store a provider's answer while it arrives: its own bytes, whole or streamed")
+        .takes(|| {
+            vec![
+                target("from", "The wire of the answer, or the wire and its dialect").required(),
+                text("provider", "The provider of the answer, if it is not the wire's vendor"),
+                text("model", "The model, if the answer does not name it"),
+                expect(),
+                key(),
+            ]
+        })
+        .body(of::<Bytes>("application/octet-stream", ANSWER))
+        .answers(json::<Ingested>(INGESTED))
+        .refuses(&[404, 408, 409, 412, 413, 422]),
+    Route::get("/api/v1/conversations/{conversation}/prompt", Read, Store(prompts::prompt))
+        .named("getPrompt", "Render the conversation as a request that the target accepts, with the report")
+        .takes(prompt)
+        .answers(json::<Shown>(PROMPT))
+        .refuses(&[404, 413, 422]),
+    Route::post("/api/v1/conversations/{conversation}/prompt", Read, Store(prompts::prompt))
+        .named("renderPrompt", "As getPrompt, with tools to declare")
+        .takes(prompt)
+        .body(optional_json::<PromptTools>(r#"{"tools":[]}"#))
+        .answers(json::<Shown>(PROMPT))
+        .refuses(&[404, 413, 422]),
+    Route::get("/api/v1/conversations/{conversation}/next", Read, Store(prompts::next))
+        .named("getNextStep", "What an agent must do now")
+        .answers(json::<NextStep>(r#"{"step":"call_model"}"#))
+        .refuses(&[404]),
+    Route::get("/api/v1/find", Read, Store(conversations::find))
+        .named(
+            "findItem",
+            "Find a provider's item id in all conversations of the key's owner; reads an index for each \
+             conversation of the store",
+        )
+        .takes(|| vec![text("item", "The item id").required()])
+        .answers(json::<Found>(r#"{"items":[]}"#)),
+    Route::get("/api/v1/unfinished", Read, Store(conversations::unfinished))
+        .named("listUnfinished", "Messages that are being written, or were interrupted")
+        .answers(json::<AllUnfinished>(r#"{"messages":[]}"#)),
+    Route::get("/api/v1/targets", Read, Store(prompts::targets))
+        .named("listTargets", "The wires and dialects that for and from may name")
+        .answers(json::<Targets>(r#"{"targets":["openai-chat","anthropic"]}"#)),
+    Route::post("/api/v1/check", Read, Store(prompts::check))
+        .named("checkRequest", "Check whether the target accepts a request")
+        .takes(|| vec![aim()])
+        .body(json::<Request>(REQUEST))
+        .answers(json::<Checked>(r#"{"accepted":true,"findings":[]}"#)),
+    Route::post("/api/v1/repair", Read, Store(prompts::repair))
+        .named("repairRequest", "Turn a refused request into one that the target accepts")
+        .takes(|| vec![aim(), target("from", "The wire of the request; by default that of `for`")])
+        .body(json::<Request>(REQUEST))
+        .answers(json::<Shown>(r#"{"request":{"messages":[{"role":"user","content":"hello"}]},"report":[]}"#))
+        .refuses(&[413, 422]),
+    Route::get("/api/v1/admin/health", Admin, Store(admin::health))
+        .named("getHealth", "What prevents the store from being written, and what was lost")
+        .answers(json::<Health>(r#"{"watermark_lost":false,"damage":[],"disk_full":false,"closed":false}"#)),
+    Route::post("/api/v1/admin/verify", Admin, Store(admin::verify))
+        .named("verifyStore", "Check all that can be derived; takes as long as reading the store")
+        .answers(json::<Verification>(r#"{"conversations":1,"entries":1,"problems":[]}"#)),
+    Route::get("/api/v1/admin/backup", Admin, Stream(admin::backup))
+        .named("backupStore", "A backup of everything that is durable, as a file")
+        .answers(of::<Bytes>("application/octet-stream", "\"\"")),
 ];

@@ -1,69 +1,77 @@
 //! What would be sent to a model, and what a conversation waits for; requests checked and repaired, without the store.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{naming, options};
+use super::parameters;
 use crate::history::{ReportLine, next_step};
 use crate::model::ConversationId;
 use crate::provider::{self, Finding, PromptOptions};
 use crate::server::app::{Call, Outcome, ok};
-use crate::server::parse;
+use crate::server::body;
 use crate::server::refusal::Refusal;
+use crate::server::schemas::Object;
 
-#[derive(Serialize)]
-struct Shown {
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Prompt")]
+pub(super) struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     conversation: Option<ConversationId>,
+    #[schemars(with = "Object")]
     request: Box<RawValue>,
     report: Vec<ReportLine>,
 }
 
-/// The body may hold the tools to declare.
+/// The tools to declare.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PromptTools {
+    #[serde(default)]
+    tools: Vec<parameters::Declared>,
+}
+
 pub(super) fn prompt(call: &Call, body: &[u8]) -> Outcome {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Body {
-        #[serde(default)]
-        tools: Vec<options::Declared>,
-    }
-    call.query.check(options::PROMPT)?;
-    let Body { tools } = parse::json(body)?;
-    let (target, options) = (options::target(call, "for")?, options::prompt(call, options::tools(tools)?)?);
-    let name = naming::name(call);
+    parameters::check_prompt(call)?;
+    let PromptTools { tools } = body::json(body)?;
+    let (target, options) = (parameters::target(call, "for")?, parameters::prompt(call, parameters::tools(tools)?)?);
+    let name = parameters::name(call);
     let prompt = provider::render(target, &call.store().load(&name)?, &options)?;
     ok(&Shown { conversation: Some(name.id()), request: prompt.request, report: prompt.report })
 }
 
 pub(super) fn next(call: &Call, _: &[u8]) -> Outcome {
-    ok(&next_step(&call.store().load(naming::name(call))?))
+    ok(&next_step(&call.store().load(parameters::name(call))?))
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Checked {
+    accepted: bool,
+    findings: Vec<Finding>,
 }
 
 pub(super) fn check(call: &Call, body: &[u8]) -> Outcome {
-    #[derive(Serialize)]
-    struct Checked {
-        accepted: bool,
-        findings: Vec<Finding>,
-    }
     call.query.check(&["for"])?;
-    let findings = provider::check(options::target(call, "for")?, parse::text(body)?);
+    let findings = provider::check(parameters::target(call, "for")?, body::text(body)?);
     let findings = findings.map_err(|error| Refusal::new(400, "invalid_json", error.to_string()))?;
     ok(&Checked { accepted: !findings.iter().any(|finding| finding.level.is_refused()), findings })
 }
 
 pub(super) fn repair(call: &Call, body: &[u8]) -> Outcome {
     call.query.check(&["for", "from"])?;
-    let target = options::target(call, "for")?;
-    let from = if call.query.get("from").is_some() { options::target(call, "from")? } else { target };
-    let repaired = provider::repair(from, target, parse::text(body)?, &PromptOptions::new())?;
+    let target = parameters::target(call, "for")?;
+    let from = if call.query.get("from").is_some() { parameters::target(call, "from")? } else { target };
+    let repaired = provider::repair(from, target, body::text(body)?, &PromptOptions::new())?;
     ok(&Shown { conversation: None, request: repaired.request, report: repaired.report })
 }
 
 /// The wires and dialects that `for` and `from` may name.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Targets {
+    targets: Vec<String>,
+}
+
 pub(super) fn targets(_: &Call, _: &[u8]) -> Outcome {
     let dialects = provider::DIALECTS.iter().map(|dialect| format!("{}/{}", dialect.wire, dialect.name));
-    let targets: Vec<Value> =
-        provider::WIRES.iter().map(|wire| wire.name.to_owned()).chain(dialects).map(Value::from).collect();
-    ok(&serde_json::json!({ "targets": targets }))
+    ok(&Targets { targets: provider::WIRES.iter().map(|wire| wire.name.to_owned()).chain(dialects).collect() })
 }

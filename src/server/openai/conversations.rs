@@ -1,5 +1,6 @@
 //! Conversations: created, read, updated, deleted, listed.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -10,24 +11,28 @@ use crate::error::Error;
 use crate::log::{ListQuery, NewConversation};
 use crate::model::{ConversationId, Json};
 use crate::server::app::{Call, Outcome, ok};
-use crate::server::parse;
+use crate::server::body;
 use crate::server::refusal::Refusal;
+use crate::server::schemas::{Item, Pairs};
 
 /// Pairs of metadata, characters of a name, characters of a value.
 const PAIRS: usize = 16;
 const NAME: usize = 64;
 const VALUE: usize = 512;
 
-#[derive(Deserialize)]
-struct New<'a> {
-    #[serde(borrow)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "NewConversation")]
+pub(super) struct New<'a> {
+    #[serde(borrow, default)]
+    #[schemars(with = "Pairs")]
     metadata: Option<&'a RawValue>,
     #[serde(borrow)]
+    #[schemars(with = "Option<Vec<Item>>", length(max = 20))]
     items: Option<&'a RawValue>,
 }
 
 pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
-    let New { metadata, items } = parse::json(body)?;
+    let New { metadata, items } = body::json(body)?;
     let metadata = metadata.map(checked).transpose()?.flatten();
     let items = items.map(|raw| items::read(call, raw)).transpose()?.unwrap_or_default();
     let mut new = NewConversation::new();
@@ -53,9 +58,11 @@ pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
     ok(&conversation(call, &call.store().describe(&name)?)?)
 }
 
-#[derive(Deserialize)]
-struct Update<'a> {
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ConversationUpdate")]
+pub(super) struct Update<'a> {
     #[serde(borrow)]
+    #[schemars(with = "Pairs")]
     metadata: Option<&'a RawValue>,
 }
 
@@ -63,11 +70,11 @@ pub(super) fn update(call: &Call, body: &[u8]) -> Outcome {
     let name = name(call)?;
     let known = found(call, call.store().describe(&name))?;
     // Written out, null empties it; `Option` would read null as absent.
-    let fields: Map<String, Value> = parse::required(body)?;
+    let fields: Map<String, Value> = body::required(body)?;
     if !fields.contains_key("metadata") {
         return Err(missing("metadata"));
     }
-    let Update { metadata } = parse::json(body)?;
+    let Update { metadata } = body::json(body)?;
     let metadata = metadata.map(checked).transpose()?.flatten();
     let metadata = metadata.or_else(|| Json::new("{}").ok()).ok_or_else(|| Refusal::internal("no metadata"))?;
     found(call, call.store().set_metadata(&name, &metadata))?;
@@ -110,27 +117,34 @@ fn checked(raw: &RawValue) -> Result<Option<Json>, Refusal> {
     Json::new(raw.get()).map(Some).map_err(|error| Refusal::value("metadata", &error.to_string()))
 }
 
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "DeletedConversation")]
+pub(super) struct Deleted {
+    id: String,
+    #[schemars(extend("const" = "conversation.deleted"))]
+    object: &'static str,
+    #[schemars(extend("const" = true))]
+    deleted: bool,
+}
+
 pub(super) fn delete(call: &Call, _: &[u8]) -> Outcome {
-    #[derive(Serialize)]
-    struct Deleted {
-        id: String,
-        object: &'static str,
-        deleted: bool,
-    }
     let name = name(call)?;
     found(call, call.store().delete(&name))?;
     ok(&Deleted { id: shown(name.id()), object: "conversation.deleted", deleted: true })
 }
 
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ConversationList")]
+pub(super) struct Page {
+    #[schemars(extend("const" = "list"))]
+    object: &'static str,
+    data: Vec<Conversation>,
+    first_id: Option<String>,
+    last_id: Option<String>,
+    has_more: bool,
+}
+
 pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
-    #[derive(Serialize)]
-    struct Page {
-        object: &'static str,
-        data: Vec<Conversation>,
-        first_id: Option<String>,
-        last_id: Option<String>,
-        has_more: bool,
-    }
     call.query.check(&["limit", "order", "after"])?;
     if call.query.get("order").is_some_and(|order| order != "desc") {
         return Err(Refusal::value("order", "conversations are listed in the order `desc` only"));

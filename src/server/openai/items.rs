@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -12,16 +13,20 @@ use crate::error::Error;
 use crate::log::{AppendOptions, ExpectedHead};
 use crate::model::Name;
 use crate::server::app::{Call, Outcome, ok};
-use crate::server::parse;
+use crate::server::body;
 use crate::server::refusal::Refusal;
+use crate::server::schemas::Item;
 
 /// More bytes than an id has that the server gives.
 const ID_BYTES: usize = 100;
 
 /// A list of items, as the API writes it.
-#[derive(Serialize)]
-struct List {
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ItemList")]
+pub(super) struct List {
+    #[schemars(extend("const" = "list"))]
     object: &'static str,
+    #[schemars(with = "Vec<Item>")]
     data: Vec<Box<RawValue>>,
     first_id: Option<String>,
     last_id: Option<String>,
@@ -63,15 +68,18 @@ fn duplicate(id: &str) -> Refusal {
     Refusal::invalid("items", "item_already_in_conversation", message)
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "NewItems")]
+pub(super) struct New<'a> {
+    #[serde(borrow)]
+    #[schemars(with = "Vec<Item>", length(max = 20))]
+    items: Option<&'a RawValue>,
+}
+
 pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
-    #[derive(Deserialize)]
-    struct New<'a> {
-        #[serde(borrow)]
-        items: Option<&'a RawValue>,
-    }
     let name = name(call)?;
     found(call, call.store().describe(&name))?;
-    let New { items } = parse::json(body)?;
+    let New { items } = body::json(body)?;
     let items = read(call, items.ok_or_else(|| missing("items"))?)?;
     let data = append(call, &name, &items)?;
     let (first_id, last_id) = (data.first().map(|(id, _)| id.clone()), data.last().map(|(id, _)| id.clone()));

@@ -1,5 +1,6 @@
 //! A conversation as the API names it and writes it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Error;
@@ -7,16 +8,19 @@ use crate::log::ListItem;
 use crate::model::{ConversationId, Json, Name};
 use crate::server::app::{Call, Outcome, ok};
 use crate::server::refusal::Refusal;
+use crate::server::schemas::Object;
 
 /// The prefix of the ids of conversations.
 const PREFIX: &str = "conv_";
 
 /// A conversation, as the API writes it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Conversation {
     pub(super) id: String,
+    #[schemars(extend("const" = "conversation"))]
     object: &'static str,
     created_at: i64,
+    #[schemars(with = "Object")]
     metadata: Json,
 }
 

@@ -15,7 +15,7 @@ use crate::log::ListItem;
 use crate::log::reading::PageSize;
 use crate::model::{Body, Name, Role};
 use crate::server::app::{Call, Outcome};
-use crate::server::native::naming;
+use crate::server::native::parameters;
 use crate::server::refusal::Refusal;
 
 /// Messages of a page.
@@ -107,7 +107,7 @@ struct Conversation {
 
 pub(super) fn conversation(call: &Call, _: &[u8]) -> Outcome {
     call.query.check(&["from", "hidden", "whole"])?;
-    let (store, name) = (call.store(), naming::name(call));
+    let (store, name) = (call.store(), parameters::name(call));
     let from = call.query.number("from", 0, u64::MAX)?;
     let shows_hidden = call.query.get("hidden").is_some();
     // The cursor is read first: what is written meanwhile comes again, and nothing is missed.

@@ -1,11 +1,17 @@
-//! What all pages share: their frame, and the page that explains an error.
+//! What all pages share: their frame and their files, what makes any text harmless, and what a browser may do with them.
+
+use std::fmt::{self, Write};
+use std::sync::LazyLock;
 
 use askama::Template;
-use axum::http::HeaderValue;
+use askama::filters::Escaper;
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 
-use super::assets;
-use super::guard::{Asked, protect};
+use crate::html::write_escaped;
 use crate::server::app::{App, Call, Caller, Outcome, Reply, reply};
+use crate::server::auth::is_of_host;
+use crate::server::keys::digest;
 use crate::server::refusal::Refusal;
 
 pub(super) const HTML: &str = "text/html; charset=utf-8";
@@ -27,7 +33,7 @@ impl Frame {
 
     pub(super) fn new(app: &App, caller: Option<&Caller>) -> Self {
         let owner = caller.filter(|caller| caller.session.is_some()).map(|caller| caller.owner.clone());
-        Self { version: &assets::VERSION, has_links: app.keys.is_none() || owner.is_some(), owner }
+        Self { version: &VERSION, has_links: app.keys.is_none() || owner.is_some(), owner }
     }
 }
 
@@ -95,4 +101,119 @@ pub(crate) fn refused(app: &App, asked: &Asked, caller: Option<&Caller>, refusal
     }
     protect(&mut reply);
     reply
+}
+
+/// Nothing is loaded but the program's own files and pictures that are part of a page; nothing is sent elsewhere; no script
+/// and no style in a page counts.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+const HEADERS: [(&str, &str); 6] = [
+    ("content-security-policy", POLICY),
+    ("x-content-type-options", "nosniff"),
+    // A form states its origin only if addresses may be sent to the same origin.
+    ("referrer-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("x-frame-options", "DENY"),
+];
+
+/// Adds what keeps a page harmless, and out of caches.
+pub(crate) fn protect(reply: &mut Reply) {
+    let headers = reply.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    headers.entry("cache-control").or_insert(HeaderValue::from_static("no-store"));
+}
+
+/// What was asked, for an answer that explains why there is no other.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    /// The path, and what follows it.
+    pub(crate) path: String,
+    is_get: bool,
+    accepts_html: bool,
+}
+
+impl Asked {
+    pub(crate) fn of(request: &Request) -> Self {
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
+        let accept = request.headers().get("accept").and_then(|value| value.to_str().ok()).unwrap_or_default();
+        Self { path, is_get: request.method() == Method::GET, accepts_html: accept.contains("text/html") }
+    }
+
+    /// Whether a person waits for the answer.
+    pub(crate) fn expects_page(&self) -> bool {
+        self.accepts_html || self.path == "/pages" || self.path.starts_with("/pages/")
+    }
+
+    /// Whether a person follows a link.
+    pub(crate) fn is_visit(&self) -> bool {
+        self.is_get && self.accepts_html
+    }
+}
+
+/// Refuses what a script or a page of another origin loads; a link from there may be followed.
+pub(crate) fn not_embedded(headers: &HeaderMap) -> Result<(), Refusal> {
+    let is = |name: &str, values: &[&str]| {
+        headers.get(name).and_then(|value| value.to_str().ok()).is_none_or(|value| values.contains(&value))
+    };
+    if is("sec-fetch-site", &["same-origin", "none"]) || is("sec-fetch-mode", &["navigate"]) {
+        return Ok(());
+    }
+    Err(Refusal::new(403, "foreign_origin", "Pages cannot be loaded by other sites."))
+}
+
+/// Refuses a form that another site sends. A browser states where a form comes from; what states nothing is refused.
+pub(crate) fn same_origin(headers: &HeaderMap) -> Result<(), Refusal> {
+    let of = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let is_same = match (of("sec-fetch-site"), of("origin")) {
+        (Some(site), _) => site == "same-origin",
+        (None, Some(origin)) => is_of_host(origin, of("host")),
+        (None, None) => false,
+    };
+    if is_same {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        403,
+        "foreign_origin",
+        "This form was not sent from these pages. Open the page here and send it again.",
+    ))
+}
+
+/// A name, a type, a content.
+const ASSETS: [(&str, &str, &str); 3] = [
+    ("style.css", "text/css; charset=utf-8", include_str!("assets/style.css")),
+    ("live.js", "text/javascript; charset=utf-8", include_str!("assets/live.js")),
+    ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
+];
+
+/// Changes when an asset does: part of their addresses, so that browsers can keep them.
+pub(super) static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let all: String = ASSETS.iter().map(|(_, _, content)| *content).collect();
+    digest(&all).chars().take(12).collect()
+});
+
+pub(super) fn asset(call: &Call, _: &[u8]) -> Outcome {
+    let name = call.part("asset");
+    let Some((_, content_type, content)) = ASSETS.iter().find(|(known, _, _)| *known == name) else {
+        return Err(Refusal::not_found("There is no such file."));
+    };
+    let mut reply = reply(200, content_type, *content);
+    let is_named = call.query.get("v") == Some(VERSION.as_str());
+    let kept = if is_named { "public, max-age=31536000, immutable" } else { "no-cache" };
+    reply.headers_mut().insert("cache-control", HeaderValue::from_static(kept));
+    Ok(reply)
+}
+
+/// The escaper of all templates; `askama.toml` names it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visible;
+
+impl Escaper for Visible {
+    fn write_escaped_str<W: Write>(&self, out: W, text: &str) -> fmt::Result {
+        write_escaped(out, text)
+    }
 }

@@ -11,7 +11,7 @@ use super::words::{Cut, Moment};
 use crate::history::{Entry, EntryKind};
 use crate::model::{Body, Chunk, Output};
 use crate::server::app::{Call, Outcome};
-use crate::server::native::naming;
+use crate::server::native::parameters;
 
 /// Entries of a page.
 const PAGE: usize = 200;
@@ -42,7 +42,7 @@ struct Row {
 
 pub(super) fn log(call: &Call, _: &[u8]) -> Outcome {
     call.query.check(&["since"])?;
-    let (store, name) = (call.store(), naming::name(call));
+    let (store, name) = (call.store(), parameters::name(call));
     let item = store.describe(&name)?;
     let since = call.query.number("since", 0, u64::MAX)?.unwrap_or(0);
     // A follower's pieces are also limited in bytes.

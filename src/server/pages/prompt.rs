@@ -1,4 +1,5 @@
-//! The prompt inspector: what would be sent to a target, beside what is stored.
+//! The prompt inspector: what would be sent to a target, beside what is stored; and a request that was refused, with what it
+//! becomes.
 
 use askama::Template;
 
@@ -9,9 +10,9 @@ use super::message::{Showing, Shown};
 use super::words::Note;
 use crate::error::Error;
 use crate::history::{MessageState, ReportLine};
-use crate::provider::{self, Prompt};
+use crate::provider::{self, Finding, OptionValues, PROMPT_OPTIONS, Prompt, PromptOption, PromptOptions};
 use crate::server::app::{Call, Outcome};
-use crate::server::native::{naming, options};
+use crate::server::native::parameters;
 use crate::server::refusal::Refusal;
 
 /// The target of a form that names none.
@@ -80,11 +81,11 @@ struct Inspector {
 
 pub(super) fn prompt(call: &Call, _: &[u8]) -> Outcome {
     let call = Call { query: call.query.filled().or("for", TARGET), ..call.clone() };
-    call.query.check(options::PROMPT)?;
-    let (store, name) = (call.store(), naming::name(&call));
+    parameters::check_prompt(&call)?;
+    let (store, name) = (call.store(), parameters::name(&call));
     let conversation = store.load(&name)?;
-    let rendered = options::target(&call, "for")
-        .and_then(|target| Ok(provider::render(target, &conversation, &options::prompt(&call, Vec::new())?)?));
+    let rendered = parameters::target(&call, "for")
+        .and_then(|target| Ok(provider::render(target, &conversation, &parameters::prompt(&call, Vec::new())?)?));
     let (request, report, problem) = match rendered {
         Ok(Prompt { request, report, .. }) => (Some(request), report, None),
         Err(refusal) if refusal.status < 500 => (None, conversation.report().to_vec(), Some(refusal.message)),
@@ -143,35 +144,31 @@ fn placed(note: Note, (message, chunk): (u64, Option<u32>)) -> Note {
     Note { place: Some(format!("message {message}{chunk}")), ..note }
 }
 
+/// The options that are one of a few words, after the target.
 fn choices(call: &Call) -> Vec<Choice> {
-    vec![
-        Choice::target(call, "for", "Target", None),
-        Choice::new(
-            call,
-            "thinking",
-            "Thinking",
-            &[("native", "as the target takes it"), ("tagged", "in <think> tags"), ("omit", "left out")],
-        ),
-        Choice::new(call, "images", "Images", &[("send", "sent"), ("omit", "left out")]),
-        Choice::new(
-            call,
-            "finished_tools",
-            "Finished tool calls",
-            &[("keep", "kept"), ("flatten", "as text"), ("drop", "left out")],
-        ),
-        Choice::new(call, "no_content", "Content of calls alone", &[("null", "null"), ("empty", "an empty text")]),
-    ]
+    let choice = |option: &PromptOption| match option.values {
+        OptionValues::Words(words) => {
+            let values: Vec<_> = words.iter().map(|word| (word.name, word.label)).collect();
+            Some(Choice::new(call, option.name, option.label, &values))
+        }
+        _ => None,
+    };
+    let target = Choice::target(call, "for", "Target", None);
+    std::iter::once(target).chain(PROMPT_OPTIONS.iter().filter_map(choice)).collect()
 }
 
+/// The options that take a text or a number.
 fn fields(call: &Call) -> Vec<Field> {
-    let fields = [
-        ("model", "Model", false),
-        ("last", "Most messages", true),
-        ("last_turns", "Most turns", true),
-        ("window_tokens", "Most tokens", true),
-    ];
-    let value = |name: &str| call.query.get(name).unwrap_or_default().to_owned();
-    fields.map(|(name, label, is_number)| Field { name, label, value: value(name), is_number }).into()
+    let field = |option: &PromptOption| {
+        let is_number = match option.values {
+            OptionValues::Text(_) => false,
+            OptionValues::Number { .. } => true,
+            OptionValues::Words(_) => return None,
+        };
+        let value = call.query.get(option.name).unwrap_or_default().to_owned();
+        Some(Field { name: option.name, label: option.label, value, is_number })
+    };
+    PROMPT_OPTIONS.iter().filter_map(field).collect()
 }
 
 /// The report of what was repaired, at the places of the request that was given: the lines that have none are returned.
@@ -181,6 +178,87 @@ pub(super) fn annotate(lines: &mut JsonLines, report: &[ReportLine]) -> Vec<Note
 
 /// A call with the fields of a form in place of its query.
 pub(super) fn with_form(call: &Call, body: &[u8]) -> Result<Call, Refusal> {
-    let form = crate::server::parse::text(body)?;
+    let form = crate::server::body::text(body)?;
     Ok(Call { query: crate::server::query::Query::new(form).filled(), ..call.clone() })
+}
+
+#[derive(Template)]
+#[template(path = "repair.html")]
+struct Repair {
+    frame: Frame,
+    choices: Vec<Choice>,
+    given: String,
+    problem: Option<String>,
+    result: Option<Repaired>,
+}
+
+struct Repaired {
+    /// Whether the target takes it as it is.
+    is_accepted: bool,
+    /// What the target objects to, at its place.
+    given: JsonLines,
+    findings: usize,
+    repaired: JsonLines,
+    /// The repaired request, to be copied.
+    text: String,
+    lines: usize,
+    notes: Vec<Note>,
+}
+
+pub(super) fn repair_form(call: &Call, _: &[u8]) -> Outcome {
+    call.query.check(&[])?;
+    shown(call, 200, String::new(), None, None)
+}
+
+pub(super) fn repair(call: &Call, body: &[u8]) -> Outcome {
+    let call = with_form(call, body)?;
+    call.query.check(&["for", "from", "request"])?;
+    let given = call.query.get("request").unwrap_or_default().to_owned();
+    if given.trim().is_empty() {
+        return shown(&call, 400, given, Some("Paste a request: JSON.".to_owned()), None);
+    }
+    match repaired(&call, &given) {
+        Ok(result) => shown(&call, 200, given, None, Some(result)),
+        Err(refusal) if refusal.status < 500 => shown(&call, refusal.status, given, Some(refusal.message), None),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+fn shown(call: &Call, status: u16, given: String, problem: Option<String>, result: Option<Repaired>) -> Outcome {
+    let choices = vec![
+        Choice::target(call, "for", "Target", None),
+        Choice::target(call, "from", "Written for", Some("the same target")),
+    ];
+    page(status, &Repair { frame: Frame::of(call), choices, given, problem, result })
+}
+
+fn repaired(call: &Call, given: &str) -> Result<Repaired, Refusal> {
+    let target = parameters::target(call, "for")?;
+    let from = if call.query.get("from").is_some() { parameters::target(call, "from")? } else { target };
+    let prompt = match provider::repair(from, target, given, &PromptOptions::new()) {
+        Err(Error::InvalidInput(problem)) => return Err(Refusal::new(400, "invalid_json", problem)),
+        repaired => repaired?,
+    };
+    // What is of another wire is not judged by the target's rules.
+    let is_same = call.query.get("from").is_none_or(|from| Some(from) == call.query.get("for"));
+    let findings = if is_same { provider::check(target, given).unwrap_or_default() } else { Vec::new() };
+    let is_accepted = is_same && !findings.iter().any(|finding| finding.level.is_refused());
+    let mut lines = JsonLines::of(given);
+    let count = findings.len();
+    let mut notes: Vec<Note> = findings.iter().filter_map(|finding| lines.put(found(finding))).collect();
+    notes.extend(annotate(&mut lines, &prompt.report));
+    let text = prompt.request.get().to_owned();
+    let repaired = JsonLines::of(&text);
+    Ok(Repaired { is_accepted, given: lines, findings: count, repaired, text, lines: prompt.report.len(), notes })
+}
+
+fn found(finding: &Finding) -> Note {
+    Note {
+        severity: if finding.level.is_refused() { "refused".to_owned() } else { finding.level.to_string() },
+        rule: finding.rule.to_owned(),
+        place: Some(finding.place.clone()).filter(|place| !place.is_empty()),
+        detail: finding.problem.clone(),
+        why: None,
+        cure: Some(finding.cure.to_owned()),
+    }
 }

@@ -16,53 +16,37 @@ use self::framed::{answer, asked};
 use super::app::{Call, Handler, Outcome};
 use super::keys::Scope;
 use super::refusal::Refusal;
-use super::route::{Content, Route, Verb};
+use super::route::Route;
 use super::writers::LEASE;
+use crate::log::remote::PROTOCOL;
 use crate::log::remote::call::{Hello, Welcome};
-use crate::log::remote::{MEDIA_TYPE, PROTOCOL};
 
 pub(crate) use self::writers::interrupt_unheard;
 
 /// A frame in, a frame out. These routes are not in the OpenAPI document: the client is of this crate.
-const fn row(path: &'static str, scope: Scope, handler: Handler) -> Route {
-    const FRAME: Content = Content { media_type: MEDIA_TYPE, schema: "", example: "", optional: false };
-    Route {
-        verb: Verb::Post,
-        path,
-        id: "",
-        summary: "",
-        scope,
-        parameters: &[],
-        body: Some(FRAME),
-        answer: FRAME,
-        refusals: &[],
-        handler,
-    }
-}
-
 pub(crate) const ROUTES: &[Route] = &[
-    row("/api/v1/log/hello", Scope::Read, Handler::Store(hello)),
-    row("/api/v1/log/append", Scope::Append, Handler::Store(changes::append)),
-    row("/api/v1/log/begin", Scope::Append, Handler::Store(writers::begin)),
-    row("/api/v1/log/push", Scope::Append, Handler::Store(writers::push)),
-    row("/api/v1/log/finish", Scope::Append, Handler::Store(writers::finish)),
-    row("/api/v1/log/keep", Scope::Append, Handler::Store(writers::keep)),
-    row("/api/v1/log/drop", Scope::Append, Handler::Store(writers::drop)),
-    row("/api/v1/log/create", Scope::Append, Handler::Store(changes::create)),
-    row("/api/v1/log/change", Scope::Append, Handler::Store(changes::change)),
-    row("/api/v1/log/fork", Scope::Append, Handler::Store(changes::fork)),
-    row("/api/v1/log/delete", Scope::Delete, Handler::Store(changes::delete)),
-    row("/api/v1/log/redact", Scope::Delete, Handler::Store(changes::redact)),
-    row("/api/v1/log/sync", Scope::Append, Handler::Store(changes::sync)),
-    row("/api/v1/log/view", Scope::Read, Handler::Store(reads::view)),
-    row("/api/v1/log/read", Scope::Read, Handler::Store(reads::read)),
-    row("/api/v1/log/since", Scope::Read, Handler::Store(reads::since)),
-    row("/api/v1/log/item", Scope::Read, Handler::Store(reads::item)),
-    row("/api/v1/log/conversations", Scope::Read, Handler::Store(reads::conversations)),
-    row("/api/v1/log/unfinished", Scope::Read, Handler::Store(reads::unfinished)),
-    row("/api/v1/log/list", Scope::Read, Handler::Store(reads::list)),
-    row("/api/v1/log/wait", Scope::Read, Handler::Stream(waits::wait)),
-    row("/api/v1/log/size", Scope::Admin, Handler::Store(reads::size)),
+    Route::post("/api/v1/log/hello", Scope::Read, Handler::Store(hello)),
+    Route::post("/api/v1/log/append", Scope::Append, Handler::Store(changes::append)),
+    Route::post("/api/v1/log/begin", Scope::Append, Handler::Store(writers::begin)),
+    Route::post("/api/v1/log/push", Scope::Append, Handler::Store(writers::push)),
+    Route::post("/api/v1/log/finish", Scope::Append, Handler::Store(writers::finish)),
+    Route::post("/api/v1/log/keep", Scope::Append, Handler::Store(writers::keep)),
+    Route::post("/api/v1/log/drop", Scope::Append, Handler::Store(writers::drop)),
+    Route::post("/api/v1/log/create", Scope::Append, Handler::Store(changes::create)),
+    Route::post("/api/v1/log/change", Scope::Append, Handler::Store(changes::change)),
+    Route::post("/api/v1/log/fork", Scope::Append, Handler::Store(changes::fork)),
+    Route::post("/api/v1/log/delete", Scope::Delete, Handler::Store(changes::delete)),
+    Route::post("/api/v1/log/redact", Scope::Delete, Handler::Store(changes::redact)),
+    Route::post("/api/v1/log/sync", Scope::Append, Handler::Store(changes::sync)),
+    Route::post("/api/v1/log/view", Scope::Read, Handler::Store(reads::view)),
+    Route::post("/api/v1/log/read", Scope::Read, Handler::Store(reads::read)),
+    Route::post("/api/v1/log/since", Scope::Read, Handler::Store(reads::since)),
+    Route::post("/api/v1/log/item", Scope::Read, Handler::Store(reads::item)),
+    Route::post("/api/v1/log/conversations", Scope::Read, Handler::Store(reads::conversations)),
+    Route::post("/api/v1/log/unfinished", Scope::Read, Handler::Store(reads::unfinished)),
+    Route::post("/api/v1/log/list", Scope::Read, Handler::Store(reads::list)),
+    Route::post("/api/v1/log/wait", Scope::Read, Handler::Stream(waits::wait)),
+    Route::post("/api/v1/log/size", Scope::Admin, Handler::Store(reads::size)),
 ];
 
 /// Who the caller is, if both speak one version of the calls.

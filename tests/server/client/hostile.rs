@@ -41,7 +41,7 @@ fn frame(head: &[u8], bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn what_no_client_sends_is_refused() {
     let server = Running::open();
-    let docs = include_str!("../../../src/docs/server.md");
+    let docs = include_str!("../../../src/docs/http-api.md");
     for (call, asked) in calls() {
         assert!(docs.contains(&format!("`{call}`")), "{call} is not in the docs");
         let asked = asked.to_string();

@@ -1,13 +1,10 @@
 //! A file of messages into the store, and its conversations back out as prompts.
 
-mod compare;
-mod conversation;
-
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 
-use conversation_store::model::{ConversationId, Name};
-use conversation_store::{Error, Store};
+use conversation_store::model::{ConversationId, Message, Name};
+use conversation_store::{AppendOptions, Error, ExpectedHead, MessageState, Result, Store, StoredMessage};
 
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::{self, Input, Lines};
@@ -16,8 +13,7 @@ use super::output::{self, Output};
 use super::progress::Progress;
 use super::prompt::{Rendering, Shown};
 use super::style::{BOLD, DIM};
-use super::{report, text};
-use conversation::Replayed;
+use super::text;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -156,5 +152,130 @@ fn shown_report(shown: &Shown) -> String {
     if shown.report.is_empty() {
         return format!("{DIM}report: nothing was left out or altered{DIM:#}\n");
     }
-    report::text(None, &shown.report) + "\n"
+    text::report(None, &shown.report) + "\n"
+}
+
+/// A conversation of the file, as far as its lines were read.
+struct Replayed {
+    name: Name,
+    /// Why its remaining lines are skipped.
+    conflict: Option<Failure>,
+    /// What the store holds and no line was compared with yet.
+    stored: VecDeque<StoredMessage>,
+    /// The last seq; 0 before the first.
+    last_seq: u64,
+    compared: u64,
+    appended: u64,
+}
+
+impl Replayed {
+    /// Looks up what the store holds.
+    fn begin(store: &Store, name: Name) -> Result<Self> {
+        let mut replayed =
+            Self { name, conflict: None, stored: VecDeque::new(), last_seq: 0, compared: 0, appended: 0 };
+        let item = match store.describe(&replayed.name) {
+            Ok(item) => item,
+            Err(Error::NotFound { .. }) => return Ok(replayed),
+            Err(error) => return Err(error),
+        };
+        replayed.last_seq = item.last_seq;
+        match store.load_raw(&replayed.name) {
+            Ok(messages) => replayed.stored = messages.into(),
+            Err(error @ Error::Corrupt { .. }) => replayed.conflict = Some(error.into()),
+            Err(error) => return Err(error),
+        }
+        if item.hidden > 0 && replayed.conflict.is_none() {
+            let hidden = text::count(item.hidden, "hidden message");
+            replayed.refuse(&format!("it has {hidden}, which are not in the file"));
+        }
+        Ok(replayed)
+    }
+
+    /// Compares the next line with what is stored, or appends it.
+    fn take(&mut self, store: &Store, message: &Message, place: &str) -> Result<()> {
+        if self.conflict.is_some() {
+            return Ok(());
+        }
+        let Some(stored) = self.stored.pop_front() else { return self.append(store, message) };
+        match difference(&stored, message) {
+            None => self.compared += 1,
+            Some(what) => self.refuse(&format!(
+                "{place} differs from stored message {} (seq {}): {what}",
+                stored.index, stored.first_seq
+            )),
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, store: &Store, message: &Message) -> Result<()> {
+        let expected = match self.last_seq {
+            0 => ExpectedHead::NewConversation,
+            seq => ExpectedHead::At(seq),
+        };
+        let options = AppendOptions::new().with_expected(expected);
+        let receipt = store.append_with(&self.name, std::slice::from_ref(message), &options)?;
+        self.last_seq = receipt.last_seq;
+        self.appended += 1;
+        Ok(())
+    }
+
+    /// The file is at its end: no stored message may be left over.
+    fn finish(&mut self, file: &str) {
+        if let (None, Some(stored)) = (&self.conflict, self.stored.front()) {
+            let problem = format!(
+                "the store has {} more than {file}, from message {} (seq {}) on",
+                text::count(self.stored.len(), "message"),
+                stored.index,
+                stored.first_seq
+            );
+            self.refuse(&problem);
+        }
+    }
+
+    fn refuse(&mut self, problem: &str) {
+        let conflict = Failure::new("conflict", format!("conflict: {problem}; nothing was appended to it"));
+        let hint = format!("replay into another store (--store URL), or `convo delete {}` first", self.name);
+        self.conflict = Some(conflict.with_hint(hint));
+    }
+
+    /// What was done with its lines.
+    fn summary(&self) -> String {
+        format!("{} appended, {} stored already", text::count(self.appended, "line"), self.compared)
+    }
+}
+
+/// How a line differs from the store, if it does. A line without a time has the time of its append.
+fn difference(stored: &StoredMessage, line: &Message) -> Option<String> {
+    if stored.state != MessageState::Complete {
+        return Some(format!("the stored message is {}, not complete", stored.state.as_str()));
+    }
+    let said = &stored.message;
+    if said.role != line.role {
+        return Some(format!("role is {} in the store, {} in the line", said.role, line.role));
+    }
+    let chunks = said.chunks.iter().zip(&line.chunks).position(|(stored, line)| stored != line);
+    if let Some(chunk) = chunks {
+        return Some(format!("chunks[{chunk}] differs"));
+    }
+    if said.chunks.len() != line.chunks.len() {
+        return Some(format!(
+            "{} in the store, {} in the line",
+            text::count(said.chunks.len(), "chunk"),
+            line.chunks.len()
+        ));
+    }
+    if said.finish_reason != line.finish_reason {
+        return Some("finish_reason differs".to_owned());
+    }
+    if said.usage != line.usage {
+        return Some("usage differs".to_owned());
+    }
+    let mut metadata = said.metadata.clone();
+    if line.metadata.created_at.is_none() {
+        metadata.created_at = None;
+    }
+    if metadata.created_at != line.metadata.created_at {
+        return Some("created_at differs".to_owned());
+    }
+    (metadata != line.metadata).then(|| "model, provider, ids or further fields differ".to_owned())
 }

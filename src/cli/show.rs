@@ -1,22 +1,17 @@
 //! A conversation for people, or its messages as JSON.
 
-mod chunk;
-mod reading;
-
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use conversation_store::model::Name;
-use conversation_store::{ListItem, MessageState, ReportLine, StoredMessage, Summary};
+use conversation_store::model::{self, Audio, Body, Chunk, File, Name, Part, PartBody};
+use conversation_store::{ListItem, MessageState, ReportLine, Store, StoredMessage, Summary, Tail};
 
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::{self, Output};
-use super::style::{BOLD, DIM, WARNING, style_of};
+use super::style::{BOLD, DIM, ERROR, WARNING, style_of};
 use super::text::{self, Layout};
 use super::values::{conversation, positive};
-pub(super) use chunk::summary;
-use reading::{Followed, Shown, load};
 
 /// The time between two looks at a conversation that is followed.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -171,15 +166,177 @@ fn text(stored: &StoredMessage, layout: Layout) -> String {
     let is_one = message.chunks.len() < 2;
     for (position, chunk) in message.chunks.iter().enumerate() {
         let index = if is_one { None } else { Some(stored.chunk_index(position)) };
-        out.push_str(&chunk::text(chunk, index, layout));
+        out.push_str(&chunk_text(chunk, index, layout));
     }
     out
 }
 
+const INDENT: &str = "    ";
+const DEEPER: &str = "      ";
+
+/// A chunk, indented: text unchanged, anything else after its kind. `index`: its number, if there is more than one.
+fn chunk_text(chunk: &Chunk, index: Option<u32>, layout: Layout) -> String {
+    if let (Body::Text { text, .. }, None) = (&chunk.body, index) {
+        return text::wrap(text, INDENT, layout);
+    }
+    let style = if matches!(chunk.body, Body::Error { .. }) { ERROR } else { DIM };
+    let kind = chunk.body.kind().replace('_', " ");
+    let number = index.map_or_else(String::new, |index| format!("{DIM}chunk {index}{DIM:#}  "));
+    let mut out = format!("{INDENT}{number}{style}{}{style:#}", text::printable(&kind));
+    let label = label(&chunk.body);
+    if !label.is_empty() {
+        out.push_str(&format!("  {}", text::cut(&label, layout.width)));
+    }
+    out.push('\n');
+    for content in contents(chunk) {
+        out.push_str(&text::wrap(&content, DEEPER, layout));
+    }
+    out
+}
+
+/// A chunk on one line.
+pub(super) fn summary(chunk: &Chunk) -> String {
+    let contents = contents(chunk).join(" ");
+    match (&chunk.body, label(&chunk.body)) {
+        (Body::Text { text, .. }, _) => text.clone(),
+        (body, label) if label.is_empty() => format!("{}: {contents}", body.kind()),
+        (body, label) => format!("{} {label}: {contents}", body.kind()),
+    }
+}
+
+/// The chunk's label.
+fn label(body: &Body) -> String {
+    match body {
+        Body::ToolCall { id, name, .. } => format!("{name} {id}"),
+        Body::ToolResult { tool_call_id, name, is_error, .. } => {
+            let failed = if *is_error == Some(true) { Some("failed") } else { None };
+            [name.as_deref(), Some(tool_call_id), failed].into_iter().flatten().collect::<Vec<_>>().join(" ")
+        }
+        Body::File(file) => file.name.clone().unwrap_or_default(),
+        Body::Error { code, .. } => code.clone().unwrap_or_default(),
+        Body::Opaque { provider, kind, .. } => format!("{provider} {kind}"),
+        _ => String::new(),
+    }
+}
+
+/// The chunk's content, for people.
+fn contents(chunk: &Chunk) -> Vec<String> {
+    match &chunk.body {
+        Body::Text { text, .. } | Body::Refusal { text } => vec![text.clone()],
+        Body::Thinking { text, redacted, .. } => {
+            let redacted = redacted.as_ref().map(|data| format!("redacted, {} bytes", data.len()));
+            [Some(text.clone()).filter(|text| !text.is_empty()), redacted].into_iter().flatten().collect()
+        }
+        Body::ToolCall { arguments, .. } => vec![arguments.clone()],
+        Body::ToolResult { output: model::Output::Text(text), .. } => vec![text.clone()],
+        Body::ToolResult { output: model::Output::Parts(parts), .. } => parts.iter().map(part).collect(),
+        Body::Image(image) => vec![address(&image.url)],
+        Body::Audio(value) => vec![audio(value)],
+        Body::File(value) => vec![file(value)],
+        Body::Error { message, .. } => vec![message.clone()],
+        Body::Opaque { json, .. } => vec![json.to_string()],
+        _ => chunk.extra.iter().map(|(name, json)| format!("{name}: {json}")).collect(),
+    }
+}
+
+fn part(part: &Part) -> String {
+    match &part.body {
+        PartBody::Text { text } => text.clone(),
+        PartBody::Image(image) => format!("image {}", address(&image.url)),
+        PartBody::Audio(value) => format!("audio {}", audio(value)),
+        PartBody::File(value) => format!("file {}", file(value)),
+        PartBody::Json { json } => json.to_string(),
+        other => other.kind().to_owned(),
+    }
+}
+
+fn audio(audio: &Audio) -> String {
+    let place = audio.url.as_deref().map(address).or_else(|| audio.data.as_deref().map(data));
+    [audio.transcript.clone(), place].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+fn file(file: &File) -> String {
+    file.url.as_deref().map(address).or_else(|| file.data.as_deref().map(data)).unwrap_or_default()
+}
+
+/// An address; for a data URL, its type and length.
+fn address(url: &str) -> String {
+    match url.strip_prefix("data:").and_then(|rest| rest.split_once(',')) {
+        Some((kind, content)) => format!("data:{kind}, {} characters", content.len()),
+        None => url.to_owned(),
+    }
+}
+
+fn data(base64: &str) -> String {
+    format!("{} characters of base64", base64.len())
+}
+
+/// How long a store that others write to is asked for news at a time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What is stored of a conversation at one moment.
+struct Shown {
+    item: ListItem,
+    messages: Vec<StoredMessage>,
+    report: Vec<ReportLine>,
+    summary: Option<Summary>,
+}
+
+/// Reads a conversation. `raw`: as it was appended, with nothing repaired.
+fn load(store: &Store, name: &Name, raw: bool) -> Result<Shown, Failure> {
+    let item = store.describe(name)?;
+    if raw {
+        return Ok(Shown { item, messages: store.load_raw(name)?, report: Vec::new(), summary: None });
+    }
+    let conversation = store.load(name)?;
+    let (report, summary) = (conversation.report().to_vec(), conversation.summary().cloned());
+    Ok(Shown { item, messages: conversation.into_messages(), report, summary })
+}
+
+/// A store that is followed.
+enum Followed<'a> {
+    /// It stays open, and is asked for news.
+    Shared(Store, Tail),
+    /// It is opened where its files have changed since this time: a process that has it open keeps all others out.
+    Directory(&'a Location, Option<SystemTime>),
+}
+
+impl<'a> Followed<'a> {
+    /// Of a store that was read, after this seq at the earliest.
+    fn new(location: &'a Location, store: Store, name: &Name, last_seq: u64) -> Result<Self, Failure> {
+        if !location.is_shared() {
+            return Ok(Self::Directory(location, None));
+        }
+        let tail = store.tail(name, last_seq)?;
+        Ok(Self::Shared(store, tail))
+    }
+
+    /// What is stored now, if there may be something new.
+    fn look(&mut self, name: &Name, raw: bool) -> Result<Option<Shown>, Failure> {
+        match self {
+            Self::Shared(store, tail) => {
+                let is_new = !tail.next(PATIENCE)?.is_empty();
+                is_new.then(|| load(store, name, raw)).transpose()
+            }
+            Self::Directory(location, seen) => {
+                let changed = location.changed();
+                if changed.is_some() && changed == *seen {
+                    return Ok(None);
+                }
+                let loaded = location.read().and_then(|store| load(&store, name, raw));
+                // From before the store was read: what is written during the read is printed next time.
+                if loaded.is_ok() {
+                    *seen = changed;
+                }
+                loaded.map(Some)
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use conversation_store::Store;
-    use conversation_store::model::{Chunk, Message, Timestamp};
+    use conversation_store::model::{Message, Timestamp};
 
     use super::*;
 

@@ -1,6 +1,8 @@
+//! A store in PostgreSQL: its tables, and its buckets over several databases.
+
 use std::time::Duration;
 
-use conversation_store::{Shards, Store};
+use conversation_store::{Migration, Shards, Store};
 use serde::Serialize;
 
 use super::failure::{Exit, Outcome};
@@ -9,19 +11,43 @@ use super::output::Output;
 use super::text;
 use super::values::seconds;
 
-const EXAMPLES: &str = "\
+/// Create or update the tables of a store in PostgreSQL
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  convo migrate --store postgres://convo_owner@localhost/chats
+  convo migrate --store shards:clusters
+
+Makes the tables and functions of a store in PostgreSQL, or brings those of an older program up to date: all of it, or \
+nothing. Programs that have the store open go on. Name a role that may create tables; the programs that use the store \
+need one that may not. Of shards:FILE, it does so in each cluster, then makes the map of buckets, and adds new clusters.")]
+pub(super) struct Migrate {}
+
+pub(super) fn migrate(_: &Migrate, location: &Location, output: &mut Output) -> Outcome {
+    let migration = Store::migrate(&location.url()?)?;
+    output.result(&migration, || migrated(migration))?;
+    Ok(Exit::Done)
+}
+
+fn migrated(Migration { from, to, .. }: Migration) -> String {
+    match from {
+        0 => format!("made version {to}"),
+        from if from == to => format!("version {to}, as before"),
+        from => format!("version {from} is version {to} now"),
+    }
+}
+
+/// Show and move the buckets of a store over several databases
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   convo shards status --store shards:clusters
   convo shards move 7 --to 1 --store shards:clusters
 
 A store over several databases has 1,024 buckets, and each is in one cluster. `move` copies a bucket while it is written, \
 then stops writing in it for what has changed meanwhile, and switches. Programs that have the store open go on in the other \
-cluster. A move that was cut off goes on when it is run again.";
-
-/// Show and move the buckets of a store over several databases
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct Args {
+cluster. A move that was cut off goes on when it is run again.")]
+pub(super) struct Buckets {
     #[command(subcommand)]
     action: Action,
 }
@@ -49,7 +75,7 @@ struct Moved {
     to: u64,
 }
 
-pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
+pub(super) fn buckets(args: &Buckets, location: &Location, output: &mut Output) -> Outcome {
     let url = location.url()?;
     match args.action {
         Action::Status => {
