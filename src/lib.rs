@@ -69,8 +69,7 @@
 //! - [`documentation::postgres`]: one store for many processes, in PostgreSQL.
 //! - [`documentation::format`]: what is on disk, byte by byte.
 
-#[cfg(feature = "client")]
-mod client;
+mod backup;
 mod embedded;
 mod error;
 mod history;
@@ -82,12 +81,12 @@ pub mod model;
 mod postgres;
 pub mod provider;
 mod record;
+#[cfg(any(feature = "client", feature = "server"))]
+mod remote;
 #[cfg(feature = "search")]
 pub mod search;
 #[cfg(feature = "server")]
 pub mod server;
-#[cfg(feature = "postgres")]
-mod sharded;
 mod store;
 #[cfg(feature = "transfer")]
 pub mod transfer;

@@ -7,8 +7,6 @@
 //! What every log does alike is here, once: limits, the order of the list, titles, what control entries do, and reading
 //! ([`reading`]): entries, messages, what is hidden.
 
-pub(crate) mod archive;
-pub(crate) mod backup_file;
 pub(crate) mod chain;
 pub(crate) mod collected;
 pub(crate) mod control;
@@ -22,8 +20,6 @@ mod opening;
 pub(crate) mod options;
 pub(crate) mod past;
 pub(crate) mod reading;
-#[cfg(any(feature = "client", feature = "server"))]
-pub(crate) mod remote;
 pub(crate) mod replay;
 pub(crate) mod results;
 pub(crate) mod rewriting;
@@ -46,3 +42,9 @@ pub use results::{Migration, MovingBucket, ShardCluster, Shards};
 pub(crate) use seam::{Log, OpenMessage};
 pub use verification::{Problem, Verification};
 pub(crate) use view::{Order, Reading, View, Visit, Wait};
+
+/// A lock of a log's own data. A thread that panicked while it held it left what it guards as it was between two whole steps.
+#[cfg(any(feature = "client", feature = "postgres"))]
+pub(crate) fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -8,11 +8,12 @@ use super::read::{header_of, origin};
 use super::rows::{self, Kept, Stored, conversation_columns, digest, number, record_columns};
 use super::shared::Shared;
 use super::value::Statement;
+use crate::backup;
+use crate::backup::Out;
 use crate::error::Result;
 use crate::log::BackupSummary;
-use crate::log::backup_file::{self, Out};
 use crate::model::ConversationId;
-use crate::record::{self, Body, Commit, ForkPoint, Header, Receipt, StoreInfo, Tombstone, key};
+use crate::record::{self, Body, Commit, ForkPoint, Receipt, StoreInfo, Tombstone, key};
 
 /// Conversations that are read at once.
 const ROWS: u64 = 500;
@@ -55,7 +56,7 @@ impl<'a> Moment<'a> {
 
     /// Writes everything to a new file; `progress` is called with conversations done, and of all.
     pub(crate) fn write(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
-        backup_file::write(path, |out| self.pairs(out, progress).map(|conversations| (conversations, 0)))
+        backup::write(path, |out| self.pairs(out, progress).map(|conversations| (conversations, 0)))
     }
 
     fn pairs(&self, out: &mut Out, progress: &mut dyn FnMut(u64, u64)) -> Result<u64> {
@@ -153,12 +154,8 @@ fn records(session: &Session<'_>, out: &mut Out, stored: &Stored) -> Result<()> 
     if has_any || stored.head.parent.is_none() {
         return Ok(());
     }
-    // A fork without entries has a record that says what it was made with.
-    let origin = origin(stored);
-    let (base, next_message_index) = (origin.first_message_index, origin.first_message_index);
-    let (time, commit, deleted) = (origin.created, stored.origin.commit, stored.deleted);
-    let header = Header { time, base, next_message_index, commit, cut: false, deleted, origin: Some(origin) };
-    let (key, value) = record::seal_record(id, stored.head.first_seq(), &header, Body::new())?;
+    let (key, value) =
+        backup::fork_record(id, stored.head.first_seq(), origin(stored), stored.origin.commit, stored.deleted)?;
     out.pair(&key, &value)
 }
 

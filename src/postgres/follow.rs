@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 
 use super::Postgres;
-use super::lock::locked;
 use super::rows::{self, number};
 use super::shared::Shared;
 use super::value::Statement;
@@ -18,6 +17,7 @@ use super::watched::Head;
 use crate::error::{Error, Result};
 use crate::log::Wait;
 use crate::log::followers::News;
+use crate::log::locked;
 use crate::model::ConversationId;
 
 /// Between two looks, if the last one found something.

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use super::lock::locked;
+use crate::log::locked;
 
 /// Who holds a lease, as the database knows it.
 pub(super) type Holder = [u8; 16];

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use tokio_postgres::Row;
 
-use super::lock::locked;
 use super::rows::{self, Kept, Stored, conversation_columns, get, number, record_columns};
 use super::segment::Segment;
 use super::shared::Shared;
 use super::value::Statement;
 use crate::error::Result;
+use crate::log::locked;
 use crate::log::run::Run;
 use crate::log::{Order, Reading, View, Visit};
 use crate::model::{ConversationId, Name};

@@ -10,7 +10,6 @@ use tokio_postgres::Row;
 
 use super::database::Database;
 use super::lease::Lease;
-use super::lock::locked;
 use super::rows::{get, some_number};
 use super::segment::Segment;
 use super::url::Url;
@@ -19,6 +18,7 @@ use super::watched::Watched;
 use super::writer::Writers;
 use crate::error::{Error, Result};
 use crate::log::Clock;
+use crate::log::locked;
 use crate::model::{ConversationId, Name};
 
 /// Chains of forks that are remembered.

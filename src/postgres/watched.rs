@@ -6,9 +6,9 @@ use std::task::Waker;
 
 use tokio::sync::Notify;
 
-use super::lock::locked;
 use crate::log::Wait;
 use crate::log::followers::{Followers, News};
+use crate::log::locked;
 use crate::model::ConversationId;
 
 /// The conversations that are followed.

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{Mutex as Turn, Notify};
 
-use super::lock::locked;
 use super::value::Statement;
 use crate::error::{Error, Result};
 use crate::log::collected::Collected;
+use crate::log::locked;
 use crate::model::{ConversationId, Name, Role};
 
 const OPEN: u8 = 0;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::keys::Scope;
 use crate::error::Error;
-use crate::log::remote::failure::details;
+use crate::remote::failure::details;
 
 /// Why a request fails.
 ///

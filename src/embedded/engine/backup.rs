@@ -1,7 +1,5 @@
 //! A backup, read as if it were a store: held in memory, read-only.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,17 +8,18 @@ use super::contract::{Batch, Engine, Visit};
 use super::directory::Directory;
 use super::memory::Memory;
 use super::url::Url;
+use crate::backup;
 use crate::error::{Error, Result};
-use crate::log::{Order, archive};
+use crate::log::Order;
 
 #[derive(Debug)]
 struct Backup(Memory);
 
 pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
     url.check_options(&[])?;
-    let file = File::open(path).map_err(Error::io(format!("open the backup {}", path.display())))?;
+    let backup = backup::open(path)?;
     let memory = Memory::default();
-    archive::read(BufReader::new(file), &mut |key, value, _| {
+    backup.read(&mut |key, value, _| {
         let mut batch = Batch::default();
         batch.put(key.to_vec(), value.to_vec());
         memory.write(batch)
