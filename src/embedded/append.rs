@@ -6,7 +6,7 @@ use super::receipts;
 use super::state::{Pending, State};
 use super::sync::MutexGuard;
 use crate::error::Result;
-use crate::log::terms::{self, Key, Terms};
+use crate::log::append::{self, Key, Terms};
 use crate::log::{AppendOptions, Durability, Receipt};
 use crate::model::{ConversationId, Message, Name};
 use crate::record::{self, key};
@@ -21,7 +21,7 @@ pub(super) enum Admission<'a> {
 
 impl Core {
     pub(crate) fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
-        let (body, terms) = terms::append(name, messages, options)?;
+        let (body, terms) = append::append(name, messages, options)?;
         let id = name.id();
         let _pin = self.pin(id)?;
         let mut state = match self.admit(name, &terms)? {

@@ -13,7 +13,7 @@ use super::writer::Closed;
 use crate::embedded::engine::{Batch, Order};
 use crate::error::{Error, Result};
 use crate::history::Cursor;
-use crate::log::terms::check_end;
+use crate::log::append::check_end;
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Head, Record, Replacement, Tombstone, key};
 

@@ -8,9 +8,9 @@ use super::place::header;
 use super::segments::{Segment, segment_of};
 use super::state::{Pending, Unsealed};
 use crate::error::{Error, Result};
-use crate::log::chain::Records;
+use crate::log::fork;
 use crate::log::limits::check_key;
-use crate::log::past;
+use crate::log::records::Records;
 use crate::log::{Durability, Order};
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Head, Lag, Parent, key};
@@ -34,7 +34,7 @@ impl Core {
             return Err(Error::no_conversation(parent));
         }
         let last = parent_head.next_seq - 1;
-        let at_seq = past::fork_point(parent, last, at_seq)?;
+        let at_seq = fork::fork_point(parent, last, at_seq)?;
         if child.id() == parent_id {
             // It is frozen here: waiting for it would never end.
             return Err(Error::NameTaken { conversation: child.clone(), actual: last });
@@ -79,7 +79,7 @@ impl Core {
     fn past(&self, id: ConversationId, head: &Head, at_seq: u64) -> Result<(Parent, Head)> {
         if at_seq == 0 {
             let shared = Parent { conversation: *id.as_bytes(), at_seq, incarnation: head.incarnation, commit: 0 };
-            return Ok((shared, past::empty(head)));
+            return Ok((shared, fork::empty(head)));
         }
         let segments = self.segments(id, head)?;
         let segment = segment_of(&segments, at_seq);
@@ -92,7 +92,7 @@ impl Core {
         })?;
         let shared = Parent { conversation: *owner.as_bytes(), at_seq, incarnation, commit };
         let records = self.records(id, &segments);
-        let past = past::head_at(head, at_seq, &records, || self.names(id, &segments, at_seq))?;
+        let past = fork::head_at(head, at_seq, &records, || self.names(id, &segments, at_seq))?;
         Ok((shared, past))
     }
 
@@ -104,6 +104,6 @@ impl Core {
     /// The index of the next message as it was right after `at_seq`.
     pub(super) fn next_message_index_at(&self, segments: &[Segment], at_seq: u64) -> Result<u64> {
         let id = segments.last().map_or(ConversationId::from_bytes([0; 16]), |segment| segment.conversation);
-        past::next_message_index_at(&self.records(id, segments), at_seq)
+        fork::next_message_index_at(&self.records(id, segments), at_seq)
     }
 }

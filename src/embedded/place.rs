@@ -6,7 +6,7 @@ use super::core::Core;
 use super::indexes::item_ops;
 use super::state::{Pending, State, Unsealed};
 use crate::log::Receipt;
-use crate::log::title::title;
+use crate::log::replay::title;
 use crate::model::{ConversationId, Message, Name};
 use crate::record::{Body, Head, Header, Lag, Origin, TitleSource};
 

@@ -7,7 +7,7 @@ use super::segments::Segment;
 use crate::embedded::engine::Order;
 use crate::error::{Error, Result};
 pub(crate) use crate::log::Reading as Item;
-use crate::log::run::Run;
+use crate::log::records::Gaps;
 use crate::log::{View, Visit};
 use crate::model::ConversationId;
 use crate::record::{self, Head, Record, key};
@@ -51,7 +51,7 @@ impl Core {
         }
         let start = if from > first { self.first_seq_at(&segment, from)? } else { first };
         let (lower, upper) = (key::record(conversation, start), key::record(conversation, last + 1));
-        let mut run = Run::new(conversation, order, start..=last);
+        let mut run = Gaps::new(conversation, order, start..=last);
         let mut show = |first_seq, value: &[u8]| match Record::open(conversation, first_seq, value) {
             Ok(record) if !segment.accepts(&record) => visit(Item::Stray(stray(conversation, first_seq))),
             Ok(record) => {

@@ -10,7 +10,7 @@ use super::read::Item;
 use super::segments::Segment;
 use crate::embedded::engine::{Batch, Order};
 use crate::error::Result;
-use crate::log::names::Names;
+use crate::log::replay::Names;
 use crate::log::replay::{first_head, replay};
 use crate::model::ConversationId;
 use crate::record::{self, Commit, Head, Record, index_keys, key};

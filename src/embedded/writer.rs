@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::sync::{Mutex, MutexGuard};
 use crate::error::Error;
-use crate::log::collected::Collected;
+use crate::log::writer::Collected;
 use crate::model::{Name, Role};
 
 const OPEN: u8 = 0;

@@ -4,16 +4,14 @@ use std::path::Path;
 
 use super::Postgres;
 use super::database::{Database, Session};
-use super::read::{header_of, origin};
-use super::rows::{self, Kept, Stored, conversation_columns, digest, number, record_columns};
-use super::shared::Shared;
-use super::value::Statement;
+use super::rows::{self, EPOCH, Kept, Stored, conversation_columns, digest, number, record_columns};
+use super::statement::Statement;
 use crate::backup;
 use crate::backup::Out;
 use crate::error::Result;
 use crate::log::BackupSummary;
 use crate::model::ConversationId;
-use crate::record::{self, Body, Commit, ForkPoint, Receipt, StoreInfo, Tombstone, key};
+use crate::record::{self, Body, Commit, ForkPoint, Header, Origin, Receipt, Record, StoreInfo, Tombstone, key};
 
 /// Conversations that are read at once.
 const ROWS: u64 = 500;
@@ -32,10 +30,10 @@ pub(crate) struct Moment<'a> {
 impl<'a> Moment<'a> {
     /// The moment of each database is this one, however long the backup takes.
     pub(crate) fn begin(logs: &[&'a Postgres]) -> Result<Self> {
-        Self::of(logs.iter().map(|log| &log.shared.database))
+        Self::of(logs.iter().map(|log| &*log.database))
     }
 
-    fn of(databases: impl Iterator<Item = &'a Database>) -> Result<Self> {
+    pub(super) fn of(databases: impl Iterator<Item = &'a Database>) -> Result<Self> {
         const STORE: &str = "SELECT store_id, (SELECT count(*) FROM cs_conversation) AS rows, \
                              (SELECT max(commit_no) FROM cs_conversation) AS last FROM cs_schema";
         let mut moment = Self { sessions: Vec::new(), store_id: [0; 16], conversations: 0, last_commit: 0 };
@@ -62,7 +60,7 @@ impl<'a> Moment<'a> {
     fn pairs(&self, out: &mut Out, progress: &mut dyn FnMut(u64, u64)) -> Result<u64> {
         let info = StoreInfo { store_id: self.store_id, format_version: record::VERSION.into() };
         sealed(out, &key::meta(key::STORE), &info)?;
-        sealed(out, &key::meta(key::EPOCH), &super::append::EPOCH)?;
+        sealed(out, &key::meta(key::EPOCH), &EPOCH)?;
         let mut written = Commit { number: self.last_commit, ..Commit::default() };
         let mut done = 0;
         for session in &self.sessions {
@@ -76,13 +74,6 @@ impl<'a> Moment<'a> {
         }
         sealed(out, &key::meta(key::COMMIT), &written)?;
         Ok(written.conversations)
-    }
-}
-
-impl Shared {
-    /// Writes everything to a new file; `progress` is called with conversations done, and of all.
-    pub(super) fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
-        Moment::of(std::iter::once(&self.database))?.write(path, progress)
     }
 }
 
@@ -185,4 +176,29 @@ fn items(session: &Session<'_>, out: &mut Out, id: ConversationId) -> Result<()>
 
 fn sealed(out: &mut Out, key: &[u8], value: &impl bincode::Encode) -> Result<()> {
     out.pair(key, &record::seal(key, value)?)
+}
+
+/// The header of a record as a backup has it: the first one has what its conversation was made with.
+fn header_of(stored: &Stored, record: &Record<'_>) -> Header {
+    let mut header = record.header.clone();
+    if record.first_seq == stored.head.first_seq() {
+        header.origin = Some(origin(stored));
+        header.deleted = stored.deleted;
+    }
+    header
+}
+
+/// What a conversation was made with.
+fn origin(stored: &Stored) -> Origin {
+    let Stored { head, origin, .. } = stored;
+    Origin {
+        owner: head.owner.clone(),
+        key: head.key.clone(),
+        incarnation: head.incarnation,
+        created: head.created,
+        parent: head.parent,
+        last_hide: origin.last_hide,
+        last_meta: origin.last_meta,
+        first_message_index: origin.next_message,
+    }
 }

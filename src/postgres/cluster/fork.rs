@@ -7,12 +7,12 @@ use super::member::bucket_of;
 use super::route::{Found, Place, may_be_wrong};
 use crate::error::{Error, Result};
 use crate::log::limits::check_key;
-use crate::log::{Log, past};
+use crate::log::{Log, fork};
 use crate::model::{ConversationId, Name};
 use crate::postgres::Postgres;
+use crate::postgres::rows::Outcome;
 use crate::postgres::rows::{number, some_number};
-use crate::postgres::shared::Outcome;
-use crate::postgres::value::Statement;
+use crate::postgres::statement::Statement;
 
 impl Sharded {
     /// Makes a conversation that shares the entries up to `at_seq`.
@@ -27,7 +27,7 @@ impl Sharded {
         let id = child.id();
         // Before the name is looked at, as in a store of one cluster.
         let last = view.last_seq();
-        past::fork_point(parent, last, at_seq)?;
+        fork::fork_point(parent, last, at_seq)?;
         if id == view.id {
             return Err(Error::NameTaken { conversation: child.clone(), actual: last });
         }
@@ -66,7 +66,7 @@ impl Sharded {
         let token = token();
         log.announce(child, place.bucket, token)?;
         let forked =
-            self.claim(child, place.bucket, token).and_then(|()| log.fork_announced(parent, at_seq, child, token));
+            self.claim(child, place.bucket, token).and_then(|()| log.make_fork(parent, at_seq, child, Some(token)));
         if forked.as_ref().is_err_and(|error| !matches!(error, Error::OutcomeUnknown { .. })) {
             // What is left otherwise, the next one of that name takes away.
             let _ = self.forget_place(child, place, token);
@@ -152,11 +152,11 @@ impl Postgres {
     /// Forgets the place of an id, if it still has this token.
     pub(crate) fn unplace(&self, id: ConversationId, token: u64) -> Result<()> {
         const SQL: &str = "SELECT * FROM cs_unplace_v1($1, $2)";
-        self.shared.database.row(Statement::repeatable(SQL).with(id.as_bytes()).with(token)).map(|_| ())
+        self.database.row(Statement::repeatable(SQL).with(id.as_bytes()).with(token)).map(|_| ())
     }
 
     fn done(&self, statement: Statement, name: &Name) -> Result<Row> {
-        let row = self.shared.database.row(statement)?;
+        let row = self.database.row(statement)?;
         let conversation = name.clone();
         match Outcome::of(&row)? {
             Outcome::Done | Outcome::Moved => Ok(row),

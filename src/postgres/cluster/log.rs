@@ -12,7 +12,7 @@ use crate::log::{
     Order, Receipt, Redaction, Size, Verification, View, Visit, Wait,
 };
 use crate::model::{ConversationId, Message, Metadata, Name, Role};
-use crate::postgres::delete::truncated;
+use crate::postgres::change::truncated;
 
 impl Log for Sharded {
     fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
@@ -42,7 +42,7 @@ impl Log for Sharded {
     }
 
     fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {
-        if let Some((id, keep_to)) = self.ask(name.id(), |log| log.remove(name, at), |_| false)? {
+        if let Some((id, keep_to)) = self.ask(name.id(), |log| log.erase(name, at), |_| false)? {
             let cut = self.ask(id, |log| log.truncate(id, keep_to), |is_there| !is_there);
             truncated(id, cut);
         }

@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
 use crate::postgres::rows::{corrupt, digest, get, number, some_number};
-use crate::postgres::value::Statement;
+use crate::postgres::statement::Statement;
 use crate::postgres::{Postgres, schema};
 
 /// Buckets of a sharded store.
@@ -110,7 +110,7 @@ impl Postgres {
         const SHARDS: &str =
             "SELECT s.version::bigint, s.oldest::bigint, s.store_id, s.cluster, s.clusters FROM cs_shards s";
         const BUCKETS: &str = "SELECT b.bucket, b.state, b.peer FROM cs_bucket b ORDER BY b.bucket";
-        let database = &self.shared.database;
+        let database = &self.database;
         if !schema::is_member(database)? {
             return Ok(None);
         }
@@ -139,7 +139,7 @@ impl Postgres {
         const TAKE: &str =
             "INSERT INTO cs_bucket SELECT u.bucket, 'here' FROM unnest($1) AS u(bucket) ON CONFLICT DO NOTHING";
         const FORKS: &str = "SELECT cs_place_forks_v1()";
-        let session = self.shared.database.session()?;
+        let session = self.database.session()?;
         session.script("BEGIN; SELECT pg_advisory_xact_lock(7163384950271)")?;
         session.script(SCRIPT)?;
         let join = Statement::once(JOIN).with(VERSION).with(OLDEST).with(store_id);
@@ -153,7 +153,7 @@ impl Postgres {
 
     /// Keeps others from making a sharded store that this is the first cluster of, while `work` is done.
     pub(crate) fn alone<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let session = self.shared.database.session()?;
+        let session = self.database.session()?;
         session.script("BEGIN; SELECT pg_advisory_xact_lock(7163384950272)")?;
         let done = work()?;
         // It has written nothing: how its transaction ends does not matter.
@@ -164,14 +164,14 @@ impl Postgres {
     /// Whether it has any conversation.
     pub(crate) fn has_any(&self) -> Result<bool> {
         const ANY: &str = "SELECT EXISTS (SELECT FROM cs_conversation) AS has_any";
-        get(&self.shared.database.row(Statement::repeatable(ANY))?, "has_any")
+        get(&self.database.row(Statement::repeatable(ANY))?, "has_any")
     }
 
     /// What is here of a bucket, and of the place of an id.
     pub(crate) fn whereabouts(&self, bucket: u64, id: ConversationId) -> Result<Whereabouts> {
         const SQL: &str = "SELECT b.state, b.peer, p.bucket AS placed, p.token, one.moves FROM cs_shards one \
                            LEFT JOIN cs_bucket b ON b.bucket = $1 LEFT JOIN cs_placed p ON p.conv_id = $2";
-        let row = self.shared.database.row(Statement::repeatable(SQL).with(bucket).with(id.as_bytes()))?;
+        let row = self.database.row(Statement::repeatable(SQL).with(bucket).with(id.as_bytes()))?;
         let state = get::<Option<&str>>(&row, "state")?.map(BucketState::of).transpose()?;
         let placed = some_number(&row, "placed")?.zip(some_number(&row, "token")?);
         Ok(Whereabouts { state, peer: some_number(&row, "peer")?, placed, moves: number(&row, "moves")? })
@@ -182,7 +182,7 @@ impl Postgres {
         const SQL: &str = "SELECT s.moves, s.clusters, (SELECT count(*) FROM cs_bucket b \
                            WHERE b.state IN ('here', 'leaving')) AS readable, (SELECT max(b.peer) FROM cs_bucket b \
                            WHERE b.state = 'gone') AS furthest FROM cs_shards s";
-        let row = self.shared.database.row(Statement::repeatable(SQL))?;
+        let row = self.database.row(Statement::repeatable(SQL))?;
         let (readable, moves) = (number(&row, "readable")?, number(&row, "moves")?);
         let furthest = some_number(&row, "furthest")?;
         Ok(Readable { readable, moves, clusters: number(&row, "clusters")?, furthest })
@@ -190,12 +190,12 @@ impl Postgres {
 
     /// Where the database is, for people.
     pub(crate) fn shown(&self) -> &str {
-        &self.shared.database.calls().shown
+        &self.database.calls().shown
     }
 
     /// How long a call waits.
     pub(crate) fn patience(&self) -> std::time::Duration {
-        self.shared.patience
+        self.patience
     }
 }
 

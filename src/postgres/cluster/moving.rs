@@ -13,7 +13,7 @@ use crate::model::{ConversationId, Timestamp};
 use crate::postgres::Postgres;
 use crate::postgres::database::Session;
 use crate::postgres::rows::{digest, get, number};
-use crate::postgres::value::{Statement, signed};
+use crate::postgres::statement::{Statement, signed};
 
 /// Conversations that are copied in one transaction.
 const CONVERSATIONS: u64 = 100;
@@ -78,20 +78,19 @@ impl Transfer<'_> {
     pub(crate) fn arrive(&self) -> Result<bool> {
         const SQL: &str = "SELECT cs_arrive_v1($1, $2, $3) AS state";
         let statement = Statement::repeatable(SQL).with(self.bucket).with(self.numbers.0).with(&self.mover);
-        Ok(get::<&str>(&self.to.shared.database.row(statement)?, "state")? == "arrived")
+        Ok(get::<&str>(&self.to.database.row(statement)?, "state")? == "arrived")
     }
 
     /// Interrupts the messages whose programs are gone: nobody else may be there to do it.
     pub(crate) fn sweep(&self) -> Result<()> {
-        let shared = Arc::clone(&self.from.shared);
-        self.from.shared.database.wait(async move { shared.interrupt_expired().await })?
+        self.from.interrupt_expired()
     }
 
     /// Ends writing, unless messages are being written: gives how many conversations have such messages.
     pub(crate) fn freeze(&self) -> Result<u64> {
         const SQL: &str = "SELECT cs_freeze_v1($1, $2) AS writing";
         let statement = Statement::repeatable(SQL).with(self.bucket).with(self.numbers.1);
-        number(&self.from.shared.database.row(statement)?, "writing")
+        number(&self.from.database.row(statement)?, "writing")
     }
 
     /// Copies what has changed since it was copied: gives how many conversations that are.
@@ -113,7 +112,7 @@ impl Transfer<'_> {
         const IS_HERE: &str = "SELECT FROM cs_bucket b WHERE b.bucket = $1 AND b.state IN ('here', 'leaving')";
         const PAGE: &str = "SELECT c.conv_id, c.incarnation, c.commit_no, c.redactions, c.next_seq, c.deleted, \
                             convert_to(c::text, 'UTF8') AS head FROM cs_in_bucket_v1($1, $2, $3) c ORDER BY c.conv_id";
-        let source = self.from.shared.database.session_of_steps()?;
+        let source = self.from.database.session_of_steps()?;
         source.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         if source.query(Statement::repeatable(IS_HERE).with(self.bucket))?.is_empty() {
             return Err(Error::Busy(format!("another program has moved bucket {}", self.bucket)));
@@ -126,7 +125,7 @@ impl Transfer<'_> {
         }
         let last = ids.last().cloned().filter(|_| ids.len() as u64 == CONVERSATIONS);
 
-        let target = self.to.shared.database.session_of_steps()?;
+        let target = self.to.database.session_of_steps()?;
         target.script("BEGIN")?;
         self.check_own(&target)?;
         let mut changes = self.changes(&target, after, last.as_deref(), &page)?;
@@ -199,10 +198,10 @@ impl Transfer<'_> {
                                    FROM unnest($1, $2, $3) AS u(id, bucket, token)";
         const ARRIVED: &str = "UPDATE cs_bucket SET state = 'arrived' WHERE bucket = $1";
         // The bucket is frozen: neither changes any more.
-        let source = &self.from.shared.database;
+        let source = &self.from.database;
         let family = source.query(Statement::repeatable(FAMILY).with(self.bucket))?;
         let placed = source.query(Statement::repeatable(PLACED).with(self.bucket))?;
-        let target = self.to.shared.database.session_of_steps()?;
+        let target = self.to.database.session_of_steps()?;
         // Nobody announces a fork meanwhile: who does it later sees that the names have arrived. A mover whose machine is gone
         // lets go, too.
         target.script(
@@ -229,9 +228,9 @@ impl Transfer<'_> {
         const TAKE: &str = "SELECT cs_take_v1($1)";
         // They take as long as the bucket is large: no limit ends them.
         let leave = Statement::once(LEAVE).with(self.bucket).with(self.numbers.1);
-        let source = self.from.shared.database.session()?;
+        let source = self.from.database.session()?;
         source.query(leave)?;
-        let target = self.to.shared.database.session()?;
+        let target = self.to.database.session()?;
         target.query(Statement::once(TAKE).with(self.bucket)).map(|_| ())
     }
 }
@@ -240,14 +239,14 @@ impl Postgres {
     /// Gives up that a bucket comes here from a cluster that it has left. `now`: where it is.
     pub(crate) fn give_up(&self, bucket: u64, from: u64, now: u64) -> Result<()> {
         const SQL: &str = "SELECT cs_give_up_v1($1, $2, $3)";
-        self.shared.database.query(Statement::once(SQL).with(bucket).with(from).with(now))?;
+        self.database.query(Statement::once(SQL).with(bucket).with(from).with(now))?;
         self.clear(bucket)
     }
 
     /// Erases what buckets left that went to other clusters.
     pub(crate) fn clear(&self, bucket: u64) -> Result<()> {
         const SQL: &str = "SELECT cs_clear_v1($1, $2) AS erased";
-        let session = self.shared.database.session_of_steps()?;
+        let session = self.database.session_of_steps()?;
         loop {
             let rows = session.query(Statement::once(SQL).with(bucket).with(ERASED))?;
             if rows.first().map_or(Ok(0), |row| number(row, "erased"))? == 0 {

@@ -139,7 +139,7 @@ impl Sharded {
                     // What is known there may be from before the bucket left, and came back.
                     Ok(Found::At { place: now, .. }) if now == asked.place => {
                         looked = Some(self.asked(id));
-                        if let Err(failed) = log.look_again(id) {
+                        if let Err(failed) = log.followed.look(id) {
                             return Poll::Ready(Err(failed));
                         }
                     }

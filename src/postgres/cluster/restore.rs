@@ -15,7 +15,7 @@ use crate::model::{ConversationId, Timestamp};
 use crate::postgres::Postgres;
 use crate::postgres::database::Session;
 use crate::postgres::restore::{begin, fill};
-use crate::postgres::value::{Statement, signed};
+use crate::postgres::statement::{Statement, signed};
 use crate::record::{Head, Parent, Tombstone, key};
 
 /// Rows that are inserted at once.
@@ -67,7 +67,7 @@ pub(crate) fn restore(file: &Path, url: &str, progress: &mut dyn FnMut(u64, u64)
     let mut families = Families::default();
     backup::open(file)?.read(&mut |key, value, _| families.take(key, value))?;
     let cluster_of = |bucket: u64| usize::try_from(bucket).ok().and_then(|bucket| map.get(bucket)).copied();
-    let sessions = clusters.iter().map(|log| begin(&log.shared.database)).collect::<Result<Vec<_>>>()?;
+    let sessions = clusters.iter().map(|log| begin(&log.database)).collect::<Result<Vec<_>>>()?;
     for session in &sessions {
         // They are put where they belong: nothing is to be checked.
         session.script("SET LOCAL conversation_store.moving = 'on'")?;

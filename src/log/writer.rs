@@ -1,11 +1,15 @@
-//! The deltas of an open message, until they become entries.
+//! An open message: its deltas, until they become entries, and why nothing more can be written to it.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+#[cfg(feature = "postgres")]
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::limits::{Limits, check_chunk};
 use crate::error::{Error, Result};
 use crate::model::Chunk;
+#[cfg(feature = "postgres")]
+use crate::model::Name;
 use crate::record::Fragment;
 
 /// Bytes of collected deltas from which they are written at once.
@@ -93,5 +97,55 @@ impl Collected {
     pub(crate) fn clear(&mut self) -> Vec<Fragment> {
         self.bytes = 0;
         std::mem::take(&mut self.fragments)
+    }
+}
+
+/// Why nothing more can be written to a message.
+#[cfg(feature = "postgres")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Closed {
+    Finished = 1,
+    Dropped,
+    Rewound,
+    Deleted,
+    Expired,
+    Elsewhere,
+}
+
+/// Whether something can still be written to a message, and why not.
+#[cfg(feature = "postgres")]
+#[derive(Debug, Default)]
+pub(crate) struct Closing(AtomicU8);
+
+#[cfg(feature = "postgres")]
+impl Closing {
+    const OPEN: u8 = 0;
+
+    /// The first reason counts.
+    pub(crate) fn close(&self, closed: Closed) {
+        let _ = self.0.compare_exchange(Self::OPEN, closed as u8, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Whether its writer was dropped: what was collected is still to be written.
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.0.load(Ordering::Acquire) == Closed::Dropped as u8
+    }
+
+    /// Fails if nothing more can be written to the message.
+    pub(crate) fn check(&self, conversation: &Name, message_index: u64) -> Result<()> {
+        const REASONS: [&str; 6] = [
+            "it is finished",
+            "its writer was dropped",
+            "the conversation was rewound to before it",
+            "the conversation was deleted",
+            "its lease ran out, as its program was not heard of in time",
+            "another program rewound it, or interrupted it as its lease had run out",
+        ];
+        let closed = usize::from(self.0.load(Ordering::Acquire));
+        match closed.checked_sub(1).and_then(|at| REASONS.get(at)) {
+            None => Ok(()),
+            Some(reason) => Err(Error::MessageClosed { conversation: conversation.clone(), message_index, reason }),
+        }
     }
 }

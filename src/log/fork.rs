@@ -1,7 +1,7 @@
 //! A conversation as it was at an earlier seq: what a fork takes over.
 
-use super::chain::Records;
-use super::names::Names;
+use super::records::Records;
+use super::replay::Names;
 use crate::error::{Error, Result};
 use crate::model::Name;
 use crate::record::{Head, Line, TitleSource};
@@ -18,9 +18,9 @@ pub(crate) fn fork_point(parent: &Name, last: u64, at_seq: Option<u64>) -> Resul
 
 /// The head as it was before the first entry, as far as a fork takes it over.
 pub(crate) fn empty(head: &Head) -> Head {
-    let mut past = Head { next_message_index: 0, last_hide: 0, last_meta: 0, ..head.clone() };
-    Names::default().give(&mut past);
-    past
+    let mut then = Head { next_message_index: 0, last_hide: 0, last_meta: 0, ..head.clone() };
+    Names::default().give(&mut then);
+    then
 }
 
 /// The head as it was right after `at_seq`, as far as a fork takes it over: what its records would give. `names`: title and
@@ -34,23 +34,23 @@ pub(crate) fn head_at(
     if at_seq + 1 == head.next_seq {
         return Ok(head.clone());
     }
-    let mut past = Head {
+    let mut then = Head {
         next_message_index: next_message_index_at(records, at_seq)?,
         last_hide: records.last_hide(head.last_hide, at_seq)?,
         last_meta: records.last_meta(head.last_meta, at_seq)?,
         ..head.clone()
     };
-    let is_as_it_was = (past.last_hide, past.last_meta) == (head.last_hide, head.last_meta)
+    let is_as_it_was = (then.last_hide, then.last_meta) == (head.last_hide, head.last_meta)
         && match head.title_source {
             // A message before the last one is there whole.
-            TitleSource::Message(index) => index + 1 < past.next_message_index,
+            TitleSource::Message(index) => index + 1 < then.next_message_index,
             TitleSource::Caller => true,
             TitleSource::Pending => false,
         };
     if !is_as_it_was {
-        names()?.give(&mut past);
+        names()?.give(&mut then);
     }
-    Ok(past)
+    Ok(then)
 }
 
 /// The index of the next message as it was right after `at_seq`.

@@ -1,19 +1,22 @@
-//! One message, streamed: deltas are collected, and sent as one part a window. Parts are numbered: one that is sent twice is
-//! written once.
+//! Messages that are written as they are made: deltas are collected, and sent as one part a window. Parts are numbered: one that
+//! is sent twice is written once. Messages whose programs are gone get their ends here too.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
-use super::append::items;
-use super::rows::number;
-use super::shared::{Outcome, Shared};
-use super::value::Statement;
-use super::writer::{Closed, Part, Parts, Writer};
+use super::database::Database;
+use super::followed::Followed;
+use super::gate::Gate;
+use super::rows::{self, Outcome, items, number};
+use super::statement::{Statement, signed};
+use super::writers::{Part, Parts, Writer, Writers};
 use crate::error::{Error, Result};
 use crate::log::limits::check_known;
+use crate::log::writer::Closed;
 use crate::log::{OpenMessage, Receipt};
 use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata};
 use crate::record::{self, Body, InterruptCause};
@@ -21,15 +24,31 @@ use crate::record::{self, Body, InterruptCause};
 /// How a part ends its message, as a statement takes it.
 const GOES_ON: u64 = 0;
 const FINISHED: u64 = 1;
-pub(super) const INTERRUPTED: u64 = 2;
+const INTERRUPTED: u64 = 2;
 
-pub(super) const PUSH: &str = "SELECT * FROM cs_push_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+const PUSH: &str = "SELECT * FROM cs_push_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+
+/// Messages that are interrupted in one go.
+const AT_ONCE: u64 = 500;
+
+/// Sends what this process's open messages collect.
+pub(super) struct Streams {
+    database: Arc<Database>,
+    gate: Arc<Gate>,
+    writers: Arc<Writers>,
+    followed: Arc<Followed>,
+}
 
 /// A message that is being written.
-#[derive(Debug)]
 pub(super) struct Open {
-    pub(super) shared: Arc<Shared>,
-    pub(super) writer: Arc<Writer>,
+    streams: Arc<Streams>,
+    writer: Arc<Writer>,
+}
+
+impl fmt::Debug for Open {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Open").field("writer", &self.writer).finish_non_exhaustive()
+    }
 }
 
 impl OpenMessage for Open {
@@ -38,27 +57,27 @@ impl OpenMessage for Open {
     }
 
     fn push(&self, chunk_index: u32, delta: Chunk) -> Result<()> {
-        let Self { shared, writer } = self;
-        shared.check_writable()?;
+        let Self { streams, writer } = self;
+        streams.gate.check_writable()?;
         writer.check_open()?;
         if writer.buffer().collected.is_enough() {
             // A caller that collects faster than the database takes it waits here.
-            shared.flush(writer)?;
+            streams.flush(writer)?;
         }
         let mut buffer = writer.buffer();
         buffer.collected.push(chunk_index, delta)?;
-        shared.writers.collect(writer, &mut buffer);
+        streams.writers.collect(writer, &mut buffer);
         Ok(())
     }
 
     fn finish(&self, reason: Option<FinishReason>, usage: Option<Json>, metadata: Metadata) -> Result<Receipt> {
-        let Self { shared, writer } = self;
+        let Self { streams, writer } = self;
         let end = Message { finish_reason: reason, usage, metadata, ..Message::new(writer.role, []) };
         check_known(&end)?;
-        shared.check_writable()?;
+        streams.gate.check_writable()?;
         writer.check_open()?;
-        let (task, ending) = (Arc::clone(shared), Arc::clone(writer));
-        let finished = shared.database.wait(async move {
+        let (task, ending) = (Arc::clone(streams), Arc::clone(writer));
+        let finished = streams.database.wait(async move {
             let mut parts = ending.turn.lock().await;
             task.send_collected(&ending, &mut parts, Some(&end)).await
         })??;
@@ -71,17 +90,33 @@ impl OpenMessage for Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let Self { shared, writer } = self;
+        let Self { streams, writer } = self;
         if writer.check_open().is_ok() {
             writer.close(Closed::Dropped);
-            shared.writers.end(writer);
+            streams.writers.end(writer);
         } else {
-            shared.writers.remove(writer);
+            streams.writers.remove(writer);
         }
     }
 }
 
-impl Shared {
+impl Streams {
+    pub(super) fn new(
+        database: Arc<Database>,
+        gate: Arc<Gate>,
+        writers: Arc<Writers>,
+        followed: Arc<Followed>,
+    ) -> Self {
+        Self { database, gate, writers, followed }
+    }
+
+    /// Takes a message that was begun.
+    pub(super) fn open(self: &Arc<Self>, writer: Writer) -> Open {
+        let writer = Arc::new(writer);
+        self.writers.add(&writer);
+        Open { streams: Arc::clone(self), writer }
+    }
+
     /// Sends what a writer collected.
     fn flush(self: &Arc<Self>, writer: &Arc<Writer>) -> Result<()> {
         let (task, writer) = (Arc::clone(self), Arc::clone(writer));
@@ -186,7 +221,7 @@ impl Shared {
             None => GOES_ON,
         };
         parts.sent += 1;
-        let statement = part(writer, parts.sent, self.now(), &body, ends);
+        let statement = part(writer, parts.sent, self.gate.now(), &body, ends);
         let sent = self.send(writer, parts, Part { statement, is_last: ends != GOES_ON, is_repeated: false }).await;
         if parts.unanswered.is_none() && matches!(sent, Err(Error::Busy(_) | Error::Io { .. })) {
             // It was not written: it is collected again, and its end may be another one then.
@@ -213,7 +248,7 @@ impl Shared {
                     writer.close(Closed::Finished);
                     self.writers.remove(writer);
                 }
-                self.watched.moved(writer.name.id(), writer.incarnation, last + 1);
+                self.followed.moved(writer.name.id(), writer.incarnation, last + 1);
                 return Ok((first, last));
             }
             Outcome::Gone => Closed::Deleted,
@@ -227,19 +262,90 @@ impl Shared {
     }
 
     /// Sends what is collected, a window after the first of it came.
-    pub(super) async fn send_windows(shared: Arc<Self>, window: Duration) {
+    pub(super) async fn send_windows(streams: Arc<Self>, window: Duration) {
         loop {
-            let collecting = shared.writers.take_collecting();
+            let collecting = streams.writers.take_collecting();
             if !collecting.is_empty() {
-                if let Err(error) = shared.flush_these(collecting).await {
+                if let Err(error) = streams.flush_these(collecting).await {
                     tracing::warn!("what was streamed could not be written yet: {error}");
                 }
                 sleep(window).await;
                 continue;
             }
-            shared.writers.collects.notified().await;
+            streams.writers.collects.notified().await;
             sleep(window).await;
         }
+    }
+
+    /// Interrupts the messages of programs that are gone, until the log is closed: a renewal of leases does not wait for it.
+    pub(super) async fn sweep(streams: Arc<Self>, pause: Duration) {
+        while !streams.gate.is_closed() {
+            sleep(pause).await;
+            if let Err(error) = streams.interrupt_expired().await {
+                tracing::warn!("messages of programs that are gone could not be interrupted: {error}");
+            }
+        }
+    }
+
+    /// Interrupts the messages whose leases have run out, in order, and forgets programs that hold nothing any more. One that
+    /// cannot be interrupted keeps no other one waiting; a database that does not answer ends it.
+    pub(super) async fn interrupt_expired(self: &Arc<Self>) -> Result<()> {
+        const EXPIRED: &str = "SELECT o.conv_id, t.incarnation, o.message FROM cs_open o \
+            JOIN cs_conversation t ON t.conv_id = o.conv_id LEFT JOIN cs_holder h ON h.holder = o.holder \
+            WHERE o.done IS NULL AND NOT t.deleted AND coalesce(h.until, '-infinity') <= clock_timestamp() \
+            AND (o.conv_id, o.message) > ($2, $3) ORDER BY o.conv_id, o.message LIMIT $1";
+        const FORGET: &str = "WITH gone AS (DELETE FROM cs_open o \
+            WHERE o.done < clock_timestamp() - interval '1 minute' AND NOT cs_is_held_v1(o.holder)) \
+            DELETE FROM cs_holder h WHERE h.until < clock_timestamp() - interval '1 minute' \
+            AND NOT EXISTS (SELECT FROM cs_open o WHERE o.holder = h.holder)";
+        let calls = self.database.calls();
+        let mut after = (Vec::new(), -1_i64);
+        let mut waited = Duration::ZERO;
+        loop {
+            let expired = Statement::repeatable(EXPIRED).with(AT_ONCE).with(after.0).with(after.1);
+            let rows = calls.query(&expired).await?;
+            after = (Vec::new(), -1);
+            for row in &rows {
+                let (id, message) = (rows::id(row, "conv_id")?, number(row, "message")?);
+                let begun = Instant::now();
+                if let Err(error) = self.interrupt(id, number(row, "incarnation")?, message).await {
+                    tracing::warn!("message {message} of {id} could not be interrupted yet: {error}");
+                    waited += begun.elapsed();
+                    if waited >= calls.timeout() {
+                        return Err(error);
+                    }
+                }
+                after = (id.as_bytes().to_vec(), signed(message));
+            }
+            if (rows.len() as u64) < AT_ONCE {
+                break;
+            }
+        }
+        calls.query(&Statement::repeatable(FORGET)).await.map(|_| ())
+    }
+
+    /// Writes that a message takes no more, if nobody holds it.
+    async fn interrupt(&self, id: ConversationId, incarnation: u64, message: u64) -> Result<()> {
+        let mut body = Body::new();
+        body.interrupt(InterruptCause::Reopened)?;
+        let (digests, places) = items(&body);
+        let statement = Statement::repeatable(PUSH)
+            .with(id.as_bytes())
+            .with(incarnation)
+            .with(message)
+            .with(None::<Vec<u8>>)
+            .with(0_u64)
+            .with(self.gate.now())
+            .with(record::seal_entries(id, &body))
+            .with(body.entries())
+            .with(digests)
+            .with(places)
+            .with(INTERRUPTED);
+        let row = self.database.calls().row(&statement).await?;
+        if Outcome::of(&row)? == Outcome::Done {
+            self.followed.moved(id, incarnation, number(&row, "o_last")? + 1);
+        }
+        Ok(())
     }
 }
 

@@ -2,27 +2,68 @@
 
 use std::collections::HashMap;
 use std::ops::{ControlFlow, RangeInclusive};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tokio_postgres::Row;
 
+use super::database::Database;
 use super::rows::{self, Kept, Stored, conversation_columns, get, number, record_columns};
-use super::segment::Segment;
-use super::shared::Shared;
-use super::value::Statement;
-use crate::error::Result;
-use crate::log::locked;
-use crate::log::run::Run;
-use crate::log::{Order, Reading, View, Visit};
+use super::statement::Statement;
+use super::writers::Writers;
+use crate::error::{Error, Result};
+use crate::log::records::Gaps;
+use crate::log::records::Records;
+use crate::log::replay::Names;
+use crate::log::{Order, Reading, View, Visit, locked};
 use crate::model::{ConversationId, Name};
-use crate::record::{self, Header, Origin, Record};
+use crate::record;
 
 /// Records that come at once, unless their bytes are enough.
 const PAGE: i64 = 1_000;
 /// No more records come at once after so many bytes of them.
 const PAGE_BYTES: i64 = 4 * 1024 * 1024;
+/// Forks whose ancestors are remembered.
+const FORKS: usize = 10_000;
 
-impl Shared {
+/// The entries that a conversation reads from one log: its own, or an ancestor's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    pub(super) conversation: ConversationId,
+    pub(super) first: u64,
+    pub(super) last: u64,
+    /// The incarnation whose records these are.
+    pub(super) incarnation: u64,
+}
+
+/// The segment that holds a seq.
+pub(super) fn segment_of(segments: &[Segment], seq: u64) -> Option<&Segment> {
+    segments.iter().find(|segment| (segment.first..=segment.last).contains(&seq))
+}
+
+/// The conversations in whose logs the entries are, as a statement takes them.
+pub(super) fn ids_of(segments: &[Segment]) -> Vec<Vec<u8>> {
+    segments.iter().map(|segment| segment.conversation.as_bytes().to_vec()).collect()
+}
+
+/// Reads what is stored.
+pub(super) struct Reader {
+    database: Arc<Database>,
+    /// They know whose messages are still written here.
+    writers: Arc<Writers>,
+    /// What forks read of others, by id and incarnation: it never changes.
+    ancestors: Mutex<HashMap<(ConversationId, u64), Arc<[Segment]>>>,
+}
+
+impl Reader {
+    pub(super) fn new(database: Arc<Database>, writers: Arc<Writers>) -> Self {
+        Self { database, writers, ancestors: Mutex::default() }
+    }
+
+    /// As [`Self::view`], of a conversation that has to be there.
+    pub(super) fn present(&self, name: &Name) -> Result<View> {
+        self.view(name)?.ok_or_else(|| Error::no_conversation(name))
+    }
+
     /// The conversation of a name as it is now, if there is one.
     pub(super) fn view(&self, name: &Name) -> Result<Option<View>> {
         Ok(self.view_of(name.id())?.filter(|view| name.allows(&view.head.owner)))
@@ -49,7 +90,7 @@ impl Shared {
             id,
             head: Arc::new(stored.head),
             live,
-            epoch: super::append::EPOCH,
+            epoch: rows::EPOCH,
             commit: number(row, "seen_redactions")?,
             through: stored.commit,
         }))
@@ -61,7 +102,7 @@ impl Shared {
         let (conversation, incarnation) = (view.id, head.incarnation);
         let own = Segment { conversation, first: head.first_seq(), last: view.last_seq(), incarnation };
         let mut segments = match head.parent.filter(|parent| parent.at_seq > 0) {
-            Some(_) => self.line(conversation, incarnation)?.to_vec(),
+            Some(_) => self.ancestors(conversation, incarnation)?.to_vec(),
             None => Vec::new(),
         };
         segments.push(own);
@@ -69,7 +110,7 @@ impl Shared {
     }
 
     /// What a fork reads of others, oldest first.
-    fn line(&self, id: ConversationId, incarnation: u64) -> Result<Arc<[Segment]>> {
+    fn ancestors(&self, id: ConversationId, incarnation: u64) -> Result<Arc<[Segment]>> {
         const SQL: &str = "WITH RECURSIVE line AS (\
             SELECT 0 AS depth, t.parent_id, t.parent_seq, t.parent_incarnation FROM cs_conversation t \
             WHERE t.conv_id = $1 AND t.incarnation = $2 \
@@ -78,7 +119,7 @@ impl Shared {
             FROM line l JOIN cs_conversation t ON t.conv_id = l.parent_id AND t.incarnation = l.parent_incarnation \
             WHERE l.parent_seq > 0) \
             SELECT parent_id, parent_seq, parent_incarnation FROM line WHERE parent_seq > 0 ORDER BY depth DESC";
-        if let Some(line) = locked(&self.lines).get(&(id, incarnation)) {
+        if let Some(line) = locked(&self.ancestors).get(&(id, incarnation)) {
             return Ok(Arc::clone(line));
         }
         let rows = self.database.query(Statement::repeatable(SQL).with(id.as_bytes()).with(incarnation))?;
@@ -92,7 +133,11 @@ impl Shared {
         let line: Arc<[Segment]> = segments.into();
         // A fork that is gone by now has no line: that is not to be remembered.
         if !line.is_empty() {
-            self.remember_line((id, incarnation), &line);
+            let mut ancestors = locked(&self.ancestors);
+            if ancestors.len() >= FORKS {
+                ancestors.clear();
+            }
+            ancestors.insert((id, incarnation), Arc::clone(&line));
         }
         Ok(line)
     }
@@ -135,19 +180,19 @@ impl Shared {
         }
         // The record that holds the first seq may begin before it.
         let (mut low, mut high) = (from, last);
-        let mut run: Option<Run> = None;
+        let mut gaps: Option<Gaps> = None;
         let mut is_first = true;
         loop {
             let rows = self.page(&segment, low, high, is_first || order == Order::Descending, order)?;
             for row in &rows {
                 let kept = Kept::of(row)?;
                 let start = if order == Order::Ascending { kept.first_seq.min(from) } else { from };
-                let run = run.get_or_insert_with(|| Run::new(conversation, order, start..=last));
+                let gaps = gaps.get_or_insert_with(|| Gaps::new(conversation, order, start..=last));
                 // A record that ends before: the one that holds the seq is missing.
                 if kept.first_seq + kept.entries <= from {
                     match order {
                         Order::Ascending => {
-                            run.pass(from);
+                            gaps.pass(from);
                             low = low.max(kept.first_seq + 1);
                         }
                         Order::Descending => high = kept.first_seq.saturating_sub(1),
@@ -156,7 +201,7 @@ impl Shared {
                 }
                 match kept.open(conversation) {
                     Ok(record) => {
-                        if let Some(gap) = run.step(kept.first_seq, kept.entries)
+                        if let Some(gap) = gaps.step(kept.first_seq, kept.entries)
                             && visit(Reading::Damaged(gap)).is_break()
                         {
                             return Ok(ControlFlow::Break(()));
@@ -166,7 +211,7 @@ impl Shared {
                         }
                     }
                     Err(error) => {
-                        run.lose();
+                        gaps.lose();
                         if visit(Reading::Damaged(error)).is_break() {
                             return Ok(ControlFlow::Break(()));
                         }
@@ -183,7 +228,7 @@ impl Shared {
                 break;
             }
         }
-        let rest = run.unwrap_or_else(|| Run::new(conversation, order, from..=last)).rest(from, last);
+        let rest = gaps.unwrap_or_else(|| Gaps::new(conversation, order, from..=last)).rest(from, last);
         Ok(rest.map_or(ControlFlow::Continue(()), |gap| visit(Reading::Damaged(gap))))
     }
 
@@ -249,29 +294,21 @@ impl Shared {
         let stored = rows.iter().map(|row| rows::conversation(row).map(|stored| (stored.id, stored)));
         stored.collect()
     }
-}
 
-/// The header of a record as a backup has it: the first one has what its conversation was made with.
-pub(super) fn header_of(stored: &Stored, record: &Record<'_>) -> Header {
-    let mut header = record.header.clone();
-    if record.first_seq == stored.head.first_seq() {
-        header.origin = Some(origin(stored));
-        header.deleted = stored.deleted;
+    /// Where single records of segments are read.
+    pub(super) fn records<'a>(&'a self, id: ConversationId, segments: &'a [Segment]) -> Records<'a> {
+        Records::new(id, move |seq, visit| self.read(id, segments, seq..=seq, Order::Ascending, visit))
     }
-    header
-}
 
-/// What a conversation was made with.
-pub(super) fn origin(stored: &Stored) -> Origin {
-    let Stored { head, origin, .. } = stored;
-    Origin {
-        owner: head.owner.clone(),
-        key: head.key.clone(),
-        incarnation: head.incarnation,
-        created: head.created,
-        parent: head.parent,
-        last_hide: origin.last_hide,
-        last_meta: origin.last_meta,
-        first_message_index: origin.next_message,
+    /// Title and tags as the entries up to `last` give them.
+    pub(super) fn names(&self, id: ConversationId, segments: &[Segment], last: u64) -> Result<Names> {
+        let mut names = Names::default();
+        self.read(id, segments, 1..=last, Order::Ascending, &mut |reading| {
+            if let Reading::Record { record, last, .. } = reading {
+                names.read(record, last);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(names)
     }
 }

@@ -1,11 +1,12 @@
-//! What an append is taken under: checked and encoded before anything is queued, the same for every log.
+//! What is appended, and under which conditions: checked and encoded before anything is queued, the same for every log.
 
 use super::limits::{check_append, check_key, check_known, check_messages, check_name};
 use super::options::{AppendOptions, Durability, ExpectedHead};
 use crate::error::{Error, Result};
 use crate::history::Cursor;
 use crate::model::{Message, Metadata, Name, Role};
-use crate::record::{self, Body, Head};
+use crate::record;
+use crate::record::{Body, Head};
 
 /// What an append is taken under.
 pub(crate) struct Terms<'a> {

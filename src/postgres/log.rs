@@ -2,13 +2,12 @@
 
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use super::Postgres;
-use super::change::{Attempts, Decided};
-use super::delete::truncated;
-use super::stream::Open;
+use super::backup::Moment;
+use super::change::{Attempts, Decided, truncated};
+use super::{list, verify};
 use crate::error::Result;
 use crate::history::Cursor;
 use crate::log::{
@@ -19,7 +18,7 @@ use crate::model::{ConversationId, Message, Metadata, Name, Role};
 
 impl Log for Postgres {
     fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
-        self.shared.append(name, messages, options)
+        self.append_messages(name, messages, options)
     }
 
     fn begin(
@@ -29,25 +28,24 @@ impl Log for Postgres {
         metadata: Metadata,
         options: &AppendOptions,
     ) -> Result<(Option<Box<dyn OpenMessage>>, Receipt)> {
-        let (writer, receipt) = self.shared.begin(name, role, metadata, options)?;
-        let open = |writer| Box::new(Open { shared: Arc::clone(&self.shared), writer }) as Box<dyn OpenMessage>;
-        Ok((writer.map(open), receipt))
+        let (open, receipt) = self.begin_message(name, role, metadata, options)?;
+        Ok((open.map(|open| Box::new(open) as Box<dyn OpenMessage>), receipt))
     }
 
     fn create(&self, name: &Name, conversation: &NewConversation) -> Result<Receipt> {
-        self.shared.create(name, conversation)
+        self.create_empty(name, conversation)
     }
 
     fn control(&self, name: &Name, control: &Control<'_>) -> Result<Controlled> {
         control.check()?;
-        self.shared.check_writable()?;
-        let attempts = Attempts::new(&self.shared);
+        self.gate.check_writable()?;
+        let attempts = Attempts::new(self.patience);
         loop {
             let view = reading::view(self, name)?;
             let Some(decision) = decision::decide(self, name, &view, control)? else {
                 return Ok(Controlled::unchanged(&view));
             };
-            if let Some(controlled) = self.shared.control(Decided { name, view: &view, decision })? {
+            if let Some(controlled) = self.write_control(Decided { name, view: &view, decision })? {
                 return Ok(controlled);
             }
             attempts.again(name)?;
@@ -55,30 +53,30 @@ impl Log for Postgres {
     }
 
     fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
-        self.shared.fork(parent, at_seq, child, None)
+        self.make_fork(parent, at_seq, child, None)
     }
 
     fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {
-        if let Some((id, keep_to)) = self.shared.remove(name, at)? {
-            truncated(id, self.shared.truncate(id, keep_to));
+        if let Some((id, keep_to)) = self.erase(name, at)? {
+            truncated(id, self.truncate(id, keep_to));
         }
         Ok(())
     }
 
     fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {
-        self.shared.redact(name, message, chunk)
+        self.redact_message(name, message, chunk)
     }
 
     fn view(&self, name: &Name) -> Result<Option<View>> {
-        self.shared.view(name)
+        self.reader.view(name)
     }
 
     fn read(&self, view: &View, seqs: RangeInclusive<u64>, order: Order, visit: Visit<'_>) -> Result<()> {
-        self.shared.read(view.id, &self.shared.segments(view)?, seqs, order, visit)
+        self.reader.read(view.id, &self.reader.segments(view)?, seqs, order, visit)
     }
 
     fn is_there(&self, view: &View) -> Result<bool> {
-        let now = self.shared.view_of(view.id)?;
+        let now = self.reader.view_of(view.id)?;
         Ok(now.is_some_and(|now| now.head.incarnation == view.head.incarnation))
     }
 
@@ -87,35 +85,35 @@ impl Log for Postgres {
     }
 
     fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>> {
-        self.shared.item_seqs(view, item)
+        self.reader.item_seqs(view, item)
     }
 
     fn conversations(&self) -> Result<Vec<ConversationId>> {
-        self.shared.conversations()
+        list::conversations(&self.database)
     }
 
     fn list(&self, query: &ListQuery) -> Result<ListPage> {
-        self.shared.list(query)
+        list::page(&self.database, query)
     }
 
     fn unfinished(&self) -> Result<Vec<ConversationId>> {
-        self.shared.unfinished()
+        list::unfinished(&self.database)
     }
 
     fn wait_for(&self, wait: &Wait<'_>) -> Result<bool> {
-        self.shared.wait_for(wait)
+        self.followed.wait_for(wait)
     }
 
     fn poll_for(&self, wait: &Wait<'_>, follower: u64, waker: &Waker) -> Poll<Result<()>> {
-        self.shared.poll_for(wait, follower, waker)
+        self.followed.poll_for(wait, follower, waker)
     }
 
     fn wake(&self, name: &Name, follower: u64) {
-        self.shared.watched.wake(name.id(), follower);
+        self.followed.wake(name.id(), follower);
     }
 
     fn sync(&self) -> Result<()> {
-        self.shared.flush_all()
+        self.streams.flush_all()
     }
 
     fn close(&self) -> Result<()> {
@@ -123,21 +121,21 @@ impl Log for Postgres {
     }
 
     fn health(&self) -> Health {
-        Health { closed: self.shared.is_closed(), warnings: self.shared.warnings.clone(), ..Health::default() }
+        Health { closed: self.gate.is_closed(), warnings: self.warnings.clone(), ..Health::default() }
     }
 
     fn size(&self) -> Result<Size> {
-        self.shared.size()
+        list::size(&self.database)
     }
 
     fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {
-        self.shared.verify(progress)
+        verify::verify(&self.database, &self.reader, progress)
     }
 
     fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
-        if !self.shared.is_closed() {
-            self.shared.flush_all()?;
+        if !self.gate.is_closed() {
+            self.streams.flush_all()?;
         }
-        self.shared.backup(path, progress)
+        Moment::begin(&[self])?.write(path, progress)
     }
 }

@@ -3,10 +3,15 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use super::view::Reading;
+use super::contract::Reading;
+#[cfg(feature = "postgres")]
+use super::results::Redaction;
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
-use crate::record::{self, Body, Head, Header, Line, Record, TitleSource};
+#[cfg(feature = "postgres")]
+use crate::model::Name;
+use crate::record;
+use crate::record::{Body, Head, Header, Line, Record, TitleSource};
 
 /// How much of a message was read.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -125,6 +130,27 @@ impl Rewriting {
             Reading::Stray(_) => {}
         }
         Ok(if self.after > 0 && self.is_whole() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    /// Fails if nothing of it was found.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn check_found(&mut self, name: &Name) -> Result<()> {
+        if !self.records.is_empty() {
+            return Ok(());
+        }
+        let message = self.message;
+        let what = self.chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
+        let missing = Error::NotFound { what: format!("{what}message {message} in conversation {name}") };
+        Err(self.unread.take().or(self.unknown.take()).map_or(missing, |error| unreached(error, message)))
+    }
+
+    /// What was done, once it is written: fails if a part of the message may be where nothing can be read.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn done(self, seq: u64) -> Result<Redaction> {
+        match self.unread.or(self.unknown) {
+            Some(error) => Err(unreached(error, self.message)),
+            None => Ok(Redaction { seq, summaries: self.summaries }),
+        }
     }
 
     /// Whether all of it was read.

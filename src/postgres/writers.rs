@@ -2,30 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{Mutex as Turn, Notify};
 
-use super::value::Statement;
-use crate::error::{Error, Result};
-use crate::log::collected::Collected;
+use super::statement::Statement;
+use crate::error::Result;
 use crate::log::locked;
+use crate::log::writer::{Closed, Closing, Collected};
 use crate::model::{ConversationId, Name, Role};
-
-const OPEN: u8 = 0;
-
-/// Why nothing more can be written to a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Closed {
-    Finished = 1,
-    Dropped = 2,
-    Rewound = 3,
-    Deleted = 4,
-    Expired = 5,
-    Elsewhere = 6,
-}
 
 /// An open message.
 pub(super) struct Writer {
@@ -34,7 +19,7 @@ pub(super) struct Writer {
     pub(super) index: u64,
     pub(super) role: Role,
     pub(super) holder: [u8; 16],
-    closed: AtomicU8,
+    closing: Closing,
     buffer: Mutex<Buffer>,
     /// Held while a part is sent: parts arrive in order.
     pub(super) turn: Turn<Parts>,
@@ -77,40 +62,26 @@ impl fmt::Debug for Writer {
 impl Writer {
     pub(super) fn new(name: Name, incarnation: u64, index: u64, role: Role, holder: [u8; 16]) -> Self {
         let (buffer, turn) = (Mutex::default(), Turn::default());
-        Self { name, incarnation, index, role, holder, closed: AtomicU8::new(OPEN), buffer, turn }
+        Self { name, incarnation, index, role, holder, closing: Closing::default(), buffer, turn }
     }
 
     pub(super) fn buffer(&self) -> MutexGuard<'_, Buffer> {
         locked(&self.buffer)
     }
 
-    /// The first reason counts.
+    /// Nothing more can be written to it. The first reason counts.
     pub(super) fn close(&self, closed: Closed) {
-        let _ = self.closed.compare_exchange(OPEN, closed as u8, Ordering::AcqRel, Ordering::Acquire);
+        self.closing.close(closed);
     }
 
     /// Whether it was dropped: what it collected is still to be written.
     pub(super) fn is_dropped(&self) -> bool {
-        self.closed.load(Ordering::Acquire) == Closed::Dropped as u8
+        self.closing.is_dropped()
     }
 
     /// Fails if nothing more can be written to it.
     pub(super) fn check_open(&self) -> Result<()> {
-        const REASONS: [&str; 6] = [
-            "it is finished",
-            "its writer was dropped",
-            "the conversation was rewound to before it",
-            "the conversation was deleted",
-            "its lease ran out, as its program was not heard of in time",
-            "another program rewound it, or interrupted it as its lease had run out",
-        ];
-        let closed = usize::from(self.closed.load(Ordering::Acquire));
-        match closed.checked_sub(1).and_then(|at| REASONS.get(at)) {
-            None => Ok(()),
-            Some(reason) => {
-                Err(Error::MessageClosed { conversation: self.name.clone(), message_index: self.index, reason })
-            }
-        }
+        self.closing.check(&self.name, self.index)
     }
 }
 

@@ -1,20 +1,21 @@
-//! The seam between a store and its log.
+//! What a store asks of a log: the contract, what readers see and wait for, and what control entries are to do.
 
 use std::fmt;
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
-use super::control::{Control, Controlled};
-use super::health::Health;
+use super::limits::{check_metadata, check_name, check_summary};
 use super::list::{ListPage, ListQuery};
 use super::options::{AppendOptions, NewConversation};
-use super::results::{BackupSummary, Receipt, Redaction, Size};
-use super::verification::Verification;
-use super::view::{Order, View, Visit, Wait};
-use crate::error::Result;
+use super::results::{BackupSummary, Health, Receipt, Redaction, Size, Verification};
+use crate::error::{Error, Result};
 use crate::history::Cursor;
-use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata, Name, Role};
+use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata, Name, Role, Timestamp};
+use crate::record::{Head, Record};
 
 /// A log of conversations. All calls block, and may be made from any thread.
 ///
@@ -117,4 +118,123 @@ pub(crate) trait OpenMessage: Send + fmt::Debug {
 
     /// Closes it. Durable.
     fn finish(&self, reason: Option<FinishReason>, usage: Option<Json>, metadata: Metadata) -> Result<Receipt>;
+}
+
+/// Where a store's times come from.
+pub(crate) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// How a log is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Opening {
+    /// Nothing is written, not even that the store was opened.
+    pub(crate) read_only: bool,
+    /// A store that went back is written on from where it is.
+    pub(crate) accept_loss: bool,
+}
+
+/// A conversation as readers see it at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    pub(crate) id: ConversationId,
+    pub(crate) head: Arc<Head>,
+    /// The messages whose writers live.
+    pub(crate) live: Vec<u64>,
+    /// Which opening of the log this is.
+    pub(crate) epoch: u64,
+    /// The last commit when it was taken.
+    pub(crate) commit: u64,
+    /// The last commit whose records belong to it.
+    pub(crate) through: u64,
+}
+
+impl View {
+    /// The last seq.
+    pub(crate) fn last_seq(&self) -> u64 {
+        self.head.next_seq.saturating_sub(1)
+    }
+}
+
+/// What a reader is shown.
+#[derive(Debug)]
+pub(crate) enum Reading<'a> {
+    /// A record; entries above `last` do not belong to the conversation. `own` unless it is an ancestor's.
+    Record { record: &'a Record<'a>, last: u64, own: bool },
+    /// Entries from this error's seq on cannot be read; later records may follow.
+    Damaged(Error),
+    /// A value under this conversation's name that is none of its records: nothing of the conversation is missing here.
+    Stray(Error),
+}
+
+/// What a log calls for each record, until it breaks.
+pub(crate) type Visit<'a> = &'a mut dyn FnMut(Reading<'_>) -> ControlFlow<()>;
+
+/// An order of seqs, or of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Ascending,
+    Descending,
+}
+
+/// What somebody waits for.
+#[derive(Debug)]
+pub(crate) struct Wait<'a> {
+    pub(crate) name: &'a Name,
+    pub(crate) incarnation: u64,
+    /// The last seq that is known.
+    pub(crate) seq: u64,
+    pub(crate) timeout: Duration,
+    pub(crate) stopped: &'a AtomicBool,
+}
+
+/// What a control entry is to do.
+#[derive(Debug)]
+pub(crate) enum Control<'a> {
+    /// Sets the title, or gives it back to the first user text.
+    Title(Option<&'a str>),
+    /// Removes tags, then adds others that are not there yet.
+    Tags { remove: &'a [&'a str], add: &'a [&'a str] },
+    /// Replaces the metadata, a JSON object.
+    Metadata(&'a Json),
+    /// Hides every message from this index on that exists now.
+    Rewind { to: u64 },
+    /// Hides one message, or one chunk of it.
+    Remove { message: u64, chunk: Option<u32> },
+    /// Puts a summary in the place of all messages up to `through`.
+    Summarize { through: u64, text: &'a str },
+}
+
+/// What came of a control entry.
+#[derive(Debug)]
+pub(crate) struct Controlled {
+    pub(crate) receipt: Receipt,
+    /// The conversation's tags after it.
+    pub(crate) tags: Vec<String>,
+}
+
+impl Controlled {
+    /// Nothing was written: all is as it was asked for.
+    pub(crate) fn unchanged(view: &View) -> Self {
+        let last_seq = view.last_seq();
+        let receipt = Receipt {
+            conversation: view.id,
+            first_seq: last_seq,
+            last_seq,
+            message_indexes: Vec::new(),
+            durable: true,
+            duplicate: true,
+        };
+        Self { receipt, tags: view.head.tags.clone() }
+    }
+}
+
+impl Control<'_> {
+    /// Fails on what no conversation takes.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self {
+            Self::Title(title) => title.map_or(Ok(()), |title| check_name("a title", title)),
+            Self::Metadata(metadata) => check_metadata(metadata),
+            Self::Summarize { text, .. } => check_summary(text),
+            Self::Tags { .. } | Self::Rewind { .. } | Self::Remove { .. } => Ok(()),
+        }
+    }
 }
