@@ -214,7 +214,7 @@ pub(crate) fn title(messages: &[Message]) -> Option<(u64, String)> {
 }
 
 /// The title that a stored chunk gives. Those of streamed messages give none, as their first words are seldom a line.
-pub(crate) fn title_of_chunk(line: &record::ChunkLine<'_>) -> Option<String> {
+fn title_of_chunk(line: &record::ChunkLine<'_>) -> Option<String> {
     let is_users = record::role(line.role).is_ok_and(|role| role == Role::User);
     line.text().filter(|text| is_users && !is_blank(text)).map(title_of)
 }

@@ -65,11 +65,11 @@ async fn drive(mut connection: Connection<Socket, Stream>) {
 
 /// Makes encrypted connections.
 #[derive(Clone)]
-pub(super) struct Tls(Arc<ClientConfig>);
+struct Tls(Arc<ClientConfig>);
 
 impl Tls {
     /// `roots`: the file of certificates that are trusted, in place of the system's.
-    pub(super) fn new(roots: Option<&Path>) -> Result<Self> {
+    fn new(roots: Option<&Path>) -> Result<Self> {
         let mut store = RootCertStore::empty();
         match roots {
             Some(path) => {
@@ -93,7 +93,7 @@ impl Tls {
     }
 
     /// For connections that are not encrypted.
-    pub(super) fn unused() -> Result<Self> {
+    fn unused() -> Result<Self> {
         Self::with_roots(RootCertStore::empty())
     }
 
@@ -116,7 +116,7 @@ impl MakeTlsConnect<Socket> for Tls {
 }
 
 /// A connection that is to be encrypted.
-pub(super) struct Handshake {
+struct Handshake {
     config: Arc<ClientConfig>,
     /// Empty for a socket of this machine, which has no name that a certificate could have.
     host: String,
@@ -137,7 +137,7 @@ impl TlsConnect<Socket> for Handshake {
 }
 
 /// An encrypted connection.
-pub(super) struct Stream(Box<Encrypted<Socket>>);
+struct Stream(Box<Encrypted<Socket>>);
 
 impl TlsStream for Stream {
     fn channel_binding(&self) -> ChannelBinding {

@@ -141,7 +141,7 @@ pub(super) fn conversation(row: &Row) -> Result<Stored> {
 }
 
 /// What of a head says where its title comes from: two columns.
-pub(super) const fn title_columns(source: TitleSource) -> (i16, u64) {
+const fn title_columns(source: TitleSource) -> (i16, u64) {
     match source {
         TitleSource::Pending => (0, 0),
         TitleSource::Message(index) => (1, index),

@@ -66,7 +66,7 @@ impl SearchQuery {
     }
 
     /// The phrases that a hit has, each of one word or more.
-    pub(super) fn phrases(&self) -> Result<Vec<Vec<String>>> {
+    fn phrases(&self) -> Result<Vec<Vec<String>>> {
         let exceeded = |actual: usize, limit: usize, unit: &str| {
             let (actual, limit) = (format!("{actual} {unit}"), format!("{limit} {unit}"));
             Err(Error::LimitExceeded { what: "a search", actual, limit })

@@ -26,7 +26,7 @@ impl Sharded {
     }
 
     /// Asks all clusters while no bucket comes or goes: each conversation is then in one of the answers.
-    pub(super) fn each_at_one_map<T: Send>(&self, ask: impl Fn(&Postgres) -> Result<T> + Sync) -> Result<Vec<T>> {
+    fn each_at_one_map<T: Send>(&self, ask: impl Fn(&Postgres) -> Result<T> + Sync) -> Result<Vec<T>> {
         let mut patience = self.patience();
         loop {
             let before = self.settled.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -115,7 +115,7 @@ fn token() -> u64 {
 
 /// What the place of an id says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Placed {
+enum Placed {
     /// It says what it should.
     Done,
     /// It is that of another fork, in this bucket, with this token.
@@ -124,14 +124,14 @@ pub(crate) enum Placed {
 
 impl Postgres {
     /// Announces a fork in its bucket.
-    pub(crate) fn announce(&self, child: &Name, bucket: u64, token: u64) -> Result<()> {
+    fn announce(&self, child: &Name, bucket: u64, token: u64) -> Result<()> {
         const SQL: &str = "SELECT * FROM cs_announce_v1($1, $2, $3)";
         let statement = Statement::repeatable(SQL).with(child.id().as_bytes()).with(bucket).with(token);
         self.done(statement, child).map(|_| ())
     }
 
     /// Lets the place of an id name the bucket of a fork. `replaced`: the token of a fork that is no more.
-    pub(crate) fn place(&self, child: &Name, bucket: u64, token: u64, replaced: Option<u64>) -> Result<Placed> {
+    fn place(&self, child: &Name, bucket: u64, token: u64, replaced: Option<u64>) -> Result<Placed> {
         const SQL: &str = "SELECT * FROM cs_place_v1($1, $2, $3, $4)";
         let statement = Statement::repeatable(SQL).with(child.id().as_bytes()).with(bucket).with(token).with(replaced);
         let row = self.done(statement, child)?;
@@ -144,13 +144,13 @@ impl Postgres {
     }
 
     /// Takes back what announced forks of this name, but for one. Fails if there is a conversation of that name.
-    pub(crate) fn retract(&self, name: &Name, bucket: u64, kept: Option<u64>) -> Result<()> {
+    fn retract(&self, name: &Name, bucket: u64, kept: Option<u64>) -> Result<()> {
         const SQL: &str = "SELECT * FROM cs_retract_v1($1, $2, $3)";
         self.done(Statement::repeatable(SQL).with(name.id().as_bytes()).with(bucket).with(kept), name).map(|_| ())
     }
 
     /// Forgets the place of an id, if it still has this token.
-    pub(crate) fn unplace(&self, id: ConversationId, token: u64) -> Result<()> {
+    fn unplace(&self, id: ConversationId, token: u64) -> Result<()> {
         const SQL: &str = "SELECT * FROM cs_unplace_v1($1, $2)";
         self.database.row(Statement::repeatable(SQL).with(id.as_bytes()).with(token)).map(|_| ())
     }

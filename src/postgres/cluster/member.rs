@@ -9,7 +9,7 @@ use crate::postgres::statement::Statement;
 use crate::postgres::{Postgres, schema};
 
 /// Buckets of a sharded store.
-pub(crate) const BUCKETS: u64 = 1024;
+pub(super) const BUCKETS: u64 = 1024;
 /// The version of what `cluster.sql` makes.
 const VERSION: u64 = 1;
 /// The oldest version whose programs can work with this one.
@@ -18,27 +18,27 @@ const SCRIPT: &str = include_str!("cluster.sql");
 
 /// What a database says of the sharded store that it is a part of.
 #[derive(Clone, Debug)]
-pub(crate) struct Member {
-    pub(crate) store_id: [u8; 16],
+pub(super) struct Member {
+    pub(super) store_id: [u8; 16],
     /// Its number, from 0.
-    pub(crate) cluster: u64,
+    pub(super) cluster: u64,
     /// How many there are.
-    pub(crate) clusters: u64,
-    pub(crate) buckets: Vec<Bucket>,
+    pub(super) clusters: u64,
+    pub(super) buckets: Vec<Bucket>,
 }
 
 /// A bucket that is in a cluster, or was.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bucket {
-    pub(crate) bucket: u64,
-    pub(crate) state: BucketState,
+pub(super) struct Bucket {
+    pub(super) bucket: u64,
+    pub(super) state: BucketState,
     /// The other cluster of its move.
-    pub(crate) peer: Option<u64>,
+    pub(super) peer: Option<u64>,
 }
 
 /// What a cluster has of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BucketState {
+pub(super) enum BucketState {
     /// It is read and written here.
     Here,
     /// It is read here.
@@ -53,32 +53,32 @@ pub(crate) enum BucketState {
 
 /// Where a conversation is to be looked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Whereabouts {
+pub(super) struct Whereabouts {
     /// What is here of the bucket that was asked for; nothing, if it has never been here.
-    pub(crate) state: Option<BucketState>,
+    pub(super) state: Option<BucketState>,
     /// The other cluster of its move.
-    pub(crate) peer: Option<u64>,
+    pub(super) peer: Option<u64>,
     /// The bucket that the conversation is in as a fork, and the token of that place.
-    pub(crate) placed: Option<(u64, u64)>,
+    pub(super) placed: Option<(u64, u64)>,
     /// How often a bucket has come or gone.
-    pub(crate) moves: u64,
+    pub(super) moves: u64,
 }
 
 /// What a cluster has of all buckets.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Readable {
+pub(super) struct Readable {
     /// How many can be read here.
-    pub(crate) readable: u64,
+    pub(super) readable: u64,
     /// How often one has come or gone.
-    pub(crate) moves: u64,
+    pub(super) moves: u64,
     /// How many clusters there are.
-    pub(crate) clusters: u64,
+    pub(super) clusters: u64,
     /// The last of the clusters to which buckets went.
-    pub(crate) furthest: Option<u64>,
+    pub(super) furthest: Option<u64>,
 }
 
 /// The bucket of an id: ten bits, from all of its bytes.
-pub(crate) fn bucket_of(id: ConversationId) -> u64 {
+pub(super) fn bucket_of(id: ConversationId) -> u64 {
     let folded = id.as_bytes().chunks(2).fold([0, 0], |[high, low], pair| match pair {
         [more_high, more_low] => [high ^ more_high, low ^ more_low],
         _ => [high, low],
@@ -99,14 +99,14 @@ impl BucketState {
     }
 
     /// Whether its conversations can be read here.
-    pub(crate) fn is_readable(self) -> bool {
+    pub(super) fn is_readable(self) -> bool {
         matches!(self, Self::Here | Self::Leaving)
     }
 }
 
 impl Postgres {
     /// What the database knows of the sharded store that it is a part of; nothing, if it is a part of none.
-    pub(crate) fn member(&self) -> Result<Option<Member>> {
+    pub(super) fn member(&self) -> Result<Option<Member>> {
         const SHARDS: &str =
             "SELECT s.version::bigint, s.oldest::bigint, s.store_id, s.cluster, s.clusters FROM cs_shards s";
         const BUCKETS: &str = "SELECT b.bucket, b.state, b.peer FROM cs_bucket b ORDER BY b.bucket";
@@ -133,7 +133,7 @@ impl Postgres {
 
     /// Makes the database a cluster of a sharded store, with buckets that no other has; or changes how many clusters there
     /// are. All of it, or nothing.
-    pub(crate) fn join(&self, store_id: &[u8; 16], cluster: u64, clusters: u64, buckets: &[u64]) -> Result<()> {
+    pub(super) fn join(&self, store_id: &[u8; 16], cluster: u64, clusters: u64, buckets: &[u64]) -> Result<()> {
         const JOIN: &str = "INSERT INTO cs_shards VALUES (true, $1::bigint::integer, $2::bigint::integer, $3, $4, $5, 0) \
                             ON CONFLICT (one) DO UPDATE SET clusters = $5";
         const TAKE: &str =
@@ -152,7 +152,7 @@ impl Postgres {
     }
 
     /// Keeps others from making a sharded store that this is the first cluster of, while `work` is done.
-    pub(crate) fn alone<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(super) fn alone<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let session = self.database.session()?;
         session.script("BEGIN; SELECT pg_advisory_xact_lock(7163384950272)")?;
         let done = work()?;
@@ -162,13 +162,13 @@ impl Postgres {
     }
 
     /// Whether it has any conversation.
-    pub(crate) fn has_any(&self) -> Result<bool> {
+    pub(super) fn has_any(&self) -> Result<bool> {
         const ANY: &str = "SELECT EXISTS (SELECT FROM cs_conversation) AS has_any";
         get(&self.database.row(Statement::repeatable(ANY))?, "has_any")
     }
 
     /// What is here of a bucket, and of the place of an id.
-    pub(crate) fn whereabouts(&self, bucket: u64, id: ConversationId) -> Result<Whereabouts> {
+    pub(super) fn whereabouts(&self, bucket: u64, id: ConversationId) -> Result<Whereabouts> {
         const SQL: &str = "SELECT b.state, b.peer, p.bucket AS placed, p.token, one.moves FROM cs_shards one \
                            LEFT JOIN cs_bucket b ON b.bucket = $1 LEFT JOIN cs_placed p ON p.conv_id = $2";
         let row = self.database.row(Statement::repeatable(SQL).with(bucket).with(id.as_bytes()))?;
@@ -178,7 +178,7 @@ impl Postgres {
     }
 
     /// How many buckets can be read here, and how often one came or went.
-    pub(crate) fn readable_buckets(&self) -> Result<Readable> {
+    pub(super) fn readable_buckets(&self) -> Result<Readable> {
         const SQL: &str = "SELECT s.moves, s.clusters, (SELECT count(*) FROM cs_bucket b \
                            WHERE b.state IN ('here', 'leaving')) AS readable, (SELECT max(b.peer) FROM cs_bucket b \
                            WHERE b.state = 'gone') AS furthest FROM cs_shards s";
@@ -189,12 +189,12 @@ impl Postgres {
     }
 
     /// Where the database is, for people.
-    pub(crate) fn shown(&self) -> &str {
+    pub(super) fn shown(&self) -> &str {
         &self.database.calls().shown
     }
 
     /// How long a call waits.
-    pub(crate) fn patience(&self) -> std::time::Duration {
+    pub(super) fn patience(&self) -> std::time::Duration {
         self.patience
     }
 }

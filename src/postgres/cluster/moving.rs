@@ -25,14 +25,14 @@ const ERASED: u64 = 200;
 
 /// A bucket that is on its way.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Transfer<'a> {
-    pub(crate) bucket: u64,
-    pub(crate) from: &'a Postgres,
-    pub(crate) to: &'a Postgres,
+struct Transfer<'a> {
+    bucket: u64,
+    from: &'a Postgres,
+    to: &'a Postgres,
     /// The numbers of both clusters.
-    pub(crate) numbers: (u64, u64),
+    numbers: (u64, u64),
     /// Who moves it: of several programs, the one that began last.
-    pub(crate) mover: [u8; 16],
+    mover: [u8; 16],
 }
 
 /// A conversation as it is in one of the clusters.
@@ -75,26 +75,26 @@ struct Changes {
 
 impl Transfer<'_> {
     /// Begins, or takes over from a program that was cut off. Whether all was copied already.
-    pub(crate) fn arrive(&self) -> Result<bool> {
+    fn arrive(&self) -> Result<bool> {
         const SQL: &str = "SELECT cs_arrive_v1($1, $2, $3) AS state";
         let statement = Statement::repeatable(SQL).with(self.bucket).with(self.numbers.0).with(&self.mover);
         Ok(get::<&str>(&self.to.database.row(statement)?, "state")? == "arrived")
     }
 
     /// Interrupts the messages whose programs are gone: nobody else may be there to do it.
-    pub(crate) fn sweep(&self) -> Result<()> {
+    fn sweep(&self) -> Result<()> {
         self.from.interrupt_expired()
     }
 
     /// Ends writing, unless messages are being written: gives how many conversations have such messages.
-    pub(crate) fn freeze(&self) -> Result<u64> {
+    fn freeze(&self) -> Result<u64> {
         const SQL: &str = "SELECT cs_freeze_v1($1, $2) AS writing";
         let statement = Statement::repeatable(SQL).with(self.bucket).with(self.numbers.1);
         number(&self.from.database.row(statement)?, "writing")
     }
 
     /// Copies what has changed since it was copied: gives how many conversations that are.
-    pub(crate) fn copy(&self) -> Result<u64> {
+    fn copy(&self) -> Result<u64> {
         let (mut after, mut copied) = (Vec::new(), 0);
         loop {
             let (changed, last) = self.copy_page(&after)?;
@@ -183,7 +183,7 @@ impl Transfer<'_> {
     }
 
     /// All is copied. What says where forks are goes with it.
-    pub(crate) fn complete(&self) -> Result<()> {
+    fn complete(&self) -> Result<()> {
         // One that was announced and not made is left where it is.
         const FAMILY: &str = "SELECT f.conv_id, f.bucket, f.token FROM cs_family f WHERE f.bucket = $1 \
                               AND EXISTS (SELECT FROM cs_conversation t WHERE t.conv_id = f.conv_id)";
@@ -223,7 +223,7 @@ impl Transfer<'_> {
     }
 
     /// The bucket is in the one cluster no more, and then in the other one.
-    pub(crate) fn switch(&self) -> Result<()> {
+    fn switch(&self) -> Result<()> {
         const LEAVE: &str = "SELECT cs_leave_v1($1, $2)";
         const TAKE: &str = "SELECT cs_take_v1($1)";
         // They take as long as the bucket is large: no limit ends them.
@@ -237,14 +237,14 @@ impl Transfer<'_> {
 
 impl Postgres {
     /// Gives up that a bucket comes here from a cluster that it has left. `now`: where it is.
-    pub(crate) fn give_up(&self, bucket: u64, from: u64, now: u64) -> Result<()> {
+    fn give_up(&self, bucket: u64, from: u64, now: u64) -> Result<()> {
         const SQL: &str = "SELECT cs_give_up_v1($1, $2, $3)";
         self.database.query(Statement::once(SQL).with(bucket).with(from).with(now))?;
         self.clear(bucket)
     }
 
     /// Erases what buckets left that went to other clusters.
-    pub(crate) fn clear(&self, bucket: u64) -> Result<()> {
+    fn clear(&self, bucket: u64) -> Result<()> {
         const SQL: &str = "SELECT cs_clear_v1($1, $2) AS erased";
         let session = self.database.session_of_steps()?;
         loop {
