@@ -3,7 +3,7 @@
 use tokio_postgres::Row;
 
 use super::Postgres;
-use super::rows::{self, EPOCH, ExpectedSeq, Outcome, digest, items, number, random, refused};
+use super::rows::{self, EPOCH, Outcome, digest, items, number, random, refused};
 use super::statement::{Statement, Value};
 use super::streams::Open;
 use super::writers::Writer;
@@ -35,8 +35,8 @@ impl Postgres {
         let (body, terms) = append::append(name, messages, options)?;
         self.gate.check_writable()?;
         let extra = Extra { messages: messages.len() as u64, said: messages, ..Extra::default() };
-        let row = self.database.row(self.statement(name, &body, &extra, Some(&terms), expected(options)))?;
-        self.receipt(name, &row, Some(&terms), expected(options)).map(|(receipt, _)| receipt)
+        let row = self.database.row(self.statement(name, &body, &extra, Some(&terms), options.expected))?;
+        self.receipt(name, &row, Some(&terms), options.expected).map(|(receipt, _)| receipt)
     }
 
     /// Begins a message, if its conversation is as expected and its key is new.
@@ -53,7 +53,7 @@ impl Postgres {
             let beginning = self.leases.begin()?;
             let holder = beginning.holder;
             let extra = Extra { messages: 1, holder: Some(holder), ..Extra::default() };
-            let row = self.database.row(self.statement(name, &body, &extra, Some(&terms), expected(options)));
+            let row = self.database.row(self.statement(name, &body, &extra, Some(&terms), options.expected));
             let row = row.inspect_err(|error| {
                 if matches!(error, Error::OutcomeUnknown { .. }) {
                     // It may have begun, with nobody to write it: it is interrupted once the lease runs out.
@@ -64,7 +64,7 @@ impl Postgres {
                 self.leases.forget(holder);
                 continue;
             }
-            let (receipt, incarnation) = self.receipt(name, &row, Some(&terms), expected(options))?;
+            let (receipt, incarnation) = self.receipt(name, &row, Some(&terms), options.expected)?;
             let begun = incarnation.zip(receipt.message_indexes.first().copied());
             let writer = |(incarnation, index)| Writer::new(name.clone(), incarnation, index, role, holder);
             return Ok((begun.map(|begun| self.streams.open(writer(begun))), receipt));
@@ -78,8 +78,8 @@ impl Postgres {
         let mut made = Head::new("", None, 0, 0);
         change.apply(&mut made);
         let extra = Extra { made: Some(made), ..Extra::default() };
-        let row = self.database.row(self.statement(name, &body, &extra, None, ExpectedSeq::New))?;
-        self.receipt(name, &row, None, ExpectedSeq::New).map(|(receipt, _)| receipt)
+        let row = self.database.row(self.statement(name, &body, &extra, None, ExpectedHead::NewConversation))?;
+        self.receipt(name, &row, None, ExpectedHead::NewConversation).map(|(receipt, _)| receipt)
     }
 
     fn statement(
@@ -88,7 +88,7 @@ impl Postgres {
         body: &Body,
         extra: &Extra<'_>,
         terms: Option<&Terms<'_>>,
-        expected: ExpectedSeq,
+        expected: ExpectedHead,
     ) -> Statement {
         const SQL: &str = "SELECT * FROM cs_append_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, \
                            $16, $17, $18, $19)";
@@ -102,7 +102,7 @@ impl Postgres {
         let (kind, at) = title.as_ref().map_or((0, 0), |(_, kind, at)| (*kind, *at));
         let key = terms.and_then(|terms| terms.key.as_ref());
         let (digests, places) = items(body);
-        let statement = Statement::once(SQL)
+        Statement::once(SQL)
             .with(id.as_bytes())
             .with(name.owner())
             .with(name.key())
@@ -115,9 +115,8 @@ impl Postgres {
             .with(kind)
             .with(at)
             .with(extra.made.as_ref().map(|head| rows::tags(&head.tags)))
-            .with(extra.made.is_some());
-        expected
-            .with(statement)
+            .with(extra.made.is_some())
+            .with(rows::expected(expected))
             .with(key.map(|key| key.digest.to_vec()))
             .with(key.map(|key| key.content_digest.to_vec()))
             .with(digests)
@@ -131,7 +130,7 @@ impl Postgres {
         name: &Name,
         row: &Row,
         terms: Option<&Terms<'_>>,
-        expected: ExpectedSeq,
+        expected: ExpectedHead,
     ) -> Result<(Receipt, Option<u64>)> {
         let outcome = Outcome::of(row)?;
         if !matches!(outcome, Outcome::Done | Outcome::KeyUsed) {
@@ -158,13 +157,5 @@ impl Postgres {
         let conversation = name.id();
         let receipt = Receipt { conversation, first_seq, last_seq, message_indexes, durable: true, duplicate: !is_new };
         Ok((receipt, incarnation))
-    }
-}
-
-fn expected(options: &AppendOptions) -> ExpectedSeq {
-    match options.expected {
-        ExpectedHead::Any => ExpectedSeq::Any,
-        ExpectedHead::NewConversation => ExpectedSeq::New,
-        ExpectedHead::At(seq) => ExpectedSeq::At(seq),
     }
 }

@@ -5,6 +5,7 @@ use tokio_postgres::types::FromSql;
 
 use super::statement::{Statement, Value, signed};
 use crate::error::{Error, Result};
+use crate::log::ExpectedHead;
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Head, Header, Lag, Parent, Record, TitleSource};
 
@@ -251,34 +252,24 @@ fn unexpected(what: &str) -> Error {
 }
 
 /// The error of an append or a begin that was not taken.
-pub(super) fn refused(outcome: Outcome, row: &Row, name: &Name, expected: ExpectedSeq) -> Error {
+pub(super) fn refused(outcome: Outcome, row: &Row, name: &Name, expected: ExpectedHead) -> Error {
     let conversation = name.clone();
     let actual = some_number(row, "o_last").ok().flatten().unwrap_or_default();
     match (outcome, expected) {
-        (Outcome::NotAsExpected, ExpectedSeq::New) => Error::NameTaken { conversation, actual },
-        (Outcome::NotAsExpected, ExpectedSeq::At(expected)) => Error::StaleHead { conversation, expected, actual },
+        (Outcome::NotAsExpected, ExpectedHead::NewConversation) => Error::NameTaken { conversation, actual },
+        (Outcome::NotAsExpected, ExpectedHead::At(expected)) => Error::StaleHead { conversation, expected, actual },
         (Outcome::AnotherOwners | Outcome::Gone, _) => Error::no_conversation(name),
         (Outcome::SharedByForks, _) => Error::SharedByForks { conversation },
         (other, _) => other.unexpected(),
     }
 }
 
-/// What a conversation has to be for a record to be taken.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum ExpectedSeq {
-    Any,
-    New,
-    At(u64),
-}
-
-impl ExpectedSeq {
-    /// As a statement takes it.
-    pub(super) fn with(self, statement: Statement) -> Statement {
-        match self {
-            Self::Any => statement.with(-1_i64),
-            Self::New => statement.with(-2_i64),
-            Self::At(seq) => statement.with(seq),
-        }
+/// What a conversation has to be for a record to be taken, as a statement takes it.
+pub(super) fn expected(head: ExpectedHead) -> i64 {
+    match head {
+        ExpectedHead::Any => -1,
+        ExpectedHead::NewConversation => -2,
+        ExpectedHead::At(seq) => signed(seq),
     }
 }
 

@@ -166,45 +166,45 @@ impl Shared {
 /// The conversations that are followed.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
-    pub(super) state: Mutex<State>,
+    state: Mutex<State>,
     /// Something was found, or somebody is to look again.
-    pub(super) found: Condvar,
+    found: Condvar,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
-    pub(super) watches: HashMap<Key, Watch>,
-    pub(super) followers: Followers,
-    pub(super) is_closed: bool,
+struct State {
+    watches: HashMap<Key, Watch>,
+    followers: Followers,
+    is_closed: bool,
 }
 
 /// A conversation that is followed: the id and the owner that it is asked by, and its incarnation.
-pub(super) type Key = (ConversationId, Option<String>, u64);
+type Key = (ConversationId, Option<String>, u64);
 
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+struct Watch {
     /// The last seq that is there, as far as is known.
-    pub(super) last_seq: u64,
+    last_seq: u64,
     /// Why nobody asks any more.
-    pub(super) failed: Option<Failed>,
-    pub(super) is_asking: bool,
-    pub(super) blocked: usize,
-    pub(super) polling: HashSet<u64>,
+    failed: Option<Failed>,
+    is_asking: bool,
+    blocked: usize,
+    polling: HashSet<u64>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Failed {
+enum Failed {
     Gone,
     Closed,
     Broken(String),
 }
 
-pub(super) fn key(wait: &Wait<'_>) -> Key {
+fn key(wait: &Wait<'_>) -> Key {
     (wait.name.id(), wait.name.owner().map(str::to_owned), wait.incarnation)
 }
 
 impl Watch {
-    pub(super) fn answer(&self, wait: &Wait<'_>) -> Option<Result<()>> {
+    fn answer(&self, wait: &Wait<'_>) -> Option<Result<()>> {
         if self.last_seq > wait.seq {
             return Some(Ok(()));
         }
@@ -215,7 +215,7 @@ impl Watch {
         })
     }
 
-    pub(super) fn is_wanted(&self) -> bool {
+    fn is_wanted(&self) -> bool {
         self.blocked > 0 || !self.polling.is_empty()
     }
 }
@@ -229,7 +229,7 @@ impl Watched {
     }
 
     /// Wakes those who are to look again, without the lock.
-    pub(super) fn wake(&self, mut state: MutexGuard<'_, State>) {
+    fn wake(&self, mut state: MutexGuard<'_, State>) {
         let woken = state.followers.take_woken();
         drop(state);
         self.found.notify_all();
