@@ -125,27 +125,3 @@ fn parse(path: &str, text: &str) -> Result<Vec<String>> {
     }
     Ok(urls)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_has_a_cluster_a_line() {
-        let list = "# two clusters\n\npostgres://a@one/chats\n  postgres://b:secret@two/chats?pool=4  \n";
-        let urls = parse("list", list).unwrap();
-        assert_eq!(urls, ["postgres://a@one/chats", "postgres://b:secret@two/chats?pool=4"]);
-    }
-
-    #[test]
-    fn what_is_no_list_is_reported_by_line_and_without_passwords() {
-        for (text, said) in [
-            ("# nothing\n", "lists no cluster"),
-            ("postgres://one/a\nmysql://ada:secret@two/b\n", "line 2"),
-            ("postgres://x:secret@one/a\n\npostgres://x:secret@one/a\n", "line 3: this cluster is in the list already"),
-        ] {
-            let error = parse("list", text).unwrap_err().to_string();
-            assert!(error.contains(said) && !error.contains("secret"), "{error}");
-        }
-    }
-}

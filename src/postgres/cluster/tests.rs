@@ -1,4 +1,4 @@
-//! A bucket moves in the middle of what is read of it: the rest is read where it went.
+//! A bucket moves in the middle of what is read of it: the rest is read where it went. And the list of clusters.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use self::postgres::{Server, server};
 use super::member::bucket_of;
-use super::{Sharded, move_bucket};
+use super::{Sharded, move_bucket, parse};
 use crate::log::{AppendOptions, Log, Opening, Order, Reading};
 use crate::model::{Chunk, Message, Name, Timestamp};
 
@@ -83,4 +83,23 @@ fn what_is_read_goes_on_where_the_bucket_went() {
         assert_eq!(Log::item_seqs(&log, &view, "item").unwrap(), [MESSAGES / 2], "{name}");
     }
     log.close().unwrap();
+}
+
+#[test]
+fn a_list_has_a_cluster_a_line() {
+    let list = "# two clusters\n\npostgres://a@one/chats\n  postgres://b:secret@two/chats?pool=4  \n";
+    let urls = parse("list", list).unwrap();
+    assert_eq!(urls, ["postgres://a@one/chats", "postgres://b:secret@two/chats?pool=4"]);
+}
+
+#[test]
+fn what_is_no_list_is_reported_by_line_and_without_passwords() {
+    for (text, said) in [
+        ("# nothing\n", "lists no cluster"),
+        ("postgres://one/a\nmysql://ada:secret@two/b\n", "line 2"),
+        ("postgres://x:secret@one/a\n\npostgres://x:secret@one/a\n", "line 3: this cluster is in the list already"),
+    ] {
+        let error = parse("list", text).unwrap_err().to_string();
+        assert!(error.contains(said) && !error.contains("secret"), "{error}");
+    }
 }
