@@ -178,15 +178,15 @@ impl Log for Client {
     }
 
     fn wait_for(&self, wait: &Wait<'_>) -> Result<bool> {
-        self.shared.wait_for(wait)
+        self.shared.followed.wait_for(wait)
     }
 
     fn poll_for(&self, wait: &Wait<'_>, follower: u64, waker: &Waker) -> Poll<Result<()>> {
-        self.shared.poll_for(wait, follower, waker)
+        self.shared.followed.poll_for(wait, follower, waker)
     }
 
     fn wake(&self, name: &Name, follower: u64) {
-        self.shared.wake(name, follower);
+        self.shared.followed.wake(name, follower);
     }
 
     fn sync(&self) -> Result<()> {

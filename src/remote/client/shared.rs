@@ -1,12 +1,12 @@
 //! What all calls of an open log share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::follow::Watched;
+use super::follow::Followed;
 use super::http::{Again, Server};
 use crate::error::{Error, Result};
 use crate::log::locked;
@@ -16,7 +16,7 @@ use crate::remote::call::{Hello, Nothing, Welcome, Writers};
 /// What all calls share.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) server: Server,
+    pub(super) server: Arc<Server>,
     pub(super) read_only: bool,
     pub(super) welcome: Welcome,
     closed: AtomicBool,
@@ -24,13 +24,15 @@ pub(super) struct Shared {
     pub(super) writers: Mutex<Vec<String>>,
     /// The log was closed, for who keeps the writers.
     pub(super) ending: Condvar,
-    pub(super) watched: Watched,
+    pub(super) followed: Arc<Followed>,
 }
 
 impl Shared {
     /// Greets the server.
     pub(super) fn new(server: Server, read_only: bool) -> Result<Self> {
         let (welcome, _) = server.call("hello", &Hello { protocol: PROTOCOL }, &[], Again::Read)?;
+        let server = Arc::new(server);
+        let followed = Arc::new(Followed::new(Arc::clone(&server)));
         Ok(Self {
             server,
             read_only,
@@ -38,7 +40,7 @@ impl Shared {
             closed: AtomicBool::new(false),
             writers: Mutex::default(),
             ending: Condvar::new(),
-            watched: Watched::default(),
+            followed,
         })
     }
 
@@ -98,7 +100,7 @@ impl Shared {
         self.ending.notify_all();
         let dropped = self.drop_writers(writers);
         let synced = self.sync();
-        self.watched.close();
+        self.followed.close();
         dropped.and(synced)
     }
 }
