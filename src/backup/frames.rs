@@ -17,7 +17,7 @@ const STORED_BYTES: usize = FRAME_BYTES + FRAME_BYTES / 8;
 const FRAME_HEADER: usize = 12;
 
 /// Called with each key, its value, and the bytes read so far.
-type Visit<'a> = &'a mut dyn FnMut(&[u8], &[u8], u64) -> Result<()>;
+pub(crate) type Visit<'a> = &'a mut dyn FnMut(&[u8], &[u8], u64) -> Result<()>;
 
 /// Writes pairs into frames.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io::{BufReader, BufWriter};
 use std::path::Path;
 
+use self::frames::Visit;
 use crate::error::{Error, Result};
 use crate::log::BackupSummary;
 use crate::model::ConversationId;
@@ -114,7 +115,7 @@ impl Backup {
     }
 
     /// Reads all pairs, in order: `visit` is called with each key, its value, and the bytes read so far.
-    pub(crate) fn read(self, visit: &mut dyn FnMut(&[u8], &[u8], u64) -> Result<()>) -> Result<()> {
+    pub(crate) fn read(self, visit: Visit<'_>) -> Result<()> {
         frames::read(self.input, visit)
     }
 }

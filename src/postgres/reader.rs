@@ -45,13 +45,16 @@ pub(super) fn ids_of(segments: &[Segment]) -> Vec<Vec<u8>> {
     segments.iter().map(|segment| segment.conversation.as_bytes().to_vec()).collect()
 }
 
+/// What forks read of others, by id and incarnation.
+type Ancestors = HashMap<(ConversationId, u64), Arc<[Segment]>>;
+
 /// Reads what is stored.
 pub(super) struct Reader {
     database: Arc<Database>,
     /// They know whose messages are still written here.
     writers: Arc<Writers>,
-    /// What forks read of others, by id and incarnation: it never changes.
-    ancestors: Mutex<HashMap<(ConversationId, u64), Arc<[Segment]>>>,
+    /// What was looked up of them: it never changes.
+    ancestors: Mutex<Ancestors>,
 }
 
 impl Reader {
