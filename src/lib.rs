@@ -70,8 +70,7 @@
 //! - [`documentation::transcript`], [`documentation::format`]: files of messages, field by field; what is on disk, byte by byte.
 //! - [`documentation::how_to_add`]: a dialect, a rule, a route, an engine, a format, an option.
 
-#[cfg(feature = "client")]
-mod client;
+mod backup;
 mod embedded;
 mod error;
 mod history;
@@ -84,12 +83,12 @@ pub mod model;
 mod postgres;
 pub mod provider;
 mod record;
+#[cfg(any(feature = "client", feature = "server"))]
+mod remote;
 #[cfg(feature = "search")]
 pub mod search;
 #[cfg(feature = "server")]
 pub mod server;
-#[cfg(feature = "postgres")]
-mod sharded;
 mod store;
 #[cfg(feature = "transfer")]
 pub mod transfer;

@@ -5,12 +5,12 @@
 
 use std::ops::RangeInclusive;
 
-use super::control::Control;
+use super::contract::Control;
+use super::contract::Log;
+use super::contract::View;
 use super::limits::{check_key, check_metadata, check_name, check_tags};
 use super::options::NewConversation;
 use super::reading;
-use super::seam::Log;
-use super::view::View;
 use crate::error::{Error, Result};
 use crate::history::Conversation;
 use crate::model::{Json, Name};
@@ -212,7 +212,7 @@ fn absent(view: &View, name: &Name, message: u64) -> String {
 }
 
 /// Fails while one of these messages is being written.
-fn check_written(name: &Name, view: &View, messages: RangeInclusive<u64>) -> Result<()> {
+pub(crate) fn check_written(name: &Name, view: &View, messages: RangeInclusive<u64>) -> Result<()> {
     match view.live.iter().filter(|index| messages.contains(index)).min() {
         Some(index) => Err(Error::BeingWritten { conversation: name.clone(), message_index: *index }),
         None => Ok(()),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::task::Waker;
 
-use super::view::Wait;
+use super::contract::Wait;
 use crate::model::ConversationId;
 
 /// Followers that are woken when something is published.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::limits::check_name;
-use super::verification::Problem;
+use super::results::Problem;
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Timestamp};
 use crate::record::Head;

@@ -1,48 +1,42 @@
 //! What a store asks of a log, and what every log does alike.
 //!
-//! A log keeps conversations durably and in order; what they mean is not its matter. [`Log`] is the seam: [`crate::Store`]
+//! A log keeps conversations durably and in order; what they mean is not its matter. [`Log`] is the contract: [`crate::Store`]
 //! knows nothing else of it. To add a log: a folder beside `embedded/` that implements [`Log`] and passes `conformance/`,
 //! and a row in `store/open.rs`.
 //!
-//! What every log does alike is here, once: limits, the order of the list, titles, what control entries do, and reading
-//! ([`reading`]): entries, messages, what is hidden.
+//! `contract`, `options`, `results` and `list` are what goes in and what comes out. What every log does alike is here, once:
+//! - writing: `limits`, `append` (what is taken, and when), `decision` (what control entries may do), `writer` (an open message),
+//!   `fork` and `redaction` (what they take over, or write again);
+//! - reading: `reading` (entries, messages, what is hidden), `records` (single records, gaps), `replay` (the head that records
+//!   give), `followers`.
 
-pub(crate) mod archive;
-pub(crate) mod backup_file;
-pub(crate) mod chain;
-pub(crate) mod collected;
-pub(crate) mod control;
+pub(crate) mod append;
+mod contract;
 pub(crate) mod decision;
 pub(crate) mod followers;
-pub(crate) mod health;
+pub(crate) mod fork;
 pub(crate) mod limits;
 pub(crate) mod list;
-pub(crate) mod names;
-mod opening;
 pub(crate) mod options;
-pub(crate) mod past;
 pub(crate) mod reading;
-#[cfg(any(feature = "client", feature = "server"))]
-pub(crate) mod remote;
+pub(crate) mod records;
+pub(crate) mod redaction;
 pub(crate) mod replay;
 pub(crate) mod results;
-pub(crate) mod rewriting;
-pub(crate) mod run;
-mod seam;
-pub(crate) mod terms;
-pub(crate) mod title;
-pub(crate) mod verification;
-mod view;
+pub(crate) mod writer;
 
-pub(crate) use control::{Control, Controlled};
-pub use health::Health;
+pub(crate) use contract::{Clock, Control, Controlled, Log, OpenMessage, Opening, Order, Reading, View, Visit, Wait};
 pub use limits::Limits;
 pub use list::{Fork, ListCursor, ListItem, ListPage, ListQuery};
-pub(crate) use opening::{Clock, Opening};
 pub use options::{AppendOptions, Durability, ExpectedHead, NewConversation};
-pub use results::{BackupSummary, Item, Receipt, Redaction, Size, TableSize, Unfinished};
+pub use results::{
+    BackupSummary, Health, Item, Problem, Receipt, Redaction, Size, TableSize, Unfinished, Verification,
+};
 #[cfg(feature = "postgres")]
 pub use results::{Migration, MovingBucket, ShardCluster, Shards};
-pub(crate) use seam::{Log, OpenMessage};
-pub use verification::{Problem, Verification};
-pub(crate) use view::{Order, Reading, View, Visit, Wait};
+
+/// A lock of a log's own data. A thread that panicked while it held it left what it guards as it was between two whole steps.
+#[cfg(any(feature = "client", feature = "postgres"))]
+pub(crate) fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

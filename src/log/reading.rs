@@ -2,12 +2,12 @@
 
 use std::ops::{ControlFlow, Range, RangeInclusive};
 
-use super::chain::{Hide, Records};
+use super::contract::Log;
+use super::contract::{Order, Reading, View};
 use super::limits::message_bytes;
-use super::names::Names;
+use super::records::{Hide, Records};
+use super::replay::Names;
 use super::results::{Item, Unfinished};
-use super::seam::Log;
-use super::view::{Order, Reading, View};
 use crate::error::{Error, Result};
 use crate::history::{Conversation, Entry, EntryKind, Grouped, Grouper, MessageState, Source, StoredMessage};
 use crate::model::{Json, Name};

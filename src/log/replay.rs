@@ -1,9 +1,11 @@
-//! Records, read again: the head that they give, and whether they follow one another.
+//! Records, read again: the head that they give, its title and tags for any point of the log, and whether they follow one another.
 
-use super::verification::{Problem, Verification};
+use super::results::{Problem, Verification};
+use crate::error::Result;
 use crate::history::Entry;
-use crate::model::ConversationId;
-use crate::record::{Head, Lag, Line, Record, TitleSource};
+use crate::model::{Body, ConversationId, Message, Role};
+use crate::record;
+use crate::record::{Head, Lag, Line, REDACTED, Record, TitleSource};
 
 /// What a record does to the head, but for title and tags.
 pub(crate) fn replay(head: &mut Head, record: &Record<'_>) {
@@ -115,5 +117,122 @@ pub(crate) fn verify_record(
     if is_gap || expected.is_some_and(|expected| expected != record.header.next_message_index) {
         let detail = "the indexes of its messages do not follow those before it".to_owned();
         found.problems.push(Problem { conversation: Some(id), seq: Some(record.first_seq), detail });
+    }
+}
+
+/// Title and tags as they are read from entries, in order of seq.
+#[derive(Default)]
+pub(crate) struct Names {
+    title: Option<(TitleSource, String)>,
+    tags: Vec<String>,
+    /// The titles that messages give, each with the message's index: those that are not hidden.
+    said: Vec<(u64, String)>,
+    /// The message that was appended whole and whose chunks come now.
+    whole: Option<u64>,
+}
+
+impl Names {
+    /// Takes a record; entries above `last` do not belong to the conversation.
+    pub(crate) fn read(&mut self, record: &Record<'_>, last: u64) {
+        for (_, line) in record.lines().filter_map(Result::ok).filter(|(seq, _)| *seq <= last) {
+            match &line {
+                Line::Chunk(chunk) => {
+                    let index = record.message_index(chunk.message);
+                    if chunk.header.is_some() {
+                        self.whole = Some(index);
+                    }
+                    if let Some(title) = title_of_chunk(chunk)
+                        && self.whole == Some(index)
+                        && self.said.last().is_none_or(|(said, _)| *said < index)
+                    {
+                        if is_redacted(&title) {
+                            // By a redaction in another conversation that shares the message.
+                            self.whole = None;
+                        } else {
+                            self.hear(index, title);
+                        }
+                    }
+                }
+                Line::Meta(meta) => {
+                    if let Some(tags) = &meta.tags {
+                        self.tags = tags.0.iter().map(|tag| (*tag).to_owned()).collect();
+                    }
+                    if let Some(title) = meta.title {
+                        let first = self.said.first().cloned();
+                        let given = title.map(|title| (TitleSource::Caller, title.to_owned()));
+                        self.title = given.or_else(|| first.map(|(index, title)| (TitleSource::Message(index), title)));
+                    }
+                }
+                Line::Rewind(rewind) => self.hide(|index| index >= rewind.to),
+                // A removed chunk may be the one that gave it.
+                Line::Remove(remove) => self.hide(|index| index == remove.message),
+                Line::Redact(redact) => self.hide(|index| index == redact.message),
+                _ => {}
+            }
+        }
+    }
+
+    fn hear(&mut self, index: u64, title: String) {
+        self.title.get_or_insert_with(|| (TitleSource::Message(index), title.clone()));
+        self.said.push((index, title));
+    }
+
+    /// A message that is hidden or redacted gives no title any more.
+    fn hide(&mut self, is_hidden: impl Fn(u64) -> bool) {
+        self.said.retain(|(index, _)| !is_hidden(*index));
+        if matches!(self.title, Some((TitleSource::Message(index), _)) if is_hidden(index)) {
+            self.title = None;
+        }
+    }
+
+    /// The title that the messages give.
+    pub(crate) fn first_said(self) -> Option<(u64, String)> {
+        self.said.into_iter().next()
+    }
+
+    pub(crate) fn give(self, head: &mut Head) {
+        head.tags = self.tags;
+        (head.title_source, head.title) = match self.title {
+            Some((source, title)) => (source, Some(title)),
+            None => (TitleSource::Pending, None),
+        };
+    }
+}
+
+/// Characters of a title that is made from the first user text.
+const TITLE_CHARS: usize = 80;
+
+/// The title that the first user text gives, and its message.
+pub(crate) fn title(messages: &[Message]) -> Option<(u64, String)> {
+    (0..).zip(messages).filter(|(_, message)| message.role == Role::User).find_map(|(index, message)| {
+        let text = message.chunks.iter().find_map(|chunk| match &chunk.body {
+            Body::Text { text, .. } if !is_blank(text) => Some(text),
+            _ => None,
+        });
+        Some((index, title_of(text?)))
+    })
+}
+
+/// The title that a stored chunk gives. Those of streamed messages give none, as their first words are seldom a line.
+fn title_of_chunk(line: &record::ChunkLine<'_>) -> Option<String> {
+    let is_users = record::role(line.role).is_ok_and(|role| role == Role::User);
+    line.text().filter(|text| is_users && !is_blank(text)).map(title_of)
+}
+
+/// Whether a title is what a redaction leaves.
+pub(crate) fn is_redacted(title: &str) -> bool {
+    title == REDACTED
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim_start().is_empty()
+}
+
+/// The first line of a text, shortened.
+fn title_of(text: &str) -> String {
+    let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
+    match line.char_indices().nth(TITLE_CHARS).and_then(|(end, _)| line.get(..end)) {
+        Some(start) => format!("{start}…"),
+        None => line.to_owned(),
     }
 }

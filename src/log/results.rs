@@ -1,9 +1,13 @@
-//! What calls give back.
+//! What calls give back; what keeps a store from being written; what a check of it found.
 
-use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::error::Error;
 use crate::history::MessageState;
-use crate::model::ConversationId;
+use crate::model::{ConversationId, Name};
 
 /// What an append got.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,4 +161,129 @@ pub struct Unfinished {
     pub message_index: u64,
     /// Streaming, or interrupted.
     pub state: MessageState,
+}
+
+/// What opening a store found, and what happened since. All of it is absent from a store that is well.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Health {
+    /// Acknowledged data is missing: the newest commit that is there, and the newest that was acknowledged. The store can
+    /// be read. As JSON: `from` and `to`.
+    #[serde(serialize_with = "from_to", deserialize_with = "two", skip_serializing_if = "Option::is_none")]
+    pub went_back: Option<(u64, u64)>,
+    /// The file `watermark` is damaged or missing: nobody can know whether acknowledged data is missing. The store can be
+    /// read.
+    pub watermark_lost: bool,
+    /// What else of the store as a whole is damaged. If acknowledged data may be missing, the store can only be read.
+    pub damage: Vec<String>,
+    /// The disk was full when the store was opened. It can be read; to write, make room and open it again.
+    pub disk_full: bool,
+    /// Damage kept the store from opening as it was: a copy of it is here, and the next opening that may write compares
+    /// everything that can be derived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set_aside: Option<PathBuf>,
+    /// The write that failed, after which none is taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub poisoned: Option<String>,
+    /// The store was closed.
+    pub closed: bool,
+    /// What of the database's settings does not go with the promise that nothing acknowledged is lost. The store can be
+    /// written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+fn from_to<S: Serializer>(went_back: &Option<(u64, u64)>, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    if let Some((from, to)) = went_back {
+        map.serialize_entry("from", from)?;
+        map.serialize_entry("to", to)?;
+    }
+    map.end()
+}
+
+fn two<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(u64, u64)>, D::Error> {
+    #[derive(Deserialize)]
+    struct Two {
+        from: u64,
+        to: u64,
+    }
+    Ok(Option::<Two>::deserialize(deserializer)?.map(|Two { from, to }| (from, to)))
+}
+
+/// What a check of the whole store found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Verification {
+    /// Conversations that were read.
+    pub conversations: u64,
+    /// Entries that were read, those that forks share once.
+    pub entries: u64,
+    /// What is wrong. Open messages are no problem: a crash leaves them, and loading closes them.
+    pub problems: Vec<Problem>,
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub struct Problem {
+    /// The conversation, where it is known.
+    pub conversation: Option<ConversationId>,
+    /// The seq, where it is known.
+    pub seq: Option<u64>,
+    /// What does not fit.
+    pub detail: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.conversation, self.seq) {
+            (Some(id), Some(seq)) => write!(f, "conversation {id}, seq {seq}: {}", self.detail),
+            (Some(id), None) => write!(f, "conversation {id}: {}", self.detail),
+            _ => write!(f, "store: {}", self.detail),
+        }
+    }
+}
+
+impl Serialize for Problem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(id) = self.conversation {
+            map.serialize_entry("conversation", &id.to_string())?;
+        }
+        if let Some(seq) = self.seq {
+            map.serialize_entry("seq", &seq)?;
+        }
+        map.serialize_entry("detail", &self.detail)?;
+        map.end()
+    }
+}
+
+impl Problem {
+    /// A problem that a caller found.
+    #[must_use]
+    pub fn new(conversation: Option<ConversationId>, seq: Option<u64>, detail: impl Into<String>) -> Self {
+        Self { conversation, seq, detail: detail.into() }
+    }
+
+    pub(crate) fn of_store(detail: impl Into<String>) -> Self {
+        Self { conversation: None, seq: None, detail: detail.into() }
+    }
+
+    pub(crate) fn of(id: ConversationId, detail: impl Into<String>) -> Self {
+        Self { conversation: Some(id), seq: None, detail: detail.into() }
+    }
+
+    pub(crate) fn from_error(id: ConversationId, error: &Error) -> Self {
+        match error {
+            Error::Corrupt { conversation, seq, detail } => Self {
+                conversation: Some(conversation.as_ref().map_or(id, Name::id)),
+                seq: *seq,
+                detail: detail.clone(),
+            },
+            other => Self::of(id, other.to_string()),
+        }
+    }
 }

@@ -1,23 +1,19 @@
 //! Appends: each is one call of one function, which locks the head and gives the numbers.
 
-use std::sync::Arc;
-
 use tokio_postgres::Row;
 
-use super::rows::{digest, number};
-use super::shared::{ExpectedSeq, Outcome, Shared, refused};
-use super::value::{Statement, Value, signed};
-use super::writer::Writer;
+use super::Postgres;
+use super::rows::{self, EPOCH, Outcome, digest, items, number, random, refused};
+use super::statement::{Statement, Value};
+use super::streams::Open;
+use super::writers::Writer;
 use crate::error::{Error, Result};
+use crate::log::append::{self, Terms};
 use crate::log::decision::{self, Decision};
-use crate::log::terms::{self, Terms};
-use crate::log::title::title;
+use crate::log::replay::title;
 use crate::log::{AppendOptions, ExpectedHead, NewConversation, Receipt};
-use crate::model::{ConversationId, Message, Metadata, Name, Role};
+use crate::model::{Message, Metadata, Name, Role};
 use crate::record::{self, Body, Head, TitleSource};
-
-/// The opening in which all messages of this log are begun: whether one is still written, its lease says.
-pub(super) const EPOCH: u64 = 1;
 
 /// What is appended, beside its entries.
 #[derive(Default)]
@@ -29,60 +25,61 @@ struct Extra<'a> {
     holder: Option<[u8; 16]>,
 }
 
-impl Shared {
-    pub(super) fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
-        let (body, terms) = terms::append(name, messages, options)?;
-        self.check_writable()?;
+impl Postgres {
+    pub(super) fn append_messages(
+        &self,
+        name: &Name,
+        messages: &[Message],
+        options: &AppendOptions,
+    ) -> Result<Receipt> {
+        let (body, terms) = append::append(name, messages, options)?;
+        self.gate.check_writable()?;
         let extra = Extra { messages: messages.len() as u64, said: messages, ..Extra::default() };
-        let row = self.database.row(self.statement(name, &body, &extra, Some(&terms), expected(options)))?;
-        self.receipt(name, &row, Some(&terms), expected(options)).map(|(receipt, _)| receipt)
+        let row = self.database.row(self.statement(name, &body, &extra, Some(&terms), options.expected))?;
+        self.receipt(name, &row, Some(&terms), options.expected).map(|(receipt, _)| receipt)
     }
 
     /// Begins a message, if its conversation is as expected and its key is new.
-    pub(super) fn begin(
+    pub(super) fn begin_message(
         &self,
         name: &Name,
         role: Role,
         metadata: Metadata,
         options: &AppendOptions,
-    ) -> Result<(Option<Arc<Writer>>, Receipt)> {
-        let (body, terms) = terms::begin(name, role, metadata, EPOCH, options)?;
+    ) -> Result<(Option<Open>, Receipt)> {
+        let (body, terms) = append::begin(name, role, metadata, EPOCH, options)?;
         loop {
-            self.check_writable()?;
-            let beginning = self.begin_held()?;
+            self.gate.check_writable()?;
+            let beginning = self.leases.begin()?;
             let holder = beginning.holder;
             let extra = Extra { messages: 1, holder: Some(holder), ..Extra::default() };
-            let row = self.database.row(self.statement(name, &body, &extra, Some(&terms), expected(options)));
+            let row = self.database.row(self.statement(name, &body, &extra, Some(&terms), options.expected));
             let row = row.inspect_err(|error| {
                 if matches!(error, Error::OutcomeUnknown { .. }) {
                     // It may have begun, with nobody to write it: it is interrupted once the lease runs out.
-                    self.lease.retire(holder);
+                    self.leases.retire(holder);
                 }
             })?;
             if Outcome::of(&row)? == Outcome::HolderExpired {
-                self.lease.forget(holder);
+                self.leases.forget(holder);
                 continue;
             }
-            let (receipt, incarnation) = self.receipt(name, &row, Some(&terms), expected(options))?;
+            let (receipt, incarnation) = self.receipt(name, &row, Some(&terms), options.expected)?;
             let begun = incarnation.zip(receipt.message_indexes.first().copied());
-            let writer = begun.map(|(incarnation, index)| {
-                let writer = Arc::new(Writer::new(name.clone(), incarnation, index, role, holder));
-                self.writers.add(&writer);
-                writer
-            });
-            return Ok((writer, receipt));
+            let writer = |(incarnation, index)| Writer::new(name.clone(), incarnation, index, role, holder);
+            return Ok((begun.map(|begun| self.streams.open(writer(begun))), receipt));
         }
     }
 
     /// Makes a conversation without messages.
-    pub(super) fn create(&self, name: &Name, new: &NewConversation) -> Result<Receipt> {
+    pub(super) fn create_empty(&self, name: &Name, new: &NewConversation) -> Result<Receipt> {
         let Decision { body, change, .. } = decision::create(name, new)?;
-        self.check_writable()?;
+        self.gate.check_writable()?;
         let mut made = Head::new("", None, 0, 0);
         change.apply(&mut made);
         let extra = Extra { made: Some(made), ..Extra::default() };
-        let row = self.database.row(self.statement(name, &body, &extra, None, ExpectedSeq::New))?;
-        self.receipt(name, &row, None, ExpectedSeq::New).map(|(receipt, _)| receipt)
+        let row = self.database.row(self.statement(name, &body, &extra, None, ExpectedHead::NewConversation))?;
+        self.receipt(name, &row, None, ExpectedHead::NewConversation).map(|(receipt, _)| receipt)
     }
 
     fn statement(
@@ -91,7 +88,7 @@ impl Shared {
         body: &Body,
         extra: &Extra<'_>,
         terms: Option<&Terms<'_>>,
-        expected: ExpectedSeq,
+        expected: ExpectedHead,
     ) -> Statement {
         const SQL: &str = "SELECT * FROM cs_append_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, \
                            $16, $17, $18, $19)";
@@ -105,11 +102,11 @@ impl Shared {
         let (kind, at) = title.as_ref().map_or((0, 0), |(_, kind, at)| (*kind, *at));
         let key = terms.and_then(|terms| terms.key.as_ref());
         let (digests, places) = items(body);
-        let statement = Statement::once(SQL)
+        Statement::once(SQL)
             .with(id.as_bytes())
             .with(name.owner())
             .with(name.key())
-            .with(self.now())
+            .with(self.gate.now())
             .with(Value::Number(Some(random())))
             .with(record::seal_entries(id, body))
             .with(body.entries())
@@ -117,10 +114,9 @@ impl Shared {
             .with(title.as_ref().map(|(title, ..)| title.as_str()))
             .with(kind)
             .with(at)
-            .with(extra.made.as_ref().map(|head| super::rows::tags(&head.tags)))
-            .with(extra.made.is_some());
-        expected
-            .with(statement)
+            .with(extra.made.as_ref().map(|head| rows::tags(&head.tags)))
+            .with(extra.made.is_some())
+            .with(rows::expected(expected))
             .with(key.map(|key| key.digest.to_vec()))
             .with(key.map(|key| key.content_digest.to_vec()))
             .with(digests)
@@ -134,7 +130,7 @@ impl Shared {
         name: &Name,
         row: &Row,
         terms: Option<&Terms<'_>>,
-        expected: ExpectedSeq,
+        expected: ExpectedHead,
     ) -> Result<(Receipt, Option<u64>)> {
         let outcome = Outcome::of(row)?;
         if !matches!(outcome, Outcome::Done | Outcome::KeyUsed) {
@@ -152,7 +148,7 @@ impl Shared {
         if is_new {
             let made = number(row, "o_incarnation")?;
             incarnation = Some(made);
-            self.watched.moved(name.id(), made, receipt.last_seq + 1);
+            self.followed.moved(name.id(), made, receipt.last_seq + 1);
         } else if let Some(key) = terms.and_then(|terms| terms.key.as_ref()) {
             key.check_content(name, &receipt)?;
         }
@@ -162,24 +158,4 @@ impl Shared {
         let receipt = Receipt { conversation, first_seq, last_seq, message_indexes, durable: true, duplicate: !is_new };
         Ok((receipt, incarnation))
     }
-}
-
-fn expected(options: &AppendOptions) -> ExpectedSeq {
-    match options.expected {
-        ExpectedHead::Any => ExpectedSeq::Any,
-        ExpectedHead::NewConversation => ExpectedSeq::New,
-        ExpectedHead::At(seq) => ExpectedSeq::At(seq),
-    }
-}
-
-/// The digests of a body's item ids, and the places of their entries.
-pub(super) fn items(body: &Body) -> (Vec<Vec<u8>>, Vec<i64>) {
-    let items = body.items().iter();
-    items.map(|(at, item)| (record::digest(item.as_bytes()).to_vec(), signed(*at))).unzip()
-}
-
-/// 20 bits that no two conversations are likely to share.
-pub(super) fn random() -> i64 {
-    let [.., a, b, c] = *ConversationId::new().as_bytes();
-    i64::from(u32::from_be_bytes([0, a, b, c]) & 0xF_FFFF)
 }

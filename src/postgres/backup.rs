@@ -4,15 +4,14 @@ use std::path::Path;
 
 use super::Postgres;
 use super::database::{Database, Session};
-use super::read::{header_of, origin};
-use super::rows::{self, Kept, Stored, conversation_columns, digest, number, record_columns};
-use super::shared::Shared;
-use super::value::Statement;
+use super::rows::{self, EPOCH, Kept, Stored, conversation_columns, digest, number, record_columns};
+use super::statement::Statement;
+use crate::backup;
+use crate::backup::Out;
 use crate::error::Result;
 use crate::log::BackupSummary;
-use crate::log::backup_file::{self, Out};
 use crate::model::ConversationId;
-use crate::record::{self, Body, Commit, ForkPoint, Header, Receipt, StoreInfo, Tombstone, key};
+use crate::record::{self, Body, Commit, ForkPoint, Header, Origin, Receipt, Record, StoreInfo, Tombstone, key};
 
 /// Conversations that are read at once.
 const ROWS: u64 = 500;
@@ -31,10 +30,10 @@ pub(crate) struct Moment<'a> {
 impl<'a> Moment<'a> {
     /// The moment of each database is this one, however long the backup takes.
     pub(crate) fn begin(logs: &[&'a Postgres]) -> Result<Self> {
-        Self::of(logs.iter().map(|log| &log.shared.database))
+        Self::of(logs.iter().map(|log| &*log.database))
     }
 
-    fn of(databases: impl Iterator<Item = &'a Database>) -> Result<Self> {
+    pub(super) fn of(databases: impl Iterator<Item = &'a Database>) -> Result<Self> {
         const STORE: &str = "SELECT store_id, (SELECT count(*) FROM cs_conversation) AS rows, \
                              (SELECT max(commit_no) FROM cs_conversation) AS last FROM cs_schema";
         let mut moment = Self { sessions: Vec::new(), store_id: [0; 16], conversations: 0, last_commit: 0 };
@@ -55,13 +54,13 @@ impl<'a> Moment<'a> {
 
     /// Writes everything to a new file; `progress` is called with conversations done, and of all.
     pub(crate) fn write(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
-        backup_file::write(path, |out| self.pairs(out, progress).map(|conversations| (conversations, 0)))
+        backup::write(path, |out| self.pairs(out, progress).map(|conversations| (conversations, 0)))
     }
 
     fn pairs(&self, out: &mut Out, progress: &mut dyn FnMut(u64, u64)) -> Result<u64> {
         let info = StoreInfo { store_id: self.store_id, format_version: record::VERSION.into() };
         sealed(out, &key::meta(key::STORE), &info)?;
-        sealed(out, &key::meta(key::EPOCH), &super::append::EPOCH)?;
+        sealed(out, &key::meta(key::EPOCH), &EPOCH)?;
         let mut written = Commit { number: self.last_commit, ..Commit::default() };
         let mut done = 0;
         for session in &self.sessions {
@@ -75,13 +74,6 @@ impl<'a> Moment<'a> {
         }
         sealed(out, &key::meta(key::COMMIT), &written)?;
         Ok(written.conversations)
-    }
-}
-
-impl Shared {
-    /// Writes everything to a new file; `progress` is called with conversations done, and of all.
-    pub(super) fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
-        Moment::of(std::iter::once(&self.database))?.write(path, progress)
     }
 }
 
@@ -153,12 +145,8 @@ fn records(session: &Session<'_>, out: &mut Out, stored: &Stored) -> Result<()> 
     if has_any || stored.head.parent.is_none() {
         return Ok(());
     }
-    // A fork without entries has a record that says what it was made with.
-    let origin = origin(stored);
-    let (base, next_message_index) = (origin.first_message_index, origin.first_message_index);
-    let (time, commit, deleted) = (origin.created, stored.origin.commit, stored.deleted);
-    let header = Header { time, base, next_message_index, commit, cut: false, deleted, origin: Some(origin) };
-    let (key, value) = record::seal_record(id, stored.head.first_seq(), &header, Body::new())?;
+    let (key, value) =
+        backup::fork_record(id, stored.head.first_seq(), origin(stored), stored.origin.commit, stored.deleted)?;
     out.pair(&key, &value)
 }
 
@@ -188,4 +176,29 @@ fn items(session: &Session<'_>, out: &mut Out, id: ConversationId) -> Result<()>
 
 fn sealed(out: &mut Out, key: &[u8], value: &impl bincode::Encode) -> Result<()> {
     out.pair(key, &record::seal(key, value)?)
+}
+
+/// The header of a record as a backup has it: the first one has what its conversation was made with.
+fn header_of(stored: &Stored, record: &Record<'_>) -> Header {
+    let mut header = record.header.clone();
+    if record.first_seq == stored.head.first_seq() {
+        header.origin = Some(origin(stored));
+        header.deleted = stored.deleted;
+    }
+    header
+}
+
+/// What a conversation was made with.
+fn origin(stored: &Stored) -> Origin {
+    let Stored { head, origin, .. } = stored;
+    Origin {
+        owner: head.owner.clone(),
+        key: head.key.clone(),
+        incarnation: head.incarnation,
+        created: head.created,
+        parent: head.parent,
+        last_hide: origin.last_hide,
+        last_meta: origin.last_meta,
+        first_message_index: origin.next_message,
+    }
 }

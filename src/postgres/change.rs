@@ -1,17 +1,21 @@
-//! What happens to a conversation as a whole: decided on what was read, and written if nothing has changed since.
+//! What happens to a conversation as a whole: control entries, forks, deletions. Each is decided on what was read, and written
+//! if nothing has changed since.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::rows::{number, with_names};
-use super::shared::{Outcome, Shared};
-use super::value::Statement;
-use super::writer::Closed;
+use super::Postgres;
+use super::reader::{Segment, ids_of, segment_of};
+use super::rows::{self, Outcome, get, number, random, some_number, with_names};
+use super::statement::Statement;
 use crate::error::{Error, Result};
+use crate::history::Cursor;
 use crate::log::decision::{Change, Decision};
-use crate::log::{Controlled, Receipt, View};
-use crate::model::Name;
-use crate::record::{self, TitleSource};
+use crate::log::limits::check_key;
+use crate::log::writer::Closed;
+use crate::log::{Controlled, Receipt, View, fork};
+use crate::model::{ConversationId, Name};
+use crate::record::{self, Head, Parent, Record, TitleSource};
 
 /// What was decided on a view, and is to be written.
 pub(super) struct Decided<'a> {
@@ -26,8 +30,8 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    pub(super) fn new(shared: &Shared) -> Self {
-        Self { until: Instant::now() + shared.patience }
+    pub(super) fn new(patience: Duration) -> Self {
+        Self { until: Instant::now() + patience }
     }
 
     /// Fails once it has taken too long.
@@ -39,9 +43,25 @@ impl Attempts {
     }
 }
 
-impl Shared {
+/// What became of a record that is to be written again.
+enum Cut {
+    Done,
+    /// Something was redacted meanwhile.
+    Again,
+    /// Its conversation is not here.
+    Absent,
+}
+
+/// The conversation is deleted already, whatever becomes of the rest of its last record.
+pub(crate) fn truncated(id: ConversationId, cut: Result<bool>) {
+    if let Err(error) = cut {
+        tracing::warn!("of {id}, which is deleted, what follows the last fork stays until the forks go: {error}");
+    }
+}
+
+impl Postgres {
     /// Writes an entry about a conversation as a whole. Nothing, if it has changed since it was decided on.
-    pub(super) fn control(&self, decided: Decided<'_>) -> Result<Option<Controlled>> {
+    pub(super) fn write_control(&self, decided: Decided<'_>) -> Result<Option<Controlled>> {
         const SQL: &str = "SELECT * FROM cs_control_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
                            $14, $15)";
         let Decided { name, view, decision: Decision { body, closes, change } } = decided;
@@ -49,13 +69,12 @@ impl Shared {
         let head = changed(view, change);
         // Nobody may have redacted the text that a title was made of.
         let is_made = matches!(head.title_source, TitleSource::Message(_)) && head.title != view.head.title;
-        let segments = if is_made { self.segments(view)? } else { Vec::new() };
-        let chain: Vec<Vec<u8>> = segments.iter().map(|segment| segment.conversation.as_bytes().to_vec()).collect();
+        let chain = if is_made { ids_of(&self.reader.segments(view)?) } else { Vec::new() };
         let statement = Statement::once(SQL)
             .with(view.id.as_bytes())
             .with(view.head.incarnation)
             .with(view.through)
-            .with(self.now())
+            .with(self.gate.now())
             .with(record::seal_entries(view.id, &body));
         let statement = with_names(statement, &head)
             .with(head.last_hide)
@@ -75,7 +94,7 @@ impl Shared {
             self.writers.close(view.id, first, Closed::Rewound);
         }
         let seq = number(&row, "o_seq")?;
-        self.watched.moved(view.id, view.head.incarnation, seq + 1);
+        self.followed.moved(view.id, view.head.incarnation, seq + 1);
         let receipt = Receipt {
             conversation: view.id,
             first_seq: seq,
@@ -85,6 +104,181 @@ impl Shared {
             duplicate: false,
         };
         Ok(Some(Controlled { receipt, tags }))
+    }
+
+    /// Makes a conversation that shares the entries up to `at_seq`. `announced`: the token with which it was announced, where
+    /// it is in another bucket than that of its id.
+    pub(super) fn make_fork(
+        &self,
+        parent: &Name,
+        at_seq: Option<u64>,
+        child: &Name,
+        announced: Option<u64>,
+    ) -> Result<()> {
+        check_key(child)?;
+        self.gate.check_writable()?;
+        let attempts = Attempts::new(self.patience);
+        while !self.try_fork(parent, at_seq, child, announced)? {
+            attempts.again(parent)?;
+        }
+        Ok(())
+    }
+
+    fn try_fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name, announced: Option<u64>) -> Result<bool> {
+        const SQL: &str = "SELECT * FROM cs_fork_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, \
+                           $17, $18, $19, $20)";
+        const ANNOUNCED: &str = "SELECT * FROM cs_fork_placed_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
+                                 $14, $15, $16, $17, $18, $19, $20, $21)";
+        let view = self.reader.present(parent)?;
+        // A fork has the owner of its parent, unless its name says otherwise.
+        let child = &match child.owner() {
+            Some(_) => child.clone(),
+            None => child.clone().with_owner(view.head.owner.as_str()),
+        };
+        let last = view.last_seq();
+        let at_seq = fork::fork_point(parent, last, at_seq)?;
+        if child.id() == view.id {
+            return Err(Error::NameTaken { conversation: child.clone(), actual: last });
+        }
+        let segments = self.reader.segments(&view)?;
+        let (shared, head) = self.forked(&view, &segments, at_seq)?;
+        let statement = match announced {
+            Some(token) => Statement::once(ANNOUNCED).with(token),
+            None => Statement::once(SQL),
+        };
+        let statement = statement
+            .with(view.id.as_bytes())
+            .with(view.head.incarnation)
+            .with(ids_of(&segments))
+            .with(view.commit)
+            .with(child.id().as_bytes())
+            .with(child.owner().unwrap_or_default().as_bytes())
+            .with(child.key())
+            .with(self.gate.now())
+            .with(random())
+            .with(&shared.conversation)
+            .with(shared.at_seq)
+            .with(shared.incarnation)
+            .with(shared.commit)
+            .with(head.next_message_index)
+            .with(head.last_hide)
+            .with(head.last_meta);
+        let row = self.database.row(with_names(statement, &head))?;
+        let conversation = child.clone();
+        match Outcome::of(&row)? {
+            Outcome::Done => Ok(true),
+            Outcome::Moved => Ok(false),
+            Outcome::Gone => Err(Error::no_conversation(parent)),
+            Outcome::SharedByForks => Err(Error::SharedByForks { conversation }),
+            Outcome::NotAsExpected => {
+                let actual = some_number(&row, "o_last")?.unwrap_or_default();
+                Err(Error::NameTaken { conversation, actual })
+            }
+            Outcome::Held => Err(Error::Busy(format!("another fork takes the name {conversation}: try again"))),
+            other => Err(other.unexpected()),
+        }
+    }
+
+    /// What a fork at `at_seq` is bound to, and the head as it was there, as far as a fork takes it over.
+    fn forked(&self, view: &View, segments: &[Segment], at_seq: u64) -> Result<(Parent, Head)> {
+        if at_seq == 0 {
+            let incarnation = view.head.incarnation;
+            let shared = Parent { conversation: *view.id.as_bytes(), at_seq, incarnation, commit: 0 };
+            return Ok((shared, fork::empty(&view.head)));
+        }
+        let segment = segment_of(segments, at_seq);
+        let (owner, incarnation) =
+            segment.map_or((view.id, view.head.incarnation), |segment| (segment.conversation, segment.incarnation));
+        let records = self.reader.records(view.id, segments);
+        let commit = records.record(at_seq, "a record", |record| Ok(Some(record.header.commit)))?;
+        let shared = Parent { conversation: *owner.as_bytes(), at_seq, incarnation, commit };
+        let head = fork::head_at(&view.head, at_seq, &records, || self.reader.names(view.id, segments, at_seq))?;
+        Ok((shared, head))
+    }
+
+    /// Deletes a conversation. Gives the one of which forks still read a part, and up to which seq: the rest of its last
+    /// record is to be truncated.
+    pub(super) fn erase(&self, name: &Name, at: Option<Cursor>) -> Result<Option<(ConversationId, u64)>> {
+        const SQL: &str = "SELECT * FROM cs_delete_v1($1, $2, $3, $4)";
+        self.gate.check_writable()?;
+        let statement = Statement::once(SQL)
+            .with(name.id().as_bytes())
+            .with(name.owner())
+            .with(at.map(|at| at.seq))
+            .with(at.and_then(|at| at.incarnation));
+        let row = self.database.row(statement)?;
+        let conversation = || name.clone();
+        match Outcome::of(&row)? {
+            Outcome::Done => {}
+            Outcome::Gone => return Err(Error::no_conversation(name)),
+            Outcome::Moved => return Err(Error::StaleCursor { conversation: conversation() }),
+            Outcome::NotAsExpected => {
+                let (expected, actual) = (at.unwrap_or_default().seq, rows::number(&row, "o_last")?);
+                return Err(Error::StaleHead { conversation: conversation(), expected, actual });
+            }
+            other => return Err(other.unexpected()),
+        }
+        self.writers.close(name.id(), 0, Closed::Deleted);
+        self.followed.gone(name.id());
+        Ok(match (get::<Option<&[u8]>>(&row, "o_kept")?, some_number(&row, "o_keep_to")?) {
+            (Some(_), Some(keep_to)) => Some((rows::id(&row, "o_kept")?, keep_to)),
+            _ => None,
+        })
+    }
+
+    /// Writes the record that holds the last entry that forks read again, without what comes after it. False: its
+    /// conversation is not here.
+    pub(super) fn truncate(&self, id: ConversationId, keep_to: u64) -> Result<bool> {
+        let attempts = Attempts::new(self.patience);
+        loop {
+            match self.try_truncate(id, keep_to)? {
+                Cut::Done => return Ok(true),
+                Cut::Again => attempts.again(&id.into())?,
+                Cut::Absent => return Ok(false),
+            }
+        }
+    }
+
+    fn try_truncate(&self, id: ConversationId, keep_to: u64) -> Result<Cut> {
+        const SQL: &str = "SELECT * FROM cs_truncate_v1($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+        let Some(stored) = self.reader.stored(&[id])?.remove(&id).filter(|stored| stored.deleted) else {
+            return Ok(Cut::Absent);
+        };
+        let head = &stored.head;
+        let first = head.first_seq();
+        let kept = Segment { conversation: id, first, last: keep_to, incarnation: head.incarnation };
+        let segments = [kept];
+        let records = self.reader.records(id, &segments);
+        let next_message_index = fork::next_message_index_at(&records, keep_to)?;
+        let cut = records.record(keep_to, "a record", |record: &Record<'_>| {
+            let goes_on = record.first_seq + record.len() > keep_to + 1;
+            let cut = goes_on.then(|| record::truncate(record, keep_to, next_message_index)).transpose()?;
+            Ok(Some(cut.map(|(header, body)| (record.first_seq, header, body))))
+        })?;
+        let Some((first_seq, header, body)) = cut else { return Ok(Cut::Done) };
+        let row = self.database.row(
+            Statement::repeatable(SQL)
+                .with(id.as_bytes())
+                .with(head.incarnation)
+                .with(keep_to)
+                .with(stored.redactions)
+                .with(first_seq)
+                .with(record::seal_entries(id, &body))
+                .with(body.entries())
+                .with(header.next_message_index)
+                .with(header.cut),
+        )?;
+        // Where more forks are gone by now, the deletion of the last of them does this.
+        match Outcome::of(&row)? {
+            Outcome::Done => Ok(Cut::Done),
+            Outcome::Gone => Ok(Cut::Absent),
+            Outcome::Moved => Ok(match self.reader.stored(&[id])?.remove(&id) {
+                None => Cut::Absent,
+                Some(now) if now.redactions == stored.redactions => Cut::Done,
+                Some(_) => Cut::Again,
+            }),
+            other => Err(other.unexpected()),
+        }
     }
 }
 

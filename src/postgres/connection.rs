@@ -1,15 +1,26 @@
-//! One connection, and what its server says beside answers.
+//! One connection: how it is encrypted (the certificate is checked, and the name of the host), and what its server says beside
+//! answers.
 
 use std::future::{Future, poll_fn};
+use std::io;
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use deadpool_postgres::Connect;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::JoinHandle;
+use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error as Refusal, Socket};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream as Encrypted;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use super::tls::{Stream, Tls};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Makes connections.
 pub(super) struct Connector {
@@ -49,5 +60,107 @@ async fn drive(mut connection: Connection<Socket, Stream>) {
             Ok(_) => {}
             Err(_) => return,
         }
+    }
+}
+
+/// Makes encrypted connections.
+#[derive(Clone)]
+struct Tls(Arc<ClientConfig>);
+
+impl Tls {
+    /// `roots`: the file of certificates that are trusted, in place of the system's.
+    fn new(roots: Option<&Path>) -> Result<Self> {
+        let mut store = RootCertStore::empty();
+        match roots {
+            Some(path) => {
+                let failed = |error: &dyn std::fmt::Display| {
+                    Error::InvalidInput(format!("sslrootcert: {} holds no certificates: {error}", path.display()))
+                };
+                let certificates = CertificateDer::pem_file_iter(path).map_err(|error| failed(&error))?;
+                for certificate in certificates {
+                    let certificate = certificate.map_err(|error| failed(&error))?;
+                    store.add(certificate).map_err(|error| failed(&error))?;
+                }
+                if store.is_empty() {
+                    return Err(failed(&"it has none"));
+                }
+            }
+            None => {
+                store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            }
+        }
+        Self::with_roots(store)
+    }
+
+    /// For connections that are not encrypted.
+    fn unused() -> Result<Self> {
+        Self::with_roots(RootCertStore::empty())
+    }
+
+    fn with_roots(store: RootCertStore) -> Result<Self> {
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| Error::InvalidInput(format!("TLS: {error}")))?;
+        Ok(Self(Arc::new(config.with_root_certificates(store).with_no_client_auth())))
+    }
+}
+
+impl MakeTlsConnect<Socket> for Tls {
+    type Stream = Stream;
+    type TlsConnect = Handshake;
+    type Error = io::Error;
+
+    fn make_tls_connect(&mut self, host: &str) -> io::Result<Handshake> {
+        Ok(Handshake { config: Arc::clone(&self.0), host: host.to_owned() })
+    }
+}
+
+/// A connection that is to be encrypted.
+struct Handshake {
+    config: Arc<ClientConfig>,
+    /// Empty for a socket of this machine, which has no name that a certificate could have.
+    host: String,
+}
+
+impl TlsConnect<Socket> for Handshake {
+    type Stream = Stream;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Stream>> + Send>>;
+
+    fn connect(self, socket: Socket) -> Self::Future {
+        Box::pin(async move {
+            let name = ServerName::try_from(self.host).map_err(io::Error::other)?;
+            let stream = TlsConnector::from(self.config).connect(name, socket).await?;
+            Ok(Stream(Box::new(stream)))
+        })
+    }
+}
+
+/// An encrypted connection.
+struct Stream(Box<Encrypted<Socket>>);
+
+impl TlsStream for Stream {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_read(context, into)
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_shutdown(context)
     }
 }

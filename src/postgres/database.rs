@@ -13,8 +13,8 @@ use tokio_postgres::{Error as Refusal, Row};
 
 use super::connection::Connector;
 use super::failure::{self, Failure};
+use super::statement::Statement;
 use super::url::Url;
-use super::value::Statement;
 use crate::error::{Error, Result};
 
 /// Threads of the runtime: they wait for the network, and compute little.

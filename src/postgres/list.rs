@@ -1,15 +1,15 @@
-//! The list of conversations, and those that are unfinished.
+//! The list of conversations, those that are unfinished, and how much the tables hold.
 
 use std::sync::Arc;
 
 use tokio_postgres::Row;
 
+use super::database::Database;
 use super::rows::{self, conversation_columns};
-use super::shared::Shared;
-use super::value::Statement;
+use super::statement::Statement;
 use crate::error::{Error, Result};
-use crate::log::Problem;
-use crate::log::list::{ListPage, ListQuery, Listed, Pager};
+use crate::log::list::{Listed, Pager};
+use crate::log::{ListPage, ListQuery, Problem, Size, TableSize};
 use crate::model::ConversationId;
 
 /// Conversations that are read at once, at least, where a title is looked for.
@@ -20,39 +20,62 @@ const MICROS_A_MINUTE: i64 = 60_000_000;
 /// Before all conversations of a list: no time is as late.
 const TOP: (i64, [u8; 16]) = (i64::MAX, [u8::MAX; 16]);
 
-impl Shared {
-    /// Reads the owner's list, the newest first. One statement sees one moment. A page that needs several has them in one
-    /// transaction: otherwise a conversation that moves between two of them would be missed.
-    pub(super) fn list(&self, query: &ListQuery) -> Result<ListPage> {
+/// Reads the owner's list, the newest first. One statement sees one moment. A page that needs several has them in one
+/// transaction: otherwise a conversation that moves between two of them would be missed.
+pub(super) fn page(database: &Database, query: &ListQuery) -> Result<ListPage> {
+    let mut scan = Scan::new(query)?;
+    let rows = database.query(scan.statement())?;
+    if scan.take(&rows)? {
+        return Ok(scan.pager.page());
+    }
+    database.at_one_moment(|session| {
         let mut scan = Scan::new(query)?;
-        let rows = self.database.query(scan.statement())?;
-        if scan.take(&rows)? {
-            return Ok(scan.pager.page());
-        }
-        self.database.at_one_moment(|session| {
-            let mut scan = Scan::new(query)?;
-            while !scan.take(&session.query(scan.statement())?)? {}
-            Ok(scan.pager.page())
+        while !scan.take(&session.query(scan.statement())?)? {}
+        Ok(scan.pager.page())
+    })
+}
+
+/// All conversations.
+pub(super) fn conversations(database: &Database) -> Result<Vec<ConversationId>> {
+    ids(database, "SELECT t.conv_id FROM cs_conversation t WHERE NOT t.deleted ORDER BY t.conv_id")
+}
+
+/// The conversations with messages that are not finished.
+pub(super) fn unfinished(database: &Database) -> Result<Vec<ConversationId>> {
+    ids(
+        database,
+        "SELECT t.conv_id FROM cs_conversation t WHERE NOT t.deleted \
+         AND (cardinality(t.open_messages) > 0 OR cardinality(t.interrupted) > 0) ORDER BY t.conv_id",
+    )
+}
+
+fn ids(database: &Database, sql: &'static str) -> Result<Vec<ConversationId>> {
+    let rows = database.query(Statement::repeatable(sql))?;
+    rows.iter().map(|row| rows::id(row, "conv_id")).collect()
+}
+
+/// Reads the statistics of the tables, and not the tables: it takes as long for many rows as for few.
+pub(super) fn size(database: &Database) -> Result<Size> {
+    // A table that was not looked at yet has its rows counted as they came and went. Parts of a table count as one.
+    const SQL: &str = "SELECT coalesce(p.relname, c.relname)::text AS name, \
+        sum(CASE WHEN c.reltuples < 0 THEN pg_stat_get_live_tuples(c.oid) ELSE c.reltuples::bigint END)::bigint AS rows, \
+        sum(pg_total_relation_size(c.oid))::bigint AS bytes \
+        FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid LEFT JOIN pg_class p ON p.oid = i.inhparent \
+        WHERE c.relkind = 'r' AND c.relname LIKE 'cs\\_%' \
+        AND c.relnamespace = (SELECT m.relnamespace FROM pg_class m WHERE m.oid = to_regclass('cs_schema')) \
+        GROUP BY 1 ORDER BY 1";
+    let rows = database.query(Statement::repeatable(SQL))?;
+    let tables = rows.iter().map(|row| {
+        Ok(TableSize {
+            name: rows::get(row, "name")?,
+            rows: rows::number(row, "rows")?,
+            bytes: rows::number(row, "bytes")?,
         })
-    }
-
-    /// All conversations.
-    pub(super) fn conversations(&self) -> Result<Vec<ConversationId>> {
-        self.ids("SELECT t.conv_id FROM cs_conversation t WHERE NOT t.deleted ORDER BY t.conv_id")
-    }
-
-    /// The conversations with messages that are not finished.
-    pub(super) fn unfinished(&self) -> Result<Vec<ConversationId>> {
-        self.ids(
-            "SELECT t.conv_id FROM cs_conversation t WHERE NOT t.deleted \
-             AND (cardinality(t.open_messages) > 0 OR cardinality(t.interrupted) > 0) ORDER BY t.conv_id",
-        )
-    }
-
-    fn ids(&self, sql: &'static str) -> Result<Vec<ConversationId>> {
-        let rows = self.database.query(Statement::repeatable(sql))?;
-        rows.iter().map(|row| rows::id(row, "conv_id")).collect()
-    }
+    });
+    let tables = tables.collect::<Result<Vec<_>>>()?;
+    let conversations = tables.iter().find(|table| table.name == "cs_conversation").map_or(0, |table| table.rows);
+    let bytes = tables.iter().map(|table| table.bytes).sum();
+    Ok(Size { conversations, bytes: Some(bytes), tables })
 }
 
 /// A page of the list that is being read.

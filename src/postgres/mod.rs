@@ -4,62 +4,55 @@
 //! writes one row for the record. What the log decides on (titles, rewinds, forks, redactions) it reads first, and the function
 //! takes it only if nothing has changed since. Nothing is frozen in a process, and nothing of a conversation is kept in one.
 //!
-//! `database` makes calls, on a runtime of its own; `append`, `stream`, `change`, `fork`, `delete` and `redact` write;
-//! `read`, `list` and `follow` read; `holding` knows whose messages are still being written.
+//! What a process does keep, each has for itself: `database` its connections, on a runtime of its own; `reader` whom forks
+//! were forked from; `writers` the open messages, which `streams` sends; `leases` what says that this program lives;
+//! `followed` what is known of conversations that somebody follows; `gate` whether it still writes.
+//!
+//! `append`, `change` and `redact` write; `list` and `verify` read; `backup` and `restore` are this log's half of a backup;
+//! `log` is the log as a store sees it. [`cluster`] is a store over several databases. To add a column: a step in `schema`, its
+//! name in `rows`, and the functions that write it.
 
 mod append;
 mod backup;
 mod change;
+pub(crate) mod cluster;
 mod connection;
 mod database;
-mod delete;
 mod failure;
-mod follow;
-mod fork;
-mod holding;
-mod lease;
+mod followed;
+mod gate;
+mod leases;
 mod list;
-mod lock;
-mod member;
-mod moving;
-mod placing;
-mod read;
+mod log;
+mod reader;
 mod redact;
 mod restore;
-mod restore_members;
 mod rows;
 mod schema;
-mod seam;
-mod segment;
-mod shared;
-mod size;
-mod stream;
-mod tls;
+mod statement;
+mod streams;
 mod url;
-mod value;
 mod verify;
-mod watched;
-mod writer;
+mod writers;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
 
+use self::database::Database;
+use self::followed::Followed;
+use self::gate::Gate;
+use self::leases::Leases;
+use self::reader::Reader;
+use self::streams::Streams;
+use self::url::Url;
+use self::writers::Writers;
 use crate::error::{Error, Result};
 use crate::log::{Clock, Migration, Opening};
-use crate::model::Name;
 
-pub(crate) use self::backup::Moment;
-use self::database::Database;
-pub(crate) use self::delete::truncated;
-pub(crate) use self::member::{BUCKETS, Bucket, BucketState, Member, bucket_of};
-pub(crate) use self::moving::Transfer;
-pub(crate) use self::placing::Placed;
 pub(crate) use self::restore::restore;
-pub(crate) use self::restore_members::restore_members;
-use self::shared::Shared;
-use self::url::Url;
 pub(crate) use self::url::is_postgres;
 
 /// Makes the schema in the database of a URL, or makes an older one that of this version.
@@ -71,11 +64,26 @@ pub(crate) fn migrate(url: &str) -> Result<Migration> {
 const LOOKS_A_LEASE: u32 = 3;
 
 /// The log of all conversations, in a database.
-#[derive(Debug)]
 pub(crate) struct Postgres {
-    shared: Arc<Shared>,
+    database: Arc<Database>,
+    gate: Arc<Gate>,
+    reader: Reader,
+    writers: Arc<Writers>,
+    streams: Arc<Streams>,
+    leases: Arc<Leases>,
+    followed: Arc<Followed>,
+    /// How long a change is tried again while others are faster.
+    patience: Duration,
+    /// What was noticed when the log was opened.
+    warnings: Vec<String>,
     /// What goes on beside the calls.
     tasks: Vec<AbortHandle>,
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Postgres").field("at", &self.database.calls().shown).finish_non_exhaustive()
+    }
 }
 
 impl Postgres {
@@ -115,36 +123,47 @@ impl Postgres {
         for warning in &warnings {
             tracing::warn!("PostgreSQL at {}: {warning}", url.shown);
         }
-        let shared = Arc::new(Shared::new(database, clock, opening.read_only, url, warnings));
-        let mut tasks = Vec::new();
-        if let Some(runtime) = shared.database.handle() {
-            tasks.push(runtime.spawn(Shared::look_for_news(Arc::clone(&shared))).abort_handle());
-            if !opening.read_only {
-                let swept = Arc::clone(&shared);
-                shared.database.wait(async move { swept.interrupt_expired().await })??;
-                tasks.push(runtime.spawn(Shared::send_windows(Arc::clone(&shared), window)).abort_handle());
-                let pause = url.lease / LOOKS_A_LEASE;
-                tasks.push(runtime.spawn(Shared::keep_leases(Arc::clone(&shared), pause)).abort_handle());
-                tasks.push(runtime.spawn(Shared::sweep(Arc::clone(&shared), pause)).abort_handle());
-            }
-        }
-        Ok(Self { shared, tasks })
+        let (database, gate) = (Arc::new(database), Arc::new(Gate::new(clock, opening.read_only)));
+        let (writers, followed) = (Arc::<Writers>::default(), Arc::new(Followed::new(Arc::clone(&database))));
+        let reader = Reader::new(Arc::clone(&database), Arc::clone(&writers));
+        let leases = Arc::new(Leases::new(Arc::clone(&database), Arc::clone(&writers), url.lease));
+        let streams =
+            Streams::new(Arc::clone(&database), Arc::clone(&gate), Arc::clone(&writers), Arc::clone(&followed));
+        let (streams, patience, tasks) = (Arc::new(streams), url.timeout, Vec::new());
+        let mut log = Self { database, gate, reader, writers, streams, leases, followed, patience, warnings, tasks };
+        log.start_tasks(url, window)?;
+        Ok(log)
     }
 
-    /// Makes a fork that was announced with a token, in another bucket than that of its id.
-    pub(crate) fn fork_announced(&self, parent: &Name, at_seq: Option<u64>, child: &Name, token: u64) -> Result<()> {
-        self.shared.fork(parent, at_seq, child, Some(token))
+    fn start_tasks(&mut self, url: &Url, window: Duration) -> Result<()> {
+        let Some(runtime) = self.database.handle() else { return Ok(()) };
+        self.tasks.push(runtime.spawn(Followed::look_for_news(Arc::clone(&self.followed))).abort_handle());
+        if !self.gate.is_read_only() {
+            let pause = url.lease / LOOKS_A_LEASE;
+            self.interrupt_expired()?;
+            self.tasks.push(runtime.spawn(Streams::send_windows(Arc::clone(&self.streams), window)).abort_handle());
+            let (leases, gate) = (Arc::clone(&self.leases), Arc::clone(&self.gate));
+            self.tasks.push(runtime.spawn(Leases::keep(leases, gate, pause)).abort_handle());
+            self.tasks.push(runtime.spawn(Streams::sweep(Arc::clone(&self.streams), pause)).abort_handle());
+        }
+        Ok(())
+    }
+
+    /// Interrupts the messages whose programs are gone.
+    fn interrupt_expired(&self) -> Result<()> {
+        let streams = Arc::clone(&self.streams);
+        self.database.wait(async move { streams.interrupt_expired().await })?
     }
 
     /// Takes no more writes, writes what was collected, and lets go of what is still being written. A second call does
     /// nothing.
     pub(crate) fn close(&self) -> Result<()> {
-        if !self.shared.enter_closed() {
+        if !self.gate.close() {
             return Ok(());
         }
-        let written = if self.shared.read_only { Ok(()) } else { self.shared.flush_all() };
-        let released = self.shared.release();
-        self.shared.watched.close();
+        let written = if self.gate.is_read_only() { Ok(()) } else { self.streams.flush_all() };
+        let released = self.leases.release();
+        self.followed.close();
         written.and(released)
     }
 }

@@ -1,24 +1,24 @@
 //! Forgetting: the only write that changes what was written.
 
 use std::ops::{ControlFlow, RangeInclusive};
-use std::sync::Arc;
 
+use super::Postgres;
 use super::change::Attempts;
-use super::rows::{number, some_number};
-use super::segment::Segment;
-use super::shared::{Outcome, Shared};
-use super::value::{Statement, signed};
-use crate::error::{Error, Result};
-use crate::log::rewriting::{Rewriting, unreached};
-use crate::log::{Order, Redaction, View};
+use super::reader::{Segment, segment_of};
+use super::rows::{Outcome, number, some_number};
+use super::statement::{Statement, signed};
+use crate::error::Result;
+use crate::log::decision::check_written;
+use crate::log::redaction::Rewriting;
+use crate::log::{Order, Redaction};
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Redact};
 
-impl Shared {
+impl Postgres {
     /// Erases the content of a message, or of one chunk of it, everywhere that it is read.
-    pub(super) fn redact(self: &Arc<Self>, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {
-        self.check_writable()?;
-        let attempts = Attempts::new(self);
+    pub(super) fn redact_message(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {
+        self.gate.check_writable()?;
+        let attempts = Attempts::new(self.patience);
         loop {
             if let Some(redaction) = self.try_redact(name, message, chunk)? {
                 return Ok(redaction);
@@ -28,37 +28,31 @@ impl Shared {
     }
 
     /// Nothing, if something has changed since it was read.
-    fn try_redact(self: &Arc<Self>, name: &Name, message: u64, chunk: Option<u32>) -> Result<Option<Redaction>> {
+    fn try_redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Option<Redaction>> {
         const SQL: &str = "SELECT * FROM cs_redact_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
-        let view = self.view(name)?.ok_or_else(|| Error::no_conversation(name))?;
-        check_written(name, &view, message)?;
-        let segments = self.segments(&view)?;
+        let view = self.reader.present(name)?;
+        check_written(name, &view, message..=message)?;
+        let segments = self.reader.segments(&view)?;
         // As they are before anything of them is read.
         let chain: Vec<ConversationId> = segments.iter().map(|segment| segment.conversation).collect();
         // What this program collected for a message whose writer is gone is a part of it.
-        if self.flush_dropped(&chain)? {
+        if self.streams.flush_dropped(&chain)? {
             return Ok(None);
         }
-        let mut locks = self.stored(&chain)?;
+        let mut locks = self.reader.stored(&chain)?;
         if locks.get(&view.id).is_none_or(|own| own.commit != view.through) {
             return Ok(None);
         }
         let mut rewriting = Rewriting::new(message, chunk);
         self.rewrite(view.id, &segments, 1..=view.last_seq(), &mut rewriting)?;
-        if rewriting.records.is_empty() {
-            let what = chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
-            let missing = Error::NotFound { what: format!("{what}message {message} in conversation {name}") };
-            return Err(rewriting.unread.or(rewriting.unknown).map_or(missing, |error| unreached(error, message)));
-        }
-        let holder = |seq| segments.iter().find(|segment| (segment.first..=segment.last).contains(&seq));
-        let shared = holder(rewriting.first_seq).filter(|segment| segment.conversation != view.id);
+        rewriting.check_found(name)?;
+        let shared = segment_of(&segments, rewriting.first_seq).filter(|segment| segment.conversation != view.id);
         if let Some(segment) = shared.filter(|_| !rewriting.is_whole()) {
             self.rewrite_rest(name, segment, &mut rewriting)?;
         }
-        let Rewriting { records, first_seq, summaries, unread, unknown, .. } = rewriting;
         let body = Body::redaction(Redact { message, chunk })?;
         let (mut owners, mut firsts, mut lasts, mut bodies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for record in records {
+        for record in &rewriting.records {
             owners.push(record.owner.as_bytes().to_vec());
             firsts.push(signed(record.first_seq));
             lasts.push(signed(record.last_seq()));
@@ -69,9 +63,9 @@ impl Shared {
         let row = self.database.row(
             Statement::once(SQL)
                 .with(view.id.as_bytes())
-                .with(self.now())
+                .with(self.gate.now())
                 .with(message)
-                .with(first_seq)
+                .with(rewriting.first_seq)
                 .with(record::seal_entries(view.id, &body))
                 .with(ids)
                 .with(commits)
@@ -86,11 +80,8 @@ impl Shared {
             other => return Err(other.unexpected()),
         }
         let seq = number(&row, "o_seq")?;
-        self.watched.moved(view.id, view.head.incarnation, seq + 1);
-        match unread.or(unknown) {
-            Some(error) => Err(unreached(error, message)),
-            None => Ok(Some(Redaction { seq, summaries })),
-        }
+        self.followed.moved(view.id, view.head.incarnation, seq + 1);
+        rewriting.done(seq).map(Some)
     }
 
     /// Rewrites what the records of a range hold of a message.
@@ -102,11 +93,8 @@ impl Shared {
         rewriting: &mut Rewriting,
     ) -> Result<()> {
         let mut failed = Ok(());
-        let owner_of = |seq: u64| {
-            let owner = segments.iter().find(|segment| (segment.first..=segment.last).contains(&seq));
-            owner.map_or(id, |segment| segment.conversation)
-        };
-        self.read(id, segments, seqs, Order::Ascending, &mut |reading| {
+        let owner_of = |seq| segment_of(segments, seq).map_or(id, |segment| segment.conversation);
+        self.reader.read(id, segments, seqs, Order::Ascending, &mut |reading| {
             rewriting.visit(reading, owner_of).unwrap_or_else(|error| {
                 failed = Err(error);
                 ControlFlow::Break(())
@@ -120,9 +108,9 @@ impl Shared {
         const KEPT: &str = "SELECT max(t.parent_seq) AS last FROM cs_conversation t \
                             WHERE t.parent_id = $1 AND t.parent_incarnation = $2 AND t.parent_seq > 0";
         let id = shared.conversation;
-        let last = match self.view_of(id)?.filter(|view| view.head.incarnation == shared.incarnation) {
+        let last = match self.reader.view_of(id)?.filter(|view| view.head.incarnation == shared.incarnation) {
             Some(view) => {
-                check_written(name, &view, rewriting.message)?;
+                check_written(name, &view, rewriting.message..=rewriting.message)?;
                 Some(view.last_seq())
             }
             // It was deleted: what other forks read is left of it.
@@ -136,12 +124,4 @@ impl Shared {
         rewriting.after = shared.last;
         self.rewrite(id, &[whole], shared.last + 1..=last, rewriting)
     }
-}
-
-/// Fails while a message is being written.
-fn check_written(name: &Name, view: &View, message: u64) -> Result<()> {
-    if view.live.contains(&message) {
-        return Err(Error::BeingWritten { conversation: name.clone(), message_index: message });
-    }
-    Ok(())
 }

@@ -6,10 +6,11 @@ use std::path::Path;
 use super::database::{Database, Session};
 use super::rows::{Beginning, get, with_names};
 use super::schema;
+use super::statement::{Statement, signed};
 use super::url::Url;
-use super::value::{Statement, signed};
+use crate::backup::{self, Backup};
 use crate::error::{Error, Result};
-use crate::log::{BackupSummary, archive, backup_file};
+use crate::log::BackupSummary;
 use crate::model::ConversationId;
 use crate::record::{self, Body, Head, Receipt, Record, StoreInfo, TitleSource, Tombstone, key};
 
@@ -19,19 +20,34 @@ const BYTES: usize = 4 * 1024 * 1024;
 
 /// Fills a database. `progress` is called with bytes read, and of the file.
 pub(crate) fn restore(file: &Path, url: &str, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
-    let (input, bytes) = backup_file::open(file)?;
+    let backup = backup::open(file)?;
     let database = Database::connect(&Url::parse(url)?)?;
     schema::check(&database, true)?;
     schema::refuse_member(&database)?;
     let session = begin(&database)?;
-    let mut restoring = Restoring::new(&session);
-    archive::read(input, &mut |key, value, read| {
-        restoring.take(key, value)?;
-        progress(read, bytes);
-        Ok(())
-    })?;
-    let conversations = restoring.finish()?;
+    let summary = fill(backup, std::slice::from_ref(&session), |_| Some(0), progress)?;
     session.end()?;
+    Ok(summary)
+}
+
+/// Puts a backup into databases: `database_of` has the place of each conversation among them.
+pub(super) fn fill(
+    backup: Backup,
+    sessions: &[Session<'_>],
+    database_of: impl Fn(ConversationId) -> Option<usize>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<BackupSummary> {
+    let bytes = backup.bytes();
+    let mut restoring: Vec<_> = sessions.iter().map(Restoring::new).collect();
+    backup.read(&mut |key, value, read| {
+        progress(read, bytes);
+        match key::parse_id(key).filter(|_| !key.starts_with(&key::meta(""))) {
+            Some(id) => database_of(id).and_then(|at| restoring.get_mut(at)).map_or(Ok(()), |it| it.take(key, value)),
+            // It is about the store as a whole.
+            None => restoring.iter_mut().try_for_each(|it| it.take(key, value)),
+        }
+    })?;
+    let conversations = restoring.into_iter().map(Restoring::finish).sum::<Result<u64>>()?;
     Ok(BackupSummary { conversations, unreadable: 0, bytes })
 }
 
@@ -62,7 +78,7 @@ struct Known {
     next_message: u64,
 }
 
-pub(super) struct Restoring<'a> {
+struct Restoring<'a> {
     session: &'a Session<'a>,
     known: BTreeMap<ConversationId, Known>,
     records: Columns,
@@ -110,7 +126,7 @@ impl Columns {
 }
 
 impl<'a> Restoring<'a> {
-    pub(super) fn new(session: &'a Session<'a>) -> Self {
+    fn new(session: &'a Session<'a>) -> Self {
         Self {
             session,
             known: BTreeMap::new(),
@@ -121,7 +137,7 @@ impl<'a> Restoring<'a> {
         }
     }
 
-    pub(super) fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let Some(kind) = key.first() else { return Ok(()) };
         if key == key::meta(key::STORE).as_slice() {
             let info: StoreInfo = record::open("the store's marker", key, value)?;
@@ -212,13 +228,12 @@ impl<'a> Restoring<'a> {
     }
 
     /// Inserts what waits, and the conversations: gives how many are not deleted.
-    pub(super) fn finish(mut self) -> Result<u64> {
+    fn finish(mut self) -> Result<u64> {
         self.insert_records()?;
         self.insert_receipts()?;
         self.insert_items()?;
         if !self.has_marker {
-            let detail = "the backup has no marker".to_owned();
-            return Err(Error::Corrupt { conversation: None, seq: None, detail });
+            return Err(backup::without_marker());
         }
         let mut conversations = 0;
         for (id, known) in std::mem::take(&mut self.known) {

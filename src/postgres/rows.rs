@@ -1,12 +1,16 @@
-//! Rows of the database as values of the log.
+//! Rows of the database as values of the log, and what its functions answer.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
-use super::value::{Statement, Value, signed};
+use super::statement::{Statement, Value, signed};
 use crate::error::{Error, Result};
-use crate::model::ConversationId;
-use crate::record::{Head, Header, Lag, Parent, Record, TitleSource};
+use crate::log::ExpectedHead;
+use crate::model::{ConversationId, Name};
+use crate::record::{self, Body, Head, Header, Lag, Parent, Record, TitleSource};
+
+/// The opening in which all messages of this log are begun: whether one is still written, its lease says.
+pub(super) const EPOCH: u64 = 1;
 
 /// The columns of a conversation, for [`conversation`].
 macro_rules! conversation_columns {
@@ -138,7 +142,7 @@ pub(super) fn conversation(row: &Row) -> Result<Stored> {
 }
 
 /// What of a head says where its title comes from: two columns.
-pub(super) const fn title_columns(source: TitleSource) -> (i16, u64) {
+const fn title_columns(source: TitleSource) -> (i16, u64) {
     match source {
         TitleSource::Pending => (0, 0),
         TitleSource::Message(index) => (1, index),
@@ -201,4 +205,82 @@ impl<'a> Kept<'a> {
 /// That something in the database is not what the log writes there.
 pub(super) fn corrupt(detail: String) -> Error {
     Error::Corrupt { conversation: None, seq: None, detail: format!("the database: {detail}") }
+}
+
+/// What a function of the database answers first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Done,
+    KeyUsed,
+    NotAsExpected,
+    AnotherOwners,
+    SharedByForks,
+    Closed,
+    HolderExpired,
+    LeaseExpired,
+    Moved,
+    Held,
+    Gone,
+}
+
+impl Outcome {
+    pub(super) fn of(row: &Row) -> Result<Self> {
+        Ok(match get::<i32>(row, "o_outcome")? {
+            0 => Self::Done,
+            1 => Self::KeyUsed,
+            2 => Self::NotAsExpected,
+            3 => Self::AnotherOwners,
+            4 => Self::SharedByForks,
+            5 => Self::Closed,
+            6 => Self::HolderExpired,
+            7 => Self::LeaseExpired,
+            8 => Self::Moved,
+            9 => Self::Held,
+            10 => Self::Gone,
+            other => return Err(unexpected(&format!("the outcome {other}"))),
+        })
+    }
+
+    /// That a function gave an outcome that it never gives.
+    pub(super) fn unexpected(self) -> Error {
+        unexpected(&format!("the outcome {self:?}"))
+    }
+}
+
+fn unexpected(what: &str) -> Error {
+    corrupt(format!("a function gave {what}, which is not expected: is its schema of another program?"))
+}
+
+/// The error of an append or a begin that was not taken.
+pub(super) fn refused(outcome: Outcome, row: &Row, name: &Name, expected: ExpectedHead) -> Error {
+    let conversation = name.clone();
+    let actual = some_number(row, "o_last").ok().flatten().unwrap_or_default();
+    match (outcome, expected) {
+        (Outcome::NotAsExpected, ExpectedHead::NewConversation) => Error::NameTaken { conversation, actual },
+        (Outcome::NotAsExpected, ExpectedHead::At(expected)) => Error::StaleHead { conversation, expected, actual },
+        (Outcome::AnotherOwners | Outcome::Gone, _) => Error::no_conversation(name),
+        (Outcome::SharedByForks, _) => Error::SharedByForks { conversation },
+        (other, _) => other.unexpected(),
+    }
+}
+
+/// What a conversation has to be for a record to be taken, as a statement takes it.
+pub(super) fn expected(head: ExpectedHead) -> i64 {
+    match head {
+        ExpectedHead::Any => -1,
+        ExpectedHead::NewConversation => -2,
+        ExpectedHead::At(seq) => signed(seq),
+    }
+}
+
+/// The digests of a body's item ids, and the places of their entries.
+pub(super) fn items(body: &Body) -> (Vec<Vec<u8>>, Vec<i64>) {
+    let items = body.items().iter();
+    items.map(|(at, item)| (record::digest(item.as_bytes()).to_vec(), signed(*at))).unzip()
+}
+
+/// 20 bits that no two conversations are likely to share.
+pub(super) fn random() -> i64 {
+    let [.., a, b, c] = *ConversationId::new().as_bytes();
+    i64::from(u32::from_be_bytes([0, a, b, c]) & 0xF_FFFF)
 }

@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 
 use super::database::Database;
 use super::rows::{corrupt, get};
-use super::value::Statement;
+use super::statement::Statement;
 use crate::error::{Error, Result};
 use crate::log::Migration;
 use crate::model::ConversationId;

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use super::database::Database;
+use super::list;
+use super::reader::{Reader, Segment};
 use super::rows::{self, Beginning, Stored, number};
 use super::schema::is_member;
-use super::segment::Segment;
-use super::shared::Shared;
-use super::value::Statement;
+use super::statement::Statement;
 use crate::error::Result;
-use crate::log::names::Names;
 use crate::log::replay::{first_head, replay, verify_record};
 use crate::log::{Order, Problem, Reading, Verification, View};
 use crate::model::ConversationId;
@@ -18,11 +18,20 @@ use crate::record::{self, Head, Line, Redact, key};
 /// How often a conversation is looked at again that changes meanwhile.
 const LOOKS: usize = 10;
 
-impl Shared {
-    /// Checks everything; `progress` is called with conversations done, and of all.
-    pub(super) fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {
+/// Checks everything; `progress` is called with conversations done, and of all.
+pub(super) fn verify(database: &Database, reader: &Reader, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {
+    Verifier { database, reader }.verify(progress)
+}
+
+struct Verifier<'a> {
+    database: &'a Database,
+    reader: &'a Reader,
+}
+
+impl Verifier<'_> {
+    fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {
         let mut found = Verification::default();
-        let ids = self.conversations()?;
+        let ids = list::conversations(self.database)?;
         let all = ids.len() as u64;
         for id in ids {
             self.verify_one(id, &mut found)?;
@@ -35,13 +44,13 @@ impl Shared {
 
     fn verify_one(&self, id: ConversationId, found: &mut Verification) -> Result<()> {
         for look in 1..=LOOKS {
-            let Some(view) = self.view_of(id)? else { return Ok(()) };
+            let Some(view) = self.reader.view_of(id)? else { return Ok(()) };
             let mut seen = Verification::default();
             self.verify_view(&view, &mut seen)?;
             // What changes while it is read may look wrong.
             let is_settled = seen.problems.is_empty()
                 || look == LOOKS
-                || self.view_of(id)?.is_some_and(|now| now.through == view.through);
+                || self.reader.view_of(id)?.is_some_and(|now| now.through == view.through);
             if is_settled {
                 found.entries += seen.entries;
                 found.problems.append(&mut seen.problems);
@@ -53,15 +62,16 @@ impl Shared {
 
     fn verify_view(&self, view: &View, found: &mut Verification) -> Result<()> {
         let (id, head) = (view.id, &*view.head);
-        let segments = self.segments(view)?;
-        let Some((own, past)) = segments.split_last() else { return Ok(()) };
-        for segment in past {
+        let segments = self.reader.segments(view)?;
+        let Some((own, ancestors)) = segments.split_last() else { return Ok(()) };
+        for segment in ancestors {
             for seq in [segment.first, segment.last] {
-                let read = self.records(segment.conversation, &[*segment]).record(seq, "a record", |_| Ok(Some(())));
+                let read =
+                    self.reader.records(segment.conversation, &[*segment]).record(seq, "a record", |_| Ok(Some(())));
                 found.problems.extend(read.err().map(|error| Problem::from_error(id, &error)));
             }
         }
-        let Some(stored) = self.stored(&[id])?.remove(&id) else { return Ok(()) };
+        let Some(stored) = self.reader.stored(&[id])?.remove(&id) else { return Ok(()) };
         let derived = self.verify_records(*own, &stored, found)?;
         if let Some(derived) = derived
             && ends(&derived) != ends(head)
@@ -69,7 +79,7 @@ impl Shared {
             found.problems.push(Problem::of(id, "its head is not what its records give"));
         }
         let mut named = head.clone();
-        self.names(id, &segments, view.last_seq()).map(|names: Names| names.give(&mut named))?;
+        self.reader.names(id, &segments, view.last_seq())?.give(&mut named);
         // A redaction elsewhere takes a title, and leaves no entry here.
         if named.tags != head.tags {
             found.problems.push(Problem::of(id, "its tags are not what its entries give"));
@@ -88,7 +98,7 @@ impl Shared {
         let mut is_damaged = false;
         // What comes after the last seq is more than the head says.
         let all = Segment { last: own.last + 1, ..own };
-        self.read(id, &[all], own.first..=own.last.max(own.first), Order::Ascending, &mut |reading| {
+        self.reader.read(id, &[all], own.first..=own.last.max(own.first), Order::Ascending, &mut |reading| {
             match reading {
                 Reading::Damaged(error) | Reading::Stray(error) => {
                     // A fork may have no entries yet.
@@ -125,7 +135,7 @@ impl Shared {
         found: &mut Verification,
     ) -> Result<()> {
         let mut redactions = Vec::new();
-        self.read(id, &[own], own.first..=own.last, Order::Ascending, &mut |reading| {
+        self.reader.read(id, &[own], own.first..=own.last, Order::Ascending, &mut |reading| {
             if let Reading::Record { record, .. } = reading {
                 redactions.extend(record.lines().filter_map(|line| match line {
                     Ok((seq, Line::Redact(redact))) => Some((seq, redact)),
@@ -136,7 +146,7 @@ impl Shared {
         })?;
         for (seq, Redact { message, chunk }) in redactions {
             let mut seen = BTreeSet::new();
-            self.read(id, segments, 1..=seq, Order::Ascending, &mut |reading| {
+            self.reader.read(id, segments, 1..=seq, Order::Ascending, &mut |reading| {
                 let Reading::Record { record, last, .. } = reading else { return ControlFlow::Continue(()) };
                 let first = &mut |chunk| seen.insert(chunk);
                 match record::is_redacted(record, message, chunk, last, first) {
@@ -171,7 +181,7 @@ impl Shared {
                                  WHERE t.conv_id = r.conv_id AND t.incarnation = r.incarnation) \
                                  AND NOT EXISTS (SELECT FROM cs_arriving a WHERE a.conv_id = r.conv_id) \
                                  AND NOT EXISTS (SELECT FROM cs_left l WHERE l.conv_id = r.conv_id) LIMIT 1000";
-        let orphans = if is_member(&self.database)? { OF_MEMBER } else { ORPHANS };
+        let orphans = if is_member(self.database)? { OF_MEMBER } else { ORPHANS };
         for row in self.database.query(Statement::repeatable(orphans))? {
             found.problems.push(Problem::of(rows::id(&row, "conv_id")?, "it has records, but no head"));
         }

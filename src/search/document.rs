@@ -8,7 +8,7 @@ use super::words;
 use crate::model::{Body, ConversationId, Message};
 
 /// Bytes of a message's text that are indexed.
-pub(super) const TEXT_BYTES: usize = 1024 * 1024;
+const TEXT_BYTES: usize = 1024 * 1024;
 
 /// The number of a title, where a message has its index.
 pub(super) const TITLE: u64 = u64::MAX;

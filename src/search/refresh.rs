@@ -13,9 +13,9 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{IndexWriter, Term};
 
 use super::document::{self, HIGH, INCARNATION, LOW, SEQ, State};
-use super::guard::{found, guarded};
+use super::find::Refreshed;
 use super::index::SearchIndex;
-use super::query::Refreshed;
+use super::index::{found, guarded};
 use crate::error::{Error, Result};
 use crate::history::{Cursor, EntryKind, MessageState, StoredMessage};
 use crate::log::{ListItem, ListQuery};

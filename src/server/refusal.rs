@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::keys::Scope;
 use super::schemas::Object;
 use crate::error::Error;
-use crate::log::remote::failure::details;
+use crate::remote::failure::details;
 
 /// Why a request fails.
 ///

@@ -11,9 +11,9 @@ use super::config::Config;
 use super::keys::{KeyFile, Scope};
 use super::route::{Place, Route};
 use super::{ROUTES, Server, remote};
-use crate::log::remote::{frame, messages};
 use crate::log::{AppendOptions, NewConversation};
 use crate::model::{Chunk, ConversationId, Message, Metadata, Name, Role};
+use crate::remote::body;
 use crate::store::Store;
 
 /// What must never be seen: in a message, a title, a tag, metadata and an id of an item.
@@ -157,8 +157,8 @@ fn framed(route: &Route, form: &[String; 2], incarnation: u64, cursor: &str, dic
     let name = if dice.once_in(2) { json!({ "name": form[0] }) } else { json!({ "name": form[0], "owner": owner }) };
     let id = form[0].parse().unwrap_or(ConversationId::from_bytes([0; 16]));
     let of = json!({ "id": id.to_string(), "incarnation": incarnation });
-    let one = messages::seal(&[Message::user("hello")]).unwrap();
-    let begun = messages::seal(&[Message::new(Role::User, [])]).unwrap();
+    let one = body::seal(&[Message::user("hello")]).unwrap();
+    let begun = body::seal(&[Message::new(Role::User, [])]).unwrap();
     let new = json!({ "name": ConversationId::new().to_string() });
     let expected = [json!("any"), json!("new"), json!({ "at": 3 })][dice.below(3)].clone();
     let key = [Value::Null, json!("used")][dice.below(2)].clone();
@@ -196,7 +196,7 @@ fn framed(route: &Route, form: &[String; 2], incarnation: u64, cursor: &str, dic
         "wait" => (json!({ "name": name, "incarnation": incarnation, "seq": 1, "milliseconds": 1 }), Vec::new()),
         other => panic!("the call {other} of the log is not covered: give it a body here"),
     };
-    let body = frame::write(&head, &bytes).unwrap();
+    let body = body::write(&head, &bytes).unwrap();
     Asked { verb: "POST".to_owned(), target: route.path.to_owned(), headers: String::new(), body }
 }
 

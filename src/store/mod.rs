@@ -2,13 +2,10 @@
 //! log by [`Log`] alone; `open` chooses it.
 
 mod change;
-mod find;
 mod open;
-mod options;
 mod prune;
 mod read;
 mod tail;
-mod whole;
 mod writer;
 
 use std::fmt;
@@ -18,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::log::{AppendOptions, Log, NewConversation, OpenMessage, Receipt};
 use crate::model::{Message, Metadata, Name, Role};
 
-pub use options::StoreOptions;
+pub use open::StoreOptions;
 pub use prune::{Pruned, Retention};
 #[cfg(feature = "server")]
 pub(crate) use tail::number_follower;

@@ -1,31 +1,134 @@
-//! Which log a store uses. To add one: a row here.
+//! How a store is opened, which log it uses, and what concerns it as a whole. To add a log: a row in [`open`].
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-#[cfg(feature = "client")]
-use crate::client::{Client, is_http};
+use super::Store;
+use crate::backup;
 use crate::embedded::{self, Embedded, engine};
 use crate::error::{Error, Result};
-use crate::log::{BackupSummary, Clock, Log, Opening};
+use crate::log::{BackupSummary, Clock, Health, Log, Opening, Size, Verification};
 #[cfg(feature = "postgres")]
 use crate::log::{Migration, Shards};
+use crate::model::Timestamp;
 #[cfg(feature = "postgres")]
-use crate::postgres::{self, Postgres};
-#[cfg(feature = "postgres")]
-use crate::sharded::{self, Sharded};
+use crate::postgres::{
+    self, Postgres,
+    cluster::{self, Sharded},
+};
+#[cfg(feature = "client")]
+use crate::remote::client::{Client, is_http};
 
-pub(super) use crate::log::backup_file::check as check_backup;
+/// How a store is opened.
+///
+/// ```
+/// use std::time::Duration;
+/// use conversation_store::StoreOptions;
+///
+/// let store = StoreOptions::new().with_window(Duration::from_millis(50)).open("memory:")?;
+/// # let _ = store;
+/// # Ok::<(), conversation_store::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct StoreOptions {
+    window: Duration,
+    opening: Opening,
+    clock: Clock,
+    create: bool,
+}
+
+impl fmt::Debug for StoreOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreOptions")
+            .field("window", &self.window)
+            .field("create", &self.create)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl StoreOptions {
+    /// A window of 25 ms, the system's clock; a store that is not there is created.
+    #[must_use]
+    pub fn new() -> Self {
+        let (window, opening) = (Duration::from_millis(25), Opening::default());
+        Self { window, opening, clock: Arc::new(Timestamp::now), create: true }
+    }
+
+    /// Sets how long a buffered append, or a writer's delta, may wait before it is made durable.
+    ///
+    /// It is durable, at the latest, after the window and two commits: the one that is under way when the window ends, and
+    /// its own. Where a commit takes longer than the window, or a single append has more than 4 MiB, it may be three. A
+    /// commit takes as long as the disk needs for a sync; a crash may take what was appended in that time. The deltas of a
+    /// conversation's streams wait while a title, a fork, a redaction or a verification of it is under way.
+    #[must_use]
+    pub const fn with_window(mut self, window: Duration) -> Self {
+        self.window = window;
+        self
+    }
+
+    /// Sets whether a store that is not there is created. `memory:` always is.
+    ///
+    /// ```
+    /// use conversation_store::{Error, StoreOptions};
+    ///
+    /// let opened = StoreOptions::new().with_create(false).open("sled:no/such/directory");
+    /// assert!(matches!(opened, Err(Error::NotFound { .. })));
+    /// ```
+    #[must_use]
+    pub const fn with_create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// Opens for reading only: nothing is written, not even that the store was opened, and nothing is created. What a crash
+    /// left half deleted is not finished.
+    #[must_use]
+    pub const fn with_read_only(mut self, read_only: bool) -> Self {
+        self.opening.read_only = read_only;
+        self
+    }
+
+    /// Goes on writing a store that lost acknowledged data ([`crate::Error::WentBack`]): what is there is made consistent.
+    #[must_use]
+    pub const fn with_accept_loss(mut self, accept_loss: bool) -> Self {
+        self.opening.accept_loss = accept_loss;
+        self
+    }
+
+    /// Sets where the store's times come from. Those of a server's store come from the server. The function is called while the store holds its lock: it must be quick, and
+    /// must not call the store.
+    #[must_use]
+    pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Opens a store, creating it if there is none, unless that is switched off.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; `NotFound` if there is none and it is not to be created, or only read.
+    pub fn open(&self, url: &str) -> Result<Store> {
+        let log = open(url, Arc::clone(&self.clock), self.window, self.opening, self.create)?;
+        Ok(Store { log })
+    }
+}
 
 /// Opens the log that a URL names.
-pub(super) fn open(url: &str, clock: Clock, window: Duration, opening: Opening, create: bool) -> Result<Arc<dyn Log>> {
+fn open(url: &str, clock: Clock, window: Duration, opening: Opening, create: bool) -> Result<Arc<dyn Log>> {
     #[cfg(feature = "postgres")]
     if postgres::is_postgres(url) {
         return Ok(Arc::new(Postgres::open(url, clock, window, opening, create)?));
     }
     #[cfg(feature = "postgres")]
-    if sharded::is_sharded(url) {
+    if cluster::is_sharded(url) {
         return Ok(Arc::new(Sharded::open(url, clock, window, opening, create)?));
     }
     #[cfg(feature = "client")]
@@ -38,49 +141,150 @@ pub(super) fn open(url: &str, clock: Clock, window: Duration, opening: Opening, 
     Ok(Arc::new(Embedded::open(engine::open(url)?, clock, window, opening)?))
 }
 
-/// Makes the tables of a log in a database, or makes older ones those of this version.
-#[cfg(feature = "postgres")]
-pub(super) fn migrate(url: &str) -> Result<Migration> {
-    if postgres::is_postgres(url) {
-        return postgres::migrate(url);
+impl Store {
+    /// Reads everything and compares what can be derived again. `progress` is called with conversations done and in all.
+    ///
+    /// # Errors
+    /// `Io`. What is damaged is no error, but a [`crate::Problem`].
+    pub fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<Verification> {
+        self.log.verify(&mut progress)
     }
-    if sharded::is_sharded(url) {
-        return sharded::migrate(url);
+
+    /// What keeps the store from being written, and what was lost: found on opening, or since.
+    ///
+    /// ```
+    /// # let store = conversation_store::Store::open("memory:")?;
+    /// assert_eq!(store.health(), conversation_store::Health::default());
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.log.health()
     }
-    Err(Error::InvalidInput("only a store in PostgreSQL has tables to migrate: name one".to_owned()))
-}
 
-/// Where the buckets of a log over several databases are.
-#[cfg(feature = "postgres")]
-pub(super) fn shards(url: &str) -> Result<Shards> {
-    check_sharded(url)?;
-    sharded::status(url)
-}
+    /// How much the store holds. Reads no conversation.
+    ///
+    /// ```
+    /// # use conversation_store::{Store, model::Message};
+    /// let store = Store::open("memory:")?;
+    /// store.append("chat", &[Message::user("hello")])?;
+    /// assert_eq!(store.size()?.conversations, 1);
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Io`; `OutcomeUnknown` if the database does not answer.
+    pub fn size(&self) -> Result<Size> {
+        self.log.size()
+    }
 
-/// Moves a bucket of a log over several databases.
-#[cfg(feature = "postgres")]
-pub(super) fn move_bucket(url: &str, bucket: u64, to: u64, wait: Duration) -> Result<()> {
-    check_sharded(url)?;
-    sharded::move_bucket(url, bucket, to, wait)
+    /// Makes the tables and functions of a store in PostgreSQL, or makes older ones those of this version. All of it is done,
+    /// or nothing. Programs of the version before go on meanwhile. The URL names a role that may create tables: the role that
+    /// opens the store needs less ([`crate::documentation::postgres`]).
+    ///
+    /// # Errors
+    /// `InvalidInput` if the URL names another kind of store; `UnsupportedVersion` if a later program made the tables, and
+    /// this one cannot use them; `Io`, also if the role may not create tables; `OutcomeUnknown`: migrate again.
+    #[cfg(feature = "postgres")]
+    pub fn migrate(url: &str) -> Result<Migration> {
+        if postgres::is_postgres(url) {
+            return postgres::migrate(url);
+        }
+        if cluster::is_sharded(url) {
+            return cluster::migrate(url);
+        }
+        Err(Error::InvalidInput("only a store in PostgreSQL has tables to migrate: name one".to_owned()))
+    }
+
+    /// Where the buckets of a store over several databases are: `shards:FILE`.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the URL names another kind of store, or its list is not that of the store; `Io`.
+    #[cfg(feature = "postgres")]
+    pub fn shards(url: &str) -> Result<Shards> {
+        check_sharded(url)?;
+        cluster::status(url)
+    }
+
+    /// Moves a bucket of a store over several databases to the cluster of a number, while programs go on writing: they wait for
+    /// the time in which it is in neither. `wait` is how long messages that are being written in the bucket are waited for.
+    /// A move that was cut off goes on with the same call.
+    ///
+    /// # Errors
+    /// `InvalidInput`; `Busy` if messages are still being written, nothing was moved then, or if another program moves the
+    /// bucket; `Io`, `OutcomeUnknown`: move it again.
+    #[cfg(feature = "postgres")]
+    pub fn move_bucket(url: &str, bucket: u64, to: u64, wait: Duration) -> Result<()> {
+        check_sharded(url)?;
+        cluster::move_bucket(url, bucket, to, wait)
+    }
+
+    /// Writes everything that is durable to a new file: framed, checksummed, compressed. The store goes on being used. The file
+    /// is one moment of all conversations; what is deleted or redacted while it is written may be missing, or redacted, in it.
+    /// What is damaged is in it as it is. `progress` is called with conversations done and in all.
+    ///
+    /// The file is read with the URL `backup:FILE`, all of it in memory, or made a store again by [`Store::restore`],
+    /// which is also the way to be rid of bytes that the engine freed and keeps.
+    ///
+    /// ```
+    /// # use conversation_store::{Store, model::Message};
+    /// # let dir = std::env::temp_dir().join(format!("backup-example-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&dir).unwrap();
+    /// # let file = dir.join("chats.backup");
+    /// # let _ = std::fs::remove_file(&file);
+    /// let store = Store::open("memory:")?;
+    /// store.append("chat", &[Message::user("hello")])?;
+    /// store.backup(&file, |_, _| ())?;
+    /// let backup = Store::open(&format!("backup:{}", file.display()))?;
+    /// assert_eq!(backup.load("chat")?.messages().len(), 1);
+    /// # std::fs::remove_dir_all(&dir).unwrap();
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` if the file exists; `Io`.
+    pub fn backup(&self, file: impl AsRef<Path>, mut progress: impl FnMut(u64, u64)) -> Result<BackupSummary> {
+        self.log.backup(file.as_ref(), &mut progress)
+    }
+
+    /// Makes a new store from a backup, on any engine that has a directory. The file is read twice: nothing is made of a damaged one. `progress`
+    /// is called with bytes read and in all.
+    ///
+    /// # Errors
+    /// `InvalidInput` if there is a store at the URL, or it is `memory:`; `Corrupt` if the backup is damaged or cut off; `Io`.
+    pub fn restore(file: impl AsRef<Path>, url: &str, mut progress: impl FnMut(u64, u64)) -> Result<BackupSummary> {
+        let file = file.as_ref();
+        if url.starts_with("memory:") {
+            let shown = file.display();
+            let text =
+                format!("a store in memory would be gone at once: open backup:{shown} to read the backup as it is");
+            return Err(Error::InvalidInput(text));
+        }
+        backup::check(file, &mut |done, all| progress(done, 2 * all))?;
+        let summary = restore(file, url, &mut |done, all| progress(all + done, 2 * all))?;
+        // The first opening marks the directory as a store.
+        Self::open(url)?.close()?;
+        Ok(summary)
+    }
 }
 
 #[cfg(feature = "postgres")]
 fn check_sharded(url: &str) -> Result<()> {
-    if sharded::is_sharded(url) {
+    if cluster::is_sharded(url) {
         return Ok(());
     }
     Err(Error::InvalidInput("only a store over several databases has buckets: name its list, `shards:FILE`".to_owned()))
 }
 
 /// Fills a new log with a backup. `progress` is called with bytes read, and of the file.
-pub(super) fn restore(file: &Path, url: &str, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
+fn restore(file: &Path, url: &str, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
     #[cfg(feature = "postgres")]
     if postgres::is_postgres(url) {
         return postgres::restore(file, url, progress);
     }
     #[cfg(feature = "postgres")]
-    if sharded::is_sharded(url) {
-        return sharded::restore(file, url, progress);
+    if cluster::is_sharded(url) {
+        return cluster::restore(file, url, progress);
     }
     #[cfg(feature = "client")]
     if is_http(url) {

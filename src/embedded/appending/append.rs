@@ -8,8 +8,8 @@ use crate::embedded::commit::{Pending, State};
 use crate::embedded::stored;
 use crate::embedded::sync::MutexGuard;
 use crate::error::{Error, Result};
+use crate::log::append::{self, Key, Terms};
 use crate::log::decision::{self, Decision};
-use crate::log::terms::{self, Key, Terms};
 use crate::log::{AppendOptions, Durability, NewConversation, Receipt};
 use crate::model::{ConversationId, Message, Name};
 use crate::record::{self, Body, InterruptCause, key};
@@ -24,7 +24,7 @@ pub(super) enum Admission<'a> {
 
 impl Appender {
     pub(crate) fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
-        let (body, terms) = terms::append(name, messages, options)?;
+        let (body, terms) = append::append(name, messages, options)?;
         let id = name.id();
         let _pin = self.catalogue.pin(id)?;
         let mut state = match self.admit(name, &terms)? {

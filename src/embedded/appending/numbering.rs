@@ -7,7 +7,7 @@ use crate::embedded::commit::{Committer, Pending, State, Unsealed};
 use crate::embedded::stored;
 use crate::embedded::sync::MutexGuard;
 use crate::error::Result;
-use crate::log::title::title;
+use crate::log::replay::title;
 use crate::log::{Clock, Durability, Receipt};
 use crate::model::{ConversationId, Message, Name};
 use crate::record::{self, Body, Head, Header, Lag, Origin, Replacement, TitleSource, key};

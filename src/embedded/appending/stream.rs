@@ -9,8 +9,8 @@ use super::writer::{Closed, Writer};
 use crate::embedded::commit::{Room, State};
 use crate::embedded::sync::MutexGuard;
 use crate::error::{Error, Result};
+use crate::log::append::{self, Terms};
 use crate::log::limits::check_known;
-use crate::log::terms::{self, Terms};
 use crate::log::{AppendOptions, Durability, Receipt};
 use crate::model::{Chunk, FinishReason, Json, Message, Metadata, Name, Role};
 use crate::record::{Body, Head, InterruptCause};
@@ -25,7 +25,7 @@ impl Appender {
         metadata: Metadata,
         options: &AppendOptions,
     ) -> Result<(Option<Arc<Writer>>, Receipt)> {
-        let (body, terms) = terms::begin(name, role, metadata, self.numbering.epoch(), options)?;
+        let (body, terms) = append::begin(name, role, metadata, self.numbering.epoch(), options)?;
         let _pin = self.catalogue.pin(name.id())?;
         match self.admit(name, &terms)? {
             Admission::New(state) => {

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 
 use crate::embedded::sync::{Mutex, MutexGuard};
 use crate::error::Error;
-use crate::log::collected::Collected;
+use crate::log::writer::Collected;
 use crate::model::{Name, Role};
 
 const OPEN: u8 = 0;

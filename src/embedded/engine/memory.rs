@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
-use std::io::BufReader;
 use std::ops::{Bound, ControlFlow, Range};
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -12,7 +10,7 @@ use super::contract::{Batch, Engine, Visit};
 use super::directory::Directory;
 use super::url::Url;
 use crate::error::{Error, Result};
-use crate::log::{Order, archive};
+use crate::log::Order;
 
 type Pair = (Vec<u8>, Vec<u8>);
 
@@ -100,9 +98,9 @@ struct Backup(Memory);
 /// Reads a backup: held in memory, read-only.
 pub(super) fn open_backup(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
     url.check_options(&[])?;
-    let file = File::open(path).map_err(Error::io(format!("open the backup {}", path.display())))?;
+    let backup = crate::backup::open(path)?;
     let memory = Memory::default();
-    archive::read(BufReader::new(file), &mut |key, value, _| {
+    backup.read(&mut |key, value, _| {
         let mut batch = Batch::default();
         batch.put(key.to_vec(), value.to_vec());
         memory.write(batch)

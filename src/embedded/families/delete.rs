@@ -12,7 +12,7 @@ use crate::embedded::stored::{self, Segment, damage_of};
 use crate::error::{Error, Result};
 use crate::history::Cursor;
 use crate::log::Reading;
-use crate::log::terms::check_end;
+use crate::log::append::check_end;
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Head, Record, Replacement, Tombstone, key};
 

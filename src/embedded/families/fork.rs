@@ -8,7 +8,7 @@ use crate::embedded::commit::{Pending, Unsealed};
 use crate::embedded::stored;
 use crate::error::{Error, Result};
 use crate::log::limits::check_key;
-use crate::log::{Durability, past};
+use crate::log::{Durability, fork};
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Head, Lag, Parent, key};
 
@@ -31,7 +31,7 @@ impl Families {
             return Err(Error::no_conversation(parent));
         }
         let last = parent_head.next_seq - 1;
-        let at_seq = past::fork_point(parent, last, at_seq)?;
+        let at_seq = fork::fork_point(parent, last, at_seq)?;
         if child.id() == parent_id {
             // It is frozen here: waiting for it would never end.
             return Err(Error::NameTaken { conversation: child.clone(), actual: last });
@@ -73,7 +73,7 @@ impl Families {
     fn past(&self, id: ConversationId, head: &Head, at_seq: u64) -> Result<(Parent, Head)> {
         if at_seq == 0 {
             let shared = Parent { conversation: *id.as_bytes(), at_seq, incarnation: head.incarnation, commit: 0 };
-            return Ok((shared, past::empty(head)));
+            return Ok((shared, fork::empty(head)));
         }
         let segments = stored::segments(&*self.engine, id, head)?;
         let segment = stored::segment_of(&segments, at_seq);
@@ -86,7 +86,7 @@ impl Families {
         })?;
         let shared = Parent { conversation: *owner.as_bytes(), at_seq, incarnation, commit };
         let records = stored::records_of(&*self.engine, id, &segments);
-        let past = past::head_at(head, at_seq, &records, || stored::names_in(&*self.engine, id, &segments, at_seq))?;
+        let past = fork::head_at(head, at_seq, &records, || stored::names_in(&*self.engine, id, &segments, at_seq))?;
         Ok((shared, past))
     }
 }

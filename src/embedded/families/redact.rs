@@ -10,7 +10,7 @@ use crate::embedded::commit::Pending;
 use crate::embedded::engine::{Engine, Order};
 use crate::embedded::stored::{self, Segment, damage_of};
 use crate::error::{Error, Result};
-use crate::log::rewriting::{self, Rewriting, forget_title, unreached};
+use crate::log::redaction::{self, Rewriting, forget_title, unreached};
 use crate::log::{Durability, Redaction};
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Redact, Replacement, TitleSource, key};
@@ -45,7 +45,7 @@ impl Families {
         let Rewriting { records, owners, first_seq, summaries, unread, unknown, .. } = rewriting;
         let seqs: Vec<_> = records.iter().map(|record| (record.first_seq, record.last_seq())).collect();
         let mut ops = Replacement::new();
-        for rewriting::Rewritten { owner, first_seq, header, body } in records {
+        for redaction::Rewritten { owner, first_seq, header, body } in records {
             let (key, value) = record::seal_record(owner, first_seq, &header, body)?;
             ops.push((key, Some(value)));
         }

@@ -7,15 +7,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::open::{UNMARKED, is_established};
+use crate::backup;
 use crate::embedded::catalogue::Existence;
 use crate::embedded::commit::Blocked;
 use crate::embedded::core::Core;
 use crate::embedded::engine::{Batch, Engine, Order};
 use crate::embedded::stored::{self, Segment, Standing, born, damage_of};
 use crate::error::{Error, Result};
-use crate::log::{BackupSummary, Reading, archive, backup_file};
+use crate::log::{BackupSummary, Reading};
 use crate::model::ConversationId;
-use crate::record::{self, Body, Commit, Head, Header, Lag, Lost, Origin, Parent, Record, index_keys, key};
+use crate::record::{self, Commit, Head, Lag, Lost, Origin, Parent, Record, index_keys, key};
 
 /// Bytes of pairs that a restore writes in one batch.
 const RESTORE_BYTES: usize = 128 * 1024;
@@ -26,10 +27,10 @@ pub(crate) fn backup(core: &Core, path: &Path, progress: &mut dyn FnMut(u64, u64
     if core.commit.lock().life.blocked().is_none() {
         core.commit.sync()?;
     }
-    backup_file::write(path, |out| write_backup(core, out, progress))
+    backup::write(path, |out| write_backup(core, out, progress))
 }
 
-fn write_backup(core: &Core, out: &mut backup_file::Out, progress: &mut dyn FnMut(u64, u64)) -> Result<(u64, u64)> {
+fn write_backup(core: &Core, out: &mut backup::Out, progress: &mut dyn FnMut(u64, u64)) -> Result<(u64, u64)> {
     for name in [key::STORE, key::EPOCH] {
         let key = key::meta(name);
         if let Some(value) = core.engine.get(&key)? {
@@ -88,7 +89,7 @@ fn lost(core: &Core) -> Result<Option<Lost>> {
 /// A backup in progress.
 struct Snapshot<'a> {
     core: &'a Core,
-    out: &'a mut backup_file::Out,
+    out: &'a mut backup::Out,
     /// The last commit that belongs to it.
     through: u64,
     written: Commit,
@@ -275,11 +276,8 @@ fn origin_then(id: ConversationId, first_seq: u64, value: &[u8], through: u64) -
     let is_later = record.header.commit > through;
     let forked_before = |origin: &Origin| origin.parent.is_some() && born(origin.incarnation) < through;
     let Some(origin) = record.header.origin.filter(|origin| is_later && forked_before(origin)) else { return Ok(None) };
-    let (base, next_message_index) = (origin.first_message_index, origin.first_message_index);
-    let (time, commit) = (origin.created, born(origin.incarnation) + 1);
-    let origin = Some(origin);
-    let header = Header { time, base, next_message_index, commit, cut: false, deleted: false, origin };
-    record::seal_record(id, first_seq, &header, Body::new()).map(|(_, value)| Some(value))
+    let commit = born(origin.incarnation) + 1;
+    backup::fork_record(id, first_seq, origin, commit, false).map(|(_, value)| Some(value))
 }
 
 /// Fills an empty engine from a backup. `progress` is called with the bytes read and the size of the file.
@@ -288,7 +286,8 @@ pub(crate) fn restore(
     engine: &Arc<dyn Engine>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<BackupSummary> {
-    let (input, size) = backup_file::open(path)?;
+    let backup = backup::open(path)?;
+    let size = backup.bytes();
     let mut is_empty = true;
     engine.keys(&[]..&[u8::MAX; 32], Order::Ascending, &mut |_, _| {
         is_empty = false;
@@ -306,7 +305,7 @@ pub(crate) fn restore(
     // The marker comes last: an interrupted restore leaves no store.
     let mut marker = None;
     let mut conversations = 0;
-    archive::read(input, &mut |key, value, bytes| {
+    backup.read(&mut |key, value, bytes| {
         if key == key::meta(key::STORE).as_slice() {
             marker = Some((key.to_vec(), value.to_vec()));
             return Ok(());
@@ -316,9 +315,7 @@ pub(crate) fn restore(
         progress(bytes, size);
         if target.bytes >= RESTORE_BYTES { target.write() } else { Ok(()) }
     })?;
-    let Some((key, value)) = marker else {
-        return Err(Error::Corrupt { conversation: None, seq: None, detail: "the backup has no marker".to_owned() });
-    };
+    let (key, value) = marker.ok_or_else(backup::without_marker)?;
     target.write()?;
     target.put(&key, &value);
     target.batch.remove(restoring);

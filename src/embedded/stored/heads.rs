@@ -8,7 +8,7 @@ use super::{damage_of, has_any, set_aside};
 use crate::embedded::engine::{Engine, Order};
 use crate::error::{Error, Result};
 use crate::log::Reading;
-use crate::log::names::Names;
+use crate::log::replay::Names;
 use crate::log::replay::{first_head, replay};
 use crate::model::ConversationId;
 use crate::record::{ForkPoint, Head, Origin, Record, Tombstone, index_keys, key};

@@ -4,9 +4,9 @@ use std::ops::{ControlFlow, RangeInclusive};
 
 use crate::embedded::engine::{Engine, Order};
 use crate::error::{Error, Result};
-use crate::log::chain::Records;
-use crate::log::run::Run;
-use crate::log::{Reading, Visit, past};
+use crate::log::records::Gaps;
+use crate::log::records::Records;
+use crate::log::{Reading, Visit, fork};
 use crate::model::ConversationId;
 use crate::record::{self, Head, Header, Record, key};
 
@@ -118,7 +118,7 @@ fn read_segment(
     }
     let start = if from > first { first_seq_at(engine, &segment, from)? } else { first };
     let (lower, upper) = (key::record(conversation, start), key::record(conversation, last + 1));
-    let mut run = Run::new(conversation, order, start..=last);
+    let mut run = Gaps::new(conversation, order, start..=last);
     let mut show = |first_seq, value: &[u8]| match Record::open(conversation, first_seq, value) {
         Ok(record) if !segment.accepts(&record) => visit(Reading::Stray(stray(conversation, first_seq))),
         Ok(record) => {
@@ -209,7 +209,7 @@ pub(crate) fn records_of<'a>(engine: &'a dyn Engine, id: ConversationId, segment
 /// The index of the next message as it was right after `at_seq`.
 pub(crate) fn next_message_index_at(engine: &dyn Engine, segments: &[Segment], at_seq: u64) -> Result<u64> {
     let id = segments.last().map_or(ConversationId::from_bytes([0; 16]), |segment| segment.conversation);
-    past::next_message_index_at(&records_of(engine, id, segments), at_seq)
+    fork::next_message_index_at(&records_of(engine, id, segments), at_seq)
 }
 
 fn stray(conversation: ConversationId, first_seq: u64) -> Error {

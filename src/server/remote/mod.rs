@@ -1,43 +1,40 @@
 //! The log itself, for a client that is a log to its own program: `convo --store http://...`.
 //!
-//! `framed` reads and writes bodies, `naming` decides whose conversation is meant; `changes` write, `reads` read, `writers` writes messages as
-//! they are made, `waits` holds a request until there is something new.
+//! `call` reads and writes bodies, and decides whose conversation is meant; `writes` has what a client writes, `reads` what it
+//! reads and waits for.
 //!
-//! **To add a call**: its structs in `log/remote/call.rs`, a row here, its handler, and its client in `client/`.
+//! **To add a call**: its structs in `remote/call.rs`, a row here, its handler, and its client in `remote/client/`.
 
-mod changes;
-mod framed;
-mod naming;
+mod call;
 mod reads;
-mod waits;
-mod writers;
+mod writes;
 
-use self::framed::{answer, asked};
+use self::call::{answer, asked};
 use super::app::{Call, Handler, Outcome};
 use super::keys::Scope;
 use super::refusal::Refusal;
 use super::route::Route;
 use super::writers::LEASE;
-use crate::log::remote::PROTOCOL;
-use crate::log::remote::call::{Hello, Welcome};
+use crate::remote::PROTOCOL;
+use crate::remote::call::{Hello, Welcome};
 
-pub(crate) use self::writers::interrupt_unheard;
+pub(crate) use self::writes::interrupt_unheard;
 
 /// A frame in, a frame out. These routes are not in the OpenAPI document: the client is of this crate.
 pub(crate) const ROUTES: &[Route] = &[
     Route::post("/api/v1/log/hello", Scope::Read, Handler::Store(hello)),
-    Route::post("/api/v1/log/append", Scope::Append, Handler::Store(changes::append)),
-    Route::post("/api/v1/log/begin", Scope::Append, Handler::Store(writers::begin)),
-    Route::post("/api/v1/log/push", Scope::Append, Handler::Store(writers::push)),
-    Route::post("/api/v1/log/finish", Scope::Append, Handler::Store(writers::finish)),
-    Route::post("/api/v1/log/keep", Scope::Append, Handler::Store(writers::keep)),
-    Route::post("/api/v1/log/drop", Scope::Append, Handler::Store(writers::drop)),
-    Route::post("/api/v1/log/create", Scope::Append, Handler::Store(changes::create)),
-    Route::post("/api/v1/log/change", Scope::Append, Handler::Store(changes::change)),
-    Route::post("/api/v1/log/fork", Scope::Append, Handler::Store(changes::fork)),
-    Route::post("/api/v1/log/delete", Scope::Delete, Handler::Store(changes::delete)),
-    Route::post("/api/v1/log/redact", Scope::Delete, Handler::Store(changes::redact)),
-    Route::post("/api/v1/log/sync", Scope::Append, Handler::Store(changes::sync)),
+    Route::post("/api/v1/log/append", Scope::Append, Handler::Store(writes::append)),
+    Route::post("/api/v1/log/begin", Scope::Append, Handler::Store(writes::begin)),
+    Route::post("/api/v1/log/push", Scope::Append, Handler::Store(writes::push)),
+    Route::post("/api/v1/log/finish", Scope::Append, Handler::Store(writes::finish)),
+    Route::post("/api/v1/log/keep", Scope::Append, Handler::Store(writes::keep)),
+    Route::post("/api/v1/log/drop", Scope::Append, Handler::Store(writes::drop)),
+    Route::post("/api/v1/log/create", Scope::Append, Handler::Store(writes::create)),
+    Route::post("/api/v1/log/change", Scope::Append, Handler::Store(writes::change)),
+    Route::post("/api/v1/log/fork", Scope::Append, Handler::Store(writes::fork)),
+    Route::post("/api/v1/log/delete", Scope::Delete, Handler::Store(writes::delete)),
+    Route::post("/api/v1/log/redact", Scope::Delete, Handler::Store(writes::redact)),
+    Route::post("/api/v1/log/sync", Scope::Append, Handler::Store(writes::sync)),
     Route::post("/api/v1/log/view", Scope::Read, Handler::Store(reads::view)),
     Route::post("/api/v1/log/read", Scope::Read, Handler::Store(reads::read)),
     Route::post("/api/v1/log/since", Scope::Read, Handler::Store(reads::since)),
@@ -45,7 +42,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route::post("/api/v1/log/conversations", Scope::Read, Handler::Store(reads::conversations)),
     Route::post("/api/v1/log/unfinished", Scope::Read, Handler::Store(reads::unfinished)),
     Route::post("/api/v1/log/list", Scope::Read, Handler::Store(reads::list)),
-    Route::post("/api/v1/log/wait", Scope::Read, Handler::Stream(waits::wait)),
+    Route::post("/api/v1/log/wait", Scope::Read, Handler::Stream(reads::wait)),
     Route::post("/api/v1/log/size", Scope::Admin, Handler::Store(reads::size)),
 ];
 
@@ -59,5 +56,5 @@ fn hello(call: &Call, body: &[u8]) -> Outcome {
     }
     let lease_seconds = LEASE.as_secs();
     let owner = call.caller.owner.clone();
-    answer(&Welcome { owner, is_admin: naming::is_admin(call), lease_seconds }, &[])
+    answer(&Welcome { owner, is_admin: call::is_admin(call), lease_seconds }, &[])
 }

@@ -1,0 +1,104 @@
+//! What is appended, and under which conditions: checked and encoded before anything is queued, the same for every log.
+
+use super::limits::{check_append, check_key, check_known, check_messages, check_name};
+use super::options::{AppendOptions, Durability, ExpectedHead};
+use crate::error::{Error, Result};
+use crate::history::Cursor;
+use crate::model::{Message, Metadata, Name, Role};
+use crate::record;
+use crate::record::{Body, Head};
+
+/// What an append is taken under.
+pub(crate) struct Terms<'a> {
+    pub(crate) durability: Durability,
+    /// An append with this key that was taken before is not taken again.
+    pub(crate) key: Option<Key<'a>>,
+    expected: ExpectedHead,
+}
+
+/// An idempotency key, and the content that it was given with.
+pub(crate) struct Key<'a> {
+    key: &'a str,
+    /// Under which it is stored.
+    pub(crate) digest: [u8; 16],
+    pub(crate) content_digest: [u8; 16],
+}
+
+/// The entries of an append, and its terms.
+pub(crate) fn append<'a>(name: &Name, messages: &[Message], options: &'a AppendOptions) -> Result<(Body, Terms<'a>)> {
+    check_key(name)?;
+    let content = check_messages(messages)?;
+    let body = Body::messages(messages, content)?;
+    check_append(body.len())?;
+    let terms = Terms::new(options, options.durability, body.content())?;
+    Ok((body, terms))
+}
+
+/// The entry that begins a message in this opening of the log, and its terms. A begin is always durable.
+pub(crate) fn begin<'a>(
+    name: &Name,
+    role: Role,
+    metadata: Metadata,
+    epoch: u64,
+    options: &'a AppendOptions,
+) -> Result<(Body, Terms<'a>)> {
+    let message = Message { metadata, ..Message::new(role, []) };
+    check_key(name)?;
+    check_known(&message)?;
+    let mut body = Body::new();
+    body.begin(0, role, Some(epoch), &message)?;
+    // The key belongs to the message, in any opening of the store, and to no append.
+    let mut content = Body::new();
+    content.begin(0, role, None, &message)?;
+    let terms = Terms::new(options, Durability::Durable, &[b"begin", content.content()].concat())?;
+    Ok((body, terms))
+}
+
+impl<'a> Terms<'a> {
+    /// `content`: what the idempotency key was given with.
+    fn new(options: &'a AppendOptions, durability: Durability, content: &[u8]) -> Result<Self> {
+        let key = options.idempotency_key.as_deref().map(|key| {
+            check_name("an idempotency key", key)?;
+            Ok::<_, Error>(Key { key, digest: record::digest(key.as_bytes()), content_digest: record::digest(content) })
+        });
+        Ok(Self { expected: options.expected, durability, key: key.transpose()? })
+    }
+
+    /// Fails unless the conversation is as expected.
+    pub(crate) fn check_expected(&self, name: &Name, head: Option<&Head>) -> Result<()> {
+        let actual = head.map_or(0, |head| head.next_seq.saturating_sub(1));
+        let conversation = || name.clone();
+        match self.expected {
+            ExpectedHead::NewConversation if head.is_some() => {
+                Err(Error::NameTaken { conversation: conversation(), actual })
+            }
+            ExpectedHead::At(seq) if seq != actual => {
+                Err(Error::StaleHead { conversation: conversation(), expected: seq, actual })
+            }
+            ExpectedHead::Any | ExpectedHead::NewConversation | ExpectedHead::At(_) => Ok(()),
+        }
+    }
+}
+
+impl Key<'_> {
+    /// Fails if the key was given with other content. What was redacted since may have been the same.
+    pub(crate) fn check_content(&self, name: &Name, receipt: &record::Receipt) -> Result<()> {
+        if [self.content_digest, record::FORGOTTEN].contains(&receipt.content_digest) {
+            return Ok(());
+        }
+        Err(Error::KeyReused { conversation: name.clone(), key: self.key.to_owned() })
+    }
+}
+
+/// Fails unless a conversation ends at this cursor.
+pub(crate) fn check_end(name: &Name, head: &Head, at: Option<Cursor>) -> Result<()> {
+    let Some(at) = at else { return Ok(()) };
+    let actual = head.next_seq.saturating_sub(1);
+    if at.incarnation.is_some_and(|incarnation| incarnation != head.incarnation) {
+        return Err(Error::StaleCursor { conversation: name.clone() });
+    }
+    if at.seq != actual {
+        return Err(Error::StaleHead { conversation: name.clone(), expected: at.seq, actual });
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! One store over several databases: each conversation is in one of them, and a map says in which.
+//!
+//! A conversation belongs to a bucket, one of 1,024, by its id; a fork to the bucket of its parent. Each bucket is in one
+//! cluster. The clusters keep the map, and refuse what they do not have (`cluster.sql`); here is only a guess of it,
+//! which an answer that may be wrong corrects. No other part of the store knows of this one.
+//!
+//! `member` is what one cluster knows, `map` makes and checks the map of all, `route` finds a conversation, `fork` places forks,
+//! `reading` goes on where a bucket went, `all` asks all clusters, `moving` moves a bucket. `log` is the log as a store sees it.
+
+mod all;
+mod fork;
+mod log;
+mod map;
+mod member;
+mod moving;
+mod reading;
+mod restore;
+mod route;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use std::{fmt, fs};
+
+use super::{Postgres, is_postgres};
+use crate::error::{Error, Result};
+use crate::log::{Clock, Migration, Opening};
+use crate::model::{ConversationId, Timestamp};
+
+pub(crate) use self::moving::{move_bucket, status};
+pub(crate) use self::restore::restore;
+
+/// How the URL of a list of clusters begins.
+const SCHEME: &str = "shards:";
+
+/// The log of all conversations, in several databases.
+pub(crate) struct Sharded {
+    clusters: Vec<Postgres>,
+    /// The cluster of each bucket, as it was last seen.
+    map: Vec<AtomicUsize>,
+    /// The buckets of forks that are not in those of their ids, as they were last seen.
+    placed: Mutex<HashMap<ConversationId, u64>>,
+    /// How often buckets had come or gone when a cluster was last looked at: by cluster.
+    moves: Vec<AtomicU64>,
+    /// The same, when each bucket was in a cluster.
+    settled: Mutex<Vec<u64>>,
+    /// How long a call waits for a bucket that is being moved.
+    patience: Duration,
+}
+
+impl fmt::Debug for Sharded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sharded").field("clusters", &self.clusters).finish_non_exhaustive()
+    }
+}
+
+impl Sharded {
+    /// Opens the log over the clusters of a list. `creates`: a store that is not there is made.
+    pub(crate) fn open(url: &str, clock: Clock, window: Duration, opening: Opening, creates: bool) -> Result<Self> {
+        let creates = creates && !opening.read_only;
+        let urls = listed(url)?;
+        let clusters = connect(&urls, &clock, window, opening, creates)?;
+        if creates && map::members(&clusters)?.iter().all(Option::is_none) {
+            map::make(&clusters)?;
+        }
+        let patience = clusters.iter().map(Postgres::patience).max().unwrap_or_default();
+        let map = map::read(&clusters, url, patience)?.into_iter().map(AtomicUsize::new).collect();
+        let moves = clusters.iter().map(|_| AtomicU64::new(0)).collect();
+        let log = Self { clusters, map, placed: Mutex::default(), moves, settled: Mutex::default(), patience };
+        log.settle()?;
+        Ok(log)
+    }
+}
+
+/// Makes the schema in each cluster of a list, or makes older ones those of this version; then the map, if there is none, and
+/// adds clusters that are new in the list.
+pub(crate) fn migrate(url: &str) -> Result<Migration> {
+    let urls = listed(url)?;
+    let done = urls.iter().map(|url| super::migrate(url)).collect::<Result<Vec<_>>>()?;
+    let clock: Clock = Arc::new(Timestamp::now);
+    let opening = Opening { read_only: true, ..Opening::default() };
+    map::make(&connect(&urls, &clock, Duration::ZERO, opening, false)?)?;
+    let from = done.iter().map(|done| done.from).min().unwrap_or_default();
+    let to = done.iter().map(|done| done.to).min().unwrap_or_default();
+    Ok(Migration { from, to })
+}
+
+fn connect(urls: &[String], clock: &Clock, window: Duration, opening: Opening, creates: bool) -> Result<Vec<Postgres>> {
+    let open = |url: &String| Postgres::open_member(url, Arc::clone(clock), window, opening, creates);
+    urls.iter().map(open).collect()
+}
+
+/// Whether a URL names a list of clusters.
+pub(crate) fn is_sharded(url: &str) -> bool {
+    url.starts_with(SCHEME)
+}
+
+/// The URLs of the clusters, in the order of their numbers.
+fn listed(url: &str) -> Result<Vec<String>> {
+    let path = url.strip_prefix(SCHEME).unwrap_or(url);
+    let path = path.strip_prefix("//").unwrap_or(path);
+    let text = fs::read_to_string(path).map_err(Error::io(format!("read the list of clusters {path}")))?;
+    parse(path, &text)
+}
+
+/// A line may hold a password: no error quotes it.
+fn parse(path: &str, text: &str) -> Result<Vec<String>> {
+    let lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let mut urls: Vec<String> = Vec::new();
+    for (number, line) in lines {
+        let problem = |problem: &str| Error::InvalidInput(format!("{path}, line {number}: {problem}"));
+        if !is_postgres(line) {
+            return Err(problem("expected the URL of a cluster, postgres://USER:PASSWORD@HOST:PORT/DATABASE"));
+        }
+        if urls.iter().any(|url| url == line) {
+            return Err(problem("this cluster is in the list already"));
+        }
+        urls.push(line.to_owned());
+    }
+    if urls.is_empty() {
+        return Err(Error::InvalidInput(format!("{path} lists no cluster: write the URL of one into each line")));
+    }
+    Ok(urls)
+}
