@@ -114,3 +114,40 @@ pub(crate) fn set_level(level: Level, rules: &[&ProtocolRule], out: &mut [Findin
 fn breaks(finding: &Finding, rules: &[&ProtocolRule]) -> bool {
     rules.iter().any(|rule| rule.id == finding.rule)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::openai_chat::rules::{OC_01, OC_05, OC_06, OC_12, OC_25};
+
+    const OVERRIDES: Overrides = Overrides {
+        waived: &[&OC_05],
+        repeated: &[(&[&OC_06], Level::Soft, &OC_12)],
+        replaced: &[(&OC_25, &OC_12, &["index"])],
+        levels: &[(&[&OC_06], Level::Soft)],
+        refused: Some(&[&OC_12]),
+    };
+
+    #[test]
+    fn a_dialect_takes_the_rules_of_its_wire_otherwise() {
+        let mut found = vec![
+            OC_01.at("a", ""),
+            OC_05.at("b", ""),
+            OC_06.at("c", "").with_level(Level::Soft),
+            OC_06.at("d", ""),
+            OC_25.at("e.index", ""),
+            OC_25.at("e.index.f", ""),
+        ];
+        OVERRIDES.apply(&mut found);
+        let found: Vec<_> = found.iter().map(|found| (found.rule, found.level, found.place.as_str())).collect();
+        let wanted = [
+            (OC_01.id, Level::Soft, "a"),
+            (OC_06.id, Level::Soft, "c"),
+            (OC_06.id, Level::Soft, "d"),
+            (OC_25.id, Level::Unknown, "e.index"),
+            (OC_12.id, Level::Hard, "e.index.f"),
+            (OC_12.id, Level::Hard, "c"),
+        ];
+        assert_eq!(found, wanted);
+    }
+}

@@ -195,3 +195,22 @@ fn check_fields(message: &Map<String, Value>, place: &str, out: &mut Vec<Finding
 fn is_nothing(content: &Value) -> bool {
     content.is_null() || content == "" || content.as_array().is_some_and(Vec::is_empty)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::provider::check::judge::check;
+    use crate::provider::target::Target;
+
+    #[test]
+    fn what_its_own_types_allow_is_not_held_against_a_request() -> Result<(), Box<dyn std::error::Error>> {
+        let request = r#"[
+            {"role":"user","content":"q"},
+            {"role":"assistant","tool_calls":[{"id":"abcdefghi","function":{"name":"f","arguments":"{}"}}]},
+            {"role":"tool","tool_call_id":"abcdefghi","name":"f","content":"42"},
+            {"role":"assistant","content":"a","tool_calls":[],"prefix":true}]"#;
+        assert_eq!(check(Target::OPENAI_CHAT.with_dialect("mistral")?, request)?, []);
+        let rules: Vec<_> = check(Target::OPENAI_CHAT, request)?.into_iter().map(|found| found.rule).collect();
+        assert_eq!(rules, ["OC-34", "OC-17", "OC-12", "OC-29", "OC-25", "OC-25"]);
+        Ok(())
+    }
+}

@@ -92,6 +92,7 @@ impl<'a> Request<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Role;
 
     #[test]
     fn messages_and_chunks_keep_their_places() -> Result<()> {
@@ -138,7 +139,13 @@ mod tests {
             (Target::OPENAI_RESPONSES, r#"{"input":"a"}"#, &[("input", None, &[""])]),
         ];
         for (target, request, wanted) in table {
-            let places = parse(target, request)?.places;
+            let Parsed { messages, places, .. } = parse(target, request)?;
+            let by_tools = messages.iter().filter(|message| message.role == Role::Tool).count();
+            assert_eq!(
+                by_tools,
+                request.matches("\"tool\"").count() + request.matches("toolResult").count(),
+                "{request}"
+            );
             let found: Vec<_> =
                 places.iter().map(|place| (place.whole.as_str(), place.items.clone().map(|of| of.end))).collect();
             assert_eq!(found, wanted.iter().map(|(whole, end, _)| (*whole, *end)).collect::<Vec<_>>(), "{request}");
