@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use crate::model::{Body, Chunk, Json, json_text};
+use crate::json::text as json_text;
+use crate::model::{Body, Chunk, Json};
 
 /// What runs a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

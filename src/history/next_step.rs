@@ -9,7 +9,8 @@ use super::conversation::Conversation;
 use super::group::{MessageState, StoredMessage};
 use super::item_calls::{Asked, ToolKind, answered_by, asked_by};
 use super::reconcile::{Calls, Site, first_pending, is_content, is_cut_off};
-use crate::model::{Body, Chunk, FinishReason, Json, Role, json_text};
+use crate::json::text as json_text;
+use crate::model::{Body, Chunk, FinishReason, Json, Role};
 
 /// What an agent loop must do now.
 ///

@@ -1,6 +1,7 @@
 use crate::error::{Error, Result};
+use crate::json::text as json_text;
 use crate::model::{
-    Audio, Body, Chunk, Extra, File, Image, Json, Message, Metadata, Name, Native, Output, Part, PartBody, json_text,
+    Audio, Body, Chunk, Extra, File, Image, Json, Message, Metadata, Name, Native, Output, Part, PartBody,
 };
 
 /// The largest sizes that the store takes. They count what is stored: a provider's own block and unknown fields too.

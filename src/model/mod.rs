@@ -16,8 +16,6 @@ mod message;
 mod time;
 mod transcript;
 
-/// Where others still look for them.
-pub(crate) use crate::json::text as json_text;
 pub use chunk::{Audio, Body, Chunk, File, Image, Native, Output, Part, PartBody};
 pub use extra::Extra;
 pub use finish::FinishReason;

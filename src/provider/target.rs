@@ -10,11 +10,11 @@ use super::check::finding::Finding;
 use super::check::rule::{Overrides, ProtocolRule};
 use super::prompt::options::PromptOptions;
 use super::read::answer::Decode;
-use super::read::fields::Fields;
 use super::read::forms::{ErrorForm, GrowingTexts, ToolForm};
 use super::read::parsed::Parsed;
 use crate::error::Result;
 use crate::history::{ReportLine, StoredMessage};
+use crate::json::fields::Fields;
 use crate::model::FinishReason;
 
 /// A request format: its name, its rules, its functions, and what it calls the things that all wires have.

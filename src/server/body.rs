@@ -13,7 +13,8 @@ use tokio::time::timeout;
 
 use super::app::App;
 use super::refusal::Refusal;
-use crate::model::{Json, json_text};
+use crate::json::text as json_text;
+use crate::model::Json;
 
 /// What somebody without a key may send: a form with a key.
 const STRANGERS_BYTES: usize = 16 * 1024;

@@ -19,7 +19,8 @@ use super::recognise::{Known, recognise};
 use super::source::{Document, Source};
 use super::values::{LIMIT, Value, Values};
 use crate::error::{Error, Result};
-use crate::model::{ConversationId, Name, json_text};
+use crate::json::text as json_text;
+use crate::model::{ConversationId, Name};
 use crate::store::Store;
 
 /// The first bytes of a SQLite database.

@@ -13,8 +13,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("model", &["json"]),
     ("error", &["model"]),
     ("record", &["error", "model"]),
-    ("history", &["error", "model", "record"]),
-    ("log", &["error", "history", "model", "record"]),
+    ("history", &["error", "json", "model", "record"]),
+    ("log", &["error", "history", "json", "model", "record"]),
     ("backup", &["error", "log", "model", "record"]),
     ("embedded", &["backup", "error", "history", "log", "model", "record"]),
     ("remote", &["backup", "error", "history", "log", "model", "record"]),
@@ -24,7 +24,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("html", &[]),
     ("transfer", &["error", "history", "html", "json", "log", "model", "provider", "store"]),
     ("search", &["error", "history", "log", "model", "store"]),
-    ("server", &["error", "history", "html", "log", "model", "provider", "record", "remote", "search", "store"]),
+    (
+        "server",
+        &["error", "history", "html", "json", "log", "model", "provider", "record", "remote", "search", "store"],
+    ),
     // The program is a user of the library, by its public interface.
     ("cli", &[]),
 ];

@@ -15,9 +15,9 @@ pub(crate) mod types;
 pub use rules::RULES;
 
 use super::read::failure;
-use super::read::fields::Fields;
 use super::read::forms::{GrowingTexts, ToolForm};
 use super::target::{Target, Wire};
+use crate::json::fields::Fields;
 use crate::model::FinishReason;
 
 pub(super) static WIRE: Wire = Wire {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::model::json_text::is_object;
+use crate::json::text::is_object;
 use crate::provider::check::finding::Finding;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{Object, is_filled, role, sequence};

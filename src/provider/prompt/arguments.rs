@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::json::strings::Strings;
+use crate::json::text as json_text;
 use crate::model::Json;
-use crate::model::json_text;
 
 /// The key under which arguments that are no JSON object are sent.
 const MALFORMED: &str = "malformed_arguments";

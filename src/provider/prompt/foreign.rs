@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::history::report::{Fact, Refusal, Unsent};
 use crate::history::{ReportLine, StoredMessage};
-use crate::model::{Body, Json, json_text};
+use crate::json::text as json_text;
+use crate::model::{Body, Json};
 use crate::provider::check::finding::Finding;
 
 /// Fields that hold words, as the providers call them.

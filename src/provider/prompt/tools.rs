@@ -11,8 +11,8 @@ use super::tool_id::NameRule;
 use crate::error::{Error, Result};
 use crate::history::ReportLine;
 use crate::history::report::Fact;
+use crate::json::text as json_text;
 use crate::model::Json;
-use crate::model::json_text;
 use crate::provider::text::is_blank;
 
 /// A tool that the model may call.

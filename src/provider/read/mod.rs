@@ -3,7 +3,7 @@
 //! A request: `parse` asks the wire, whose part is to fill `parsed`; `roles` knows roles by any name, `declarations` tools.
 //! An answer: `decoder` finds objects in bytes (`framing`, `sse`, `documents`), joins characters that were cut in two
 //! (`surrogates`), and gives each object to the wire, which writes an `answer`; `failure` is an error in
-//! place of an answer. `fields` is JSON with its bytes kept, for both. `forms` is what wires call the same things.
+//! place of an answer. `forms` is what wires call the same things.
 
 pub(super) mod answer;
 pub(super) mod declarations;
@@ -11,7 +11,6 @@ pub(super) mod decoder;
 mod documents;
 mod eventstream;
 pub(super) mod failure;
-pub(crate) mod fields;
 pub(super) mod forms;
 mod framing;
 pub(super) mod parse;

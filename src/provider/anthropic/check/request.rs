@@ -3,7 +3,7 @@
 use super::message::{NAME, check_message, check_text};
 use super::seen::Seen;
 use super::sequence::check_turns;
-use crate::model::json_text;
+use crate::json::text as json_text;
 use crate::provider::anthropic::rules::{AN_01, AN_02, AN_07, AN_17, AN_33, AN_36, AN_42, AN_45};
 use crate::provider::anthropic::types::TEXT;
 use crate::provider::check::finding::{Finding, Level};

@@ -6,9 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
+use crate::json::fields::{Fields, array, is_empty, string};
+use crate::model::extra::{Owner, json};
 use crate::model::{Body, Chunk, File, Image, Json, Native, Output, Part, PartBody};
 use crate::provider::anthropic::manner::NAME;
-use crate::provider::read::fields::{Fields, Owner, array, is_empty, json, string};
 use crate::provider::read::parsed::opaque;
 
 /// Reads the fields of one type of block. `None` if they are not what the type has, or more than a chunk has a place for.

@@ -11,10 +11,11 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::block::block;
 use super::growing;
 use super::growing::Blocks;
+use crate::json::fields::{Fields, is_empty, string};
 use crate::model::Metadata;
+use crate::model::extra::Owner;
 use crate::provider::anthropic::manner::provider;
 use crate::provider::read::answer::{Answer, Decode};
-use crate::provider::read::fields::{Fields, Owner, is_empty, string};
 use crate::provider::target::Target;
 
 /// Fields of a message that say nothing of it, or what its chunks say.

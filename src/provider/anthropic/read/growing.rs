@@ -7,9 +7,10 @@ use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::block::{block, native};
+use crate::json::fields::{Fields, array, is_empty, string};
+use crate::model::extra::json;
 use crate::model::{Body, Chunk};
 use crate::provider::read::answer::Answer;
-use crate::provider::read::fields::{Fields, array, is_empty, json, string};
 use crate::provider::read::parsed::opaque;
 
 /// The blocks that have not ended, by index.

@@ -4,9 +4,10 @@ use serde_json::value::RawValue;
 
 use super::block::block;
 use crate::error::Result;
+use crate::json::fields::{Fields, array, string};
+use crate::model::extra::Owner;
 use crate::model::{Body, Chunk, Message, Role};
 use crate::provider::anthropic::manner::provider;
-use crate::provider::read::fields::{Fields, Owner, array, string};
 use crate::provider::read::parsed::{Notes, Parsed, no_messages, opaque, stranger, words};
 use crate::provider::read::roles::{ROLES, RoleNames};
 use crate::provider::target::Target;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::request::{Block, Raw, RawKind};
 use crate::history::OUTCOME_UNKNOWN;
-use crate::model::json_text;
+use crate::json::text as json_text;
 use crate::model::{Json, Native};
 use crate::provider::anthropic::check::message::check_message;
 use crate::provider::anthropic::check::seen::Seen;

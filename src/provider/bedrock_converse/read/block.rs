@@ -5,9 +5,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
+use crate::json::fields::{Fields, array, string};
+use crate::model::extra::{compact, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Native, Output, Part, PartBody};
 use crate::provider::bedrock_converse::manner::{NAME, PROVIDER};
-use crate::provider::read::fields::{Fields, array, compact, json, string};
 use crate::provider::read::parsed::opaque;
 
 /// Reads the value of a block's name. Gives whether that is all, so that a chunk gives the block back; `None` if it is

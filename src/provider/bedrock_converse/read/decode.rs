@@ -5,11 +5,12 @@
 
 use super::block::block;
 use super::growing::Blocks;
-use crate::model::json_text::compact;
+use crate::json::fields::Fields;
+use crate::json::text::compact;
+use crate::model::extra::Owner;
 use crate::model::{Body, Metadata};
 use crate::provider::bedrock_converse::manner::PROVIDER;
 use crate::provider::read::answer::{Answer, Decode};
-use crate::provider::read::fields::{Fields, Owner};
 use crate::provider::target::Target;
 
 /// Fields that say nothing of the message. `p` is padding.

@@ -7,9 +7,9 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use super::block::{block, native};
+use crate::json::fields::{Fields, array};
 use crate::model::{Body, Chunk};
 use crate::provider::read::answer::Answer;
-use crate::provider::read::fields::{Fields, array};
 
 /// The blocks that have not ended, by index.
 #[derive(Debug, Default)]

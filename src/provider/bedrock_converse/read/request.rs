@@ -4,9 +4,9 @@ use serde_json::value::RawValue;
 
 use super::block::block;
 use crate::error::Result;
+use crate::json::fields::{Fields, array, is_empty, string};
 use crate::model::{Body, Chunk, Message, Role};
 use crate::provider::bedrock_converse::manner::PROVIDER;
-use crate::provider::read::fields::{Fields, array, is_empty, string};
 use crate::provider::read::parsed::{Notes, Parsed, no_messages, opaque, push_parted, stranger, words};
 use crate::provider::read::roles::{ROLES, RoleNames};
 use crate::provider::target::Target;

@@ -4,7 +4,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::request::{Block, Raw};
-use crate::model::{Chunk, Json, json_text};
+use crate::json::text as json_text;
+use crate::model::{Chunk, Json};
 use crate::provider::bedrock_converse::check::message::{Seen, check_block};
 use crate::provider::bedrock_converse::manner::NAME;
 use crate::provider::prompt::arguments::embedded_object;

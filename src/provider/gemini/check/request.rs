@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::content::{check_content, is_function_name};
 use super::sequence::{check_sequence, check_signatures, turns};
-use crate::model::json_text;
+use crate::json::text as json_text;
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::value::{Object, entry, kind, text};
 use crate::provider::gemini::rules::{GM_01, GM_02, GM_16, GM_21, GM_25};

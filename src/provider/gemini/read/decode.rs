@@ -11,10 +11,11 @@ use serde_json::value::RawValue;
 
 use super::part::{Names, Origin, part, take};
 use super::partial::{Partial, Piece};
+use crate::json::fields::{Fields, string, text};
+use crate::model::extra::Owner;
 use crate::model::{Body, Chunk, FinishReason, Metadata};
 use crate::provider::gemini::manner::provider;
 use crate::provider::read::answer::{Answer, Decode};
-use crate::provider::read::fields::{Fields, Owner, string, text};
 use crate::provider::target::Target;
 
 /// Fields of a candidate that are left out.

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
-use crate::model::{Audio, Body, Chunk, File, Image, Native, Output, Part, PartBody, json_text};
+use crate::json::fields::{Fields, string, text};
+use crate::json::text as json_text;
+use crate::model::extra::{Owner, compact, json};
+use crate::model::{Audio, Body, Chunk, File, Image, Native, Output, Part, PartBody};
 use crate::provider::gemini::manner::{NAME, NO_SIGNATURE};
 use crate::provider::gemini::render::object::plain;
 use crate::provider::prompt::media::bytes::IMAGE_TYPES;
-use crate::provider::read::fields::{Fields, Owner, compact, json, string, text};
 use crate::provider::text::is_spelling_of;
 
 /// Where a part comes from.

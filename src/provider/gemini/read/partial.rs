@@ -5,7 +5,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::part::take;
-use crate::provider::read::fields::{Fields, array, string};
+use crate::json::fields::{Fields, array, string};
 
 /// A call that goes on.
 #[derive(Debug, Default)]

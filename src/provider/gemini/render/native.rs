@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::history::report::Unsent;
-use crate::model::json_text;
+use crate::json::text as json_text;
 use crate::model::{Chunk, Json};
 use crate::provider::check::finding::Finding;
 use crate::provider::check::value::field;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::history::report::Arguments;
-use crate::model::json_text;
+use crate::json::text as json_text;
 use crate::provider::prompt::arguments::{EMBEDDED_DEPTH, embedded, malformed};
 
 /// What was mended in arguments.

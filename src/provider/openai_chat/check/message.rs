@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::model::json_text::is_object;
+use crate::json::text::is_object;
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::rule::ProtocolRule;
 use crate::provider::check::shape::Fault;

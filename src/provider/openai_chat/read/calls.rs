@@ -3,9 +3,10 @@
 use serde_json::value::RawValue;
 
 use crate::history::report::Fact;
+use crate::json::fields::{Fields, is_empty, string};
+use crate::model::extra::{Owner, json};
 use crate::model::{Chunk, Extra, Json, Native};
 use crate::provider::openai_chat::manner::NAME;
-use crate::provider::read::fields::{Fields, Owner, is_empty, json, string};
 use crate::provider::read::parsed::{Notes, opaque};
 
 /// A call as it is written, whole or in pieces.

@@ -16,10 +16,11 @@ use serde_json::value::RawValue;
 use super::calls::function;
 use super::growing::{Beside, Calls, DETAILS, Details, sound};
 use super::part::{part, thinking, thinking_part};
+use crate::json::fields::Fields;
+use crate::model::extra::Owner;
 use crate::model::{Body, Chunk, Metadata, Native};
 use crate::provider::openai_chat::manner::provider;
 use crate::provider::read::answer::{Answer, Decode};
-use crate::provider::read::fields::{Fields, Owner};
 use crate::provider::target::Target;
 
 /// Fields beside `choices` that say nothing of the message.

@@ -14,10 +14,12 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::calls::{Call as Written, Form, custom_call};
-use crate::model::{Audio, Body, Chunk, Extra, Json, json_text};
+use crate::json::fields::{Fields, is_empty, text};
+use crate::json::text as json_text;
+use crate::model::extra::Owner;
+use crate::model::{Audio, Body, Chunk, Extra, Json};
 use crate::provider::prompt::media::bytes::decode_base64;
 use crate::provider::read::answer::Answer;
-use crate::provider::read::fields::{Fields, Owner, is_empty, text};
 
 /// The calls of a message.
 #[derive(Debug, Default)]

@@ -4,9 +4,10 @@
 
 use serde_json::value::RawValue;
 
+use crate::json::fields::{Fields, string, text};
+use crate::model::extra::Owner;
 use crate::model::{Audio, Body, Chunk, File, Image, Json, Native};
 use crate::provider::openai_chat::manner::NAME;
-use crate::provider::read::fields::{Fields, Owner, string, text};
 use crate::provider::read::parsed::opaque;
 
 /// Reads the fields of one type of part. `None` if they are not what the type has.

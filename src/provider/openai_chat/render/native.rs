@@ -10,13 +10,14 @@ use super::request::{AnyCall, Field, Function, Held, Message, Part, RawCall, Too
 use super::{Renderer, Said};
 use crate::history::StoredMessage;
 use crate::history::report::{Fact, Refusal, Unsent};
-use crate::model::{Body, Chunk, Json, Native, Role, json_text};
+use crate::json::fields::Fields;
+use crate::json::text as json_text;
+use crate::model::{Body, Chunk, Json, Native, Role};
 use crate::provider::check::judge::check;
 use crate::provider::openai_chat::manner::NAME;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::foreign::as_text;
 use crate::provider::prompt::turns::{Call, Turn};
-use crate::provider::read::fields::Fields;
 use crate::provider::text::{is_blank, is_word};
 
 /// The provider whose items are Responses'.

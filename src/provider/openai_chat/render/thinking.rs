@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::request::{ExtraFields, Field, Part, SEPARATOR};
 use super::{Renderer, Thought};
 use crate::history::report::{Fact, Thought as Why};
+use crate::json::fields::Fields;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::options::Thinking;
 use crate::provider::prompt::turns::Turn;
-use crate::provider::read::fields::Fields;
 use crate::provider::text::is_blank;
 
 /// Where thinking goes back to.

@@ -1,6 +1,6 @@
 //! One item: its type, its fields, its ids, and what its type asks for.
 
-use crate::model::json_text::is_object;
+use crate::json::text::is_object;
 use crate::provider::check::finding::{Finding, Level};
 use crate::provider::check::shape::{Fault, Shape};
 use crate::provider::check::value::{Object, is_filled, kind};

@@ -7,10 +7,11 @@
 
 use super::growing::Growing;
 use super::item::{Origin, said};
+use crate::json::fields::{Fields, string};
+use crate::model::extra::Owner;
 use crate::model::{Body, Metadata};
 use crate::provider::openai_responses::manner::{Manner, PROVIDER};
 use crate::provider::read::answer::{Answer, Decode};
-use crate::provider::read::fields::{Fields, Owner, string};
 use crate::provider::target::Target;
 
 /// Fields of a response that repeat the request, or say nothing of the message.

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::item::{Origin, PARAGRAPH, kind, said};
+use crate::json::fields::Fields;
 use crate::model::{Body, Chunk};
 use crate::provider::read::answer::Answer;
-use crate::provider::read::fields::Fields;
 
 /// The items of an answer.
 #[derive(Debug, Default)]

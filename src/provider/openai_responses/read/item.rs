@@ -2,9 +2,10 @@
 
 use serde_json::value::RawValue;
 
+use crate::json::fields::{Fields, is_empty, string, text};
+use crate::model::extra::{Owner, compact};
 use crate::model::{Body, Chunk, Native};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
-use crate::provider::read::fields::{Fields, Owner, compact, is_empty, string, text};
 
 /// What comes between the paragraphs of a summary.
 pub(crate) const PARAGRAPH: &str = "\n\n";

@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::history::{OUTCOME_UNKNOWN, ToolKind, answered, asked};
-use crate::model::{Body, Chunk, Extra, Json, json_text};
+use crate::json::text as json_text;
+use crate::model::{Body, Chunk, Extra, Json};
 use crate::provider::check::finding::Finding;
 use crate::provider::check::rule::ProtocolRule;
 use crate::provider::check::value::is_filled;

@@ -8,8 +8,9 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use super::types::{self, CALL_ID, COMPACTION, Kind, OUTPUT, ROLES};
+use crate::json::text as json_text;
 use crate::log::Limits;
-use crate::model::{ConversationId, Extra, Json, json_text};
+use crate::model::{ConversationId, Extra, Json};
 use crate::server::keys::{hex, random};
 use crate::server::refusal::Refusal;
 
