@@ -37,16 +37,12 @@ pub(crate) struct Entry {
     pub(crate) bytes: u64,
 }
 
-/// The files of an archive, and the names of those that are not to be read, each with its reason.
-type Listed = (Vec<Entry>, Vec<(String, &'static str)>);
+/// Names of files that are not read, each with its reason.
+type PassedOver = Vec<(String, &'static str)>;
 
 impl Archive {
     /// Opens an archive. Gives its files for which `is_wanted` holds.
-    pub(crate) fn open(
-        path: &Path,
-        name: &str,
-        is_wanted: fn(&str) -> bool,
-    ) -> Result<(Self, Vec<Entry>, Vec<(String, &'static str)>)> {
+    pub(crate) fn open(path: &Path, name: &str, is_wanted: fn(&str) -> bool) -> Result<(Self, Vec<Entry>, PassedOver)> {
         let broken =
             |error: &dyn std::fmt::Display| Error::InvalidInput(format!("{name}: not a readable archive: {error}"));
         let file = File::open(path).map_err(|error| broken(&error))?;
@@ -95,7 +91,7 @@ impl Archive {
     }
 }
 
-fn listed(archive: &mut Opened, name: &str, is_wanted: fn(&str) -> bool) -> Listed {
+fn listed(archive: &mut Opened, name: &str, is_wanted: fn(&str) -> bool) -> (Vec<Entry>, PassedOver) {
     let (mut entries, mut passed_over) = (Vec::new(), Vec::new());
     for index in 0..archive.len() {
         let entry = match archive.by_index_raw(index) {

@@ -28,11 +28,13 @@ pub(crate) mod running;
 pub(crate) mod search;
 pub(crate) mod stored;
 
-pub(crate) use place::tempdir;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+
+#[allow(unused_imports, reason = "each test takes what it needs of this")]
+pub(crate) use place::tempdir;
 
 /// The number of cases of a property test: from the environment, or this.
 pub(crate) fn cases(variable: &str, default: u32) -> u32 {

@@ -94,9 +94,12 @@ mod tests {
     use super::*;
     use crate::model::Role;
 
+    /// Where a message is, its number there, and where each of its chunks is in it.
+    type Place = (&'static str, Option<usize>, &'static [&'static str]);
+
     #[test]
     fn messages_and_chunks_keep_their_places() -> Result<()> {
-        let table: [(Target, &str, &[(&str, Option<usize>, &[&str])]); 6] = [
+        let table: [(Target, &str, &[Place]); 6] = [
             (
                 Target::OPENAI_CHAT,
                 r#"[{"role":"assistant","reasoning":"r","content":[null,"a"],"tool_calls":[{"id":"c"}],"x":1},
