@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use tempfile::TempDir;
 
-/// Where tests keep what they need: in memory if there is enough of it, because a test that does not cut the power learns
+/// Where tests keep what they need that are not about durability: in memory if there is enough of it, because they learn
 /// nothing from a disk but how slow it is. `TMPDIR` names another place.
 pub(crate) fn quick() -> &'static Path {
     const ENOUGH: u64 = 4 << 30;

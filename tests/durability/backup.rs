@@ -61,7 +61,7 @@ fn fill(store: &Store) {
 
 #[test]
 fn a_backup_becomes_a_store_of_any_engine() {
-    let dir = crate::common::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
     let engines: &[&str] = if cfg!(feature = "fjall") { &["sled", "fjall"] } else { &["sled"] };
     let original = Store::open("memory:").unwrap();
@@ -110,7 +110,7 @@ impl Drop for Stop<'_> {
 
 #[test]
 fn a_backup_is_one_moment_of_a_store_that_is_written() {
-    let dir = crate::common::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&url("sled", &dir.path().join("db"))).unwrap();
     let done = AtomicBool::new(false);
     let acknowledged: Vec<AtomicU64> = (0..THREADS).map(|_| AtomicU64::new(0)).collect();
@@ -193,7 +193,7 @@ fn assert_refused(dir: &Path, bytes: &[u8]) {
 
 #[test]
 fn a_damaged_backup_is_refused() {
-    let dir = crate::common::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let (_, bytes) = backup(dir.path());
     let length = bytes.len();
     proptest!(crate::common::config(crate::common::cases("CONVO_DAMAGED_BACKUPS", 200)), |(

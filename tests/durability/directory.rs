@@ -36,7 +36,7 @@ fn the_other_process() {
 
 #[test]
 fn one_process_at_a_time() {
-    let dir = crate::common::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let mut other = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "directory::the_other_process", "--nocapture"])
         .env(HOLD, dir.path())
@@ -59,7 +59,7 @@ fn one_process_at_a_time() {
 
 #[test]
 fn one_opening_at_a_time() {
-    let dir = crate::common::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&url(dir.path())).unwrap();
     assert!(matches!(refused(dir.path()), Error::Busy(_)));
     let clone = store.clone();
@@ -71,7 +71,7 @@ fn one_opening_at_a_time() {
 
 #[test]
 fn what_is_no_store_is_left_alone() {
-    let dir = crate::common::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("thesis");
     fs::create_dir(&path).unwrap();
     fs::write(path.join("chapter-1.txt"), "It was").unwrap();
@@ -85,7 +85,7 @@ fn what_is_no_store_is_left_alone() {
 
 #[test]
 fn the_marker_tells_whose_it_is() {
-    let dir = crate::common::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     Store::open(&url(&path)).unwrap().append("chat", &[Message::user("a")]).unwrap();
     let marker = path.join("CONVERSATION-STORE");
@@ -116,7 +116,7 @@ fn the_marker_tells_whose_it_is() {
 
 #[test]
 fn a_store_that_is_empty_and_was_not_is_damaged() {
-    let dir = crate::common::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     Store::open(&url(&path)).unwrap().append("chat", &[Message::user("a")]).unwrap();
     for entry in fs::read_dir(&path).unwrap() {
@@ -132,7 +132,7 @@ fn a_store_that_is_empty_and_was_not_is_damaged() {
 #[cfg(feature = "fjall")]
 #[test]
 fn a_folder_that_fjall_did_not_make_stays() {
-    let dir = crate::common::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let (folder, url) = (dir.path().join("fjall"), format!("fjall:{}", dir.path().display()));
     fs::create_dir_all(folder.join("keyspaces")).unwrap();
     fs::write(folder.join("lock"), b"").unwrap();

@@ -220,7 +220,7 @@ fn the_fixtures_are_written() {
         return;
     }
     for engine in ENGINES {
-        let dir = crate::common::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store");
         let clock = Arc::new(AtomicI64::new(START));
         let url = format!("{engine}:{}", path.display());
@@ -242,7 +242,7 @@ fn the_fixtures_are_written() {
 fn stores_of_version_1_are_read_as_they_were() {
     let expected = fs::read_to_string(fixtures().join(EXPECTED)).unwrap();
     for of in ENGINES.into_iter().chain([BACKUP]) {
-        let dir = crate::common::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let (_, url) = copied(&dir, of);
         {
             let store = options(&later()).with_read_only(true).open(&url).unwrap();
@@ -275,7 +275,7 @@ fn stores_of_version_1_are_read_as_they_were() {
 
 #[test]
 fn a_backup_of_version_1_is_read_where_it_is() {
-    let dir = crate::common::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let (_, url) = copied(&dir, "sled");
     let store = told(&options(&later()).with_read_only(true).open(&url).unwrap());
     let backup = Store::open(&format!("backup:{}", fixtures().join(BACKUP).display())).unwrap();
@@ -290,7 +290,7 @@ fn a_later_version_is_refused() {
         other => panic!("{other:?}"),
     };
     for engine in ENGINES {
-        let dir = crate::common::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let (path, url) = copied(&dir, engine);
         let marker = path.join("CONVERSATION-STORE");
         let text = fs::read_to_string(&marker).unwrap();
@@ -303,7 +303,7 @@ fn a_later_version_is_refused() {
             }
         }
     }
-    let dir = crate::common::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("newer");
     let mut bytes = fs::read(fixtures().join(BACKUP)).unwrap();
     assert_eq!(bytes[8..12], [0, 0, 0, 1]);

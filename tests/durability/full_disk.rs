@@ -24,7 +24,7 @@ struct Disk {
 impl Disk {
     /// Absent: it could not be mounted.
     fn mount(megabytes: u32) -> Option<Self> {
-        let dir = crate::common::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let size = format!("size={megabytes}m");
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "none"]).arg(dir.path()).output();
         mounted.is_ok_and(|mounted| mounted.status.success()).then_some(Self { dir })

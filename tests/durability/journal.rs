@@ -61,7 +61,7 @@ fn written() -> Vec<String> {
 
 #[test]
 fn what_a_killed_process_left_is_seen_by_all_that_reads() {
-    let dir = crate::common::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let path = killed(&dir);
     let before = fs::read(path.join("journal")).unwrap();
     for _ in 0..2 {
@@ -106,7 +106,7 @@ fn records(path: &Path) -> Vec<u64> {
 
 #[test]
 fn a_damaged_record_is_reported_until_the_loss_is_accepted() {
-    let dir = crate::common::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let killed = killed(&dir);
     let records = records(&killed);
     for with_watermark in [true, false] {
@@ -142,7 +142,7 @@ fn a_damaged_record_is_reported_until_the_loss_is_accepted() {
 
 #[test]
 fn an_older_program_is_kept_from_what_only_the_journal_has() {
-    let dir = crate::common::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let fixture: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests/fixtures/format/v1/sled"].iter().collect();
     copy(&fixture, &path);

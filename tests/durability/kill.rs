@@ -25,7 +25,7 @@ const ROUNDS: u64 = 12;
 
 fn what_was_acknowledged_survives_a_kill(engine: &str) {
     let mut dice = Dice::new();
-    let dir = crate::common::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let (db, file) = (dir.path().join("db"), dir.path().join("acks"));
     let store = format!("{engine}:{}", db.display());
     let mut acknowledged = 0;
@@ -59,7 +59,7 @@ fn what_was_acknowledged_survives_a_kill(engine: &str) {
 
 fn a_store_opens_after_it_was_killed_while_it_opened(engine: &str) {
     let mut dice = Dice::new();
-    let dir = crate::common::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("acks");
     let mut stores = 0;
     for round in 0..number("CONVO_KILLS", 10) {

@@ -64,7 +64,7 @@ struct Original {
 
 impl Original {
     fn new(engine: &'static str) -> Self {
-        let dir = crate::common::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         expected::make(engine, dir.path());
         Self { dir, engine }
     }

@@ -59,7 +59,7 @@ struct Place {
 
 impl Place {
     fn new(engine: &'static str) -> Option<Self> {
-        let dir = crate::common::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let shim = dir.path().join("fault.so");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/durability/failing_calls/fault.c");
         let mut compile = Command::new("cc");

@@ -411,7 +411,7 @@ fn campaign(cases: u64, inflict: impl Fn(&Path, &Story, &mut Dice) -> Injury) {
         if case % CASES_OF_A_STORY == 0 {
             story_seed = dice.below(u64::MAX);
         }
-        let dir = crate::common::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let original = dir.path().join("original");
         let story = Story::tell(&original, &mut Dice::quiet(story_seed));
         let injury = Arc::new(inflict(&original, &story, &mut dice));

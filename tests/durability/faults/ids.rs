@@ -224,7 +224,7 @@ fn no_key_is_accepted_twice(engine: &str) {
     let keys = number("CONVO_FAULT_KEYS", 300);
     let mut shown = Vec::new();
     for (threads, same) in [(2, true), (16, true), (2, false), (16, false)] {
-        let dir = crate::common::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let url = match engine {
             "memory" => "memory:".to_owned(),
             engine => format!("{engine}:{}?sync=never", dir.path().join("db").display()),

@@ -36,7 +36,7 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        Self { dir: crate::common::tempdir().unwrap() }
+        Self { dir: tempfile::tempdir().unwrap() }
     }
 
     fn path(&self) -> PathBuf {
