@@ -1,6 +1,6 @@
 //! JSON as text: objects whose values keep their bytes, and what can be found in a text, or mended, without a parser.
 //!
-//! `fields` takes an object apart, `text` has functions of a whole text, `strings` tells a text's strings from what is
+//! `fields` takes an object apart, `text` has functions of a whole text, `strings` parts a text's strings from what is
 //! outside of them. Nothing here knows a conversation; what becomes of unknown fields is in `model/extra.rs`.
 
 pub(crate) mod fields;

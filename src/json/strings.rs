@@ -9,7 +9,7 @@ pub(crate) struct Strings {
 }
 
 impl Strings {
-    /// Takes the next character. Whether it stands outside of strings; a quote does not.
+    /// Takes the next character. Whether it is outside of strings; a quote does not.
     pub(crate) const fn is_outside(&mut self, next: char) -> bool {
         match next {
             _ if self.escaped => {

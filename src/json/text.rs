@@ -196,7 +196,7 @@ fn lone_surrogates(text: &[u8]) -> Vec<usize> {
     lone
 }
 
-/// The UTF-16 code unit that the escape at this place stands for.
+/// The UTF-16 code unit that the escape at this place means.
 fn escaped_unit(text: &[u8], at: usize) -> Option<u16> {
     let digits = text.get(at..at + ESCAPE)?.strip_prefix(br"\u")?;
     digits.iter().try_fold(0, |unit, digit| Some(unit * 16 + u16::try_from(char::from(*digit).to_digit(16)?).ok()?))

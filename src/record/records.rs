@@ -189,7 +189,7 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// The record of a header that stands in columns of a table, and the value of its entries, checked.
+    /// The record of a header that is in columns of a table, and the value of its entries, checked.
     #[cfg(feature = "postgres")]
     pub(crate) fn beside(
         conversation: ConversationId,

@@ -251,7 +251,7 @@ impl Import<'_, '_> {
             return Err(Error::InvalidInput(format!(
                 "{}: a SQLite database; {}",
                 document.name,
-                super::WITHOUT_ARCHIVES
+                super::values::WITHOUT_ARCHIVES
             )));
         }
         let found = source.read(document, |input| recognise(input, wanted.filter(|_| source.documents.len() == 1)))?;

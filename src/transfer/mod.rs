@@ -28,11 +28,6 @@ pub use format::Format;
 pub use import::{ImportOptions, ImportSummary, Imported, Input, Progress, import, key};
 pub use keep::Branches;
 
-/// What is said of a database or an archive in a build that cannot read it.
-#[cfg(not(feature = "archives"))]
-const WITHOUT_ARCHIVES: &str = "this program was built without the feature `archives`, which reads zip archives and SQLite \
-                                databases: install it with `cargo install --path . --features cli,archives`";
-
 /// All formats, in the order in which a file is compared with them.
 pub static FORMATS: &[Format] = &[
     formats::transcript::FORMAT,

@@ -150,7 +150,7 @@ impl Source {
 
     #[cfg(not(feature = "archives"))]
     fn archive(_: &Path, name: &str) -> Result<Self> {
-        Err(Error::InvalidInput(format!("{name}: a zip archive; {}", super::WITHOUT_ARCHIVES)))
+        Err(Error::InvalidInput(format!("{name}: a zip archive; {}", super::values::WITHOUT_ARCHIVES)))
     }
 
     /// Reads a document from its beginning.

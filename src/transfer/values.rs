@@ -13,6 +13,11 @@ pub(super) const FILES: usize = 1_000_000;
 /// The most bytes of an attachment that is included in its message.
 pub(super) const ATTACHMENT: u64 = 20 * 1024 * 1024;
 
+/// What is said of a database or an archive in a build that cannot read it.
+#[cfg(not(feature = "archives"))]
+pub(super) const WITHOUT_ARCHIVES: &str = "this program was built without the feature `archives`, which reads zip archives and SQLite \
+                                databases: install it with `cargo install --path . --features cli,archives`";
+
 /// What a stream contains.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Value {

@@ -1,4 +1,4 @@
-//! What is left out of a conversation, whatever stands beside it.
+//! What is left out of a conversation, whatever is beside it.
 
 use super::super::group::StoredMessage;
 use super::super::report::{Fact, ReportLine};

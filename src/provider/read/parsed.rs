@@ -57,7 +57,7 @@ pub(crate) struct Notes<'a> {
     places: Places,
 }
 
-/// Where what is read stands: the whole of it, and each chunk so far.
+/// Where what is read is: the whole of it, and each chunk so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     whole: String,
@@ -65,7 +65,7 @@ pub(crate) struct Places {
 }
 
 impl<'a> Notes<'a> {
-    /// On the message of this index, which stands there.
+    /// On the message of this index, which is there.
     pub(crate) fn new(message: usize, whole: String, lines: &'a mut Vec<ReportLine>) -> Self {
         let places = Places { whole, chunks: Vec::new() };
         Self { message: u64::try_from(message).unwrap_or(u64::MAX), lines, places }

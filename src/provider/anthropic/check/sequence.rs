@@ -1,4 +1,4 @@
-//! The messages in their sequence: who begins, who ends, which calls are answered, where thinking stands.
+//! The messages in their sequence: who begins, who ends, which calls are answered, where thinking is.
 
 use std::collections::HashSet;
 
