@@ -14,11 +14,8 @@ mod threads;
 
 use crate::transfer::format::{Format, Tables};
 
-/// The format's name.
-const NAME: &str = "llm";
-
 pub(crate) const FORMAT: Format = Format {
-    name: NAME,
+    name: "llm",
     about: "logs.db of the program llm",
     read: None,
     tables: Some(Tables {

@@ -8,6 +8,9 @@ use crate::model::{Body, Chunk, File, Timestamp};
 use crate::transfer::database::{Row, text};
 use crate::transfer::take;
 
+/// The provider that opaque parts are of.
+pub(super) const NAME: &str = "llm";
+
 /// When a row was written.
 pub(super) fn time(row: &mut Row) -> Option<Timestamp> {
     let time = text(row, "datetime_utc")?;

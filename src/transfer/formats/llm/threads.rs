@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
-use super::NAME;
-use super::row::{attached, keep_rest, time, usage};
+use super::row::{NAME, attached, keep_rest, time, usage};
 use crate::json::fields::Fields;
 use crate::model::extra::Owner;
 use crate::model::{Body, Chunk, Message, Output, Part, PartBody, Role, Timestamp};
