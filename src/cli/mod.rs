@@ -8,7 +8,7 @@
 //!
 //! A file of one command has `Args` and `run`; a file of several has a struct and a function with the name of each.
 //!
-//! **To add a command**: these two, a variant of [`Command`], an arm in [`Command::run`]. `tests/cli/help.rs` says what is missing.
+//! **To add a command**: these two, a variant of [`Command`], an arm in [`Command::run`]. `tests/program/help.rs` says what is missing.
 
 mod append;
 mod bench;
