@@ -131,6 +131,9 @@ pub struct Bounds {
     pub ingest_idle_seconds: u64,
     /// Seconds between comments that keep a connection of events alive: 15.
     pub keep_alive_seconds: u64,
+    /// Seconds after which the unfinished messages of a client of the log (`--store http://...`) are interrupted, if nothing is
+    /// heard of it: 30; at least 3.
+    pub lease_seconds: u64,
 }
 
 /// What is logged, on stderr. Content is never logged.
@@ -260,6 +263,7 @@ impl Default for Bounds {
             body_seconds: 300,
             ingest_idle_seconds: 600,
             keep_alive_seconds: 15,
+            lease_seconds: 30,
         }
     }
 }
@@ -351,6 +355,9 @@ impl Config {
             ("requests", self.limits.requests),
             ("store_threads", self.limits.store_threads),
         ];
+        if self.limits.lease_seconds < 3 {
+            return Err(invalid("limits.lease_seconds", "it must be at least 3"));
+        }
         match limits.iter().find(|(_, limit)| *limit == 0) {
             Some((name, _)) => Err(invalid(&format!("limits.{name}"), "it must be at least 1")),
             None => Ok(()),
@@ -384,6 +391,10 @@ impl Bounds {
 
     pub(crate) const fn keep_alive(&self) -> Duration {
         Duration::from_secs(self.keep_alive_seconds)
+    }
+
+    pub(crate) const fn lease(&self) -> Duration {
+        Duration::from_secs(self.lease_seconds)
     }
 }
 

@@ -3,13 +3,10 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::room::Stream;
 use crate::log::{OpenMessage, Receipt};
-
-/// How long a writer lives that is not heard of.
-pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
 /// The writers, by what names them.
 #[derive(Debug, Default)]

@@ -88,7 +88,7 @@ fn titled(item: &ListItem) -> String {
 }
 
 #[derive(Template)]
-#[template(path = "conversation.html")]
+#[template(config = "src/server/pages/askama.toml", path = "conversation.html")]
 struct Conversation {
     frame: Frame,
     heading: Heading,

@@ -53,7 +53,7 @@ pub(super) fn see_other(path: &str) -> Outcome {
 }
 
 #[derive(Template)]
-#[template(path = "problem.html")]
+#[template(config = "src/server/pages/askama.toml", path = "problem.html")]
 struct Problem<'a> {
     frame: Frame,
     title: &'static str,

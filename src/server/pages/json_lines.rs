@@ -15,7 +15,7 @@ const DEPTH: usize = 12;
 
 /// JSON, line by line.
 #[derive(Debug, Default, Template)]
-#[template(path = "json_lines.html")]
+#[template(config = "src/server/pages/askama.toml", path = "json_lines.html")]
 pub(super) struct JsonLines {
     pub(super) lines: Vec<Line>,
     /// Whether there are more.

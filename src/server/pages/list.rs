@@ -12,7 +12,7 @@ use crate::server::refusal::Refusal;
 const PAGE: usize = 50;
 
 #[derive(Template)]
-#[template(path = "list.html")]
+#[template(config = "src/server/pages/askama.toml", path = "list.html")]
 struct List<'a> {
     frame: Frame,
     words: &'a str,

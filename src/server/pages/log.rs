@@ -19,7 +19,7 @@ const PAGE: usize = 200;
 const CONTENT: usize = 400;
 
 #[derive(Template)]
-#[template(path = "log.html")]
+#[template(config = "src/server/pages/askama.toml", path = "log.html")]
 struct Log {
     frame: Frame,
     heading: Heading,

@@ -13,7 +13,7 @@ use crate::server::query::Query;
 use crate::server::refusal::Refusal;
 
 #[derive(Template)]
-#[template(path = "login.html")]
+#[template(config = "src/server/pages/askama.toml", path = "login.html")]
 struct Login {
     frame: Frame,
     next: String,

@@ -16,7 +16,7 @@ const PICTURE: usize = 8 * 1024 * 1024;
 
 /// A message.
 #[derive(Debug, Template)]
-#[template(path = "message.html")]
+#[template(config = "src/server/pages/askama.toml", path = "message.html")]
 pub(super) struct Shown {
     pub(super) index: u64,
     pub(super) role: &'static str,
@@ -44,7 +44,7 @@ pub(super) struct Shown {
 
 /// A chunk.
 #[derive(Debug, Template)]
-#[template(path = "piece.html")]
+#[template(config = "src/server/pages/askama.toml", path = "piece.html")]
 pub(super) struct Piece {
     /// Its place in the page.
     pub(super) id: String,
@@ -67,7 +67,7 @@ pub(super) enum Content {
 
 /// A tool's result.
 #[derive(Debug, Template)]
-#[template(path = "answer.html")]
+#[template(config = "src/server/pages/askama.toml", path = "answer.html")]
 pub(super) struct Answer {
     pub(super) name: Option<String>,
     pub(super) id: String,
@@ -81,7 +81,7 @@ pub(super) struct Answer {
 
 /// Text and attachments.
 #[derive(Debug, Template)]
-#[template(path = "plain.html")]
+#[template(config = "src/server/pages/askama.toml", path = "plain.html")]
 pub(super) enum Plain {
     Text(Cut),
     /// Data of ours.

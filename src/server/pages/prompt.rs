@@ -24,7 +24,7 @@ const MESSAGES: usize = 200;
 
 /// A control with a fixed number of values.
 #[derive(Template)]
-#[template(path = "choice.html")]
+#[template(config = "src/server/pages/askama.toml", path = "choice.html")]
 pub(super) struct Choice {
     pub(super) name: &'static str,
     pub(super) label: &'static str,
@@ -62,7 +62,7 @@ struct Field {
 }
 
 #[derive(Template)]
-#[template(path = "prompt.html")]
+#[template(config = "src/server/pages/askama.toml", path = "prompt.html")]
 struct Inspector {
     frame: Frame,
     heading: Heading,
@@ -183,7 +183,7 @@ pub(super) fn with_form(call: &Call, body: &[u8]) -> Result<Call, Refusal> {
 }
 
 #[derive(Template)]
-#[template(path = "repair.html")]
+#[template(config = "src/server/pages/askama.toml", path = "repair.html")]
 struct Repair {
     frame: Frame,
     choices: Vec<Choice>,

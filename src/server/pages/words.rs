@@ -22,7 +22,7 @@ impl From<Timestamp> for Moment {
 
 /// A text, and how many bytes of it are not shown.
 #[derive(Clone, Debug, Template)]
-#[template(path = "cut.html")]
+#[template(config = "src/server/pages/askama.toml", path = "cut.html")]
 pub(super) struct Cut {
     pub(super) text: String,
     pub(super) rest: usize,
@@ -67,7 +67,7 @@ pub(super) fn counted(number: impl std::borrow::Borrow<usize>, what: &str) -> St
 
 /// A line of a report, at the place that it is about.
 #[derive(Clone, Debug, Template)]
-#[template(path = "note.html")]
+#[template(config = "src/server/pages/askama.toml", path = "note.html")]
 pub(super) struct Note {
     pub(super) severity: String,
     pub(super) rule: String,

@@ -14,7 +14,6 @@ use super::app::{Call, Handler, Outcome};
 use super::keys::Scope;
 use super::refusal::Refusal;
 use super::route::Route;
-use super::writers::LEASE;
 use crate::remote::PROTOCOL;
 use crate::remote::call::{Hello, Welcome};
 
@@ -54,7 +53,7 @@ fn hello(call: &Call, body: &[u8]) -> Outcome {
         let error = crate::Error::UnsupportedVersion { what: what.to_owned(), found: protocol, supported: PROTOCOL };
         return Err(Refusal { status: 400, ..error.into() });
     }
-    let lease_seconds = LEASE.as_secs();
+    let lease_seconds = call.app.config.limits.lease_seconds;
     let owner = call.caller.owner.clone();
     answer(&Welcome { owner, is_admin: call::is_admin(call), lease_seconds }, &[])
 }

@@ -1,7 +1,7 @@
 //! What a client writes, and the messages that clients are writing.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::call::{answer, asked, is_admin, name, writable};
 use crate::error::Error;
@@ -12,7 +12,7 @@ use crate::remote::{body, call};
 use crate::server::app::{App, Call, Outcome};
 use crate::server::keys::{Scope, hex, random};
 use crate::server::refusal::Refusal;
-use crate::server::writers::{LEASE, Writer};
+use crate::server::writers::Writer;
 
 pub(super) fn append(call: &Call, body: &[u8]) -> Outcome {
     let (asked, bytes): (Append, _) = asked(body)?;
@@ -87,9 +87,6 @@ pub(super) fn sync(call: &Call, _: &[u8]) -> Outcome {
     answer(&Nothing {}, &[])
 }
 
-/// Between two looks for writers that are not heard of.
-const PAUSE: Duration = Duration::from_secs(5);
-
 fn find(call: &Call, name: &str) -> Result<Arc<Writer>, Refusal> {
     let gone = || Error::NotFound { what: "the writer of this message".to_owned() };
     Ok(call.app.writers.find(&call.caller.key, name).ok_or_else(gone)?)
@@ -97,9 +94,10 @@ fn find(call: &Call, name: &str) -> Result<Arc<Writer>, Refusal> {
 
 /// Interrupts the messages of clients that have gone.
 pub(crate) async fn interrupt_unheard(app: Arc<App>) {
+    let lease = app.config.limits.lease();
     loop {
-        tokio::time::sleep(PAUSE).await;
-        let Some(since) = Instant::now().checked_sub(LEASE) else { continue };
+        tokio::time::sleep(lease / 6).await;
+        let Some(since) = Instant::now().checked_sub(lease) else { continue };
         let unheard = app.writers.unheard(since);
         if !unheard.is_empty() {
             // Dropping a writer writes its end.

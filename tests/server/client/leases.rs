@@ -45,7 +45,10 @@ fn signal(client: &Child, name: &str) {
 /// after that is refused. One that is only slow keeps its message.
 #[test]
 fn a_client_that_is_gone_leaves_an_interrupted_message() {
-    let server = Running::durable(&[]);
+    let dir = crate::common::tempdir().unwrap();
+    let file = dir.path().join("convo.toml");
+    std::fs::write(&file, "[limits]\nlease_seconds = 3\n").unwrap();
+    let server = Running::durable(&["--config", file.to_str().unwrap()]);
     let store = store(&server);
     let mut killed = ingesting(&server, "killed", &store);
     let mut stopped = ingesting(&server, "stopped", &store);

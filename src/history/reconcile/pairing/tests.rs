@@ -134,16 +134,41 @@ fn messages() -> impl Strategy<Value = Vec<StoredMessage>> {
     prop::collection::vec(message, 0..12)
 }
 
+fn found(messages: &[StoredMessage]) -> Plain {
+    let calls = Calls::pair(messages);
+    let answers = calls.pairs().collect();
+    Plain { answers, duplicates: calls.duplicates, orphans: calls.orphans }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn it_pairs_as_the_plain_version_does(messages in messages()) {
-        let calls = Calls::pair(&messages);
-        let answers = calls.pairs().collect();
-        let found = Plain { answers, duplicates: calls.duplicates, orphans: calls.orphans };
-        prop_assert_eq!(found, plain(&messages));
+        prop_assert_eq!(found(&messages), plain(&messages));
     }
+}
+
+/// A case that the property found once: results of one id before their calls, and one that states that there is none.
+#[test]
+fn results_before_their_calls_pair_as_in_the_plain_version() {
+    let call = || Chunk::tool_call("b", "", "");
+    let result = |output: &str| Chunk::tool_result("b", output);
+    let messages = [
+        vec![result(""), call()],
+        vec![call()],
+        vec![call(), result(""), result(OUTCOME_UNKNOWN)],
+        vec![result("")],
+    ];
+    let messages = messages.map(|chunks| StoredMessage {
+        index: 0,
+        state: MessageState::Complete,
+        first_seq: 1,
+        last_seq: 1,
+        chunk_indexes: (0..).take(chunks.len()).collect(),
+        message: Message::new(Role::Assistant, chunks),
+    });
+    assert_eq!(found(&messages), plain(&messages));
 }
 
 /// Calls of one message and one id, whose results name the tools in reverse: nobody looks at a place more than a few times.
