@@ -22,6 +22,11 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::error::{Error, Result};
 
+/// A call is a transaction of its own, at the level that the role or the database sets: writes refuse any other. Where the
+/// connection is a pooler's, this is for one server's connection of many, so nothing is set that is so already.
+const READ_COMMITTED: &str = "SELECT set_config('default_transaction_isolation', 'read committed', false) \
+                              WHERE current_setting('default_transaction_isolation') <> 'read committed'";
+
 /// Makes connections.
 pub(super) struct Connector {
     tls: Tls,
@@ -42,7 +47,9 @@ impl Connect for Connector {
         let (tls, config) = (self.tls.clone(), config.clone());
         Box::pin(async move {
             let (client, connection) = config.connect(tls).await?;
-            Ok((client, tokio::spawn(drive(connection))))
+            let driven = tokio::spawn(drive(connection));
+            client.batch_execute(READ_COMMITTED).await?;
+            Ok((client, driven))
         })
     }
 }

@@ -93,6 +93,9 @@ impl Failure {
             Self::Refused { code, message } if is_of_shards(&code) => {
                 Error::Busy(format!("PostgreSQL at {shown}: {message}"))
             }
+            Self::Refused { code: SqlState::INVALID_TRANSACTION_STATE, message } => {
+                Error::InvalidInput(format!("PostgreSQL at {shown}: {message}"))
+            }
             Self::Refused { code, message } => io("use", kind(&code), message),
             Self::Lost(cause) => Error::OutcomeUnknown { cause: format!("PostgreSQL at {shown}: {cause}") },
             Self::Unanswered(limit) => Self::Lost(unanswered(limit)).into_error(shown),

@@ -6,8 +6,24 @@
 -- message is closed, 6 the holder's lease has run out, 7 the message's lease has run out, 8 it has changed meanwhile,
 -- 9 somebody writes the message, 10 there is no such conversation.
 
+-- Notes which functions are here, by their checksum.
+CREATE OR REPLACE FUNCTION cs_describe_v1(p_checksum bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  EXECUTE format('COMMENT ON TABLE cs_schema IS %L', 'functions ' || p_checksum);
+END $$;
+
+CREATE OR REPLACE FUNCTION cs_refuse_isolation_v1() RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  RAISE EXCEPTION 'a write needs a transaction that is READ COMMITTED, and this one is %: `ALTER ROLE ... SET '
+    'default_transaction_isolation = ''read committed''` mends it', upper(current_setting('transaction_isolation'))
+    USING ERRCODE = 'invalid_transaction_state';
+END $$;
+
+-- The number of a commit. Each write takes one. What it locks before that, it has to see as it is then: only READ COMMITTED does.
 CREATE OR REPLACE FUNCTION cs_commit_v1(p_last bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
-  SELECT greatest(p_last + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+  SELECT CASE WHEN current_setting('transaction_isolation') = 'read committed'
+    THEN greatest(p_last + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+    ELSE cs_refuse_isolation_v1() END
 $$;
 
 CREATE OR REPLACE FUNCTION cs_minute_v1(p_micros bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$

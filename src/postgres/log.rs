@@ -121,7 +121,7 @@ impl Log for Postgres {
     }
 
     fn health(&self) -> Health {
-        Health { closed: self.gate.is_closed(), warnings: self.warnings.clone(), ..Health::default() }
+        Health { closed: self.gate.is_closed(), warnings: self.settings.warnings(), ..Health::default() }
     }
 
     fn size(&self) -> Result<Size> {

@@ -29,6 +29,7 @@ mod redact;
 mod restore;
 mod rows;
 mod schema;
+mod settings;
 mod statement;
 mod streams;
 mod url;
@@ -46,6 +47,7 @@ use self::followed::Followed;
 use self::gate::Gate;
 use self::leases::Leases;
 use self::reader::Reader;
+use self::settings::Settings;
 use self::streams::Streams;
 use self::url::Url;
 use self::writers::Writers;
@@ -74,8 +76,7 @@ pub(crate) struct Postgres {
     followed: Arc<Followed>,
     /// How long a change is tried again while others are faster.
     patience: Duration,
-    /// What was noticed when the log was opened.
-    warnings: Vec<String>,
+    settings: Arc<Settings>,
     /// What goes on beside the calls.
     tasks: Vec<AbortHandle>,
 }
@@ -119,18 +120,15 @@ impl Postgres {
     }
 
     fn start(database: Database, url: &Url, clock: Clock, window: Duration, opening: Opening) -> Result<Self> {
-        let warnings = schema::warnings(&database)?;
-        for warning in &warnings {
-            tracing::warn!("PostgreSQL at {}: {warning}", url.shown);
-        }
         let (database, gate) = (Arc::new(database), Arc::new(Gate::new(clock, opening.read_only)));
+        let settings = Arc::new(Settings::read(Arc::clone(&database))?);
         let (writers, followed) = (Arc::<Writers>::default(), Arc::new(Followed::new(Arc::clone(&database))));
         let reader = Reader::new(Arc::clone(&database), Arc::clone(&writers));
         let leases = Arc::new(Leases::new(Arc::clone(&database), Arc::clone(&writers), url.lease));
         let streams =
             Streams::new(Arc::clone(&database), Arc::clone(&gate), Arc::clone(&writers), Arc::clone(&followed));
         let (streams, patience, tasks) = (Arc::new(streams), url.timeout, Vec::new());
-        let mut log = Self { database, gate, reader, writers, streams, leases, followed, patience, warnings, tasks };
+        let mut log = Self { database, gate, reader, writers, streams, leases, followed, patience, settings, tasks };
         log.start_tasks(url, window)?;
         Ok(log)
     }
@@ -138,8 +136,10 @@ impl Postgres {
     fn start_tasks(&mut self, url: &Url, window: Duration) -> Result<()> {
         let Some(runtime) = self.database.handle() else { return Ok(()) };
         self.tasks.push(runtime.spawn(Followed::look_for_news(Arc::clone(&self.followed))).abort_handle());
+        let pause = url.lease / LOOKS_A_LEASE;
+        let (settings, gate) = (Arc::clone(&self.settings), Arc::clone(&self.gate));
+        self.tasks.push(runtime.spawn(Settings::watch(settings, gate, pause)).abort_handle());
         if !self.gate.is_read_only() {
-            let pause = url.lease / LOOKS_A_LEASE;
             self.interrupt_expired()?;
             self.tasks.push(runtime.spawn(Streams::send_windows(Arc::clone(&self.streams), window)).abort_handle());
             let (leases, gate) = (Arc::clone(&self.leases), Arc::clone(&self.gate));

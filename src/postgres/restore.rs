@@ -55,7 +55,7 @@ pub(super) fn fill(
 pub(super) fn begin(database: &Database) -> Result<Session<'_>> {
     const ANY: &str = "SELECT EXISTS (SELECT FROM cs_conversation) AS has_any";
     let session = database.session_of_steps()?;
-    session.script("BEGIN; LOCK TABLE cs_conversation IN EXCLUSIVE MODE")?;
+    session.script("BEGIN ISOLATION LEVEL READ COMMITTED; LOCK TABLE cs_conversation IN EXCLUSIVE MODE")?;
     let has_any = session.query(Statement::repeatable(ANY))?.first().map_or(Ok(false), |row| get(row, "has_any"))?;
     if has_any {
         let detail = "a backup is restored into a new store only: name one that has no conversations";

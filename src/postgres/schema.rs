@@ -74,8 +74,10 @@ pub(super) fn is_member(database: &Database) -> Result<bool> {
 pub(super) fn migrate(database: &Database) -> Result<Migration> {
     const NEW: &str = "INSERT INTO cs_schema (version, oldest, store_id) VALUES (0, 0, $1)";
     const NOTE: &str = "UPDATE cs_schema SET version = $1::bigint::integer, oldest = $2::bigint::integer";
+    // A comment takes no parameters.
+    const SET_FUNCTIONS: &str = "SELECT cs_describe_v1($1)";
     let session = database.session()?;
-    session.script("BEGIN; SELECT pg_advisory_xact_lock(7163384950271)")?;
+    session.script("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(7163384950271)")?;
     let from = match is_there(&session.query(Statement::repeatable(IS_THERE))?)? {
         true => {
             let rows = session.query(Statement::repeatable(VERSIONS))?;
@@ -95,10 +97,17 @@ pub(super) fn migrate(database: &Database) -> Result<Migration> {
             session.query(Statement::once(NEW).with(ConversationId::new().as_bytes()))?;
         }
         session.script(FUNCTIONS)?;
+        session.query(Statement::once(SET_FUNCTIONS).with(functions()))?;
         session.query(Statement::once(NOTE).with(u64::from(VERSION)).with(u64::from(OLDEST)))?;
     }
     session.end()?;
     Ok(migration)
+}
+
+/// The checksum of the functions that this program comes with. The comment on the table `cs_schema` has that of those that are
+/// there: `functions N`.
+pub(super) fn functions() -> u64 {
+    u64::from(crc32fast::hash(FUNCTIONS.as_bytes()))
 }
 
 /// What a schema says of itself.
@@ -126,44 +135,6 @@ impl Versions {
 
 fn is_there(rows: &[Row]) -> Result<bool> {
     rows.first().map_or(Ok(false), |row| get(row, "is_there"))
-}
-
-/// What of the server's settings does not go with the promise that nothing acknowledged is lost.
-pub(super) fn warnings(database: &Database) -> Result<Vec<String>> {
-    const SETTINGS: &str = "SELECT current_setting('synchronous_commit') AS synchronous_commit, \
-                            current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes, \
-                            current_setting('synchronous_standby_names') AS standbys, \
-                            current_setting('client_min_messages') AS messages";
-    let row = database.row(Statement::repeatable(SETTINGS))?;
-    let setting = |name: &str| get::<String>(&row, name);
-    let mut warnings = Vec::new();
-    match setting("synchronous_commit")?.as_str() {
-        "off" => warnings.push(
-            "synchronous_commit is off: a crash of the server takes what was acknowledged in its last moments"
-                .to_owned(),
-        ),
-        "local" if !setting("standbys")?.is_empty() => warnings.push(
-            "synchronous_commit is local: the loss of the primary takes what was acknowledged and not replicated yet"
-                .to_owned(),
-        ),
-        _ => {}
-    }
-    if setting("messages")? == "error" && !setting("standbys")?.is_empty() {
-        warnings.push(
-            "client_min_messages is error: the server does not say so where somebody cancels a commit's wait for the standbys, \
-             and it is taken for replicated"
-                .to_owned(),
-        );
-    }
-    for (name, said) in [
-        ("fsync", "fsync is off: a power cut takes what was acknowledged, or the whole database"),
-        ("full_page_writes", "full_page_writes is off: a power cut may damage the database"),
-    ] {
-        if setting(name)? == "off" {
-            warnings.push(said.to_owned());
-        }
-    }
-    Ok(warnings)
 }
 
 #[cfg(test)]

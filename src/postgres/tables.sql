@@ -1,6 +1,7 @@
 -- Version 1. Names, texts and ids are bytea: bytes have one order everywhere, and a text may hold a zero.
 -- No sequence, no foreign key, no trigger, no advisory lock: no conversation depends on another one, but for forks.
 
+-- Its comment is `functions N`: the CRC-32 of the text of the functions that are there.
 CREATE TABLE cs_schema (
   one      boolean PRIMARY KEY DEFAULT true CHECK (one),
   version  integer NOT NULL,

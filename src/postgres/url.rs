@@ -43,7 +43,7 @@ impl Url {
         let problem = |problem: &str| Error::InvalidInput(format!("a store URL of PostgreSQL: {problem}"));
         let (place, options) = text.split_once('?').unwrap_or((text, ""));
         let (mut sslmode, mut roots, mut prepared) = (None, None, false);
-        let (mut pool, mut timeout, mut lease) = (16, Duration::from_secs(15), Duration::from_secs(15));
+        let (mut pool, mut timeout, mut lease) = (16, Duration::from_secs(15), Duration::from_secs(60));
         let mut step = Duration::from_secs(300);
         let mut theirs = Vec::new();
         for option in options.split('&').filter(|option| !option.is_empty()) {

@@ -28,6 +28,7 @@ mod proxy;
 mod reaching;
 #[cfg(all(feature = "client", feature = "server"))]
 mod servers;
+mod settings;
 mod shards;
 mod showing;
 mod steps;

@@ -140,7 +140,7 @@ impl Postgres {
             "INSERT INTO cs_bucket SELECT u.bucket, 'here' FROM unnest($1) AS u(bucket) ON CONFLICT DO NOTHING";
         const FORKS: &str = "SELECT cs_place_forks_v1()";
         let session = self.database.session()?;
-        session.script("BEGIN; SELECT pg_advisory_xact_lock(7163384950271)")?;
+        session.script("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(7163384950271)")?;
         session.script(SCRIPT)?;
         let join = Statement::once(JOIN).with(VERSION).with(OLDEST).with(store_id);
         session.query(join.with(cluster).with(clusters))?;
@@ -154,7 +154,7 @@ impl Postgres {
     /// Keeps others from making a sharded store that this is the first cluster of, while `work` is done.
     pub(super) fn alone<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let session = self.database.session()?;
-        session.script("BEGIN; SELECT pg_advisory_xact_lock(7163384950272)")?;
+        session.script("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(7163384950272)")?;
         let done = work()?;
         // It has written nothing: how its transaction ends does not matter.
         let _ = session.end();

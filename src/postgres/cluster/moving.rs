@@ -126,7 +126,7 @@ impl Transfer<'_> {
         let last = ids.last().cloned().filter(|_| ids.len() as u64 == CONVERSATIONS);
 
         let target = self.to.database.session_of_steps()?;
-        target.script("BEGIN")?;
+        target.script("BEGIN ISOLATION LEVEL READ COMMITTED")?;
         self.check_own(&target)?;
         let mut changes = self.changes(&target, after, last.as_deref(), &page)?;
         changes.keep_free(&target)?;
@@ -205,7 +205,7 @@ impl Transfer<'_> {
         // Nobody announces a fork meanwhile: who does it later sees that the names have arrived. A mover whose machine is gone
         // lets go, too.
         target.script(
-            "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '30s'; SELECT pg_advisory_xact_lock(716338497, 0)",
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '30s'; SELECT pg_advisory_xact_lock(716338497, 0)",
         )?;
         self.check_own(&target)?;
         for (rows, erase, write) in [(family, NO_FAMILY, INTO_FAMILY), (placed, NO_PLACED, INTO_PLACED)] {
