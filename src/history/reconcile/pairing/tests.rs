@@ -154,12 +154,8 @@ proptest! {
 fn results_before_their_calls_pair_as_in_the_plain_version() {
     let call = || Chunk::tool_call("b", "", "");
     let result = |output: &str| Chunk::tool_result("b", output);
-    let messages = [
-        vec![result(""), call()],
-        vec![call()],
-        vec![call(), result(""), result(OUTCOME_UNKNOWN)],
-        vec![result("")],
-    ];
+    let messages =
+        [vec![result(""), call()], vec![call()], vec![call(), result(""), result(OUTCOME_UNKNOWN)], vec![result("")]];
     let messages = messages.map(|chunks| StoredMessage {
         index: 0,
         state: MessageState::Complete,
