@@ -239,7 +239,8 @@ Examples:
   convo next chat-42
   convo next chat-42 --json | jq -r '.calls[].name'
 
-Steps: run_tools (with the calls), call_model, continue_text (the answer's text was cut off), continue_turn (the \
+Steps: run_tools (with the calls), call_model, call_model_again (the answer has only thinking, or calls that it announced are missing), \
+continue_text (the answer's text was cut off), continue_turn (the \
 provider paused: send the same again), await_model (a message is being written), await_user.")]
 pub(super) struct Next {
     /// The conversation

@@ -1,6 +1,7 @@
 //! A loaded conversation.
 
 use super::cursor::Cursor;
+use super::failure::fails_again;
 use super::group::{Grouped, MessageState, StoredMessage, Summary};
 use super::reconcile::{self, Calls, Site, first_pending, is_cut_off};
 use super::report::{Fact, ReportLine, Rule};
@@ -16,6 +17,8 @@ pub struct Conversation {
     report: Vec<ReportLine>,
     /// Whether an answer is being written, also one of which nothing is there yet.
     is_being_answered: bool,
+    /// Whether the last answer failed, and would fail again.
+    fails_again: bool,
     /// Where it was loaded from, if it was.
     source: Option<Source>,
 }
@@ -44,11 +47,12 @@ impl Conversation {
             .messages
             .iter()
             .any(|stored| stored.state == MessageState::Streaming && stored.message.role == Role::Assistant);
+        let fails_again = fails_again(&grouped.messages);
         let (messages, mut lines) = reconcile::reconcile(grouped.messages);
         let damaged = |error: &Error| ReportLine::new(Fact::RecordDamaged { error: &error.to_string() });
         let mut report: Vec<ReportLine> = grouped.damage.iter().map(damaged).collect();
         report.append(&mut lines);
-        Self { messages, summary: grouped.summary, report, is_being_answered, source: None }
+        Self { messages, summary: grouped.summary, report, is_being_answered, fails_again, source: None }
     }
 
     /// As [`Conversation::from_grouped`], and knows where more of it can be read.
@@ -125,6 +129,7 @@ impl Conversation {
             return false;
         }
         let summary = news.summary.clone();
+        let has_more = !news.messages.is_empty();
         let news = Self::from_grouped(news);
         // What has to be repaired may concern what is settled.
         if !news.report.is_empty() {
@@ -138,6 +143,9 @@ impl Conversation {
             self.summary = summary;
         }
         self.is_being_answered = news.is_being_answered;
+        if has_more {
+            self.fails_again = news.fails_again;
+        }
         self.source = Some(source);
         true
     }
@@ -196,6 +204,10 @@ impl Conversation {
 
     pub(crate) const fn is_being_answered(&self) -> bool {
         self.is_being_answered
+    }
+
+    pub(crate) const fn fails_again(&self) -> bool {
+        self.fails_again
     }
 
     /// The messages, for changes: [`Conversation::new`] takes them back.

@@ -4,6 +4,7 @@
 mod conversation;
 mod cursor;
 mod entry;
+mod failure;
 mod group;
 mod item_calls;
 mod next_step;

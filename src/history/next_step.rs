@@ -22,6 +22,9 @@ pub enum NextStep {
     RunTools(Vec<PendingCall>),
     /// Call the model.
     CallModel,
+    /// Call the model again: its answer has nothing for the user, only thinking, or it says that it calls tools and calls
+    /// none. After a second such answer it is the user's turn.
+    CallModelAgain,
     /// The answer's text was cut off: let the model go on with it.
     ContinueText,
     /// The provider paused a long turn: send the conversation as it is, and it goes on with the turn.
@@ -30,7 +33,8 @@ pub enum NextStep {
     AwaitModel,
     /// The model is done, or cannot go on by itself: it is the user's turn. An answer that ran into its limit of tokens
     /// while it thought, and said nothing, is one of these: asked again with the same limit, the model would think to the
-    /// same end. Its finish reason is `length`: raise the limit, and call the model.
+    /// same end. Its finish reason is `length`: raise the limit, and call the model. So is a failure that the same request
+    /// would meet again, such as a wrong key; one that passes, such as too many requests, is [`NextStep::CallModel`].
     AwaitUser,
 }
 
@@ -54,12 +58,14 @@ pub struct PendingCall {
 }
 
 impl NextStep {
-    /// The step's name in JSON: `run_tools`, `call_model`, `continue_text`, `continue_turn`, `await_model` or `await_user`.
+    /// The step's name in JSON: `run_tools`, `call_model`, `call_model_again`, `continue_text`, `continue_turn`,
+    /// `await_model` or `await_user`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::RunTools(_) => "run_tools",
             Self::CallModel => "call_model",
+            Self::CallModelAgain => "call_model_again",
             Self::ContinueText => "continue_text",
             Self::ContinueTurn => "continue_turn",
             Self::AwaitModel => "await_model",
@@ -101,6 +107,9 @@ pub fn next_step(conversation: &Conversation) -> NextStep {
     if conversation.is_being_answered() {
         return NextStep::AwaitModel;
     }
+    if conversation.fails_again() {
+        return NextStep::AwaitUser;
+    }
     let counts =
         |stored: &StoredMessage| stored.state != MessageState::Synthetic && stored.message.role != Role::System;
     let messages = conversation.messages();
@@ -125,7 +134,7 @@ pub fn next_step(conversation: &Conversation) -> NextStep {
         return NextStep::RunTools(calls.into_iter().map(|(_, call)| call).collect());
     }
     match last.message.role {
-        Role::Assistant => after_answer(last),
+        Role::Assistant => after_answer(last, messages.iter().take(answer).rfind(|stored| counts(stored))),
         _ => NextStep::CallModel,
     }
 }
@@ -190,7 +199,8 @@ fn open_items(stored: &StoredMessage, messages: &[StoredMessage]) -> Vec<(usize,
     open
 }
 
-fn after_answer(last: &StoredMessage) -> NextStep {
+/// `before`: what came before the answer.
+fn after_answer(last: &StoredMessage, before: Option<&StoredMessage>) -> NextStep {
     let has_text =
         last.message.chunks.iter().any(|chunk| matches!(&chunk.body, Body::Text { text, .. } if !text.is_empty()));
     match &last.message.finish_reason {
@@ -198,6 +208,23 @@ fn after_answer(last: &StoredMessage) -> NextStep {
         Some(FinishReason::Other(word)) if word == "pause_turn" => NextStep::ContinueTurn,
         // Only thinking came before it was cut off: nothing was said yet.
         Some(FinishReason::Interrupted) => NextStep::CallModel,
+        _ if is_unfinished(last) && !before.is_some_and(is_unfinished) => NextStep::CallModelAgain,
         _ => NextStep::AwaitUser,
+    }
+}
+
+/// Whether an answer ended by itself, and what it was to say is missing.
+fn is_unfinished(stored: &StoredMessage) -> bool {
+    let chunks = || stored.message.chunks.iter().map(|chunk| &chunk.body);
+    let is_silent = |body: &Body| match body {
+        Body::Thinking { .. } => true,
+        Body::Text { text, .. } => text.trim().is_empty(),
+        _ => false,
+    };
+    match stored.message.finish_reason {
+        _ if stored.message.role != Role::Assistant => false,
+        Some(FinishReason::Stop) => chunks().all(is_silent),
+        Some(FinishReason::ToolCalls) => chunks().all(|body| is_silent(body) || matches!(body, Body::Text { .. })),
+        _ => false,
     }
 }

@@ -53,6 +53,11 @@ impl FinishReason {
         NAMES.iter().find(|(reason, _)| reason == self).map_or("", |(_, name)| *name)
     }
 
+    /// What a file or a server gives as the reason. Some servers write `"null"` in place of `null`: that is none.
+    pub(crate) fn given(word: &str) -> Option<Self> {
+        (word != "null").then(|| Self::from(word))
+    }
+
     /// Whether the message may have been cut off in the middle of its last chunk.
     #[must_use]
     pub const fn is_cut_off(&self) -> bool {
@@ -105,5 +110,13 @@ mod tests {
             }
         }
         assert_eq!(FinishReason::from("pause_turn").as_str(), "pause_turn");
+    }
+
+    #[test]
+    fn a_text_that_says_null_is_no_reason() {
+        assert_eq!(FinishReason::given("null"), None);
+        assert_eq!(FinishReason::given("stop"), Some(FinishReason::Stop));
+        let line = r#"{"role":"assistant","chunks":[],"finish_reason":"null"}"#;
+        assert_eq!(crate::model::Line::from_json(line).unwrap().message.finish_reason, None);
     }
 }

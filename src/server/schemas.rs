@@ -76,7 +76,7 @@ schemas! {
         "type": "object",
         "properties": {
             "step": {
-                "enum": ["run_tools", "call_model", "continue_text", "continue_turn", "await_model", "await_user"],
+                "enum": ["run_tools", "call_model", "call_model_again", "continue_text", "continue_turn", "await_model", "await_user"],
             },
             "calls": { "type": "array", "items": { "type": "object" } },
         },

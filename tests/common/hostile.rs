@@ -132,10 +132,20 @@ fn chunk(role: Role) -> BoxedStrategy<Chunk> {
 }
 
 fn any_chunk() -> BoxedStrategy<Chunk> {
-    let opaque = Just(Body::Opaque {
-        provider: "openai".to_owned(),
-        kind: "web_search".to_owned(),
-        json: Json::new(r#"{"b":1.00,"a":2}"#).unwrap(),
+    // A vendor with two wires has blocks of each.
+    let opaque = proptest::sample::select(vec![
+        ("openai", "web_search", r#"{"b":1.00,"a":2}"#),
+        ("openai", "hologram_output", r#"{"type":"hologram_output","call_id":"h","beam":1}"#),
+        ("openai", "additional_tools", r#"{"type":"additional_tools","role":"developer","tools":[]}"#),
+        ("openai", "input_video", r#"{"type":"input_video","beam":1}"#),
+        ("openai-chat", "hologram", r#"{"type":"hologram","beam":1}"#),
+        ("bedrock", "hologram", r#"{"type":"hologram","beam":1}"#),
+        ("bedrock", "hologram", r#"{"hologram":{"beam":1}}"#),
+    ]);
+    let opaque = opaque.prop_map(|(provider, kind, json)| Body::Opaque {
+        provider: provider.to_owned(),
+        kind: kind.to_owned(),
+        json: Json::new(json).unwrap(),
     });
     prop_oneof![
         text_chunk(),

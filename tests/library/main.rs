@@ -6,6 +6,7 @@
 mod common;
 
 mod check;
+mod crossing;
 mod expectations;
 mod followers;
 mod ingest;

@@ -55,6 +55,11 @@ fn given(kind: &str, id: &str) -> Event {
     Said(Box::new(message))
 }
 
+fn failed(code: &str) -> Event {
+    let error = Body::Error { message: "no".to_owned(), code: Some(code.to_owned()) };
+    answer(FinishReason::Error, [error.into()])
+}
+
 fn text() -> Chunk {
     Chunk::text("Well")
 }
@@ -136,6 +141,25 @@ fn table() -> Vec<(&'static str, Vec<Event>, &'static str)> {
         // Truncated.
         ("truncated text", vec![user("a"), answer(Length, [text()])], "continue_text"),
         ("truncated thinking", vec![user("a"), answer(Length, [thinking()])], "await_user"),
+        // Nothing for the user.
+        ("thinking alone", vec![user("a"), answer(Stop, [thinking()])], "call_model_again"),
+        (
+            "thinking alone, twice",
+            vec![user("a"), answer(Stop, [thinking()]), answer(Stop, [thinking()])],
+            "await_user",
+        ),
+        (
+            "thinking alone, after a tool",
+            vec![user("a"), answer(ToolCalls, [call("1")]), result("1"), answer(Stop, [thinking()])],
+            "call_model_again",
+        ),
+        ("calls announced, and none there", vec![user("a"), answer(ToolCalls, [text()])], "call_model_again"),
+        ("the same twice", vec![user("a"), answer(ToolCalls, [text()]), answer(ToolCalls, [text()])], "await_user"),
+        // Failed.
+        ("failed for a time", vec![user("a"), failed("529")], "call_model"),
+        ("failed for good", vec![user("a"), failed("400")], "await_user"),
+        ("failed for good, in words", vec![user("a"), failed("invalid_request_error")], "await_user"),
+        ("failed for good, and the user went on", vec![user("a"), failed("401"), user("b")], "call_model"),
         ("truncated behind a whole call", vec![user("a"), answer(Length, [text(), call("1")])], "run_tools 1"),
         ("truncated in a second call", vec![user("a"), answer(Length, [call("1"), cut_off("2")])], "run_tools 1"),
         ("truncated in its only call", vec![user("a"), answer(Length, [text(), cut_off("1")])], "call_model"),

@@ -171,7 +171,7 @@ fn broken_requests_lose_nothing() {
         (
             r#"[{"role":"wizard","content":[{"type":"text","text":"a"},"b",{"type":"video","url":"c"}]}]"#,
             &[RoleChanged],
-            r#"{"role":"user","chunks":[{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"opaque","provider":"openai","kind":"video","json":{"type":"video","url":"c"}}]}"#,
+            r#"{"role":"user","chunks":[{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"opaque","provider":"openai-chat","kind":"video","json":{"type":"video","url":"c"}}]}"#,
         ),
         (
             r#"[{"content":null,"tool_calls":[{"id":7,"type":"function","function":{"name":"f","arguments":{"a":1}}}]}]"#,

@@ -28,7 +28,7 @@ fn message(mut fields: Fields<'_>) -> Result<Message, Expected> {
     Ok(Message {
         role,
         chunks: chunks.into_iter().map(chunk).collect::<Result<_, _>>()?,
-        finish_reason: fields.string("finish_reason")?.as_deref().map(FinishReason::from),
+        finish_reason: fields.string("finish_reason")?.as_deref().and_then(FinishReason::given),
         usage: fields.json("usage")?,
         metadata: Metadata {
             model: fields.string("model")?,

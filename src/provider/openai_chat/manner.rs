@@ -6,6 +6,8 @@ use crate::provider::target::Target;
 
 /// The wire's name, also where a chunk holds what the provider wrote.
 pub(crate) const NAME: &str = "openai-chat";
+/// OpenAI. Opaque chunks under this name are items of Responses.
+pub(crate) const OPENAI_NAME: &str = "openai";
 
 /// How a server speaks this wire. A dialect says only what it does otherwise than [`OPENAI`].
 #[derive(Debug)]
@@ -114,7 +116,7 @@ impl Order {
 
 /// As OpenAI speaks it. The ids: OC-13.
 pub(crate) const OPENAI: Manner = Manner {
-    providers: &["openai"],
+    providers: &[OPENAI_NAME],
     ids: IdRule { min: 1, max: 40, allows: |character| !character.is_control() },
     types: None,
     own_ids: false,
@@ -135,6 +137,12 @@ pub(crate) const OPENAI: Manner = Manner {
 /// Whose answers a target's are.
 pub(crate) fn provider(target: Target) -> &'static str {
     Manner::of(target).providers.first().copied().unwrap_or_default()
+}
+
+/// Under whose name a part of a content array is kept. OpenAI has two wires, and what one of them has is not the other's:
+/// its parts have the name of this wire, so that they never go to Responses as items, nor items come here as parts.
+pub(crate) fn of_parts(provider: &str) -> &str {
+    if provider == OPENAI_NAME { NAME } else { provider }
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ impl Answer {
     /// Why the model stopped, in the provider's word. The last word counts.
     pub(crate) fn stop(&mut self, word: &str) {
         let known = self.reasons.iter().find(|(known, _)| *known == word).map(|(_, reason)| reason.clone());
-        self.reason = Some(known.unwrap_or_else(|| FinishReason::from(word)));
+        self.reason = known.or_else(|| FinishReason::given(word)).or(self.reason.take());
     }
 
     /// Token counts. The last ones count: some providers count on while they stream.

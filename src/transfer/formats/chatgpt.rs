@@ -149,7 +149,7 @@ impl Nodes<'_> {
         if role == Role::Assistant {
             message.metadata.provider = Some("openai".to_owned());
             let reason = metadata.object("finish_details").and_then(|mut details| details.string("type"));
-            message.finish_reason = reason.map(|reason| FinishReason::from(reason.as_str()));
+            message.finish_reason = reason.and_then(|reason| FinishReason::given(&reason));
         }
         for fields in [content, metadata, author, fields] {
             let blank: Vec<String> =

@@ -213,6 +213,10 @@ impl Thread {
                 node.parent = ids.get(*place).cloned();
             }
         }
+        if self.foreign.nodes.iter().all(|node| node.parent.is_none()) {
+            // Where no line names the one before it, the lines are one conversation in their order.
+            self.foreign = self.foreign.in_a_row();
+        }
         self.foreign.shown = self.foreign.nodes.last().map(|node| node.id.clone());
         // Calls that were made at once have their results side by side, below lines of one message. Each result is
         // placed below the one before it, unless it answers the same call again: then it is another branch.
@@ -281,7 +285,7 @@ fn messages(raw: &RawValue, fields: &mut Fields<'_>) -> Vec<Message> {
         if first.role == Role::Assistant {
             first.metadata.model = message.string("model");
             first.metadata.provider = Some("anthropic".to_owned());
-            first.finish_reason = message.string("stop_reason").map(|reason| FinishReason::from(reason.as_str()));
+            first.finish_reason = message.string("stop_reason").and_then(|reason| FinishReason::given(&reason));
             first.usage = message.take("usage").and_then(json);
         }
         message.take("type");

@@ -167,7 +167,7 @@ fn message(raw: &RawValue, model: Option<&str>, foreign: &mut Foreign) {
         }
     }
     if let Some(last) = messages.iter_mut().rev().find(|message| message.role == Role::Assistant) {
-        let reason = fields.string("finish_reason").map(|reason| FinishReason::from(reason.as_str()));
+        let reason = fields.string("finish_reason").and_then(|reason| FinishReason::given(&reason));
         last.finish_reason = if is_unfinished { Some(FinishReason::Interrupted) } else { reason };
     }
     if let Some(first) = messages.first_mut() {

@@ -1,6 +1,7 @@
 //! Rows of stores that kept one chunk per row, and began the message index at 0 again on every append.
 //!
-//! A row is `{conversation, seq, message_index, chunk_index, role, type, data}`. Rows are sorted by `seq`; a message
+//! A row is `{conversation, seq, message_index, chunk_index, role, type, data}`, or `{chunk: {type, ...}, role, msgIdx,
+//! chunkIdx}`. Rows are sorted by `seq`; a message
 //! ends where the role changes, the message index changes, or the chunk index goes back.
 
 use crate::json::fields::{Fields, string};
@@ -27,8 +28,13 @@ const TYPES: &[(&str, &str)] = &[
     ("content", "text"),
 ];
 
+/// The fields that only rows have, in each of their spellings.
+const ROWS: [&[&str]; 2] =
+    [&["message_index", "chunk_index", "role", "type"], &["msgIdx", "chunkIdx", "role", "chunk"]];
+
 fn recognise(head: &Head<'_>) -> bool {
-    head.first(|fields| ["message_index", "chunk_index", "role", "type"].iter().all(|name| fields.peek(name).is_some()))
+    let has = |fields: &Fields<'_>, names: &[&str]| names.iter().all(|name| fields.peek(name).is_some());
+    head.first(|fields| ROWS.iter().any(|names| has(fields, names)))
 }
 
 fn group(text: &str) -> Option<String> {
@@ -127,15 +133,21 @@ fn row(line: &str) -> Option<Row> {
         "function" => Some(Role::Tool),
         name => Role::from_name(name),
     };
-    let kind = fields.string("type").unwrap_or_default();
-    let integer = |fields: &mut Fields<'_>, name: &str| fields.integer(name);
-    let (seq, message) = (integer(&mut fields, "seq"), integer(&mut fields, "message_index").unwrap_or_default());
-    let chunk = integer(&mut fields, "chunk_index").unwrap_or_default();
+    let entry = fields.take("chunk");
+    let kind = match entry.and_then(Fields::of) {
+        Some(mut entry) => entry.string("type"),
+        None => fields.string("type"),
+    };
+    let kind = kind.unwrap_or_default();
+    let mut integer = |names: &[&str]| names.iter().find_map(|name| fields.integer(name));
+    let seq = integer(&["seq"]);
+    let message = integer(&["message_index", "msgIdx"]).unwrap_or_default();
+    let chunk = integer(&["chunk_index", "chunkIdx"]).unwrap_or_default();
     let time = ["created_at", "timestamp"].iter().find_map(|name| take::moment_of(&mut fields, name));
     for name in ["conversation", "conversation_id", "session_id"] {
         fields.take(name);
     }
-    let data = fields.take("data").or_else(|| fields.take("content"));
+    let data = entry.or_else(|| fields.take("data")).or_else(|| fields.take("content"));
     let mut chunk_of = data.and_then(|data| chunk_of(&kind, data.get(), &mut fields));
     if let Some(chunk) = &mut chunk_of {
         fields.extend(crate::model::extra::Owner::Chunk, &mut chunk.extra);

@@ -248,6 +248,36 @@ fn claude_code_with_compaction_and_bookkeeping() {
     assert_eq!(skipped["line_of_kind:system"], 2);
 }
 
+/// Each line began a branch of its own: eleven conversations of one message each.
+#[test]
+fn claude_code_without_parents_is_one_conversation_in_the_order_of_its_lines() {
+    let line = |at: usize, role: &str, content: Value| {
+        json!({"type": role, "uuid": format!("u{at}"), "parentUuid": null, "sessionId": "s", "isSidechain": false,
+            "message": {"role": role, "id": format!("m{at}"), "content": content}})
+    };
+    let call = |id: &str| json!([{"type": "tool_use", "id": id, "name": "ls", "input": {}}]);
+    let result = |id: &str| json!([{"type": "tool_result", "tool_use_id": id, "content": "src"}]);
+    let lines = [
+        line(0, "user", json!("What is here?")),
+        line(1, "assistant", call("t1")),
+        line(2, "user", result("t1")),
+        line(3, "assistant", call("t2")),
+        line(4, "user", result("t2")),
+        line(5, "assistant", json!([{"type": "text", "text": "src"}])),
+    ];
+    let (said, run) = said("s.jsonl", lines.map(|line| line.to_string()).join("\n"), "claude-code:s");
+    let wanted = [
+        "user:text",
+        "assistant:tool_call",
+        "tool:tool_result",
+        "assistant:tool_call",
+        "tool:tool_result",
+        "assistant:text",
+    ];
+    assert_eq!(kinds(&said), wanted);
+    assert_eq!(run.conversations[0].branches, 0);
+}
+
 #[test]
 fn the_file_of_a_sub_agent_keeps_its_other_lines_counted() {
     let lines = [

@@ -6,6 +6,7 @@ mod exports;
 mod generated;
 mod hostile;
 mod lossless;
+mod rows;
 mod samples;
 
 use std::path::{Path, PathBuf};

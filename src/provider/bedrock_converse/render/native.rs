@@ -26,9 +26,12 @@ impl<'a> NativeBlock<'a> {
         Self::read(&native.json)
     }
 
-    /// `None` if it is no object, says nothing, holds half characters, or is nested too deep.
+    /// `None` if it is no object, says nothing, holds half characters, or is nested too deep. A block that names its type
+    /// is Anthropic's, which Bedrock serves by its other wire, too.
     pub(crate) fn read(json: &'a Json) -> Option<Self> {
-        let fields = embedded_object(json).filter(|fields| fields.values().any(|value| !value.is_null()))?;
+        let is_block =
+            |fields: &Map<String, Value>| !fields.contains_key("type") && fields.values().any(|value| !value.is_null());
+        let fields = embedded_object(json).filter(is_block)?;
         Some(Self { json, fields })
     }
 

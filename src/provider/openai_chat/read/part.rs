@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::json::fields::{Fields, string, text};
 use crate::model::extra::Owner;
 use crate::model::{Audio, Body, Chunk, File, Image, Json, Native};
-use crate::provider::openai_chat::manner::NAME;
+use crate::provider::openai_chat::manner::{NAME, of_parts};
 use crate::provider::read::parsed::opaque;
 
 /// Reads the fields of one type of part. `None` if they are not what the type has.
@@ -41,7 +41,7 @@ pub(crate) fn part(raw: &RawValue, provider: &str) -> Option<Chunk> {
         }
         return Some(chunk);
     }
-    opaque(raw, kind, provider)
+    opaque(raw, kind, of_parts(provider))
 }
 
 fn read_text(fields: &mut Fields<'_>) -> Option<Chunk> {

@@ -14,14 +14,11 @@ use crate::json::fields::Fields;
 use crate::json::text as json_text;
 use crate::model::{Body, Chunk, Json, Native, Role};
 use crate::provider::check::judge::check;
-use crate::provider::openai_chat::manner::NAME;
+use crate::provider::openai_chat::manner::{NAME, OPENAI_NAME, of_parts};
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::foreign::as_text;
 use crate::provider::prompt::turns::{Call, Turn};
 use crate::provider::text::{is_blank, is_word};
-
-/// The provider whose items are Responses'.
-const OPENAI: &str = "openai";
 
 /// Fields that messages have anyway.
 const RESERVED: &[&str] =
@@ -31,7 +28,8 @@ impl<'a> Renderer<'a> {
     /// An opaque chunk: a field of the message, or a part of its content, of this server; or what another's item says.
     pub(super) fn opaque(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk, said: &mut Said<'a>) {
         let Body::Opaque { provider, kind, json } = &chunk.body else { return };
-        if !self.manner.providers.contains(&provider.as_str()) || !turn.is_by(self.manner.providers, None) {
+        let is_own = self.manner.providers.iter().any(|own| *own == provider || of_parts(own) == provider);
+        if !is_own || !turn.is_by(self.manner.providers, None) {
             if turn.role != Role::Assistant {
                 return self.note(Fact::Removed { kind, why: Unsent::Foreign(provider) }, turn.stored, at);
             }
@@ -40,11 +38,13 @@ impl<'a> Renderer<'a> {
         }
         let (role, target) = (turn.role.as_str(), self.target.to_string());
         let typed = embedded_object(json).filter(|fields| fields.get("type").is_some_and(Value::is_string));
-        let is_other_wires = provider == OPENAI && turn.role == Role::Assistant && typed.is_some();
+        let is_openais = provider == OPENAI_NAME && typed.is_some();
         let part = typed.filter(|part| part.get("type").is_some_and(|name| name == kind.as_str()));
         let refused = match (&part, turn.role) {
-            // OpenAI's other wire has items, not parts; and its assistant says text.
-            (_, Role::Assistant) if is_other_wires || part.is_some() && !self.manner.arrays => {
+            // OpenAI's other wire has items, not parts.
+            _ if is_openais => Some(Unsent::NotInRole(turn.role, &target)),
+            // Its assistant says text.
+            (Some(_), Role::Assistant) if provider == NAME || !self.manner.arrays => {
                 Some(Unsent::NotInRole(turn.role, &target))
             }
             (Some(_), Role::User | Role::Assistant) => {
