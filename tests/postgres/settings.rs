@@ -76,7 +76,7 @@ fn settings_that_change_later_are_warned_of() {
         return;
     }
     let server = Server::start(&[]).unwrap();
-    let store = Store::open(server.url() + "&lease_seconds=1").unwrap();
+    let store = Store::open(&(server.url() + "&lease_seconds=1")).unwrap();
     let warns = |of: &str| store.health().warnings.iter().any(|warning| warning.contains(of));
     for (setting, value) in [("synchronous_commit", "off"), ("full_page_writes", "off")] {
         assert!(!warns(setting));
