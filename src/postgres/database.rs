@@ -22,6 +22,9 @@ const THREADS: usize = 2;
 /// The pause before the first repetition of a call; each is twice as long as the one before it.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+/// How long a connection without an answer still counts as one of the pool. The server goes on with what it was asked, and keeps
+/// its side of the connection until it is done: to replace it at once would take the server one connection more for each call.
+const LINGER: Duration = Duration::from_secs(300);
 
 /// A database, and the connections to it.
 #[derive(Debug)]
@@ -29,6 +32,8 @@ pub(super) struct Database {
     /// Taken when it is dropped.
     runtime: Option<Runtime>,
     calls: Calls,
+    /// By a connection of their own: they must not wait for other calls.
+    renewals: Calls,
 }
 
 /// What a call needs.
@@ -53,14 +58,15 @@ impl Database {
             .enable_all()
             .build()
             .map_err(Error::io("start the threads of the connections"))?;
-        let connector = Connector::new(url.config.get_ssl_mode() != SslMode::Disable, url.roots.as_deref())?;
-        let config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_connect(url.config.clone(), connector, config);
-        let pool = Pool::builder(manager).max_size(url.pool).runtime(Tokio::Tokio1).build();
-        let pool = pool.map_err(|error| Error::InvalidInput(format!("the pool of connections: {error}")))?;
-        let shown = url.shown.as_str().into();
-        let calls = Calls { pool, timeout: url.timeout, step: url.step, prepared: url.prepared, shown };
-        let database = Self { runtime: Some(runtime), calls };
+        let calls = Calls {
+            pool: pool(url, url.pool)?,
+            timeout: url.timeout,
+            step: url.step,
+            prepared: url.prepared,
+            shown: url.shown.as_str().into(),
+        };
+        let renewals = Calls { pool: pool(url, 1)?, ..calls.clone() };
+        let database = Self { runtime: Some(runtime), calls, renewals };
         let calls = database.calls.clone();
         database.wait(async move {
             let connected = calls.connection(Instant::now() + calls.timeout).await;
@@ -71,6 +77,11 @@ impl Database {
 
     pub(super) const fn calls(&self) -> &Calls {
         &self.calls
+    }
+
+    /// For renewals of leases.
+    pub(super) const fn renewals(&self) -> &Calls {
+        &self.renewals
     }
 
     pub(super) fn handle(&self) -> Option<&Handle> {
@@ -200,9 +211,10 @@ impl Calls {
             Ok(Err(error)) => Failure::of(&error),
             Err(_) => Failure::Unanswered(self.timeout),
         };
-        if failure.spoils_connection() {
-            // It is closed. A statement is never cancelled: where it waits for a standby, that would end the wait, and it
-            // would be taken for done.
+        // A statement is never cancelled: where it waits for a standby, that would end the wait, and it would be taken for done.
+        if matches!(failure, Failure::Unanswered(_)) {
+            tokio::spawn(linger(connection));
+        } else if failure.spoils_connection() {
             drop(Object::take(connection));
         }
         Err(failure)
@@ -229,6 +241,22 @@ impl Calls {
             Err(error) => Err(Failure::Unreached(error.to_string())),
         }
     }
+}
+
+/// Holds a connection whose answer did not come until the server is done, or the connection ends: it may be used again, or it is
+/// closed.
+async fn linger(connection: Object) {
+    if !matches!(timeout(LINGER, connection.batch_execute("")).await, Ok(Ok(()))) {
+        drop(Object::take(connection));
+    }
+}
+
+fn pool(url: &Url, size: usize) -> Result<Pool> {
+    let connector = Connector::new(url.config.get_ssl_mode() != SslMode::Disable, url.roots.as_deref())?;
+    let config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let manager = Manager::from_connect(url.config.clone(), connector, config);
+    let pool = Pool::builder(manager).max_size(size).runtime(Tokio::Tokio1).build();
+    pool.map_err(|error| Error::InvalidInput(format!("the pool of connections: {error}")))
 }
 
 /// A connection of one's own. What it was doing is given up when it is dropped.

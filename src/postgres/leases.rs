@@ -114,7 +114,7 @@ impl Leases {
         if kept.is_empty() {
             return Ok(());
         }
-        let calls = self.database.calls();
+        let calls = self.database.renewals();
         let renewed = Statement::repeatable(RENEW).with(all(kept.clone())).with(self.length.as_secs_f64());
         let renewed = calls.query(&renewed).await?;
         let renewed = renewed.iter().map(|row| digest(row, "holder")).collect::<Result<Vec<Holder>>>()?;

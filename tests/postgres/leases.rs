@@ -277,3 +277,27 @@ fn a_title_of_a_text_that_is_redacted_meanwhile_is_made_again() {
     store.set_title("fork", None).unwrap();
     assert_eq!(store.describe("fork").unwrap().title, None);
 }
+
+/// Renewals have a connection of their own.
+#[test]
+fn a_lease_is_renewed_while_every_connection_waits() {
+    let Some(server) = crate::running() else { return };
+    let url = server.url();
+    let store = Store::open(&format!("{url}{LEASE}&pool=1")).unwrap();
+    store.append("waits", &[Message::user("first")]).unwrap();
+    let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    writer.push(0, Chunk::text("before")).unwrap();
+    store.sync().unwrap();
+    thread::scope(|scope| {
+        let append = server.with_locked(&format!("{}.cs_conversation", schema(&url)), || {
+            let append = scope.spawn(|| store.append("waits", &[Message::user("second")]));
+            // Longer than the lease.
+            thread::sleep(Duration::from_secs(3));
+            append
+        });
+        append.join().unwrap().unwrap();
+    });
+    writer.push(0, Chunk::text(", and after")).unwrap();
+    writer.finish(Some(FinishReason::Stop), None).unwrap();
+    assert_eq!(text(&store, 0), [Chunk::text("before, and after")]);
+}

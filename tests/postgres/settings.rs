@@ -98,3 +98,25 @@ fn functions_of_another_build_are_warned_of_until_they_are_replaced() {
     Store::migrate(&url).unwrap();
     assert_eq!(warnings(), before);
 }
+
+/// A call that has no answer in time keeps its connection: the server is still at it.
+#[test]
+fn a_stalled_server_has_no_more_connections_than_a_pool_may_have() {
+    if crate::running().is_none() {
+        return;
+    }
+    let server = Server::start(&[]).unwrap();
+    let store = Store::open(&(server.url() + "&pool=3&timeout_seconds=1")).unwrap();
+    store.append("chat", &[Message::user("first")]).unwrap();
+    set(&server, "SET synchronous_standby_names = 'nobody'");
+    for at in 0..6 {
+        store.append(format!("chat-{at}"), &[Message::user("without an answer")]).unwrap_err();
+    }
+    let count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'conversation-store'";
+    let count: u32 = server.value(count).unwrap().unwrap().parse().unwrap();
+    // One more is for leases.
+    assert!((3..=4).contains(&count), "{count}");
+    set(&server, "RESET synchronous_standby_names");
+    until("the connections are free", || store.append("chat", &[Message::user("second")]).is_ok());
+    assert_eq!(store.load_raw("chat").unwrap().len(), 2);
+}
