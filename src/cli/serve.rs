@@ -7,12 +7,9 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use conversation_store::model::Timestamp;
-use conversation_store::server::{Config, Key, KeyFile, LogFormat, Scope, Server};
+use conversation_store::server::{Config, Key, KeyFile, LogLines, Scope, Server};
 use conversation_store::{Error, Health};
 use serde::Serialize;
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
@@ -72,8 +69,8 @@ pub(super) fn serve(args: &Serve, location: &Location, output: &mut Output) -> O
         output.verbatim(&config.to_toml())?;
         return Ok(Exit::Done);
     }
-    config.check()?;
-    log(&config)?;
+    Server::check(&config)?;
+    let _lines = LogLines::begin(&config.log)?;
     if args.check_config {
         return Ok(Exit::Done);
     }
@@ -123,22 +120,6 @@ fn settings(args: &Serve) -> Result<Config, Failure> {
 
 pub(super) fn address(text: &str) -> Result<SocketAddr, &'static str> {
     text.parse().map_err(|_| "expected an address and a port, as 127.0.0.1:8080")
-}
-
-/// Writes the log to stderr.
-fn log(config: &Config) -> Result<(), Failure> {
-    let level: Targets = config
-        .log
-        .level
-        .parse()
-        .map_err(|error| Failure::usage(format!("log.level: {:?}: {error}", config.log.level)))?;
-    let registry = tracing_subscriber::registry().with(level);
-    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    let started = match config.log.format {
-        LogFormat::Text => registry.with(layer.with_ansi(false)).try_init(),
-        _ => registry.with(layer.json().flatten_event(true).with_current_span(false).with_span_list(false)).try_init(),
-    };
-    started.map_err(|error| Failure::failed(format!("cannot begin the log: {error}")))
 }
 
 /// Ask the server on this machine whether it is ready, as a container's HEALTHCHECK does

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use super::contract::Control;
 use super::contract::Log;
 use super::contract::View;
-use super::limits::{check_key, check_metadata, check_name, check_tags};
+use super::limits::{Limits, check_key, check_metadata, check_name, check_tags};
 use super::options::NewConversation;
 use super::reading;
 use crate::error::{Error, Result};
@@ -135,6 +135,10 @@ fn added<'a>(mut tags: Vec<String>, others: impl Iterator<Item = &'a str>) -> Re
     for tag in others {
         if !tags.iter().any(|known| known == tag) {
             tags.push(tag.to_owned());
+            // A request may have any number: no more of them are compared than a conversation may have.
+            if tags.len() > Limits::TAGS {
+                break;
+            }
         }
     }
     check_tags(&tags)?;
@@ -216,5 +220,19 @@ pub(crate) fn check_written(name: &Name, view: &View, messages: RangeInclusive<u
     match view.live.iter().filter(|index| messages.contains(index)).min() {
         Some(index) => Err(Error::BeingWritten { conversation: name.clone(), message_index: *index }),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_tags_are_looked_at_than_there_may_be() {
+        let endless: Vec<String> = (0..=Limits::TAGS).map(|tag| tag.to_string()).collect();
+        let looked_at = std::cell::Cell::new(0);
+        let tags = endless.iter().cycle().inspect(|_| looked_at.set(looked_at.get() + 1));
+        assert!(added(Vec::new(), tags.map(String::as_str)).is_err());
+        assert_eq!(looked_at.get(), Limits::TAGS + 1);
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! What a process does keep, each has for itself: `database` its connections, on a runtime of its own; `reader` whom forks
 //! were forked from; `writers` the open messages, which `streams` sends; `leases` what says that this program lives;
+//! `settings` what the server's settings break;
 //! `followed` what is known of conversations that somebody follows; `gate` whether it still writes.
 //!
 //! `append`, `change` and `redact` write; `list` and `verify` read; `backup` and `restore` are this log's half of a backup;

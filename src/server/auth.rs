@@ -7,8 +7,8 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use axum::http::HeaderMap;
 use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Method};
 
 use super::app::{App, Caller};
 use super::keys::{Key, Scope, SessionId, digest};
@@ -70,7 +70,7 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 }
 
 /// Refuses what a page of another site asks for, if no key is needed.
-pub(crate) fn is_welcome(app: &App, headers: &HeaderMap) -> Result<(), Refusal> {
+pub(crate) fn is_welcome(app: &App, method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
     if app.keys.is_some() {
         return Ok(());
     }
@@ -83,8 +83,16 @@ pub(crate) fn is_welcome(app: &App, headers: &HeaderMap) -> Result<(), Refusal> 
         );
         return Err(Refusal::new(403, "unknown_host", message));
     }
-    let Some(origin) = origin else { return Ok(()) };
-    if is_of_host(origin, host) || app.config.server.cors_origins.iter().any(|known| known == origin) {
+    let (is_known, origin) = match origin {
+        Some(origin) => {
+            let is_known =
+                is_of_host(origin, host) || app.config.server.cors_origins.iter().any(|known| known == origin);
+            (is_known, origin)
+        }
+        // A page that only loads something states no origin: a picture, an object, a request whose answer it may not read.
+        None => (is_of_here(headers) || method == Method::GET && is_visit(headers), "another site"),
+    };
+    if is_known {
         return Ok(());
     }
     let message =
@@ -92,9 +100,21 @@ pub(crate) fn is_welcome(app: &App, headers: &HeaderMap) -> Result<(), Refusal> 
     Err(Refusal::new(403, "foreign_origin", message))
 }
 
+/// Whether no page of another origin sent a request, as far as its browser states that.
+pub(crate) fn is_of_here(headers: &HeaderMap) -> bool {
+    headers.get("sec-fetch-site").is_none_or(|site| site == "same-origin" || site == "none")
+}
+
+/// Whether a person follows a link, so that the answer is in a window of its own.
+pub(crate) fn is_visit(headers: &HeaderMap) -> bool {
+    let is = |name: &str, value: &str| headers.get(name).is_some_and(|stated| stated == value);
+    is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document")
+}
+
 /// Whether an origin is that of the host that was asked.
 pub(crate) fn is_of_host(origin: &str, host: Option<&str>) -> bool {
-    origin.split_once("://").is_some_and(|(_, authority)| Some(authority) == host)
+    let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    authority.is_some_and(|authority| Some(authority) == host)
 }
 
 /// Whether a name can mean nothing but this machine.

@@ -286,6 +286,10 @@ impl Default for Pages {
     }
 }
 
+/// The longest time that can be set, in seconds: moments that far away can still be computed.
+const YEAR: u64 = 365 * 86_400;
+/// Threads of the store, each with a stack.
+const MOST_THREADS: usize = 4_096;
 /// The prefix of names in the environment.
 const PREFIX: &str = "CONVO_";
 
@@ -323,8 +327,8 @@ impl Config {
     /// Fails on settings that cannot be served.
     ///
     /// # Errors
-    /// `InvalidInput` for an address that other machines reach without keys, half of TLS, a limit of 0, or a wrong
-    /// origin.
+    /// `InvalidInput` for an address that other machines reach without keys, half of TLS, a limit of 0, a time of more than a
+    /// year, more than 4,096 threads, or a wrong origin.
     pub fn check(&self) -> Result<()> {
         let Serving { listen, tls_certificate, tls_key, cors_origins, .. } = &self.server;
         if !listen.ip().is_loopback() && self.auth.keys_file.is_none() && !self.auth.insecure_no_auth {
@@ -336,7 +340,7 @@ impl Config {
         if tls_certificate.is_some() != tls_key.is_some() {
             return Err(invalid("server", "tls_certificate and tls_key are needed together"));
         }
-        if let Some(origin) = cors_origins.iter().find(|origin| !origin.starts_with("http")) {
+        if let Some(origin) = cors_origins.iter().find(|origin| !is_origin(origin)) {
             return Err(invalid(
                 "server.cors_origins",
                 &format!("{origin:?} is not an origin such as https://chat.example"),
@@ -347,6 +351,12 @@ impl Config {
         }
         if self.server.retention_seconds == 0 {
             return Err(invalid("server.retention_seconds", "it must be at least 1"));
+        }
+        if self.limits.store_threads > MOST_THREADS {
+            return Err(invalid("limits.store_threads", &format!("it may be {MOST_THREADS} at most")));
+        }
+        if let Some((name, _)) = self.times().into_iter().find(|(_, seconds)| *seconds > YEAR) {
+            return Err(invalid(name, &format!("it may be a year at most: {YEAR} seconds")));
         }
         let limits = [
             ("body_bytes", self.limits.body_bytes),
@@ -362,6 +372,23 @@ impl Config {
             Some((name, _)) => Err(invalid(&format!("limits.{name}"), "it must be at least 1")),
             None => Ok(()),
         }
+    }
+
+    /// Every time that is set, in seconds.
+    fn times(&self) -> [(&'static str, u64); 10] {
+        let Self { server, limits, pages, .. } = self;
+        [
+            ("server.drain_seconds", server.drain_seconds),
+            ("server.shutdown_seconds", server.shutdown_seconds),
+            ("server.retention_seconds", server.retention_seconds),
+            ("limits.header_seconds", limits.header_seconds),
+            ("limits.idle_seconds", limits.idle_seconds),
+            ("limits.body_seconds", limits.body_seconds),
+            ("limits.ingest_idle_seconds", limits.ingest_idle_seconds),
+            ("limits.keep_alive_seconds", limits.keep_alive_seconds),
+            ("limits.lease_seconds", limits.lease_seconds),
+            ("pages.session_hours", pages.session_hours.saturating_mul(3_600)),
+        ]
     }
 
     /// The settings as a file.
@@ -402,6 +429,14 @@ impl Pages {
     pub(crate) const fn session(&self) -> Duration {
         Duration::from_secs(self.session_hours.saturating_mul(3_600))
     }
+}
+
+/// Whether a text is what a browser sends as `Origin`: scheme, host and port, and nothing after them.
+fn is_origin(text: &str) -> bool {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    host.is_some_and(|host| {
+        !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte))
+    })
 }
 
 fn invalid(what: &str, problem: &str) -> Error {

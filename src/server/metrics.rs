@@ -1,6 +1,7 @@
 //! What a server counts, in the form of Prometheus. No label names an owner, a key or a conversation.
 
 use std::fmt;
+use std::sync::atomic::Ordering;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -46,6 +47,7 @@ pub(crate) struct Metrics {
     pub(crate) conversations: Gauge,
     pub(crate) stored_bytes: Gauge,
     pub(crate) open_files: Gauge,
+    log_lines_dropped: Counter,
 }
 
 impl fmt::Debug for Metrics {
@@ -79,6 +81,7 @@ impl Metrics {
             conversations: Gauge::default(),
             stored_bytes: Gauge::default(),
             open_files: Gauge::default(),
+            log_lines_dropped: Counter::default(),
             registry: Registry::default(),
         };
         registry.register("requests", "Requests by route and status", metrics.answered.clone());
@@ -111,6 +114,11 @@ impl Metrics {
         registry.register("conversations", "Conversations of the store", metrics.conversations.clone());
         registry.register("stored_bytes", "Bytes of the store's files", metrics.stored_bytes.clone());
         registry.register("open_files", "File handles that the process has open", metrics.open_files.clone());
+        registry.register(
+            "log_lines_dropped",
+            "Lines of the log that were dropped, as nobody read those before them",
+            metrics.log_lines_dropped.clone(),
+        );
         Self { registry, ..metrics }
     }
 
@@ -121,6 +129,7 @@ impl Metrics {
             self.conversations.set(i64::try_from(size.conversations).unwrap_or(i64::MAX));
             self.stored_bytes.set(size.bytes.and_then(|bytes| i64::try_from(bytes).ok()).unwrap_or_default());
         }
+        self.log_lines_dropped.inner().store(super::lines::dropped(), Ordering::Relaxed);
         // Only Linux has them here.
         if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
             self.open_files.set(i64::try_from(files.count()).unwrap_or(i64::MAX));

@@ -25,6 +25,7 @@ mod config;
 mod finder;
 mod health;
 mod keys;
+mod lines;
 mod listen;
 mod metrics;
 mod native;
@@ -52,6 +53,7 @@ use std::time::Duration;
 use axum::Router;
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, watch};
+use tokio_rustls::TlsAcceptor;
 
 use app::App;
 use listen::Listening;
@@ -59,6 +61,7 @@ use serve::Face;
 
 pub use config::{Auth, Bounds, Config, Log, LogFormat, OpenAi, Pages, Policy, Serving};
 pub use keys::{Key, KeyFile, Scope};
+pub use lines::LogLines;
 
 use crate::error::{Error, Result};
 use crate::store::Store;
@@ -107,18 +110,32 @@ impl std::fmt::Debug for Addresses {
     }
 }
 
+/// The files that settings name, read: keys, and what TLS needs.
+fn prepared(config: &Config) -> Result<(Option<keys::Keys>, Option<TlsAcceptor>)> {
+    config.check()?;
+    let keys = config.auth.keys_file.as_deref().map(keys::Keys::open).transpose()?;
+    let tls = match (&config.server.tls_certificate, &config.server.tls_key) {
+        (Some(certificate), Some(key)) => Some(listen::tls(certificate, key)?),
+        _ => None,
+    };
+    Ok((keys, tls))
+}
+
 impl Server {
+    /// Fails on settings with which [`Server::bind`] fails, but for addresses that are taken.
+    ///
+    /// # Errors
+    /// As [`Server::bind`].
+    pub fn check(config: &Config) -> Result<()> {
+        prepared(config).map(|_| ())
+    }
+
     /// Reads the keys, and binds the addresses. The store is closed when the server has ended.
     ///
     /// # Errors
     /// `InvalidInput` as [`Config::check`], and for keys and certificates that cannot be read; `Io` if an address is taken.
     pub fn bind(store: Store, config: Config) -> Result<Self> {
-        config.check()?;
-        let keys = config.auth.keys_file.as_deref().map(keys::Keys::open).transpose()?;
-        let tls = match (&config.server.tls_certificate, &config.server.tls_key) {
-            (Some(certificate), Some(key)) => Some(listen::tls(certificate, key)?),
-            _ => None,
-        };
+        let (keys, tls) = prepared(&config)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             // The store's calls, and a few reads of files.
             .max_blocking_threads(config.limits.store_threads + 8)

@@ -110,13 +110,17 @@ pub(crate) fn around(router: Router, app: &Arc<App>) -> Router {
     let router = router.layer(from_fn(move |request: Request, next: Next| {
         let app = Arc::clone(&guarded);
         async move {
-            match auth::is_welcome(&app, request.headers()) {
+            let mut reply = match auth::is_welcome(&app, request.method(), request.headers()) {
                 Ok(()) => next.run(request).await,
                 Err(refusal) => {
                     app.metrics.refused.get_or_create(&Reason { reason: "origin" }).inc();
                     elsewhere(&app, &request, refusal)
                 }
+            };
+            for (name, value) in NOT_EMBEDDED {
+                reply.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static(value));
             }
+            reply
         }
     }));
     let router = router.layer(from_fn(move |request, next| {
@@ -137,6 +141,9 @@ pub(crate) fn around(router: Router, app: &Arc<App>) -> Router {
     router.layer(layer)
 }
 
+/// With each answer: it is what its type says, and no page of another site can load it as its own part.
+const NOT_EMBEDDED: [(&str, &str); 2] =
+    [("x-content-type-options", "nosniff"), ("cross-origin-resource-policy", "same-origin")];
 /// The methods that metrics distinguish.
 const COUNTED: [Method; 6] = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS];
 const REQUEST_ID: &str = "x-request-id";

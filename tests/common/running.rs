@@ -120,7 +120,19 @@ impl Running {
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
     }
 
-    /// What it logged.
+    /// What it logged, with the lines of all that was answered by now: they are written beside the answers.
+    pub(crate) fn log_so_far(&self) -> String {
+        let id = format!("mark-{}", self.log().len());
+        self.client.send("GET", "/v1/conversations", &[("x-request-id", &id)], b"");
+        let begun = Instant::now();
+        while !self.log().contains(&id) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{}", self.log());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.log()
+    }
+
+    /// What is written of its log.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log")).unwrap()
     }

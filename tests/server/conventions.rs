@@ -1,6 +1,7 @@
 //! What people expect of a small server of data.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -34,6 +35,22 @@ fn settings_are_checked() {
     assert!(exit == Some(2) && error.contains("line 2") && error.contains("body"), "{error}");
     let (exit, _, error) = run(&["serve", "--check-config"], &[("CONVO_LOG__LEVEL", "loud=loud")]);
     assert!(exit == Some(2) && error.contains("log.level"), "{error}");
+    for (name, value, said) in [
+        ("CONVO_LIMITS__HEADER_SECONDS", "9223372036854775807", "limits.header_seconds"),
+        ("CONVO_LIMITS__LEASE_SECONDS", "2", "limits.lease_seconds"),
+        ("CONVO_LIMITS__STORE_THREADS", "9223372036854775807", "limits.store_threads"),
+        ("CONVO_PAGES__SESSION_HOURS", "9223372036854775807", "pages.session_hours"),
+        ("CONVO_SERVER__CORS_ORIGINS", "[\"https://chat.example/\"]", "https://chat.example/"),
+        ("CONVO_SERVER__CORS_ORIGINS", "[\"httpx://chat.example\"]", "httpx://chat.example"),
+        ("CONVO_AUTH__KEYS_FILE", "/none/keys.json", "/none/keys.json"),
+    ] {
+        let (exit, _, error) = run(&["serve", "--check-config"], &[(name, value)]);
+        assert!(exit == Some(2) && error.contains(said), "{name}={value}: {error}");
+    }
+    let pem = config("-----BEGIN CERTIFICATE-----\n");
+    let tls = [("CONVO_SERVER__TLS_CERTIFICATE", pem.as_str()), ("CONVO_SERVER__TLS_KEY", pem.as_str())];
+    let (exit, _, error) = run(&["serve", "--check-config"], &tls);
+    assert!(exit == Some(2) && error.contains(&pem), "{error}");
     let (exit, document, _) = run(&["openapi"], &[]);
     assert!(exit == Some(0) && document.contains("\"openapi\": \"3.1.0\""));
 }
@@ -135,7 +152,7 @@ fn request_ids() {
         assert!(of(unsafe_id).starts_with("req_"), "{unsafe_id:?}");
     }
     assert_ne!(of(""), of(""));
-    assert!(server.log().contains("mine-1.2_3"));
+    assert!(server.log_so_far().contains("mine-1.2_3"));
 }
 
 #[test]
@@ -293,12 +310,64 @@ fn without_keys_other_sites_are_refused() {
             }
         }
     }
+    // What a page of another site loads without an origin: only a link that a person follows is answered.
+    for (mode, destination, is_answered) in [
+        ("no-cors", "empty", false),
+        ("no-cors", "image", false),
+        ("navigate", "object", false),
+        ("navigate", "iframe", false),
+        ("navigate", "document", true),
+    ] {
+        for site in ["cross-site", "same-site"] {
+            let headers = [("sec-fetch-site", site), ("sec-fetch-mode", mode), ("sec-fetch-dest", destination)];
+            for path in paths {
+                let answer = closed.client.send("GET", path, &headers, b"");
+                assert_eq!(answer.status != 403, is_answered, "{path}, {headers:?}: {}", answer.text());
+                assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
+                assert_eq!(answer.header("cross-origin-resource-policy"), Some("same-origin"), "{path}");
+            }
+            assert_eq!(closed.client.send("POST", "/api/v1/admin/backup", &headers, b"{}").status, 403);
+        }
+    }
+    let forged = closed.client.send("GET", "/v1/conversations", &[("origin", &own.replace("http", "evil"))], b"");
+    assert_eq!(forged.code(403), "foreign_origin");
     let refused = closed.client.send("GET", "/v1/conversations", &[("host", "evil.example")], b"");
     assert_eq!(refused.code(403), "unknown_host");
     assert!(refused.text().contains("convo keys create"), "{}", refused.text());
     let page = closed.client.send("GET", "/pages", &[("host", "evil.example"), ("accept", "text/html")], b"");
     assert!(page.status == 403 && page.header("content-type").unwrap().starts_with("text/html"), "{page:?}");
     drop(keyed);
+}
+
+/// A program that reads the log may stand still: lines are dropped then, and no request waits for it.
+#[test]
+fn a_log_that_nobody_reads_stops_nothing() {
+    let mut server = Command::new(env!("CARGO_BIN_EXE_convo"))
+        .args(["--json", "--store", "memory:", "serve", "--listen", "127.0.0.1:0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let listening: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let address = listening["listening"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
+    let client = crate::common::http::Client { address, key: None };
+    // More lines than the pipe and the server hold.
+    for _ in 0..6_000 {
+        assert_eq!(client.get("/v1/conversations").status, 200);
+    }
+    let metrics = client.get("/metrics").text();
+    let dropped = metrics.lines().find_map(|line| line.strip_prefix("convo_log_lines_dropped_total ")).unwrap();
+    assert!(dropped.parse::<u64>().unwrap() > 0, "{dropped}");
+    let status = Command::new("kill").args(["-TERM", &server.id().to_string()]).status().unwrap();
+    assert!(status.success());
+    let begun = Instant::now();
+    while server.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]
@@ -311,7 +380,7 @@ fn logs_have_no_content() {
         .post("/v1/conversations", &json!({ "items": [{ "role": "the-secret-words", "content": "" }] }))
         .code(400);
     server.client.get("/api/v1/conversations/the-secret-words").code(404);
-    let log = server.log();
+    let log = server.log_so_far();
     assert!(!log.contains("the-secret-words"), "{log}");
     for line in log.lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();

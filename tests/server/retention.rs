@@ -85,7 +85,7 @@ fn a_policy_erases_what_it_names_and_nothing_else() {
         wait_for(&server, "convo_retention_erased_total", 6 - kept.len() as u64);
         server.client.post("/api/v1/conversations/new/messages", &message).ok();
         let lines: Vec<Value> = server
-            .log()
+            .log_so_far()
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok())
             .filter(|line| line["message"] == "retention: a conversation was erased")

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use crate::html::write_escaped;
 use crate::server::app::{App, Call, Caller, Outcome, Reply, reply};
-use crate::server::auth::is_of_host;
+use crate::server::auth::{is_of_here, is_of_host, is_visit};
 use crate::server::keys::digest;
 use crate::server::refusal::Refusal;
 
@@ -108,13 +108,11 @@ pub(crate) fn refused(app: &App, asked: &Asked, caller: Option<&Caller>, refusal
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-const HEADERS: [(&str, &str); 6] = [
+const HEADERS: [(&str, &str); 4] = [
     ("content-security-policy", POLICY),
-    ("x-content-type-options", "nosniff"),
     // A form states its origin only if addresses may be sent to the same origin.
     ("referrer-policy", "same-origin"),
     ("cross-origin-opener-policy", "same-origin"),
-    ("cross-origin-resource-policy", "same-origin"),
     ("x-frame-options", "DENY"),
 ];
 
@@ -156,10 +154,7 @@ impl Asked {
 
 /// Refuses what a script or a page of another origin loads; a link from there may be followed.
 pub(crate) fn not_embedded(headers: &HeaderMap) -> Result<(), Refusal> {
-    let is = |name: &str, values: &[&str]| {
-        headers.get(name).and_then(|value| value.to_str().ok()).is_none_or(|value| values.contains(&value))
-    };
-    if is("sec-fetch-site", &["same-origin", "none"]) || is("sec-fetch-mode", &["navigate"]) {
+    if is_of_here(headers) || is_visit(headers) {
         return Ok(());
     }
     Err(Refusal::new(403, "foreign_origin", "Pages cannot be loaded by other sites."))
