@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::check::finding::Finding;
+use super::check::findings::Findings;
 use super::check::rule::{Overrides, ProtocolRule};
 use super::prompt::options::PromptOptions;
 use super::read::answer::Decode;
@@ -33,7 +33,7 @@ pub struct Wire {
     /// The rule that a lone surrogate breaks, in any string of the request.
     pub(super) surrogates: &'static ProtocolRule,
     /// Judges a request by all other rules.
-    pub(super) check: fn(Target, &Value, &mut Vec<Finding>),
+    pub(super) check: fn(Target, &Value, &mut Findings),
     /// Renders reconciled messages.
     pub(super) render: Render,
     /// Whether it has the steps of the tools that a provider ran itself in one message. If not, they are parted before.
@@ -72,7 +72,7 @@ pub struct Dialect {
     /// How it takes the rules of the wire.
     pub(super) overrides: Overrides,
     /// Judges a request, its messages under their key, by its own rules.
-    pub(super) check: fn(&Value, &mut Vec<Finding>),
+    pub(super) check: fn(&Value, &mut Findings),
     /// How it speaks: the `Manner` of its wire's folder, which the wire's own functions ask for.
     pub(super) manner: &'static (dyn Any + Send + Sync),
 }

@@ -107,8 +107,9 @@ pub(crate) fn is_of_here(headers: &HeaderMap) -> bool {
 
 /// Whether a person follows a link, so that the answer is in a window of its own.
 pub(crate) fn is_visit(headers: &HeaderMap) -> bool {
-    let is = |name: &str, value: &str| headers.get(name).is_some_and(|stated| stated == value);
-    is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document")
+    // Some browsers state no destination.
+    headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate")
+        && headers.get("sec-fetch-dest").is_none_or(|destination| destination == "document")
 }
 
 /// Whether an origin is that of the host that was asked.

@@ -2,6 +2,8 @@
 //! time is dropped and counted.
 
 use std::sync::OnceLock;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
 
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::Targets;
@@ -14,10 +16,13 @@ use crate::error::{Error, Result};
 /// Lines that wait to be written.
 const WAITING: usize = 4_096;
 
-/// The log of this process, as long as it lives: what waits is written when it is dropped, if somebody reads it within a second.
+/// The log of this process, as long as it lives: what waits is written when it is dropped, if somebody reads it within two seconds.
 #[derive(Debug)]
 #[must_use = "what is logged later is lost"]
-pub struct LogLines(#[expect(dead_code, reason = "it writes what waits when it is dropped")] WorkerGuard);
+pub struct LogLines(Option<WorkerGuard>);
+
+/// How long the last lines may take.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// There is one log in a process.
 static DROPPED: OnceLock<ErrorCounter> = OnceLock::new();
@@ -42,7 +47,20 @@ impl LogLines {
                 .try_init(),
         };
         begun.map_err(|error| Error::InvalidInput(format!("cannot begin the log: {error}")))?;
-        Ok(Self(guard))
+        Ok(Self(Some(guard)))
+    }
+}
+
+impl Drop for LogLines {
+    fn drop(&mut self) {
+        let (done, is_done) = sync_channel(1);
+        let guard = self.0.take();
+        // It waits for who reads the lines, and may print that it did.
+        std::thread::spawn(move || {
+            drop(guard);
+            let _ = done.send(());
+        });
+        let _ = is_done.recv_timeout(PATIENCE);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use conversation_store::Store;
 use conversation_store::model::{Chunk, Message};
-use conversation_store::provider::{DIALECTS, Level, PromptOptions, Target, WIRES, check, render, repair};
+use conversation_store::provider::{DIALECTS, Finding, Level, PromptOptions, Target, WIRES, check, render, repair};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -208,4 +208,31 @@ fn numbers_of_any_size_are_sent_as_they_are_and_read() {
         let again = repair(target, target, request, &PromptOptions::new()).unwrap();
         assert_eq!(again.request.get(), request);
     }
+}
+
+/// Three bytes a message may break several rules: what is found is bounded, and says how much more there is.
+#[test]
+fn findings_are_bounded_whatever_the_size_of_a_request() {
+    let request = |message: &str, count: usize| format!("[{}]", vec![message; count].join(","));
+    for wire in WIRES {
+        let target: Target = wire.name.parse().unwrap();
+        let (few, many) = (check(target, &request("{}", 100)).unwrap(), check(target, &request("{}", 20_000)).unwrap());
+        let rules =
+            |found: &[Finding]| found.iter().map(|finding| (finding.rule, finding.level)).collect::<BTreeSet<_>>();
+        // The number of messages may break a rule too.
+        assert!(rules(&many).is_superset(&rules(&few)), "{}", wire.name);
+        assert!(many.len() <= 1_001 * rules(&many).len(), "{}: {}", wire.name, many.len());
+        assert!(many.iter().any(|finding| finding.problem.contains("; 19000 more places")), "{}", wire.name);
+        assert!(few.iter().all(|finding| !finding.problem.contains("more places")), "{}", wire.name);
+    }
+}
+
+/// Groq takes `index` in a message; any other field that OpenAI does not know it refuses, however many `index` come before it.
+#[test]
+fn what_a_dialect_takes_leaves_room_for_what_it_refuses() {
+    let target: Target = "openai-chat/groq".parse().unwrap();
+    let taken = r#"{"role":"user","content":"hi","index":0}"#;
+    let request = format!("[{},{{\"role\":\"user\",\"content\":\"hi\",\"odd\":0}}]", vec![taken; 3_000].join(","));
+    let found = check(target, &request).unwrap();
+    assert_eq!((found[0].rule, found[0].level), ("GQ-01", Level::Reported));
 }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::finding::Finding;
+use super::findings::{Findings, Manner};
 use super::not_json::NotJson;
 use super::rule::ProtocolRule;
 use crate::json::text as json_text;
@@ -11,7 +12,7 @@ use crate::provider::target::Target;
 /// Judges a request by the rules of its wire and dialect, without asking the provider.
 ///
 /// `json` is a whole request, or just the array of its messages. The findings come hard ones first, else in the order
-/// in which the request is read; an accepted request has none that is hard or `hard?`. What cannot be known from the text (does the
+/// in which the request is read, a thousand of each rule and level at most: the last of these says how many more there are; an accepted request has none that is hard or `hard?`. What cannot be known from the text (does the
 /// image exist, is the context too long, is a signature genuine) is not judged. Lone surrogate escapes, which no Rust
 /// string can hold, are findings, not errors.
 ///
@@ -36,25 +37,25 @@ pub fn check(target: Target, json: &str) -> Result<Vec<Finding>, NotJson> {
         messages @ Value::Array(_) => Value::Object(Map::from_iter([(wire.messages.to_owned(), messages)])),
         request => request,
     };
-    let mut findings = Vec::new();
+    let manner = target
+        .dialect()
+        .map(|dialect| Manner { overrides: &dialect.overrides, parameters: (wire.parameters, dialect.parameters) });
+    let mut findings = Findings::of(manner);
     (wire.check)(target, &request, &mut findings);
     if let Some(mark) = mark {
         find_marked(&request, "", mark, wire.surrogates, &mut findings);
     }
     if let Some(dialect) = target.dialect() {
-        let is_known = |finding: &Finding| {
-            finding.rule == wire.parameters.id && dialect.parameters.contains(&finding.place.as_str())
-        };
-        findings.retain(|finding| !is_known(finding));
-        dialect.overrides.apply(&mut findings);
+        findings.take_over();
         (dialect.check)(&request, &mut findings);
     }
+    let mut findings = findings.into_kept();
     findings.sort_by_key(|finding| finding.level);
     Ok(findings)
 }
 
 /// Reports each string and key that holds `mark`. The parser has limited the depth.
-fn find_marked(value: &Value, place: &str, mark: char, rule: &ProtocolRule, out: &mut Vec<Finding>) {
+fn find_marked(value: &Value, place: &str, mark: char, rule: &ProtocolRule, out: &mut Findings) {
     let problem = "string holds a lone surrogate escape: half a character";
     match value {
         Value::String(text) if text.contains(mark) => out.push(rule.at(place, problem)),

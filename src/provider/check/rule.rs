@@ -80,6 +80,16 @@ pub(crate) struct Overrides {
 impl Overrides {
     pub(crate) const NONE: Self = Self { waived: &[], repeated: &[], replaced: &[], levels: &[], refused: None };
 
+    /// The rule that a finding of the wire breaks at the server; none if it does not hold there.
+    pub(crate) fn rule(&self, finding: &Finding) -> Option<&'static str> {
+        if breaks(finding, self.waived) {
+            return None;
+        }
+        let mut replaced = self.replaced.iter().filter(|(of, _, _)| of.id == finding.rule);
+        let own = replaced.find(|(_, _, fields)| !fields.contains(&finding.field())).map(|(_, rule, _)| rule.id);
+        Some(own.unwrap_or(finding.rule))
+    }
+
     /// Turns the findings of the wire into those of the server.
     pub(crate) fn apply(&self, out: &mut Vec<Finding>) {
         out.retain(|finding| !breaks(finding, self.waived));

@@ -6,7 +6,8 @@ use crate::provider::anthropic::check::message::blocks;
 use crate::provider::anthropic::check::request::tool_names;
 use crate::provider::anthropic::manner::{Manner, PROVIDERS};
 use crate::provider::anthropic::rules::{AN_05, AN_11, AN_35, AN_38, AN_40};
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Level;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{Object, is_filled, role, sequence, text};
 use crate::provider::prompt::tool_id::NameRule;
@@ -72,7 +73,7 @@ rules! {
 /// Characters of a tool's name and of an id.
 const CHARACTERS: usize = 64;
 
-fn check(request: &Value, out: &mut Vec<Finding>) {
+fn check(request: &Value, out: &mut Findings) {
     let (Some(object), Some(messages)) = (request.as_object(), sequence(request, "messages")) else { return };
     check_names(object, out);
     let mut any = false;
@@ -90,7 +91,7 @@ fn check(request: &Value, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_names(request: &Object, out: &mut Vec<Finding>) {
+fn check_names(request: &Object, out: &mut Findings) {
     for (place, name) in tool_names(request) {
         let length = name.as_str().map_or(0, str::len);
         if length > CHARACTERS {
@@ -99,7 +100,7 @@ fn check_names(request: &Object, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_call(call: &Object, place: &str, out: &mut Vec<Finding>) {
+fn check_call(call: &Object, place: &str, out: &mut Findings) {
     let text = |field: &str| call.get(field).and_then(Value::as_str);
     if let Some(id) = text("id").filter(|id| !is_word_with(id, CHARACTERS, b"_.:-")) {
         out.push(BR_01.at(format!("{place}.id"), format!("id is {id:?}")));

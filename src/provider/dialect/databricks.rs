@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::json::text::is_object;
-use crate::provider::check::finding::Finding;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{Object, is_filled, role, sequence};
 use crate::provider::openai_chat::check::sequence::{call_ids, calls};
@@ -75,7 +75,7 @@ rules! {
 /// Characters of an id.
 const ID: usize = 64;
 
-fn check(request: &Value, out: &mut Vec<Finding>) {
+fn check(request: &Value, out: &mut Findings) {
     let Some(messages) = sequence(request, "messages") else { return };
     let mut used = HashSet::new();
     for (i, message) in messages.iter().enumerate() {
@@ -92,7 +92,7 @@ fn check(request: &Value, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_texts(message: &Object, place: &str, out: &mut Vec<Finding>) {
+fn check_texts(message: &Object, place: &str, out: &mut Findings) {
     match message.get("content") {
         Some(Value::String(text)) if text.is_empty() && role(message) == "tool" => {}
         Some(Value::String(text)) if is_blank(text) => out.push(DB_01.at(place, "text is empty or blank")),
@@ -109,7 +109,7 @@ fn check_texts(message: &Object, place: &str, out: &mut Vec<Finding>) {
 }
 
 /// `used` holds the ids of earlier calls.
-fn check_calls<'a>(message: &'a Object, place: &str, used: &mut HashSet<&'a str>, out: &mut Vec<Finding>) {
+fn check_calls<'a>(message: &'a Object, place: &str, used: &mut HashSet<&'a str>, out: &mut Findings) {
     for (i, call) in calls(message) {
         let place = format!("{place}[{i}]");
         let arguments = call.get("function").and_then(|function| function.get("arguments")).and_then(Value::as_str);
@@ -126,7 +126,7 @@ fn check_calls<'a>(message: &'a Object, place: &str, used: &mut HashSet<&'a str>
     }
 }
 
-fn check_ends(messages: &[&Object], out: &mut Vec<Finding>) {
+fn check_ends(messages: &[&Object], out: &mut Findings) {
     let mut body = messages.iter().enumerate().filter(|(_, message)| !["system", "developer"].contains(&role(message)));
     let first = body.next();
     if first.is_none_or(|(_, message)| role(message) != "user") {
@@ -138,7 +138,7 @@ fn check_ends(messages: &[&Object], out: &mut Vec<Finding>) {
 }
 
 /// A call that is not answered in its run, although the conversation goes on: something comes before its answer.
-fn check_runs(messages: &[&Object], out: &mut Vec<Finding>) {
+fn check_runs(messages: &[&Object], out: &mut Findings) {
     for (i, message) in messages.iter().enumerate().filter(|(_, message)| role(message) == "assistant") {
         let rest = messages.get(i + 1..).unwrap_or_default();
         let run: Vec<_> = rest.iter().take_while(|next| role(next) == "tool").collect();

@@ -1,6 +1,6 @@
 //! DeepSeek's API, on OpenAI's chat wire.
 
-use crate::provider::check::finding::Finding;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{Object, role, sequence};
 use crate::provider::openai_chat::check::sequence::{call_ids, is_thinking};
@@ -65,7 +65,7 @@ const STRING_ROLES: &[&str] = &["system", "assistant", "tool"];
 /// Parts of the names of models that think.
 const THINKING_MODELS: &[&str] = &["reasoner", "v4"];
 
-fn check(request: &Value, out: &mut Vec<Finding>) {
+fn check(request: &Value, out: &mut Findings) {
     let Some(messages) = sequence(request, "messages") else { return };
     let thinking = is_thinking(request, &messages, THINKING_MODELS);
     for (i, message) in messages.iter().enumerate() {
@@ -76,7 +76,7 @@ fn check(request: &Value, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_message(message: &Object, place: &str, thinking: bool, out: &mut Vec<Finding>) {
+fn check_message(message: &Object, place: &str, thinking: bool, out: &mut Findings) {
     let role = role(message);
     if role == "developer" {
         out.push(DS_04.at(format!("{place}.role"), "role developer"));

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Level;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{Object, objects};
 use crate::provider::openai_responses::check::request::OF_OPENAI;
@@ -30,7 +31,7 @@ rules! {
          tool call)"
 }
 
-fn check(request: &Value, out: &mut Vec<Finding>) {
+fn check(request: &Value, out: &mut Findings) {
     let items = request.get("input").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let text = |item: &Object, name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
     // How many messages stand before the call, by its id.

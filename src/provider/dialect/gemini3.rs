@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Level;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::gemini::check::sequence::{turns, unsigned_calls};
 use crate::provider::gemini::manner::{AI_STUDIO, Manner};
@@ -31,7 +32,7 @@ rules! {
         "ai.google.dev thought-signatures"
 }
 
-fn check(request: &Value, out: &mut Vec<Finding>) {
+fn check(request: &Value, out: &mut Findings) {
     let Some(turns) = turns(request) else { return };
     out.extend(unsigned_calls(&turns).map(|finding| finding.with_level(Level::Hard)));
 }

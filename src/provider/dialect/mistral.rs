@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::provider::check::finding::Finding;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::shape::Type::{self, Any, AnyObject, Array, Bool, Null, Number, Object, OneOf};
 use crate::provider::check::shape::{Fault, Shape, optional, required};
@@ -123,7 +123,7 @@ static CALL: Shape = Shape(&[
 ]);
 static FUNCTION: Shape = Shape(&[required("name", &[Type::String]), required("arguments", &[Type::String, AnyObject])]);
 
-fn check(request: &Value, out: &mut Vec<Finding>) {
+fn check(request: &Value, out: &mut Findings) {
     let Some(messages) = sequence(request, "messages") else { return };
     let mut previous = "";
     for (i, message) in messages.iter().enumerate() {
@@ -147,7 +147,7 @@ fn check(request: &Value, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_ids(message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_ids(message: &Map<String, Value>, place: &str, out: &mut Findings) {
     for (i, id) in call_ids(message).into_iter().enumerate() {
         check_id(id, &format!("{place}.tool_calls[{i}].id"), out);
     }
@@ -156,13 +156,13 @@ fn check_ids(message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) 
     }
 }
 
-fn check_id(id: &Value, place: &str, out: &mut Vec<Finding>) {
+fn check_id(id: &Value, place: &str, out: &mut Findings) {
     if !id.as_str().is_some_and(|text| text.len() == ID && is_word_with(text, ID, b"")) {
         out.push(MI_01.at(place, format!("id is {id}")));
     }
 }
 
-fn check_turn(message: &Map<String, Value>, previous: &str, place: &str, out: &mut Vec<Finding>) {
+fn check_turn(message: &Map<String, Value>, previous: &str, place: &str, out: &mut Findings) {
     let follows = format!("follows a message of role {previous}");
     match (role(message), previous) {
         ("user", "tool") => out.push(MI_02.at(place, follows)),
@@ -172,7 +172,7 @@ fn check_turn(message: &Map<String, Value>, previous: &str, place: &str, out: &m
     }
 }
 
-fn check_fields(message: &Map<String, Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_fields(message: &Map<String, Value>, place: &str, out: &mut Findings) {
     let name = role(message);
     let Some((_, shape)) = ROLES.iter().find(|(role, _)| *role == name) else {
         out.push(MI_07.at(format!("{place}.role"), format!("role is {name:?}")));

@@ -1,6 +1,6 @@
 //! Moonshot's API, home of the Kimi models, on OpenAI's chat wire.
 
-use crate::provider::check::finding::Finding;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{Object, is_filled, role, sequence};
 use crate::provider::openai_chat::check::sequence::{call_ids, is_thinking};
@@ -53,7 +53,7 @@ rules! {
 /// Parts of the names of models that think.
 const THINKING_MODELS: &[&str] = &["k2.5", "k2.6", "thinking"];
 
-fn check(request: &Value, out: &mut Vec<Finding>) {
+fn check(request: &Value, out: &mut Findings) {
     let Some(messages) = sequence(request, "messages") else { return };
     let thinking = is_thinking(request, &messages, THINKING_MODELS);
     for (i, message) in messages.iter().enumerate() {
@@ -61,7 +61,7 @@ fn check(request: &Value, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_message(message: &Object, place: &str, thinking: bool, out: &mut Vec<Finding>) {
+fn check_message(message: &Object, place: &str, thinking: bool, out: &mut Findings) {
     let calls = !call_ids(message).is_empty();
     let reasons = message.get("reasoning_content").is_some_and(is_filled);
     if thinking && role(message) == "assistant" && calls && !reasons {

@@ -1,7 +1,7 @@
 //! vLLM, llama.cpp and LM Studio: the chat templates of open models, on OpenAI's chat wire.
 
 use crate::json::text::is_object;
-use crate::provider::check::finding::Finding;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{Object, role, sequence};
 use crate::provider::openai_chat::check::sequence::calls;
@@ -98,7 +98,7 @@ rules! {
         "gh:ggml-org/llama.cpp#13471; gh:lmstudio-ai/lmstudio-bug-tracker#261; gh:SAIL-Research-Lab/cheetahclaws#72"
 }
 
-fn check(request: &Value, out: &mut Vec<Finding>) {
+fn check(request: &Value, out: &mut Findings) {
     let Some(messages) = sequence(request, "messages") else { return };
     let mut previous = None;
     for (i, message) in messages.iter().enumerate() {
@@ -129,7 +129,7 @@ fn out_of_turn(role: &str, previous: Option<&str>) -> Option<String> {
     }
 }
 
-fn check_message(message: &Object, place: &str, out: &mut Vec<Finding>) {
+fn check_message(message: &Object, place: &str, out: &mut Findings) {
     for (i, call) in calls(message) {
         let arguments = call.get("function").and_then(|function| function.get("arguments")).and_then(Value::as_str);
         if arguments.is_some_and(|arguments| !is_object(arguments)) {

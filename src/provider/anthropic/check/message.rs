@@ -7,7 +7,8 @@ use crate::provider::anthropic::rules::{
 };
 use crate::provider::anthropic::server_tools::is_server_result;
 use crate::provider::anthropic::types::{ROLES, is_known};
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Level;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::shape::{Fault, Shape};
 use crate::provider::check::value::{Object, is_filled, items, kind, objects, text};
 use crate::provider::text::{is_blank, is_word};
@@ -32,13 +33,7 @@ const OF_OTHER_WIRES: &[&str] = &[
 ];
 
 /// `last`: it is the last of the conversation.
-pub(crate) fn check_message<'a>(
-    message: &'a Value,
-    place: &str,
-    last: bool,
-    seen: &mut Seen<'a>,
-    out: &mut Vec<Finding>,
-) {
+pub(crate) fn check_message<'a>(message: &'a Value, place: &str, last: bool, seen: &mut Seen<'a>, out: &mut Findings) {
     let Some(object) = message.as_object() else {
         return out.push(AN_03.at(place, format!("expected an object, got {}", kind(message))));
     };
@@ -72,7 +67,7 @@ pub(crate) fn check_message<'a>(
 }
 
 /// Compares with the official type, but for what other rules say better.
-fn check_fields(shape: &'static Shape, role: &str, message: &Object, place: &str, out: &mut Vec<Finding>) {
+fn check_fields(shape: &'static Shape, role: &str, message: &Object, place: &str, out: &mut Findings) {
     let content = format!("{place}.content");
     let is_content = message.get("content").is_some_and(|content| content.is_string() || content.is_array());
     for misfit in shape.misfits(message, place) {
@@ -96,13 +91,13 @@ fn check_fields(shape: &'static Shape, role: &str, message: &Object, place: &str
     }
 }
 
-fn check_emptiness(role: &str, last: bool, place: &str, out: &mut Vec<Finding>) {
+fn check_emptiness(role: &str, last: bool, place: &str, out: &mut Findings) {
     if !(last && role == "assistant") {
         out.push(AN_06.at(place, "content is empty"));
     }
 }
 
-fn check_system(blocks: &[Value], place: &str, out: &mut Vec<Finding>) {
+fn check_system(blocks: &[Value], place: &str, out: &mut Findings) {
     let strange =
         |block: &Object| block.get("type").and_then(Value::as_str).is_none_or(|name| name != "text" && is_known(name));
     if objects(blocks).any(|(_, block)| strange(block)) {
@@ -114,7 +109,7 @@ fn check_system(blocks: &[Value], place: &str, out: &mut Vec<Finding>) {
 }
 
 /// Thinking comes first, and is not all; after a server's tool the model may think again.
-fn check_order(blocks: &[Value], place: &str, out: &mut Vec<Finding>) {
+fn check_order(blocks: &[Value], place: &str, out: &mut Findings) {
     if blocks.last().is_some_and(|last| is_thinking(name(last))) {
         out.push(AN_25.at(format!("{place}[{}]", blocks.len() - 1), "nothing follows the thinking"));
     }
@@ -142,7 +137,7 @@ pub(crate) fn blocks(message: &Object, i: usize) -> impl Iterator<Item = (String
     objects(items(message, "content")).map(move |(j, block)| (format!("messages[{i}].content[{j}]"), block))
 }
 
-pub(crate) fn check_block<'a>(block: &'a Object, place: &str, role: &str, seen: &mut Seen<'a>, out: &mut Vec<Finding>) {
+pub(crate) fn check_block<'a>(block: &'a Object, place: &str, role: &str, seen: &mut Seen<'a>, out: &mut Findings) {
     seen.marks.see(block, place, out);
     let name = text(block, "type");
     check_side(name, role, place, out);
@@ -165,7 +160,7 @@ pub(crate) fn check_block<'a>(block: &'a Object, place: &str, role: &str, seen: 
     }
 }
 
-fn check_side(name: &str, role: &str, place: &str, out: &mut Vec<Finding>) {
+fn check_side(name: &str, role: &str, place: &str, out: &mut Findings) {
     let problem = format!("{name} in a message of the role {role}");
     match (name, role) {
         ("image" | "document", "assistant") => out.push(AN_20.at(place, problem)),
@@ -175,7 +170,7 @@ fn check_side(name: &str, role: &str, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-pub(crate) fn check_text(block: &Object, place: &str, out: &mut Vec<Finding>) {
+pub(crate) fn check_text(block: &Object, place: &str, out: &mut Findings) {
     let text =
         block.get("text").and_then(Value::as_str).filter(|_| block.get("type").is_some_and(|name| name == "text"));
     match text {
@@ -185,7 +180,7 @@ pub(crate) fn check_text(block: &Object, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_call(call: &Object, place: &str, out: &mut Vec<Finding>) {
+fn check_call(call: &Object, place: &str, out: &mut Findings) {
     check_id(call.get("id"), &format!("{place}.id"), out);
     let name = call.get("name").unwrap_or(&Value::Null);
     let place_of_name = format!("{place}.name");
@@ -203,7 +198,7 @@ fn check_call(call: &Object, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_result<'a>(result: &'a Object, place: &str, seen: &mut Seen<'a>, out: &mut Vec<Finding>) {
+fn check_result<'a>(result: &'a Object, place: &str, seen: &mut Seen<'a>, out: &mut Findings) {
     check_id(result.get("tool_use_id"), &format!("{place}.tool_use_id"), out);
     let failed = result.get("is_error") == Some(&Value::Bool(true));
     let content = result.get("content").unwrap_or(&Value::Null);
@@ -226,7 +221,7 @@ fn check_result<'a>(result: &'a Object, place: &str, seen: &mut Seen<'a>, out: &
     }
 }
 
-fn check_id(id: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_id(id: Option<&Value>, place: &str, out: &mut Findings) {
     let id = id.unwrap_or(&Value::Null);
     if !id.as_str().is_some_and(|id| is_word(id, usize::MAX)) {
         out.push(AN_16.at(place, format!("id is {}", kind(id))));

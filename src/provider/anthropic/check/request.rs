@@ -6,7 +6,8 @@ use super::sequence::check_turns;
 use crate::json::text as json_text;
 use crate::provider::anthropic::rules::{AN_01, AN_02, AN_07, AN_17, AN_33, AN_36, AN_42, AN_45};
 use crate::provider::anthropic::types::TEXT;
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Level;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::shape::Fault;
 use crate::provider::check::value::{Object, items, kind, objects, sequence};
 use crate::provider::target::Target;
@@ -49,7 +50,7 @@ const PARAMETERS: &[&str] = &[
     "workspace_id",
 ];
 
-pub(crate) fn check(_: Target, request: &Value, out: &mut Vec<Finding>) {
+pub(crate) fn check(_: Target, request: &Value, out: &mut Findings) {
     let Some(object) = request.as_object() else {
         return out.push(AN_01.at("", format!("expected an object, got {}", kind(request))));
     };
@@ -90,7 +91,7 @@ pub(crate) fn check(_: Target, request: &Value, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_system(system: &Value, out: &mut Vec<Finding>) {
+fn check_system(system: &Value, out: &mut Findings) {
     let blocks = match system {
         Value::Null => return,
         Value::String(text) if is_blank(text) => {
@@ -114,7 +115,7 @@ fn check_system(system: &Value, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_tools(request: &Object, out: &mut Vec<Finding>) {
+fn check_tools(request: &Object, out: &mut Findings) {
     if let Some(other) = request.get("tools").filter(|tools| !tools.is_null() && !tools.is_array()) {
         out.push(AN_02.at("tools", format!("expected an array, got {}", kind(other))));
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::provider::anthropic::rules::{AN_27, AN_28, AN_29, AN_30, AN_31, AN_32, AN_44};
-use crate::provider::check::finding::Finding;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::value::{Object, is_filled, kind, text};
 use crate::provider::prompt::media::bytes::{IMAGE_TYPES, decode_base64, dimensions, is_web_address, sniff};
 
@@ -42,7 +42,7 @@ pub(crate) struct ImagesSeen {
 }
 
 impl ImagesSeen {
-    pub(crate) fn see(&mut self, image: &Object, place: &str, out: &mut Vec<Finding>) {
+    pub(crate) fn see(&mut self, image: &Object, place: &str, out: &mut Findings) {
         self.count += 1;
         let source = image.get("source").and_then(Value::as_object);
         match (source, source.and_then(|source| source.get("type")?.as_str())) {
@@ -62,7 +62,7 @@ impl ImagesSeen {
         }
     }
 
-    pub(crate) fn check(&self, out: &mut Vec<Finding>) {
+    pub(crate) fn check(&self, out: &mut Findings) {
         if self.count > IMAGES {
             out.push(AN_31.at("messages", format!("{} images, at most {IMAGES}", self.count)));
         }
@@ -75,7 +75,7 @@ impl ImagesSeen {
 }
 
 /// The longer side of an image that is accepted, but too large to be one of many.
-fn check_base64(source: &Object, place: &str, out: &mut Vec<Finding>) -> Option<u32> {
+fn check_base64(source: &Object, place: &str, out: &mut Findings) -> Option<u32> {
     let declared = source.get("media_type").unwrap_or(&Value::Null);
     let image_type = declared.as_str().filter(|name| IMAGE_TYPES.contains(name));
     if image_type.is_none() {
@@ -101,7 +101,7 @@ fn check_base64(source: &Object, place: &str, out: &mut Vec<Finding>) -> Option<
     (PIXELS_OF_MANY < side && side <= PIXELS).then_some(side)
 }
 
-pub(crate) fn check_document(document: &Object, place: &str, out: &mut Vec<Finding>) {
+pub(crate) fn check_document(document: &Object, place: &str, out: &mut Findings) {
     let Some(source) = document.get("source").and_then(Value::as_object) else { return };
     if source.get("type").is_none_or(|name| name != "base64") {
         return;
@@ -125,7 +125,7 @@ pub(crate) struct Marks<'a>(Vec<&'a str>);
 
 impl<'a> Marks<'a> {
     /// Takes the mark of a block or tool, if it has one.
-    pub(crate) fn see(&mut self, block: &'a Object, place: &str, out: &mut Vec<Finding>) {
+    pub(crate) fn see(&mut self, block: &'a Object, place: &str, out: &mut Findings) {
         let Some(mark) = block.get("cache_control").and_then(Value::as_object).filter(|mark| !mark.is_empty()) else {
             return;
         };
@@ -151,7 +151,7 @@ impl<'a> Marks<'a> {
         }
     }
 
-    pub(crate) fn check(&self, out: &mut Vec<Finding>) {
+    pub(crate) fn check(&self, out: &mut Findings) {
         if self.0.len() > MARKS {
             out.push(AN_27.at("", format!("{} blocks with cache_control, at most {MARKS}", self.0.len())));
         }

@@ -11,10 +11,11 @@ use crate::provider::anthropic::rules::{
     AN_04, AN_05, AN_09, AN_10, AN_11, AN_12, AN_13, AN_14, AN_15, AN_23, AN_26, AN_34, AN_35, AN_37, AN_38,
 };
 use crate::provider::anthropic::server_tools::is_server_result;
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Level;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::value::{Object, is_filled, role, text};
 
-pub(crate) fn check_turns(request: &Object, messages: &[&Object], out: &mut Vec<Finding>) {
+pub(crate) fn check_turns(request: &Object, messages: &[&Object], out: &mut Findings) {
     let model = text(request, "model");
     check_system(model, messages, out);
     let turns = turns(messages);
@@ -30,7 +31,7 @@ pub(crate) fn check_turns(request: &Object, messages: &[&Object], out: &mut Vec<
     check_prefill(model, messages, &turns, out);
 }
 
-fn check_system(model: &str, messages: &[&Object], out: &mut Vec<Finding>) {
+fn check_system(model: &str, messages: &[&Object], out: &mut Findings) {
     for (i, _) in messages.iter().enumerate().filter(|(_, message)| role(message) == "system") {
         let place = format!("messages[{i}]");
         match takes_system_role(model) {
@@ -54,7 +55,7 @@ fn check_system(model: &str, messages: &[&Object], out: &mut Vec<Finding>) {
 }
 
 /// The last message, if the assistant said it: most models do not continue it.
-fn check_prefill(model: &str, messages: &[&Object], turns: &[Side], out: &mut Vec<Finding>) {
+fn check_prefill(model: &str, messages: &[&Object], turns: &[Side], out: &mut Findings) {
     let Some(last) = messages.last().filter(|last| role(last) == "assistant") else { return };
     let Some(turn) = turns.last() else { return };
     let place = format!("messages[{}]", messages.len() - 1);
@@ -141,7 +142,7 @@ fn said<'a>(message: &'a Object, i: usize) -> Vec<Block<'a>> {
     blocks.collect()
 }
 
-pub(crate) fn check_tools(request: &Object, turns: &[Side], out: &mut Vec<Finding>) {
+pub(crate) fn check_tools(request: &Object, turns: &[Side], out: &mut Findings) {
     let mut used = HashSet::new();
     let mut before: Option<&Side> = None;
     for (i, turn) in turns.iter().enumerate() {
@@ -163,7 +164,7 @@ pub(crate) fn check_tools(request: &Object, turns: &[Side], out: &mut Vec<Findin
 }
 
 /// `used` holds the ids of earlier calls.
-fn check_calls<'a>(turn: &Side<'a>, next: Option<&Side>, used: &mut HashSet<&'a str>, out: &mut Vec<Finding>) {
+fn check_calls<'a>(turn: &Side<'a>, next: Option<&Side>, used: &mut HashSet<&'a str>, out: &mut Findings) {
     let mut here = HashSet::new();
     for call in of(turn, "tool_use") {
         let Some(id) = call.field("id").as_str() else { continue };
@@ -185,7 +186,7 @@ fn check_calls<'a>(turn: &Side<'a>, next: Option<&Side>, used: &mut HashSet<&'a 
     }
 }
 
-fn check_results(turn: &Side, before: Option<&Side>, out: &mut Vec<Finding>) {
+fn check_results(turn: &Side, before: Option<&Side>, out: &mut Findings) {
     let calls: HashSet<_> =
         before.into_iter().flat_map(|before| of(before, "tool_use")).map(|call| call.field("id")).collect();
     let mut answered = HashSet::new();
@@ -199,7 +200,7 @@ fn check_results(turn: &Side, before: Option<&Side>, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_order(turn: &Side, out: &mut Vec<Finding>) {
+fn check_order(turn: &Side, out: &mut Findings) {
     let mut blocks = turn.blocks.iter().skip_while(|block| block.name == "tool_result");
     let other = blocks.next().map(|block| block.name).unwrap_or_default();
     if let Some(late) = blocks.find(|block| block.name == "tool_result") {
@@ -212,7 +213,7 @@ fn check_order(turn: &Side, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_server_results(turn: &Side, out: &mut Vec<Finding>) {
+fn check_server_results(turn: &Side, out: &mut Findings) {
     let mut called = HashSet::new();
     for block in &turn.blocks {
         if block.name == "server_tool_use" {
@@ -227,7 +228,7 @@ fn of<'t, 'a>(turn: &'t Side<'a>, name: &'static str) -> impl Iterator<Item = &'
     turn.blocks.iter().filter(move |block| block.name == name)
 }
 
-pub(crate) fn check_thinking(request: &Object, turns: &[Side], out: &mut Vec<Finding>) {
+pub(crate) fn check_thinking(request: &Object, turns: &[Side], out: &mut Findings) {
     let Some((at, turn)) = current(turns) else { return };
     let Some(first) = turn.blocks.first() else { return };
     let mode = request.get("thinking").and_then(|thinking| thinking.get("type")?.as_str());

@@ -15,6 +15,7 @@ use crate::provider::anthropic::check::seen::Seen;
 use crate::provider::anthropic::manner::{Manner, NAME};
 use crate::provider::anthropic::server_tools::{CALLED, SENT_RESULTS, WITH_RESULTS};
 use crate::provider::check::finding::Finding;
+use crate::provider::check::findings::Findings;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::media::bytes::{decode_base64, is_web_address, sniff};
 use crate::provider::prompt::turns::Origin;
@@ -224,9 +225,9 @@ impl<'a> NativeBlock<'a> {
     /// Why the target refuses the block in a message of this role.
     pub(crate) fn refusal(&self, role: &str) -> Option<Finding> {
         let message = json!({"role": role, "content": [self.fields]});
-        let mut findings = Vec::new();
+        let mut findings = Findings::default();
         check_message(&message, "", false, &mut Seen::default(), &mut findings);
-        findings.into_iter().find(|finding| finding.level.is_refused())
+        findings.into_kept().into_iter().find(|finding| finding.level.is_refused())
     }
 }
 

@@ -7,7 +7,8 @@ use crate::provider::bedrock_converse::rules::{
     BC_03, BC_04, BC_08, BC_12, BC_13, BC_15, BC_16, BC_17, BC_18, BC_19, BC_22, BC_23, BC_24, BC_25, BC_26,
 };
 use crate::provider::bedrock_converse::types::KINDS;
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Level;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::shape::{Fault, misfits};
 use crate::provider::check::value::{Object, items, kind};
 use crate::provider::prompt::media::bytes::decode_base64;
@@ -28,7 +29,7 @@ pub(crate) const NAME: usize = 200;
 /// Documents of a request.
 pub(crate) const DOCUMENTS: usize = 5;
 
-pub(crate) fn check_message<'a>(message: &'a Value, place: &str, seen: &mut Seen<'a>, out: &mut Vec<Finding>) {
+pub(crate) fn check_message<'a>(message: &'a Value, place: &str, seen: &mut Seen<'a>, out: &mut Findings) {
     let Some(fields) = message.as_object() else {
         return out.push(BC_03.at(place, format!("expected an object, got {}", kind(message))));
     };
@@ -58,7 +59,7 @@ pub(crate) fn check_message<'a>(message: &'a Value, place: &str, seen: &mut Seen
     }
 }
 
-pub(crate) fn check_block<'a>(block: &'a Value, role: &str, place: &str, seen: &mut Seen<'a>, out: &mut Vec<Finding>) {
+pub(crate) fn check_block<'a>(block: &'a Value, role: &str, place: &str, seen: &mut Seen<'a>, out: &mut Findings) {
     let Some(fields) = block.as_object() else {
         return out.push(BC_24.at(place, format!("expected an object, got {}", kind(block))));
     };
@@ -98,14 +99,14 @@ pub(crate) fn check_block<'a>(block: &'a Value, role: &str, place: &str, seen: &
     }
 }
 
-fn check_id(block: &Object, place: &str, seen: &mut Seen<'_>, out: &mut Vec<Finding>) {
+fn check_id(block: &Object, place: &str, seen: &mut Seen<'_>, out: &mut Findings) {
     seen.tools.get_or_insert_with(|| place.to_owned());
     if let Some(id) = block.get("toolUseId").and_then(Value::as_str).filter(|id| !is_word_with(id, ID, b"_.:-")) {
         out.push(BC_12.at(format!("{place}.toolUseId"), format!("id is {id:?}")));
     }
 }
 
-fn check_call(call: &Object, place: &str, seen: &mut Seen<'_>, out: &mut Vec<Finding>) {
+fn check_call(call: &Object, place: &str, seen: &mut Seen<'_>, out: &mut Findings) {
     check_id(call, place, seen, out);
     if let Some(name) = call.get("name").and_then(Value::as_str).filter(|name| !is_word(name, TOOL_NAME)) {
         out.push(BC_13.at(format!("{place}.name"), format!("name is {name:?}")));
@@ -116,7 +117,7 @@ fn check_call(call: &Object, place: &str, seen: &mut Seen<'_>, out: &mut Vec<Fin
     }
 }
 
-fn check_result<'a>(result: &'a Object, place: &str, seen: &mut Seen<'a>, out: &mut Vec<Finding>) {
+fn check_result<'a>(result: &'a Object, place: &str, seen: &mut Seen<'a>, out: &mut Findings) {
     check_id(result, place, seen, out);
     let parts = items(result, "content");
     if parts.is_empty() && result.get("status").is_some_and(|status| status == "error") {
@@ -135,7 +136,7 @@ fn check_result<'a>(result: &'a Object, place: &str, seen: &mut Seen<'a>, out: &
     }
 }
 
-fn check_reasoning(reasoning: &Object, place: &str, seen: &Seen<'_>, out: &mut Vec<Finding>) {
+fn check_reasoning(reasoning: &Object, place: &str, seen: &Seen<'_>, out: &mut Findings) {
     let Some(text) = reasoning.get("reasoningText") else { return };
     if text.get("signature").and_then(Value::as_str).is_none_or(str::is_empty) {
         let level = if is_claude(seen.model) == Some(true) { Level::Hard } else { Level::Soft };
@@ -143,7 +144,7 @@ fn check_reasoning(reasoning: &Object, place: &str, seen: &Seen<'_>, out: &mut V
     }
 }
 
-fn check_document<'a>(document: &'a Object, place: &str, seen: &mut Seen<'a>, out: &mut Vec<Finding>) {
+fn check_document<'a>(document: &'a Object, place: &str, seen: &mut Seen<'a>, out: &mut Findings) {
     seen.documents += 1;
     if let Some(name) = document.get("name").and_then(Value::as_str) {
         let place = format!("{place}.name");
@@ -155,14 +156,14 @@ fn check_document<'a>(document: &'a Object, place: &str, seen: &mut Seen<'a>, ou
     check_bytes(document, place, out);
 }
 
-fn check_image(image: &Object, place: &str, out: &mut Vec<Finding>) {
+fn check_image(image: &Object, place: &str, out: &mut Findings) {
     if let Some(format) = image.get("format").and_then(Value::as_str).filter(|name| !IMAGE_FORMATS.contains(name)) {
         out.push(BC_26.at(format!("{place}.format"), format!("format is {format:?}")));
     }
     check_bytes(image, place, out);
 }
 
-fn check_bytes(media: &Object, place: &str, out: &mut Vec<Finding>) {
+fn check_bytes(media: &Object, place: &str, out: &mut Findings) {
     let bytes = media.get("source").and_then(|source| source.get("bytes")).and_then(Value::as_str);
     if bytes.is_some_and(|bytes| bytes.is_empty() || decode_base64(bytes).is_none()) {
         out.push(BC_26.at(format!("{place}.source.bytes"), "not base64"));
@@ -198,7 +199,7 @@ pub(crate) struct Seen<'a> {
 
 impl<'a> Seen<'a> {
     /// Notes the name of a document.
-    pub(crate) fn name(&mut self, name: &'a str, place: String, out: &mut Vec<Finding>) {
+    pub(crate) fn name(&mut self, name: &'a str, place: String, out: &mut Findings) {
         if !self.names.insert(name) {
             out.push(BC_19.at(place, format!("{name:?} is the name of an earlier document")));
         }
@@ -207,7 +208,7 @@ impl<'a> Seen<'a> {
 
 /// Characters of a tool's name.
 pub(crate) const TOOL_NAME: usize = 64;
-pub(crate) fn check_text(text: &str, place: String, out: &mut Vec<Finding>) {
+pub(crate) fn check_text(text: &str, place: String, out: &mut Findings) {
     if is_blank(text) {
         let level = if text.is_empty() { Level::Hard } else { Level::Soft };
         out.push(BC_08.at(place, "text is empty or blank").with_level(level));

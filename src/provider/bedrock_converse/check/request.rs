@@ -6,12 +6,12 @@ use super::message::{DOCUMENTS, Seen, TOOL_NAME, check_message, check_text};
 use super::sequence::check_sequence;
 use crate::provider::bedrock_converse::rules::{BC_01, BC_02, BC_13, BC_14, BC_21, BC_24};
 use crate::provider::bedrock_converse::types::PARAMETERS;
-use crate::provider::check::finding::Finding;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::value::{Object, kind, text};
 use crate::provider::target::Target;
 use crate::provider::text::{is_blank, is_word};
 
-pub(crate) fn check(_: Target, request: &Value, out: &mut Vec<Finding>) {
+pub(crate) fn check(_: Target, request: &Value, out: &mut Findings) {
     let Some(object) = request.as_object() else {
         return out.push(BC_01.at("", format!("expected an object, got {}", kind(request))));
     };
@@ -39,7 +39,7 @@ pub(crate) fn check(_: Target, request: &Value, out: &mut Vec<Finding>) {
     check_tools(object, seen.tools, out);
 }
 
-fn check_system(request: &Object, out: &mut Vec<Finding>) {
+fn check_system(request: &Object, out: &mut Findings) {
     let blocks = match request.get("system").unwrap_or(&Value::Null) {
         Value::Null => return,
         Value::Array(blocks) => blocks,
@@ -58,7 +58,7 @@ fn check_system(request: &Object, out: &mut Vec<Finding>) {
 }
 
 /// A request of messages alone does not tell whether tools are declared.
-fn check_tools(request: &Object, needed: Option<String>, out: &mut Vec<Finding>) {
+fn check_tools(request: &Object, needed: Option<String>, out: &mut Findings) {
     let config = request.get("toolConfig").unwrap_or(&Value::Null);
     let tools = config.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     for (i, tool) in tools.iter().enumerate() {

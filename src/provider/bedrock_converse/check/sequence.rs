@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::provider::bedrock_converse::rules::{BC_05, BC_06, BC_07, BC_09, BC_10, BC_11, BC_27};
-use crate::provider::check::finding::Finding;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::value::{Object, items, role};
 
-pub(crate) fn check_sequence(messages: &[&Object], out: &mut Vec<Finding>) {
+pub(crate) fn check_sequence(messages: &[&Object], out: &mut Findings) {
     let mut before: Option<&Object> = None;
     for (i, message) in messages.iter().enumerate() {
         let place = format!("messages[{i}]");
@@ -31,7 +31,7 @@ pub(crate) fn check_sequence(messages: &[&Object], out: &mut Vec<Finding>) {
 }
 
 /// Calls of tools that the provider runs are answered in their own message.
-fn check_calls(message: &Object, next: Option<&Object>, place: &str, out: &mut Vec<Finding>) {
+fn check_calls(message: &Object, next: Option<&Object>, place: &str, out: &mut Findings) {
     let answers: HashSet<&str> =
         next.into_iter().chain([message]).flat_map(|message| ids(message, "toolResult")).map(|(_, id)| id).collect();
     let mut seen = HashSet::new();
@@ -50,7 +50,7 @@ fn check_calls(message: &Object, next: Option<&Object>, place: &str, out: &mut V
     }
 }
 
-fn check_results(message: &Object, before: Option<&Object>, place: &str, out: &mut Vec<Finding>) {
+fn check_results(message: &Object, before: Option<&Object>, place: &str, out: &mut Findings) {
     let calls: HashSet<&str> =
         before.into_iter().chain([message]).flat_map(|message| ids(message, "toolUse")).map(|(_, id)| id).collect();
     let mut seen = HashSet::new();

@@ -8,6 +8,7 @@ use crate::json::text as json_text;
 use crate::model::{Chunk, Json};
 use crate::provider::bedrock_converse::check::message::{Seen, check_block};
 use crate::provider::bedrock_converse::manner::NAME;
+use crate::provider::check::findings::Findings;
 use crate::provider::prompt::arguments::embedded_object;
 use crate::provider::prompt::turns::Origin;
 use crate::provider::text::is_blank;
@@ -52,7 +53,7 @@ impl<'a> NativeBlock<'a> {
     /// Whether a message of this role may hold it: `check` finds nothing that is refused.
     pub(crate) fn fits(&self, role: &str) -> bool {
         let block = Value::Object(self.fields.clone());
-        let (mut seen, mut findings) = (Seen::default(), Vec::new());
+        let (mut seen, mut findings) = (Seen::default(), Findings::default());
         check_block(&block, role, "", &mut seen, &mut findings);
         findings.iter().all(|finding| !finding.level.is_refused())
     }

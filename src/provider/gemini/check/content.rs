@@ -1,6 +1,7 @@
 //! One content: its role, its fields, its parts, their signatures.
 
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Level;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::shape::Fault;
 use crate::provider::check::value::{Object, entry, field, is_filled, kind, text};
 use crate::provider::gemini::rules::{
@@ -84,7 +85,7 @@ const TYPES_OF_SOME: &[&str] = &[
 ];
 
 /// Returns whether it holds inline data.
-pub(crate) fn check_content(content: &Value, place: &str, out: &mut Vec<Finding>) -> bool {
+pub(crate) fn check_content(content: &Value, place: &str, out: &mut Findings) -> bool {
     let Some(content) = content.as_object() else {
         out.push(GM_28.at(place, format!("expected an object, got {}", kind(content))));
         return false;
@@ -114,7 +115,7 @@ pub(crate) fn check_content(content: &Value, place: &str, out: &mut Vec<Finding>
 }
 
 /// Compares with the official type, but for what other rules say better.
-fn check_fields(content: &Object, place: &str, out: &mut Vec<Finding>) {
+fn check_fields(content: &Object, place: &str, out: &mut Findings) {
     let parts = format!("{place}.parts");
     for misfit in CONTENT.misfits(content, place) {
         let rule = match (misfit.fault, misfit.place.rsplit('.').next().unwrap_or_default()) {
@@ -129,7 +130,7 @@ fn check_fields(content: &Object, place: &str, out: &mut Vec<Finding>) {
 }
 
 /// Returns whether it holds inline data.
-pub(crate) fn check_part(part: &Object, role: &Value, place: &str, out: &mut Vec<Finding>) -> bool {
+pub(crate) fn check_part(part: &Object, role: &Value, place: &str, out: &mut Findings) -> bool {
     let data: Vec<_> = DATA.iter().copied().filter(|name| is_set(part, name)).collect();
     let signed = field(part, "thoughtSignature").is_some_and(is_filled);
     check_one(&data, part, signed, place, out);
@@ -165,7 +166,7 @@ pub(crate) fn check_part(part: &Object, role: &Value, place: &str, out: &mut Vec
     inline.is_some()
 }
 
-fn check_one(data: &[&str], part: &Object, signed: bool, place: &str, out: &mut Vec<Finding>) {
+fn check_one(data: &[&str], part: &Object, signed: bool, place: &str, out: &mut Findings) {
     let beside = ["thoughtSignature", "thought"];
     match data {
         [_] => {}
@@ -186,7 +187,7 @@ fn check_one(data: &[&str], part: &Object, signed: bool, place: &str, out: &mut 
     }
 }
 
-fn check_signature(part: &Object, role: &Value, place: &str, out: &mut Vec<Finding>) {
+fn check_signature(part: &Object, role: &Value, place: &str, out: &mut Findings) {
     let Some((name, signature)) = entry(part, "thoughtSignature").filter(|(_, value)| !value.is_null()) else { return };
     let place = format!("{place}.{name}");
     if signature.as_str().and_then(decode_any_base64).is_none() {
@@ -197,7 +198,7 @@ fn check_signature(part: &Object, role: &Value, place: &str, out: &mut Vec<Findi
     }
 }
 
-fn check_inline(blob: &Object, place: &str, out: &mut Vec<Finding>) {
+fn check_inline(blob: &Object, place: &str, out: &mut Findings) {
     let (name, declared) = entry(blob, "mimeType").unwrap_or(("mimeType", &Value::Null));
     let essence = declared.as_str().and_then(|name| name.split(';').next());
     let essence = essence.map(|name| name.trim().to_ascii_lowercase()).unwrap_or_default();
@@ -215,7 +216,7 @@ fn check_inline(blob: &Object, place: &str, out: &mut Vec<Finding>) {
 }
 
 /// A call or a response: its name, and the object that it passes under `key`.
-fn check_function(part: &Object, name: &str, key: &str, place: &str, out: &mut Vec<Finding>) {
+fn check_function(part: &Object, name: &str, key: &str, place: &str, out: &mut Findings) {
     let Some((name, function)) = object(part, name) else { return };
     let place = format!("{place}.{name}");
     match text(function, "name") {

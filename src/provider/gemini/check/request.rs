@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::content::{check_content, is_function_name};
 use super::sequence::{check_sequence, check_signatures, turns};
 use crate::json::text as json_text;
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Level;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::value::{Object, entry, kind, text};
 use crate::provider::gemini::rules::{GM_01, GM_02, GM_16, GM_21, GM_25};
 use crate::provider::target::Target;
@@ -32,7 +33,7 @@ const PARAMETERS: &[&str] = &[
     "tools",
 ];
 
-pub(crate) fn check(_: Target, request: &Value, out: &mut Vec<Finding>) {
+pub(crate) fn check(_: Target, request: &Value, out: &mut Findings) {
     let Some(object) = request.as_object() else {
         return out.push(GM_01.at("", format!("expected an object, got {}", kind(request))));
     };
@@ -62,7 +63,7 @@ pub(crate) fn check(_: Target, request: &Value, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_system(system: &Value, place: &str, out: &mut Vec<Finding>) {
+fn check_system(system: &Value, place: &str, out: &mut Findings) {
     let Some(content) = system.as_object() else {
         return out.push(GM_25.at(place, format!("expected an object, got {}", kind(system))));
     };
@@ -76,7 +77,7 @@ fn check_system(system: &Value, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_tools(request: &Object, out: &mut Vec<Finding>) {
+fn check_tools(request: &Object, out: &mut Findings) {
     let tools = match request.get("tools") {
         None | Some(Value::Null) => return,
         Some(Value::Array(tools)) => tools.as_slice(),
@@ -97,7 +98,7 @@ fn check_tools(request: &Object, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_name(name: &Value, place: String, out: &mut Vec<Finding>) {
+fn check_name(name: &Value, place: String, out: &mut Findings) {
     match name.as_str().filter(|name| is_function_name(name)) {
         None => out.push(GM_16.at(place, format!("name is {}", kind(name)))),
         Some(name) if name.len() > OLDER_NAME => {

@@ -1,6 +1,7 @@
 //! The contents in their sequence: which calls are answered, where, and whether the current turn bears its signatures.
 
 use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::findings::Findings;
 use crate::provider::check::value::{Object, field, is_filled};
 use crate::provider::gemini::models::{refuses_model_last, wants_signatures};
 use crate::provider::gemini::rules::{GM_07, GM_08, GM_09, GM_11, GM_12, GM_13, GM_14, GM_17, GM_24};
@@ -32,7 +33,7 @@ fn turn(content: &Value) -> Option<Spoken<'_>> {
     Some(Spoken { role, calls: functions("functionCall"), responses: functions("functionResponse"), parts })
 }
 
-pub(crate) fn check_sequence(model: &str, turns: &[Spoken], out: &mut Vec<Finding>) {
+pub(crate) fn check_sequence(model: &str, turns: &[Spoken], out: &mut Findings) {
     let mut before: Option<&Spoken> = None;
     // The calls of the model's contents in a row up to here: they are one turn.
     let mut calls: Vec<&Object> = Vec::new();
@@ -74,7 +75,7 @@ pub(crate) fn check_sequence(model: &str, turns: &[Spoken], out: &mut Vec<Findin
     check_ends(model, turns, out);
 }
 
-fn check_responses(calls: &[&Object], next: &Spoken, place: &str, out: &mut Vec<Finding>) {
+fn check_responses(calls: &[&Object], next: &Spoken, place: &str, out: &mut Findings) {
     let (count, responses) = (calls.len(), next.responses.len());
     if count != responses {
         return out.push(GM_08.at(place, format!("{count} calls before it, but {responses} function responses in it")));
@@ -103,7 +104,7 @@ fn in_a_row(before: &Spoken, turn: &Spoken) -> Option<String> {
     }
 }
 
-fn check_ends(model: &str, turns: &[Spoken], out: &mut Vec<Finding>) {
+fn check_ends(model: &str, turns: &[Spoken], out: &mut Findings) {
     if let Some(first) = turns.first().filter(|first| first.role != "user") {
         out.push(GM_13.at("contents[0]", format!("the first content is of the role {}", first.role)));
     }
@@ -118,7 +119,7 @@ fn is_text(value: &Value) -> bool {
     value.as_str().is_some_and(|text| !text.is_empty())
 }
 
-pub(crate) fn check_signatures(model: &str, turns: &[Spoken], out: &mut Vec<Finding>) {
+pub(crate) fn check_signatures(model: &str, turns: &[Spoken], out: &mut Findings) {
     let level = match wants_signatures(model) {
         Some(true) => Level::Hard,
         Some(false) => return,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::history::report::Unsent;
 use crate::json::text as json_text;
 use crate::model::{Chunk, Json};
-use crate::provider::check::finding::Finding;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::value::field;
 use crate::provider::gemini::check::content::check_content;
 use crate::provider::gemini::manner::NAME;
@@ -66,8 +66,8 @@ impl<'a> NativePart<'a> {
     }
 
     /// What `check` finds in a content of this role that holds it.
-    fn findings(&self, role: &str) -> Vec<Finding> {
-        let mut findings = Vec::new();
+    fn findings(&self, role: &str) -> Findings {
+        let mut findings = Findings::default();
         check_content(&json!({"role": role, "parts": [self.fields]}), "", &mut findings);
         findings
     }
@@ -125,7 +125,7 @@ impl<'a> NativePart<'a> {
 
     /// Why the target refuses the part in a content of the model.
     pub(crate) fn refusal(&self) -> Option<Unsent<'static>> {
-        let refusal = self.findings("model").into_iter().find(|finding| finding.level.is_refused());
+        let refusal = self.findings("model").into_kept().into_iter().find(|finding| finding.level.is_refused());
         let refusal = refusal.map(|finding| Unsent::Refused(finding.into()));
         refusal.or_else(|| (!self.is_valid()).then_some(Unsent::Blank))
     }

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use crate::json::text::is_object;
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Level;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::ProtocolRule;
 use crate::provider::check::shape::Fault;
 use crate::provider::check::value::{Object, is_filled, kind, text};
@@ -39,7 +40,7 @@ const ID: usize = 40;
 /// Characters of a name.
 pub(crate) const NAME: usize = 64;
 
-pub(crate) fn check_message(message: &Value, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
+pub(crate) fn check_message(message: &Value, manner: &Manner, place: &str, out: &mut Findings) {
     let Some(object) = message.as_object() else {
         return out.push(OC_03.at(place, format!("expected an object, got {}", kind(message))));
     };
@@ -66,7 +67,7 @@ pub(crate) fn check_message(message: &Value, manner: &Manner, place: &str, out: 
 }
 
 /// Compares with the official type, but for what other rules say better, and for fields that the server's own type has.
-fn check_fields(role: &Role, message: &Object, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
+fn check_fields(role: &Role, message: &Object, manner: &Manner, place: &str, out: &mut Findings) {
     let own = manner.types.iter().flat_map(|types| *types).find(|(name, _)| *name == role.name).map(|(_, shape)| shape);
     let is_own = |of: &str| {
         let field = of.strip_prefix(place).and_then(|field| field.strip_prefix('.'));
@@ -89,7 +90,7 @@ fn check_fields(role: &Role, message: &Object, manner: &Manner, place: &str, out
     }
 }
 
-fn check_content_is_there(role: &Role, message: &Object, place: &str, out: &mut Vec<Finding>) {
+fn check_content_is_there(role: &Role, message: &Object, place: &str, out: &mut Findings) {
     let content = message.get("content").unwrap_or(&Value::Null);
     let place_of_content = format!("{place}.content");
     match (role.name, content) {
@@ -110,7 +111,7 @@ fn speaks_otherwise(message: &Object) -> bool {
         || message.get("refusal").and_then(Value::as_str).is_some_and(|refusal| !refusal.is_empty())
 }
 
-fn check_name(name: &str, place: &str, out: &mut Vec<Finding>) {
+fn check_name(name: &str, place: &str, out: &mut Findings) {
     let refused = |character: char| character.is_whitespace() || "<|\\/>".contains(character);
     if name.is_empty() || name.chars().count() > 64 || name.contains(refused) {
         out.push(OC_23.at(place, format!("name is {name:?}")));
@@ -119,7 +120,7 @@ fn check_name(name: &str, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-pub(crate) fn check_content(role: &Role, message: &Object, place: &str, out: &mut Vec<Finding>) {
+pub(crate) fn check_content(role: &Role, message: &Object, place: &str, out: &mut Findings) {
     match message.get("content") {
         Some(Value::String(text)) => {
             let beside_calls = role.name == "assistant" && message.get("tool_calls").is_some_and(is_filled);
@@ -135,7 +136,7 @@ pub(crate) fn check_content(role: &Role, message: &Object, place: &str, out: &mu
     }
 }
 
-fn check_parts(role: &Role, parts: &[Value], place: &str, out: &mut Vec<Finding>) {
+fn check_parts(role: &Role, parts: &[Value], place: &str, out: &mut Findings) {
     if parts.is_empty() {
         out.push(OC_06.at(place, "content is an empty array"));
     }
@@ -148,7 +149,7 @@ fn check_parts(role: &Role, parts: &[Value], place: &str, out: &mut Vec<Finding>
     }
 }
 
-fn check_part(role: &Role, part: &Value, place: &str, out: &mut Vec<Finding>) {
+fn check_part(role: &Role, part: &Value, place: &str, out: &mut Findings) {
     let Some(part) = part.as_object() else {
         return out.push(OC_20.at(place, format!("expected an object, got {}", kind(part))));
     };
@@ -174,7 +175,7 @@ fn check_part(role: &Role, part: &Value, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_image(image: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_image(image: Option<&Value>, place: &str, out: &mut Findings) {
     let Some(image) = image.and_then(Value::as_object) else {
         return out.push(OC_21.at(place, format!("expected an object, got {}", kind(image.unwrap_or(&Value::Null)))));
     };
@@ -189,14 +190,14 @@ fn check_image(image: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_audio(audio: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_audio(audio: Option<&Value>, place: &str, out: &mut Findings) {
     let Some(audio) = audio.and_then(Value::as_object) else { return };
     if audio.get("data").and_then(Value::as_str).and_then(decode_base64).is_none() {
         out.push(OC_22.at(format!("{place}.data"), "data is not base64"));
     }
 }
 
-fn check_file(file: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_file(file: Option<&Value>, place: &str, out: &mut Findings) {
     let Some(file) = file.and_then(Value::as_object) else { return };
     let has = |key| file.get(key).is_some_and(is_filled);
     if !(has("file_id") || has("file_data") && has("filename")) {
@@ -204,7 +205,7 @@ fn check_file(file: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-pub(crate) fn check_calls(calls: &Value, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
+pub(crate) fn check_calls(calls: &Value, manner: &Manner, place: &str, out: &mut Findings) {
     if manner.types.is_some() && !is_filled(calls) {
         return;
     }
@@ -231,7 +232,7 @@ pub(crate) fn check_calls(calls: &Value, manner: &Manner, place: &str, out: &mut
 }
 
 /// `absent` is the rule that a missing id breaks.
-pub(crate) fn check_id(id: &Value, absent: &ProtocolRule, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
+pub(crate) fn check_id(id: &Value, absent: &ProtocolRule, manner: &Manner, place: &str, out: &mut Findings) {
     match id.as_str().map(|id| id.chars().count()) {
         None | Some(0) => out.push(absent.at(place, "missing, empty, or not a string")),
         Some(length) if length > ID => {
@@ -243,7 +244,7 @@ pub(crate) fn check_id(id: &Value, absent: &ProtocolRule, manner: &Manner, place
     }
 }
 
-fn check_call(call: &Object, manner: &Manner, place: &str, out: &mut Vec<Finding>) {
+fn check_call(call: &Object, manner: &Manner, place: &str, out: &mut Findings) {
     let type_name = text(call, "type");
     let (key, body) = match type_name {
         "custom" => ("custom", call.get("custom").filter(|body| body.get("input").is_some_and(Value::is_string))),

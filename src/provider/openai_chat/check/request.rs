@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::message::{check_message, is_function_name};
 use super::sequence::check_sequence;
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Level;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::value::{Object, kind, sequence};
 use crate::provider::openai_chat::manner::Manner;
 use crate::provider::openai_chat::rules::{OC_01, OC_02, OC_14, OC_33};
@@ -58,7 +59,7 @@ const FOREIGN_PARAMETERS: &[&str] = &["chat_template_kwargs", "enable_thinking",
 /// What client packages call the parameters that they do not know themselves: it is not meant for the wire.
 const OF_CLIENTS: &str = "extra_body";
 
-pub(crate) fn check(target: Target, request: &Value, out: &mut Vec<Finding>) {
+pub(crate) fn check(target: Target, request: &Value, out: &mut Findings) {
     let Some(object) = request.as_object() else {
         return out.push(OC_01.at("", format!("expected an object, got {}", kind(request))));
     };
@@ -86,7 +87,7 @@ pub(crate) fn check(target: Target, request: &Value, out: &mut Vec<Finding>) {
     check_tools(object, out);
 }
 
-fn check_tools(request: &Object, out: &mut Vec<Finding>) {
+fn check_tools(request: &Object, out: &mut Findings) {
     let tools = match request.get("tools") {
         None | Some(Value::Null) => return,
         Some(Value::Array(tools)) => tools,

@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Level;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::value::{Object, items, objects, role};
 use crate::provider::openai_chat::manner::{Ends, Manner};
 use crate::provider::openai_chat::rules::{OC_07, OC_08, OC_09, OC_11, OC_26, OC_27, OC_29, OC_35};
 use serde_json::Value;
 
-pub(crate) fn check_sequence(messages: &[&Object], manner: &Manner, out: &mut Vec<Finding>) {
+pub(crate) fn check_sequence(messages: &[&Object], manner: &Manner, out: &mut Findings) {
     let mut used = HashMap::new();
     let mut begun = false;
     let mut function_call = None;
@@ -46,7 +47,7 @@ pub(crate) fn check_sequence(messages: &[&Object], manner: &Manner, out: &mut Ve
 }
 
 /// The tool messages after message `i`, against its calls.
-fn check_answers(i: usize, ids: &[&Value], answers: &[(usize, &Value)], end: &str, out: &mut Vec<Finding>) {
+fn check_answers(i: usize, ids: &[&Value], answers: &[(usize, &Value)], end: &str, out: &mut Findings) {
     let mut position = HashMap::new();
     for (j, id) in ids.iter().enumerate() {
         position.entry(*id).or_insert(j);
@@ -71,7 +72,7 @@ fn check_answers(i: usize, ids: &[&Value], answers: &[(usize, &Value)], end: &st
 }
 
 /// `used` holds the ids of earlier messages, and where they stand.
-fn check_reuse<'a>(ids: &[&'a Value], i: usize, used: &mut HashMap<&'a Value, usize>, out: &mut Vec<Finding>) {
+fn check_reuse<'a>(ids: &[&'a Value], i: usize, used: &mut HashMap<&'a Value, usize>, out: &mut Findings) {
     for (j, id) in ids.iter().enumerate() {
         if let Some(earlier) = used.get(id) {
             let problem = format!("{id} is the id of a call of messages[{earlier}]");
@@ -81,7 +82,7 @@ fn check_reuse<'a>(ids: &[&'a Value], i: usize, used: &mut HashMap<&'a Value, us
     used.extend(ids.iter().filter(|id| id.is_string()).map(|id| (*id, i)));
 }
 
-fn check_function(message: &Object, call: Option<&Value>, place: &str, out: &mut Vec<Finding>) {
+fn check_function(message: &Object, call: Option<&Value>, place: &str, out: &mut Findings) {
     let finding = OC_26.at(place, "does not answer a function_call directly before it, by name");
     match call {
         None => out.push(finding.with_level(Level::Hard)),

@@ -1,7 +1,8 @@
 //! One item: its type, its fields, its ids, and what its type asks for.
 
 use crate::json::text::is_object;
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Level;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::shape::{Fault, Shape};
 use crate::provider::check::value::{Object, is_filled, kind};
 use crate::provider::openai_responses::rules::{
@@ -43,7 +44,7 @@ pub(crate) fn item_type(item: &Object) -> Option<&'static ItemType> {
 }
 
 /// `stored`: the server may keep the items of this request.
-pub(crate) fn check_item(item: &Object, place: &str, stored: bool, out: &mut Vec<Finding>) {
+pub(crate) fn check_item(item: &Object, place: &str, stored: bool, out: &mut Findings) {
     let Some(of) = item_type(item) else {
         let name = item.get("type").unwrap_or(&Value::Null);
         let finding = OR_03.at(format!("{place}.type"), format!("type is {}", kind(name)));
@@ -69,7 +70,7 @@ pub(crate) fn check_item(item: &Object, place: &str, stored: bool, out: &mut Vec
 }
 
 /// Compares with the official type, but for what other rules say better.
-fn check_fields(of: &ItemType, item: &Object, place: &str, out: &mut Vec<Finding>) {
+fn check_fields(of: &ItemType, item: &Object, place: &str, out: &mut Findings) {
     let shape = match of.name {
         "message" => Shape::nearest(&[&EASY_MESSAGE, &INPUT_MESSAGE, &OUTPUT_MESSAGE], item).unwrap_or(of.fields),
         _ => of.fields,
@@ -97,7 +98,7 @@ fn check_fields(of: &ItemType, item: &Object, place: &str, out: &mut Vec<Finding
     }
 }
 
-fn check_ids(of: &ItemType, item: &Object, place: &str, out: &mut Vec<Finding>) {
+fn check_ids(of: &ItemType, item: &Object, place: &str, out: &mut Findings) {
     if let Some(id) = item.get("id").filter(|id| !id.is_null()) {
         let place = format!("{place}.id");
         match id.as_str().filter(|id| is_word(id, ID)) {
@@ -117,7 +118,7 @@ fn check_ids(of: &ItemType, item: &Object, place: &str, out: &mut Vec<Finding>) 
     }
 }
 
-fn check_call(call: &Object, place: &str, out: &mut Vec<Finding>) {
+fn check_call(call: &Object, place: &str, out: &mut Findings) {
     let name = call.get("name").unwrap_or(&Value::Null);
     if !name.as_str().is_some_and(|name| is_word(name, NAME)) {
         out.push(OR_16.at(format!("{place}.name"), format!("name is {}", kind(name))));
@@ -128,7 +129,7 @@ fn check_call(call: &Object, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_reasoning(reasoning: &Object, place: &str, stored: bool, out: &mut Vec<Finding>) {
+fn check_reasoning(reasoning: &Object, place: &str, stored: bool, out: &mut Findings) {
     if reasoning.get("content").is_some_and(is_filled) {
         out.push(OR_20.at(format!("{place}.content"), "content is not empty"));
     }
@@ -138,7 +139,7 @@ fn check_reasoning(reasoning: &Object, place: &str, stored: bool, out: &mut Vec<
     }
 }
 
-pub(crate) fn check_message(message: &Object, place: &str, out: &mut Vec<Finding>) {
+pub(crate) fn check_message(message: &Object, place: &str, out: &mut Findings) {
     let by_model = message.get("role").is_some_and(|role| role == "assistant");
     match message.get("content").unwrap_or(&Value::Null) {
         Value::String(_) => {}
@@ -149,7 +150,7 @@ pub(crate) fn check_message(message: &Object, place: &str, out: &mut Vec<Finding
     }
 }
 
-pub(crate) fn check_output(item: &Object, place: &str, out: &mut Vec<Finding>) {
+pub(crate) fn check_output(item: &Object, place: &str, out: &mut Findings) {
     match item.get("output") {
         Some(Value::String(text)) if text.len() > CHARACTERS && text.chars().count() > CHARACTERS => {
             out.push(OR_26.at(place, format!("{} characters, at most {CHARACTERS}", text.chars().count())));
@@ -159,7 +160,7 @@ pub(crate) fn check_output(item: &Object, place: &str, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_parts(parts: &[Value], allowed: &[&str], place: &str, out: &mut Vec<Finding>) {
+fn check_parts(parts: &[Value], allowed: &[&str], place: &str, out: &mut Findings) {
     for (i, part) in parts.iter().enumerate() {
         let place = format!("{place}[{i}]");
         let Some(part) = part.as_object() else {
@@ -184,7 +185,7 @@ fn check_parts(parts: &[Value], allowed: &[&str], place: &str, out: &mut Vec<Fin
     }
 }
 
-fn check_image(image: &Object, place: &str, out: &mut Vec<Finding>) {
+fn check_image(image: &Object, place: &str, out: &mut Findings) {
     match image.get("image_url").unwrap_or(&Value::Null) {
         Value::Null if has(image, "file_id") => {}
         Value::Null => out.push(OR_23.at(place, "neither image_url nor file_id")),

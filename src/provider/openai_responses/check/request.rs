@@ -2,7 +2,8 @@
 
 use super::item::{NAME, check_item};
 use super::sequence::check_sequence;
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Level;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{ProtocolRule, set_level};
 use crate::provider::check::value::{Object, is_filled, kind};
 use crate::provider::openai_responses::rules::{OR_01, OR_02, OR_03, OR_08, OR_10, OR_12, OR_16, OR_20, OR_21, OR_32};
@@ -57,7 +58,7 @@ pub(crate) const OF_OPENAI: &[&ProtocolRule] = &[&OR_08, &OR_10, &OR_12, &OR_20,
 /// Parameters that bring items from the server.
 const CONTINUES: &[&str] = &["previous_response_id", "conversation", "prompt"];
 
-pub(crate) fn check(_: Target, request: &Value, out: &mut Vec<Finding>) {
+pub(crate) fn check(_: Target, request: &Value, out: &mut Findings) {
     let Some(object) = request.as_object() else {
         return out.push(OR_01.at("", format!("expected an object, got {}", kind(request))));
     };
@@ -86,7 +87,7 @@ pub(crate) fn is_others(model: &str) -> bool {
     OTHER_MAKERS.iter().any(|maker| model.contains(maker))
 }
 
-fn check_input(request: &Object, continues: bool, out: &mut Vec<Finding>) {
+fn check_input(request: &Object, continues: bool, out: &mut Findings) {
     let items = match request.get("input").unwrap_or(&Value::Null) {
         Value::Array(items) => items,
         Value::String(text) if text.is_empty() && !continues => {
@@ -112,7 +113,7 @@ fn check_input(request: &Object, continues: bool, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_tools(request: &Object, out: &mut Vec<Finding>) {
+fn check_tools(request: &Object, out: &mut Findings) {
     let tools = match request.get("tools") {
         None | Some(Value::Null) => return,
         Some(Value::Array(tools)) => tools,

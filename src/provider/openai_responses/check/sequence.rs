@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::item::item_type;
-use crate::provider::check::finding::{Finding, Level};
+use crate::provider::check::finding::Level;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::value::{Object, is_filled};
 use crate::provider::openai_responses::rules::{OR_04, OR_05, OR_06, OR_07, OR_08, OR_09};
 use crate::provider::openai_responses::types::ITEMS;
@@ -14,13 +15,13 @@ use crate::provider::openai_responses::types::ITEMS;
 const SERVER_IDS: &[&str] = &["fc_", "msg_"];
 
 /// `continues`: earlier items are on the server. `stored`: the server may keep the items of this request.
-pub(crate) fn check_sequence(items: &[&Object], continues: bool, stored: bool, out: &mut Vec<Finding>) {
+pub(crate) fn check_sequence(items: &[&Object], continues: bool, stored: bool, out: &mut Findings) {
     check_ids(items, out);
     check_pairs(items, continues, out);
     check_reasoning(items, stored, out);
 }
 
-fn check_ids(items: &[&Object], out: &mut Vec<Finding>) {
+fn check_ids(items: &[&Object], out: &mut Findings) {
     let mut seen = HashMap::new();
     for (i, item) in items.iter().enumerate() {
         let Some(id) = text(item, "id") else { continue };
@@ -31,7 +32,7 @@ fn check_ids(items: &[&Object], out: &mut Vec<Finding>) {
 }
 
 /// A call and its output have one key: the type of the output and the call_id.
-fn check_pairs(items: &[&Object], continues: bool, out: &mut Vec<Finding>) {
+fn check_pairs(items: &[&Object], continues: bool, out: &mut Findings) {
     let (mut calls, mut outputs) = (HashMap::new(), HashMap::new());
     // Calls that no type of output is known for: any may answer them.
     let mut others = HashSet::new();
@@ -64,7 +65,7 @@ fn check_pairs(items: &[&Object], continues: bool, out: &mut Vec<Finding>) {
     }
 }
 
-fn check_reasoning(items: &[&Object], stored: bool, out: &mut Vec<Finding>) {
+fn check_reasoning(items: &[&Object], stored: bool, out: &mut Findings) {
     let any = items.iter().any(|item| is_reasoning(item));
     // Reasoning comes before this item, in the same turn of the model.
     let mut reasoned = false;

@@ -11,6 +11,7 @@ use crate::history::{OUTCOME_UNKNOWN, ToolKind, answered, asked};
 use crate::json::text as json_text;
 use crate::model::{Body, Chunk, Extra, Json};
 use crate::provider::check::finding::Finding;
+use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::ProtocolRule;
 use crate::provider::check::value::is_filled;
 use crate::provider::openai_responses::check::item::check_item;
@@ -221,9 +222,9 @@ fn is_foreign_id(finding: &Finding) -> bool {
 
 /// What the target refuses an item for.
 fn refusals(item: &Map<String, Value>) -> impl Iterator<Item = Finding> {
-    let mut findings: Vec<Finding> = Vec::new();
+    let mut findings = Findings::default();
     check_item(item, "", true, &mut findings);
-    findings.into_iter().filter(|finding| finding.level.is_refused())
+    findings.into_kept().into_iter().filter(|finding| finding.level.is_refused())
 }
 
 /// Of JSON text.
