@@ -60,7 +60,7 @@ fn what_a_lost_connection_means_for_a_restore_depends_on_whether_it_was_to_be_co
     proxy.cut(Cut::After, "INSERT INTO cs_record");
     let cut = Store::restore(&file, &url, |_, _| ());
     assert_eq!(cut.as_ref().err().and_then(io_kind), Some(ErrorKind::ConnectionAborted), "{cut:?}");
-    proxy.cut(Cut::After, "COMMIT");
+    proxy.cut(Cut::After, "COMMIT\0");
     let unknown = Store::restore(&file, &url, |_, _| ());
     assert!(matches!(unknown, Err(Error::OutcomeUnknown { .. })), "{unknown:?}");
     assert_eq!(proxy.cuts(), 2);
