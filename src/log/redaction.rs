@@ -132,10 +132,15 @@ impl Rewriting {
         Ok(if self.after > 0 && self.is_whole() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
+    /// Whether something of what is to be erased was found, not only what may quote it.
+    pub(crate) fn is_found(&self) -> bool {
+        !self.records.is_empty() && (self.chunk.is_none() || !self.seen.is_empty())
+    }
+
     /// Fails if nothing of it was found.
     #[cfg(feature = "postgres")]
     pub(crate) fn check_found(&mut self, name: &Name) -> Result<()> {
-        if !self.records.is_empty() {
+        if self.is_found() {
             return Ok(());
         }
         let message = self.message;

@@ -14,7 +14,7 @@ use super::head::Parent;
 use super::key::{self, digest};
 use super::v1::{self, Begin, ChunkLine, Content, Finish, Interrupt, Meta, Output, Redact, Remove, Rewind, Summary};
 use crate::error::{Error, Result};
-use crate::model::ConversationId;
+use crate::model::{ConversationId, FinishReason};
 
 const FLAG_ORIGIN: u8 = 1;
 const FLAG_CUT: u8 = 2;
@@ -373,12 +373,15 @@ pub(crate) fn redact(
     last: u64,
     first: &mut dyn FnMut(u32) -> bool,
 ) -> Result<Option<Body>> {
+    // What is known about the message may quote any chunk of it.
+    let takes = |header: &v1::Header<'_>| chunk.is_none() || header.native.is_some() || header.extra.is_some();
     let is_of = |line: &Line<'_>| match line {
         Line::Chunk(line) => {
-            record.message_index(line.message) == message && chunk.is_none_or(|chunk| chunk == line.chunk)
+            record.message_index(line.message) == message
+                && (chunk.is_none_or(|chunk| chunk == line.chunk) || line.header.as_ref().is_some_and(takes))
         }
-        Line::Begin(begin) => chunk.is_none() && record.message_index(begin.message) == message,
-        Line::Finish(finish) => chunk.is_none() && record.message_index(finish.message) == message,
+        Line::Begin(begin) => record.message_index(begin.message) == message && takes(&begin.header),
+        Line::Finish(finish) => record.message_index(finish.message) == message && takes(&finish.header),
         _ => false,
     };
     // After a fork point, the index means another message, unless the fork cut this one in two.
@@ -390,21 +393,25 @@ pub(crate) fn redact(
     for ((_, entry), line) in record.raw_entries().zip(record.lines()) {
         let (_, line) = line?;
         match line {
-            Line::Chunk(mut line)
-                if record.message_index(line.message) == message && chunk.is_none_or(|chunk| chunk == line.chunk) =>
-            {
-                let is_first = first(line.chunk);
-                forget(&mut line, is_first, chunk.is_none());
+            Line::Chunk(mut line) if record.message_index(line.message) == message => {
+                if chunk.is_none_or(|chunk| chunk == line.chunk) {
+                    let is_first = first(line.chunk);
+                    forget(&mut line, is_first);
+                    changed = true;
+                }
+                if let Some(header) = line.header.as_mut().filter(|header| takes(header)) {
+                    forget_fields(header, chunk.is_none());
+                    changed = true;
+                }
                 body.line(&line)?;
-                changed = true;
             }
-            Line::Begin(mut begin) if chunk.is_none() && record.message_index(begin.message) == message => {
-                forget_fields(&mut begin.header);
+            Line::Begin(mut begin) if record.message_index(begin.message) == message && takes(&begin.header) => {
+                forget_fields(&mut begin.header, chunk.is_none());
                 body.begin_line(&begin)?;
                 changed = true;
             }
-            Line::Finish(mut finish) if chunk.is_none() && record.message_index(finish.message) == message => {
-                forget_fields(&mut finish.header);
+            Line::Finish(mut finish) if record.message_index(finish.message) == message && takes(&finish.header) => {
+                forget_fields(&mut finish.header, chunk.is_none());
                 body.finish_line(&finish)?;
                 changed = true;
             }
@@ -415,18 +422,22 @@ pub(crate) fn redact(
 }
 
 /// What is known about a message may quote it in fields that nobody here understands.
-fn forget_fields(header: &mut v1::Header<'_>) {
+fn forget_fields(header: &mut v1::Header<'_>, whole_message: bool) {
     header.native = None;
     header.extra = None;
+    if whole_message {
+        header.usage = None;
+        let reason = header.finish_reason.map(FinishReason::from);
+        if matches!(reason, Some(FinishReason::Other(_))) {
+            header.finish_reason = Some(REDACTED);
+        }
+    }
 }
 
 /// Role, index, call id and tool name stay; everything that was said goes.
-fn forget(line: &mut ChunkLine<'_>, is_first: bool, whole_message: bool) {
+fn forget(line: &mut ChunkLine<'_>, is_first: bool) {
     line.native = None;
     line.extra = None;
-    if let Some(header) = line.header.as_mut().filter(|_| whole_message) {
-        forget_fields(header);
-    }
     // Later fragments are appended to the first one.
     let text = if is_first { REDACTED } else { "" };
     line.content = match &line.content {

@@ -32,7 +32,7 @@ impl Families {
         let segments = stored::segments(&*self.engine, id, &head)?;
         let mut rewriting = Rewriting::new(message, chunk);
         rewrite(&*self.engine, id, &segments, 1..=head.next_seq - 1, &mut rewriting)?;
-        if rewriting.records.is_empty() {
+        if !rewriting.is_found() {
             let what = chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
             let missing = Error::NotFound { what: format!("{what}message {message} in conversation {name}") };
             return Err(rewriting.unread.or(rewriting.unknown).map_or(missing, |error| unreached(error, message)));

@@ -8,7 +8,7 @@ use super::super::{Embedded, Opening};
 use crate::embedded::engine::{Batch, Engine, Memory, Order};
 use crate::embedded::recovery;
 use crate::log::AppendOptions;
-use crate::model::{Body, Chunk, Message, Metadata, Name, Timestamp};
+use crate::model::{Body, Chunk, FinishReason, Json, Message, Metadata, Name, Native, Timestamp};
 use crate::record::key;
 
 fn open(engine: &Arc<Memory>) -> Embedded {
@@ -81,6 +81,26 @@ fn what_is_redacted_is_in_no_value_any_more() {
     let receipt = log.core().appender.append(&"a".into(), &messages, &options).unwrap();
     assert!(receipt.duplicate, "the key still answers");
     assert!(log.core().families.redact(&"a".into(), 99, None).is_err());
+}
+
+#[test]
+fn what_is_known_about_a_message_does_not_quote_what_was_redacted() {
+    let native = |text: &str| Some(Native { wire: "anthropic".to_owned(), json: Json::new(text).unwrap() });
+    for chunk in [Some(1), None] {
+        let engine = Arc::new(Memory::default());
+        let log = open(&engine);
+        let mut message = Message::assistant([Chunk::text("kept"), Chunk::text("SECRET")]);
+        message.metadata.native = native(r#"{"said":"SECRET"}"#);
+        if chunk.is_none() {
+            message.usage = Some(Json::new(r#"{"raw":"SECRET"}"#).unwrap());
+            message.finish_reason = Some(FinishReason::Other("SECRET".to_owned()));
+        }
+        append(&log, "a", &[message]);
+        assert!(log.core().families.redact(&"a".into(), 0, Some(9)).is_err(), "there is no such chunk");
+        log.core().families.redact(&"a".into(), 0, chunk).unwrap();
+        assert_eq!(holds(&engine, "SECRET"), 0, "{chunk:?}");
+        verified(&log);
+    }
 }
 
 #[test]
