@@ -66,8 +66,8 @@ Examples:
   # without being asked, as scripts need it
   convo redact chat-42 1 --yes
 
-Texts, arguments, results, images and unknown fields are erased; role, index, call ids and tool names stay. Forks that \
-share the message lose its content too.
+Texts, arguments, results, images and unknown fields are erased; role, index, call ids and tool names stay. With one chunk \
+go the message's native data and unknown fields, which may quote it; with the message its usage too. Forks that share the message lose its content too.
 
 Earlier backups still hold the content, and so may bytes that the store freed and has not reused. To get rid of those, \
 run `convo backup`, then `convo restore` into a new store.")]
