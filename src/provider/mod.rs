@@ -36,7 +36,9 @@ pub use check::judge::check;
 pub use check::not_json::NotJson;
 pub use check::rule::ProtocolRule;
 use dialect::plain;
-pub use dialect::{bedrock, databricks, deepseek, deepseek_responses, gemini3, groq, mistral, moonshot, vertex, vllm};
+pub use dialect::{
+    bedrock, databricks, deepseek, deepseek_responses, gemini3, groq, mistral, moonshot, perplexity, vertex, vllm,
+};
 pub use names::UnknownTarget;
 pub use prompt::option_table::{OptionValues, OptionWord, PROMPT_OPTIONS, PromptOption};
 pub use prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
@@ -62,6 +64,7 @@ pub static DIALECTS: &[Dialect] = &[
     moonshot::DIALECT,
     vllm::DIALECT,
     databricks::DIALECT,
+    perplexity::DIALECT,
     plain::OPENROUTER,
     plain::XAI,
     plain::AZURE,

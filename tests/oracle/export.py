@@ -25,7 +25,7 @@ import test_oracle
 # wire: the profiles that the crate has a dialect for; the cases to make variants of
 WIRES = {
     "openai_chat": (
-        ["deepseek", "mistral", "groq", "moonshot", "vllm", "databricks", "openrouter", "xai", "azure", "ollama", "cerebras",
+        ["deepseek", "mistral", "groq", "moonshot", "vllm", "databricks", "perplexity", "openrouter", "xai", "azure", "ollama", "cerebras",
          "compatible"],
         {"two parallel calls", "tool parts text", "custom call", "refusal only", "image data url", "image http",
          "full body"},

@@ -12,6 +12,7 @@ pub mod gemini3;
 pub mod groq;
 pub mod mistral;
 pub mod moonshot;
+pub mod perplexity;
 pub(super) mod plain;
 pub mod vertex;
 pub mod vllm;
