@@ -111,6 +111,21 @@ fn a_call_of_the_providers_behind_the_callers_result_is_ended() {
     }
 }
 
+/// An output of an unknown kind is the caller's when it is read: it follows the outputs of the calls before it.
+#[test]
+fn an_unknown_output_follows_those_of_the_calls_before_it() {
+    let output = r#"{"type":"hologram_output","call_id":"h","beam":1}"#;
+    let (provider, kind) = ("openai".to_owned(), "hologram_output".to_owned());
+    let output = Chunk::from(Body::Opaque { provider, kind, json: Json::new(output).unwrap() });
+    let call = |id: &str| Chunk::tool_call(id, "read_file", "{}");
+    assert_parses_to_itself(&stored::log([Message::assistant([
+        call("call_1"),
+        Chunk::text("Wait."),
+        output,
+        call("call_2"),
+    ])]));
+}
+
 #[test]
 fn the_two_refused_requests_of_the_field_are_accepted() {
     let orphan = r#"{"model":"gpt-5","temperature":0.20,"messages":[

@@ -59,6 +59,19 @@ pub(crate) fn opaque(kind: &str, raw: &RawValue) -> Option<Chunk> {
     Some(Body::Opaque { provider: PROVIDER.to_owned(), kind: kind.to_owned(), json: compact(raw)? }.into())
 }
 
+/// Items that the caller gives, beside the outputs of calls.
+pub(crate) const CALLERS: &[&str] =
+    &["item_reference", "additional_tools", "compaction_trigger", "mcp_approval_response"];
+
+/// Whether the caller gives an item of this type. What the service's own tools gave is the model's turn.
+pub(crate) fn is_given(kind: &str, by_client: bool) -> bool {
+    match kind {
+        "program_output" => false,
+        "tool_search_output" => by_client,
+        kind => CALLERS.contains(&kind) || kind.ends_with("_output"),
+    }
+}
+
 /// Whether this is the type of a part of a message, known or not; else it is an item's.
 pub(crate) fn is_part(kind: &str) -> bool {
     ["input_", "output_"].iter().any(|begins| kind.starts_with(begins))

@@ -5,7 +5,7 @@
 
 use serde_json::value::RawValue;
 
-use super::item::{Origin, kind, native, opaque, said, says_more};
+use super::item::{Origin, is_given, kind, native, opaque, said, says_more};
 use crate::error::Result;
 use crate::history::report::Fact;
 use crate::json::fields::{Fields, string, text};
@@ -112,8 +112,6 @@ impl Items {
 const ROLE_NAMES: RoleNames = RoleNames { known: ROLES, same: &["system", "developer", "user", "assistant"] };
 /// Outputs that calls of functions have.
 const OUTPUTS: &[&str] = &["function_call_output", "custom_tool_call_output"];
-/// Items of the caller's that are kept as they are.
-const OTHERS: &[&str] = &["item_reference", "additional_tools", "compaction_trigger", "mcp_approval_response"];
 
 /// The message that an item is; `None` if the model said it.
 fn given(raw: &RawValue, notes: &mut Notes<'_>) -> Option<Message> {
@@ -122,10 +120,7 @@ fn given(raw: &RawValue, notes: &mut Notes<'_>) -> Option<Message> {
     match kind.as_str() {
         "message" => message(fields, notes),
         kind if OUTPUTS.contains(&kind) => Some(output(fields, notes)),
-        // What the service's own tools gave is the model's turn.
-        "program_output" => None,
-        "tool_search_output" if fields.peek("execution").is_none_or(|raw| raw.get() != "\"client\"") => None,
-        kind if OTHERS.contains(&kind) || kind.ends_with("_output") => {
+        kind if is_given(kind, fields.peek("execution").is_some_and(|raw| raw.get() == "\"client\"")) => {
             Some(Message::new(Role::User, opaque(kind, raw)))
         }
         _ => None,

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::history::report::{Cited, Fact, IdGone, Thought as Why, Unsent};
 use crate::model::{Body, Chunk};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
-use crate::provider::openai_responses::read::item::is_part;
+use crate::provider::openai_responses::read::item::{is_given, is_part};
 use crate::provider::prompt::foreign::as_text;
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;
@@ -98,6 +98,11 @@ impl<'a> Renderer<'a> {
                 }
                 Place::Message(given) => Entry::Raw(item(&given)),
                 Place::Item(item) => {
+                    let given = &item.given;
+                    if is_given(given.kind(), given.text("execution") == "client") && !self.is_answer(slot.chunk) {
+                        self.message("assistant", std::mem::take(&mut content));
+                        self.answers(&turn, std::mem::take(&mut asked))?;
+                    }
                     let json = item.json();
                     asked.push(Asked::Other { chunk: slot.chunk, given: item.given });
                     Entry::Raw(json)
@@ -125,6 +130,13 @@ impl<'a> Renderer<'a> {
             self.input.push(entry);
         }
         self.message("assistant", content);
+        self.answers(&turn, asked)?;
+        self.message("user", media);
+        Ok(())
+    }
+
+    /// The outputs of calls. An item that the caller gave follows those of the calls before it, as it does when it is read.
+    fn answers(&mut self, turn: &Turn<'a>, asked: Vec<Asked<'a>>) -> Result<()> {
         for asked in asked {
             match asked {
                 Asked::Function { call: Call { id: call_id, answer, .. }, custom } => {
@@ -134,10 +146,9 @@ impl<'a> Renderer<'a> {
                         false => Written::FunctionCallOutput { call_id, output },
                     }));
                 }
-                Asked::Other { chunk, given } => self.answer(&turn, chunk, &given),
+                Asked::Other { chunk, given } => self.answer(turn, chunk, &given),
             }
         }
-        self.message("user", media);
         Ok(())
     }
 

@@ -10,12 +10,9 @@ use crate::history::report::{Fact, IdGone, Unsent};
 use crate::history::{ReportLine, StoredMessage};
 use crate::model::{Body, Chunk, Role};
 use crate::provider::openai_responses::manner::PROVIDER;
-use crate::provider::openai_responses::read::item::is_part;
+use crate::provider::openai_responses::read::item::{CALLERS, is_part};
 use crate::provider::openai_responses::rules::{OR_04, OR_05, OR_06};
 use crate::provider::prompt::turns::Turn;
-
-/// Items that the caller gives.
-const CALLERS: &[&str] = &["item_reference", "additional_tools", "compaction_trigger", "mcp_approval_response"];
 
 impl Item<'_> {
     /// As it goes back.
@@ -33,9 +30,7 @@ impl<'a> Renderer<'a> {
             Some(given) if turn.role == Role::Assistant && CALLERS.contains(&given.kind()) => Err(Unsent::ByCaller),
             Some(given) => match given.refusal() {
                 Some(finding) => Err(Unsent::Refused(finding.into())),
-                None if given.is_answer() && !self.pairs.calls.contains_key(&(self.at, at)) => {
-                    Err(Unsent::CallMissing(OR_05.id))
-                }
+                None if given.is_answer() && !self.is_answer(at) => Err(Unsent::CallMissing(OR_05.id)),
                 None if given.wants_answer() && !self.is_answered(at) && given.made_answer().is_none() => {
                     Err(Unsent::Unanswered(OR_04.id))
                 }
@@ -48,6 +43,11 @@ impl<'a> Renderer<'a> {
                 self.drop_answer(at);
             })
             .ok()
+    }
+
+    /// Whether a chunk answers a call, which has its place then.
+    pub(super) fn is_answer(&self, chunk: usize) -> bool {
+        self.pairs.calls.contains_key(&(self.at, chunk))
     }
 
     fn is_answered(&self, chunk: usize) -> bool {
@@ -102,8 +102,7 @@ impl<'a> Renderer<'a> {
             Body::Opaque { provider, kind, json } if provider == PROVIDER && turn.role == Role::User => {
                 !is_part(kind)
                     && turn.is_by(self.manner.providers, None)
-                    && (self.pairs.calls.contains_key(&(self.at, at))
-                        || NativeItem::read(json).is_some_and(|given| given.is_item()))
+                    && (self.is_answer(at) || NativeItem::read(json).is_some_and(|given| given.is_item()))
             }
             _ => false,
         }
@@ -111,7 +110,7 @@ impl<'a> Renderer<'a> {
 
     /// An item that the caller gave. An answer is after its call already.
     pub(super) fn given_item(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) {
-        if self.pairs.calls.contains_key(&(self.at, at)) {
+        if self.is_answer(at) {
             return;
         }
         if let Some(item) = self.own_item(turn, at, chunk) {
