@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::embedded::appending::{Appender, Numbering};
 use crate::embedded::catalogue::Catalogue;
-use crate::embedded::commit::{Committer, State};
+use crate::embedded::commit::Committer;
 use crate::embedded::engine::{Directory, Engine};
 use crate::embedded::families::Families;
+use crate::embedded::state::State;
 use crate::error::Result;
 use crate::log::{Clock, Health, Size};
 

@@ -1,8 +1,8 @@
 //! Appends into batches, and records back out: heads, group commit, the listing index.
 //!
 //! Data flows one way. `appending` and `families` resolve a write against the queued head and queue it; `commit` writes
-//! and syncs batches and publishes their heads; `catalogue` shows what is published. `stored` reads the engine for all
-//! of them, and `recovery` sees to the store as a whole.
+//! and syncs batches and publishes their heads; `catalogue` shows what is published. `state` is what they share, under one
+//! lock; `stored` reads the engine for all of them; `recovery` sees to the store as a whole; `log` makes a log of it.
 
 mod appending;
 mod catalogue;
@@ -10,8 +10,9 @@ mod commit;
 mod core;
 pub(crate) mod engine;
 mod families;
+mod log;
 mod recovery;
-mod seam;
+mod state;
 mod stored;
 mod sync;
 #[cfg(test)]

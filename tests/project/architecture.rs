@@ -71,6 +71,18 @@ fn no_files_of_a_folder_import_one_another_in_a_circle() {
     assert!(wrong.is_empty(), "files import one another in a circle: {wrong:#?}");
 }
 
+/// A room that another one needs does not need that one. Only those of `provider` do: a target's row names what reads, checks
+/// and renders for it, and these ask for what their target is.
+#[test]
+fn no_rooms_of_a_folder_import_one_another_in_a_circle() {
+    let files = Files::read();
+    assert!(!files.circles_of_rooms("provider").is_empty(), "the exception is none any more");
+    let folders = LAYERS.iter().map(|(folder, _)| *folder).filter(|folder| *folder != "provider");
+    let circles = folders.map(|folder| (folder, files.circles_of_rooms(folder)));
+    let wrong: Vec<_> = circles.filter(|(_, circles)| !circles.is_empty()).collect();
+    assert!(wrong.is_empty(), "rooms import one another in a circle: {wrong:#?}");
+}
+
 #[test]
 fn circles_are_found_through_names_that_others_hand_on() {
     let of = |sources: &[(&str, &str)]| {
@@ -219,32 +231,50 @@ impl Files {
 
     /// The files of a folder that import one another in a circle, and which of these each imports.
     fn circles(&self, folder: &str) -> BTreeMap<String, BTreeSet<String>> {
-        let files = self.0.iter().filter(|(path, _)| path[0] == folder);
-        let mut imports: BTreeMap<_, BTreeSet<_>> = files
-            .map(|(path, file)| {
-                let found = self.uses(path, &file.tokens, false);
-                let found = found.iter().filter_map(|found| self.find(found)).filter(|found| *found != path);
-                (path, found.collect())
-            })
-            .collect();
-        // Who imports none of those that are left, or is imported by none, is in no circle.
-        loop {
-            let before = imports.len();
-            let left: BTreeSet<_> = imports.keys().copied().collect();
-            imports.retain(|_, imported| !imported.is_disjoint(&left));
-            let imported: BTreeSet<_> = imports.values().flatten().copied().collect();
-            imports.retain(|path, _| imported.contains(path));
-            if imports.len() == before {
-                break;
-            }
-        }
-        let left: BTreeSet<_> = imports.keys().copied().collect();
-        let name = |path: &Vec<String>| self.0[path].name.clone();
-        let named = imports.iter().map(|(path, imported)| {
-            (name(path), imported.iter().filter(|path| left.contains(*path)).map(|path| name(path)).collect())
-        });
-        named.collect()
+        let circles = circles(self.imports(folder, usize::MAX));
+        let name = |path: &[String]| self.0[path].name.clone();
+        circles.iter().map(|(path, imported)| (name(path), imported.iter().map(|path| name(path)).collect())).collect()
     }
+
+    /// The same for its rooms: its folders, and its own files.
+    fn circles_of_rooms(&self, folder: &str) -> BTreeMap<String, BTreeSet<String>> {
+        let name = |path: &[String]| path.join("/");
+        let circles = circles(self.imports(folder, 2));
+        circles.iter().map(|(path, imported)| (name(path), imported.iter().map(|path| name(path)).collect())).collect()
+    }
+
+    /// What each file of a folder imports, or each room: its path down to this depth.
+    fn imports(&self, folder: &str, depth: usize) -> BTreeMap<&[String], BTreeSet<&[String]>> {
+        let room = |path: &'_ [String]| path.len().min(depth);
+        let mut imports: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        for (path, file) in self.0.iter().filter(|(path, _)| path[0] == folder) {
+            let own = &path[..room(path)];
+            let found = self.uses(path, &file.tokens, false);
+            let found = found.iter().filter_map(|found| self.find(found)).map(|found| &found[..room(found)]);
+            imports.entry(own).or_default().extend(found.filter(|found| *found != own));
+        }
+        imports
+    }
+}
+
+/// What is in a circle, and what of it each imports.
+fn circles<'a>(
+    mut imports: BTreeMap<&'a [String], BTreeSet<&'a [String]>>,
+) -> BTreeMap<&'a [String], BTreeSet<&'a [String]>> {
+    // Who imports none of those that are left, or is imported by none, is in no circle.
+    loop {
+        let before = imports.len();
+        let left: BTreeSet<_> = imports.keys().copied().collect();
+        imports.retain(|_, imported| !imported.is_disjoint(&left));
+        let imported: BTreeSet<_> = imports.values().flatten().copied().collect();
+        imports.retain(|path, _| imported.contains(path));
+        if imports.len() == before {
+            break;
+        }
+    }
+    let left: BTreeSet<_> = imports.keys().copied().collect();
+    imports.values_mut().for_each(|imported| imported.retain(|path| left.contains(path)));
+    imports
 }
 
 /// A file without its modules of tests.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Appender;
 use super::numbering::{Draft, Placed};
-use crate::embedded::commit::{Pending, State};
+use crate::embedded::state::{Pending, State};
 use crate::embedded::stored;
 use crate::embedded::sync::MutexGuard;
 use crate::error::{Error, Result};

@@ -1,13 +1,12 @@
 //! Appends and open messages: checked, numbered, queued.
 //!
 //! [`Appender`] resolves a write against the queued head of its conversation, gives it its place by [`Numbering`], and
-//! queues it, all under the log's lock. The deltas of an open message are collected by its [`Writer`], whose own lock is
+//! queues it, all under the log's lock. The deltas of an open message are collected by its writer, whose own lock is
 //! taken before the log's, never after.
 
 mod append;
 mod numbering;
 mod stream;
-mod writer;
 
 use std::sync::Arc;
 
@@ -16,7 +15,6 @@ use crate::embedded::commit::Committer;
 use crate::embedded::engine::Engine;
 
 pub(crate) use numbering::{Draft, Numbering, header};
-pub(crate) use writer::{Closed, Collecting, Writer};
 
 /// Appends messages.
 #[derive(Debug)]

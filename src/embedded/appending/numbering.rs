@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::embedded::commit::{Committer, Pending, State, Unsealed};
+use crate::embedded::commit::Committer;
+use crate::embedded::state::{Pending, State, Unsealed};
 use crate::embedded::stored;
 use crate::embedded::sync::MutexGuard;
 use crate::error::Result;

@@ -1,27 +1,22 @@
 //! Which conversations there are: their heads, their places in the list, what readers see of them.
 //!
-//! [`Slots`] and [`ListOrder`] are parts of what the log's lock protects; [`Catalogue`] reads them together with the
-//! engine. A reader pins a conversation, and gets its head as it is published, never half of a commit.
+//! [`Catalogue`] reads what the log's lock protects together with the engine. A reader pins a conversation, and gets its head as it is published, never half of a commit.
 
 mod list;
-mod order;
-mod slots;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Poll, Waker};
 
-use crate::embedded::commit::{Committer, State};
+use crate::embedded::commit::Committer;
 use crate::embedded::engine::Engine;
+use crate::embedded::state::{Existence, State};
 use crate::embedded::stored;
 use crate::error::{Error, Result};
 use crate::log::followers::News;
 use crate::log::{View, Wait};
 use crate::model::ConversationId;
 use crate::record::Head;
-
-pub(crate) use order::{Deferral, ListOrder, caught_up, stay};
-pub(crate) use slots::{Existence, Slots};
 
 /// Slots of idle conversations that are kept, so that their heads need not be read again.
 const IDLE_SLOTS: usize = 10_000;

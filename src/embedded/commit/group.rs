@@ -6,9 +6,8 @@ use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 
 use super::Committer;
-use super::queue::{Pending, Signal, Unsealed, Waiter};
-use super::state::State;
 use crate::embedded::engine::{Batch, LARGE_BYTES};
+use crate::embedded::state::{Pending, Signal, State, Unsealed, Waiter};
 use crate::embedded::sync::{self, MutexGuard};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;

@@ -1,12 +1,10 @@
-//! Writes into batches: the queue, group commit, the order in which things are published.
+//! Writes into batches: the log's lock, group commit, the order in which things are published.
 //!
 //! [`Committer`] owns the log's one lock, and [`State`] is what it protects. Who writes gets the state by
 //! [`Committer::writable`], gives the write its numbers and queues it, all under that lock; then the lock is released, and
 //! a thread that finds no leader leads: it commits what others have queued too. Encoding and I/O happen without the lock.
 
 mod group;
-mod queue;
-mod state;
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};
@@ -14,15 +12,11 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::embedded::engine::{Batch, Engine};
+use crate::embedded::state::{Pending, Phase, Signal, State, Waiter};
 use crate::embedded::sync::{self, Condvar, Mutex, MutexGuard};
 use crate::error::{Error, Result};
 use crate::log::Durability;
 use crate::model::ConversationId;
-
-use self::queue::Signal;
-use self::state::Phase;
-pub(crate) use queue::{Pending, Room, Unsealed, Waiter};
-pub(crate) use state::{Blocked, State};
 
 /// Queues writes, and commits them.
 pub(crate) struct Committer {

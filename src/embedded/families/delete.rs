@@ -5,9 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use super::{Families, Write};
-use crate::embedded::appending::Closed;
-use crate::embedded::commit::Pending;
 use crate::embedded::engine::{Batch, Engine, Order};
+use crate::embedded::state::{Closed, Pending};
 use crate::embedded::stored::{self, Segment, damage_of};
 use crate::error::{Error, Result};
 use crate::history::Cursor;

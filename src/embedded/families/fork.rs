@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Families;
 use crate::embedded::appending::header;
-use crate::embedded::commit::{Pending, Unsealed};
+use crate::embedded::state::{Pending, Unsealed};
 use crate::embedded::stored;
 use crate::error::{Error, Result};
 use crate::log::limits::check_key;

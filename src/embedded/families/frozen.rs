@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::Families;
-use crate::embedded::appending::{Closed, Draft};
+use crate::embedded::appending::Draft;
 use crate::embedded::catalogue::Pin;
-use crate::embedded::commit::{Pending, State};
+use crate::embedded::state::{Closed, Pending, State};
 use crate::error::{Error, Result};
 use crate::log::{Durability, Receipt};
 use crate::model::{ConversationId, Name};

@@ -8,7 +8,6 @@ mod delete;
 mod fork;
 mod frozen;
 mod redact;
-mod redactions;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,7 +24,6 @@ use crate::model::ConversationId;
 use crate::record::{self, Parent, key};
 
 pub(crate) use frozen::Rewritten;
-pub(crate) use redactions::Redactions;
 
 /// Changes whole conversations.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::Families;
 use super::frozen::{Frozen, Rewritten};
-use crate::embedded::commit::Pending;
 use crate::embedded::engine::{Engine, Order};
+use crate::embedded::state::Pending;
 use crate::embedded::stored::{self, Segment, damage_of};
 use crate::error::{Error, Result};
 use crate::log::redaction::{self, Rewriting, forget_title, unreached};

@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use super::open::{UNMARKED, is_established};
 use crate::backup;
-use crate::embedded::catalogue::Existence;
-use crate::embedded::commit::Blocked;
 use crate::embedded::core::Core;
 use crate::embedded::engine::{Batch, Engine, Order};
+use crate::embedded::state::{Blocked, Existence};
 use crate::embedded::stored::{self, Segment, Standing, born, damage_of};
 use crate::error::{Error, Result};
 use crate::log::{BackupSummary, Reading};

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use bincode::BorrowDecode;
 
 use super::repair;
-use crate::embedded::commit::{Blocked, State};
 use crate::embedded::core::Core;
 use crate::embedded::engine::{Batch, Directory, Engine, MARKER, Order};
+use crate::embedded::state::{Blocked, State};
 use crate::embedded::stored::{born, damage_of, has_any};
 use crate::error::{Error, Result};
 use crate::log::{Clock, Health, Opening};

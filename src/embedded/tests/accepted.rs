@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::super::{Embedded, Opening};
 use super::engines::Disk;
-use crate::embedded::appending::Writer;
 use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
+use crate::embedded::state::Writer;
 use crate::error::{Error, Result};
 use crate::log::{AppendOptions, Durability, Receipt};
 use crate::model::{Chunk, FinishReason, Message, Metadata, Name, Timestamp};

@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::Embedded;
-use crate::embedded::appending::Writer;
+use crate::embedded::state::Writer;
 use crate::error::Result;
 use crate::history::{Entry, Grouped};
 use crate::log::{AppendOptions, Control, ListItem, Log, Order, Receipt, reading};

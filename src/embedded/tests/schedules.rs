@@ -14,8 +14,8 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread;
 
 use super::super::{Embedded, Opening};
-use crate::embedded::appending::Writer;
 use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
+use crate::embedded::state::Writer;
 use crate::embedded::sync::now;
 use crate::embedded::sync::scheduled::{choose, explore, sleep};
 use crate::error::{Error, Result};

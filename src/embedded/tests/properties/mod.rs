@@ -17,8 +17,8 @@ use tempfile::TempDir;
 use super::super::{Embedded, Opening};
 use super::engines::Forgetful;
 use super::model::{Conversation, Line, What, Writer};
-use crate::embedded::appending::Writer as Handle;
 use crate::embedded::engine::{self, Engine};
+use crate::embedded::state::Writer as Handle;
 use crate::model::{Message, Name, Role, Timestamp};
 use op::Op;
 

@@ -37,10 +37,10 @@ pub(crate) struct Writer {
 }
 
 #[derive(Default)]
-pub(super) struct Buffer {
-    pub(super) collected: Collected,
+pub(crate) struct Buffer {
+    pub(crate) collected: Collected,
     /// Its place among the writers that collect, from the first delta until what it collected is queued.
-    pub(super) place: Option<u64>,
+    pub(crate) place: Option<u64>,
 }
 
 /// Writers with deltas that are not queued yet.
@@ -54,20 +54,20 @@ pub(crate) struct Collecting {
 
 impl Collecting {
     /// Adds a writer. Returns its place.
-    pub(super) fn add(&mut self, writer: &Arc<Writer>) -> u64 {
+    pub(crate) fn add(&mut self, writer: &Arc<Writer>) -> u64 {
         self.begun += 1;
         self.writers.insert(self.begun, Arc::clone(writer));
         self.begun
     }
 
     /// Removes a writer, if it has a place.
-    pub(super) fn remove(&mut self, place: Option<u64>) {
+    pub(crate) fn remove(&mut self, place: Option<u64>) {
         if let Some(place) = place {
             self.writers.remove(&place);
         }
     }
 
-    pub(super) fn writers(&self) -> Vec<Arc<Writer>> {
+    pub(crate) fn writers(&self) -> Vec<Arc<Writer>> {
         self.writers.values().cloned().collect()
     }
 
@@ -93,7 +93,7 @@ impl fmt::Debug for Writer {
 }
 
 impl Writer {
-    pub(super) fn new(name: Name, message_index: u64, role: Role) -> Self {
+    pub(crate) fn new(name: Name, message_index: u64, role: Role) -> Self {
         Self { name, message_index, role, closed: AtomicU8::new(OPEN), buffer: Mutex::default() }
     }
 
@@ -110,7 +110,7 @@ impl Writer {
     }
 
     /// Whether it was dropped: what it collected must still be queued.
-    pub(super) fn is_dropped(&self) -> bool {
+    pub(crate) fn is_dropped(&self) -> bool {
         self.closed.load(Ordering::Acquire) == DROPPED
     }
 
@@ -130,14 +130,14 @@ impl Writer {
         Error::MessageClosed { conversation: self.name.clone(), message_index: self.message_index, reason }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Buffer> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Buffer> {
         self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Buffer {
     /// What was collected is queued: returns its place among the writers that collect.
-    pub(super) fn clear(&mut self) -> Option<u64> {
+    pub(crate) fn clear(&mut self) -> Option<u64> {
         self.collected.clear();
         self.place.take()
     }

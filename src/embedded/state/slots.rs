@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::embedded::appending::Writer;
-use crate::embedded::catalogue::order::Heads;
+use super::order::Heads;
+use super::writer::Writer;
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Name};
 use crate::record::{Head, Receipt};
@@ -199,7 +199,7 @@ impl Slots {
         self.slots.get_mut(&id).map(|slot| slot.pins += 1).is_some()
     }
 
-    pub(super) fn unpin(&mut self, id: ConversationId) {
+    pub(crate) fn unpin(&mut self, id: ConversationId) {
         if let Some(slot) = self.slots.get_mut(&id) {
             slot.pins = slot.pins.saturating_sub(1);
         }

@@ -78,12 +78,12 @@ impl ListOrder {
     }
 
     /// A reader of the list begins. Returns its mark.
-    pub(super) fn begin_reading(&mut self) -> u64 {
+    pub(crate) fn begin_reading(&mut self) -> u64 {
         self.recent.begin_reading()
     }
 
     /// The reader with this mark has finished. Returns the conversations that it may have missed.
-    pub(super) fn end_reading(&mut self, mark: u64) -> BTreeSet<ConversationId> {
+    pub(crate) fn end_reading(&mut self, mark: u64) -> BTreeSet<ConversationId> {
         let mut missed: BTreeSet<_> = self.recent.end_reading(mark).into_iter().collect();
         missed.extend(&self.deferred.ids);
         missed
@@ -106,8 +106,8 @@ impl ListOrder {
     }
 
     /// Whether one more conversation may move later at this time. `heads`: those of a conversation in use.
-    pub(crate) fn room<'a>(&mut self, now: i64, heads: impl Fn(ConversationId) -> Option<Heads<'a>>) -> Deferral {
-        self.deferred.room(now, heads)
+    pub(crate) fn deferral<'a>(&mut self, now: i64, heads: impl Fn(ConversationId) -> Option<Heads<'a>>) -> Deferral {
+        self.deferred.deferral(now, heads)
     }
 
     /// A head of the conversation was published.
@@ -166,7 +166,7 @@ impl RecentMoves {
 
 impl DeferredMoves {
     /// Whether one more conversation may lag at this time. `heads`: those of a conversation in use.
-    fn room<'a>(&mut self, now: i64, heads: impl Fn(ConversationId) -> Option<Heads<'a>>) -> Deferral {
+    fn deferral<'a>(&mut self, now: i64, heads: impl Fn(ConversationId) -> Option<Heads<'a>>) -> Deferral {
         if self.ids.len() < MOST {
             return Deferral::Free;
         }

@@ -1,15 +1,28 @@
-//! What the log's one lock protects.
+//! What the log's one lock protects: [`State`], of parts that guard their own fields.
+//!
+//! The other rooms change it, under the lock that `commit` owns; nothing here knows them. No I/O happens here.
+
+mod order;
+mod queue;
+mod redactions;
+mod slots;
+mod writer;
 
 use std::sync::Arc;
 
-use super::queue::{Pending, Queue, Room};
-use crate::embedded::appending::{Collecting, Writer};
-use crate::embedded::catalogue::{Deferral, ListOrder, Slots, caught_up, stay};
-use crate::embedded::families::Redactions;
+use self::order::{Deferral, ListOrder, caught_up, stay};
+use self::queue::Queue;
+use self::redactions::Redactions;
+use self::slots::Slots;
+use self::writer::Collecting;
 use crate::error::{Error, Result};
 use crate::log::followers::Followers;
 use crate::model::ConversationId;
 use crate::record::{Commit, Head, Lag};
+
+pub(crate) use queue::{Pending, Room, Signal, Unsealed, Waiter};
+pub(crate) use slots::Existence;
+pub(crate) use writer::{Closed, Writer};
 
 /// Everything that the log's one lock protects, in parts that guard their own fields; here is what concerns several of
 /// them. No I/O happens while it is held.
@@ -29,9 +42,9 @@ pub(crate) struct State {
     /// How many conversations were created since the store was opened.
     created: u64,
     /// How many wait for something to be published.
-    pub(super) tailing: usize,
+    pub(crate) tailing: usize,
     /// How many wait for room in the queue, or for a conversation that is frozen.
-    pub(super) waiting: usize,
+    pub(crate) waiting: usize,
 }
 
 /// Whether the store takes writes, and why not.
@@ -46,7 +59,7 @@ pub(crate) struct Life {
 
 /// The phase of a store's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     /// It accepts writes.
     #[default]
     Open,
@@ -117,7 +130,7 @@ impl Life {
         self.blocked.as_ref()
     }
 
-    pub(super) fn enter(&mut self, phase: Phase) {
+    pub(crate) fn enter(&mut self, phase: Phase) {
         self.phase = phase;
     }
 }
@@ -176,7 +189,7 @@ impl State {
         let Some(lag) = stay(before, now) else { return Lag::default() };
         if !self.order.defers(id) {
             let Self { slots, order, .. } = self;
-            match order.room(now, |id| slots.heads(id)) {
+            match order.deferral(now, |id| slots.heads(id)) {
                 Deferral::Free => {}
                 Deferral::After(due, head) => self.catch_up(due, &head),
                 Deferral::None => return Lag::default(),
@@ -194,14 +207,14 @@ impl State {
     }
 
     /// Takes the next batch from the queue; from now on its commit is under way.
-    pub(super) fn begin_commit(&mut self) -> Vec<Pending> {
+    pub(crate) fn begin_commit(&mut self) -> Vec<Pending> {
         let batch = self.queue.take();
         self.order.begin_commit(batch.iter().filter_map(|pending| pending.head.as_ref().map(|(id, _)| *id)));
         batch
     }
 
     /// Shows a batch to readers that this commit made durable.
-    pub(super) fn publish(&mut self, commit: Commit, batch: &mut [Pending]) {
+    pub(crate) fn publish(&mut self, commit: Commit, batch: &mut [Pending]) {
         self.order.end_commit();
         self.commit = commit;
         for pending in batch {
@@ -219,7 +232,7 @@ impl State {
 
     /// Ends writing after a failed commit. Its writes and the queued ones are void: returns the writes, so that the
     /// threads that wait get the error.
-    pub(super) fn fail(&mut self, mut batch: Vec<Pending>, cause: String) -> Vec<Pending> {
+    pub(crate) fn fail(&mut self, mut batch: Vec<Pending>, cause: String) -> Vec<Pending> {
         self.life.poisoned = Some(cause);
         batch.extend(self.queue.void());
         self.collecting.clear();

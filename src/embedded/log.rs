@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use super::Embedded;
-use crate::embedded::appending::{Appender, Writer};
+use crate::embedded::appending::Appender;
 use crate::embedded::families::Rewritten;
+use crate::embedded::state::Writer;
 use crate::embedded::{recovery, stored};
 use crate::error::Result;
 use crate::history::Cursor;

@@ -102,7 +102,7 @@ impl Default for Queue {
 }
 
 impl Queue {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.pending.is_empty()
     }
 
@@ -112,31 +112,31 @@ impl Queue {
     }
 
     /// Whether a buffered write must wait.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.bytes > self.capacity || self.pending.len() > QUEUE_WRITES
     }
 
     /// As [`Queue::is_full`]; if so, deltas wait for room from now on.
-    pub(super) fn hold_back(&mut self) -> bool {
+    pub(crate) fn hold_back(&mut self) -> bool {
         let is_full = self.is_full();
         self.held_back |= is_full;
         is_full
     }
 
     /// True if there is room again for deltas that waited: they wait no more.
-    pub(super) fn release_held_back(&mut self) -> bool {
+    pub(crate) fn release_held_back(&mut self) -> bool {
         let released = self.held_back && !self.is_full();
         self.held_back &= !released;
         released
     }
 
-    pub(super) fn push(&mut self, pending: Pending) {
+    pub(crate) fn push(&mut self, pending: Pending) {
         self.bytes += pending.bytes;
         self.pending.push_back(pending);
     }
 
     /// Takes the next batch: what is due, otherwise as much as a commit takes; at least one write.
-    pub(super) fn take(&mut self) -> Vec<Pending> {
+    pub(crate) fn take(&mut self) -> Vec<Pending> {
         let (mut batch, mut size) = (Vec::new(), 0);
         while let Some(pending) = self.pending.front() {
             size += pending.bytes;
@@ -153,56 +153,56 @@ impl Queue {
     }
 
     /// Takes everything: none of it will be committed.
-    pub(super) fn void(&mut self) -> impl Iterator<Item = Pending> {
+    pub(crate) fn void(&mut self) -> impl Iterator<Item = Pending> {
         (self.bytes, self.due, self.held_back) = (0, 0, false);
         self.pending.drain(..)
     }
 
     /// All that is queued is due. True: the caller leads from now on, and must commit it.
-    pub(super) fn lead_due(&mut self) -> bool {
+    pub(crate) fn lead_due(&mut self) -> bool {
         self.due = self.pending.len();
         self.due > 0 && self.lead()
     }
 
     /// Whether writes are due that the last commit did not take.
-    pub(super) const fn is_late(&self) -> bool {
+    pub(crate) const fn is_late(&self) -> bool {
         self.due > 0
     }
 
     /// True: nobody led, and the caller leads from now on.
-    pub(super) fn lead(&mut self) -> bool {
+    pub(crate) fn lead(&mut self) -> bool {
         !std::mem::replace(&mut self.led, true)
     }
 
     /// The leader stops. Returns who leads next: the first thread that waits for a queued write.
-    pub(super) fn hand_over(&mut self) -> Option<Arc<Waiter>> {
+    pub(crate) fn hand_over(&mut self) -> Option<Arc<Waiter>> {
         let next = self.pending.iter().find_map(|pending| pending.waiter.clone());
         self.led = next.is_some();
         next
     }
 
     /// Whether the next commit has everything that it may wait for, or as much as it takes.
-    pub(super) fn is_gathered(&self) -> bool {
+    pub(crate) fn is_gathered(&self) -> bool {
         self.pending.len() >= self.crowd.min(COMPANY) || self.bytes >= COMMIT_BYTES
     }
 
     /// Whether the leader waits, and need not wait any more.
-    pub(super) fn is_awaited(&self) -> bool {
+    pub(crate) fn is_awaited(&self) -> bool {
         self.gathers && self.is_gathered()
     }
 
     /// How long the leader waits for others, if it should. From now on it waits.
-    pub(super) fn begin_gathering(&mut self) -> Option<Duration> {
+    pub(crate) fn begin_gathering(&mut self) -> Option<Duration> {
         self.gathers = !self.is_gathered();
         self.gathers.then_some(self.patience)
     }
 
-    pub(super) fn end_gathering(&mut self) {
+    pub(crate) fn end_gathering(&mut self) {
         self.gathers = false;
     }
 
     /// Notes how many threads wait now, after a commit of this batch that took so long.
-    pub(super) fn note_crowd(&mut self, batch: &[Pending], taken: Duration) {
+    pub(crate) fn note_crowd(&mut self, batch: &[Pending], taken: Duration) {
         self.crowd = batch.iter().chain(&self.pending).filter(|pending| pending.waiter.is_some()).count();
         self.patience = (taken / 4).min(PATIENCE);
     }
@@ -233,7 +233,7 @@ pub(crate) struct Waiter {
 
 /// What a waiting thread is woken with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Signal {
+pub(crate) enum Signal {
     Lead,
     Done,
     /// The commit with its write failed.
@@ -244,11 +244,11 @@ pub(super) enum Signal {
 
 impl Waiter {
     /// For the thread that calls.
-    pub(super) fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self { state: AtomicU8::new(WAITING), thread: sync::current() })
     }
 
-    pub(super) fn tell(&self, signal: Signal) {
+    pub(crate) fn tell(&self, signal: Signal) {
         let state = match signal {
             Signal::Lead => LEADER,
             Signal::Done => DONE,
@@ -260,7 +260,7 @@ impl Waiter {
     }
 
     /// The last signal.
-    pub(super) fn signal(&self) -> Option<Signal> {
+    pub(crate) fn signal(&self) -> Option<Signal> {
         match self.state.load(Ordering::Acquire) {
             LEADER => Some(Signal::Lead),
             DONE => Some(Signal::Done),
@@ -271,7 +271,7 @@ impl Waiter {
     }
 
     /// Blocks until there is a signal.
-    pub(super) fn wait(&self) -> Signal {
+    pub(crate) fn wait(&self) -> Signal {
         loop {
             match self.signal() {
                 Some(signal) => return signal,
