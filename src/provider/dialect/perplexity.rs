@@ -2,7 +2,7 @@
 
 use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
-use crate::provider::check::value::{Object, role, sequence};
+use crate::provider::check::value::{role, sequence};
 use crate::provider::openai_chat::manner::{Ends, Manner, OPENAI, Order, System, UserContent};
 use crate::provider::target::Dialect;
 use serde_json::Value;
@@ -82,13 +82,10 @@ fn check(request: &Value, out: &mut Findings) {
         }
         previous = Some(role);
     }
-    if let Some((i, _)) = last(&messages).filter(|(_, role)| *role == "assistant") {
-        out.push(PX_03.at(format!("messages[{i}]"), "the conversation ends with the assistant"));
+    if messages.last().is_some_and(|message| role(message) == "assistant") {
+        let place = format!("messages[{}]", messages.len() - 1);
+        out.push(PX_03.at(place, "the conversation ends with the assistant"));
     }
-}
-
-fn last<'a>(messages: &[&'a Object]) -> Option<(usize, &'a str)> {
-    messages.iter().map(|message| role(message)).enumerate().last()
 }
 
 /// Why a message of this role may not follow one of the previous role.
