@@ -1,7 +1,7 @@
 //! Backups: a store as one file, whatever its log is. Described in `docs/format.md`.
 //!
 //! A backup is the pairs of keys and values that an embedded log has (`frames` writes and reads them). The file is there whole,
-//! under its name, or not at all. Each log has its half: `embedded/backup.rs`, `postgres/backup.rs`, and `remote/`, which
+//! under its name, or not at all. Each log has its half: `embedded/recovery/backup.rs`, `postgres/backup.rs`, and `remote/`, which
 //! receives a file that a server wrote.
 
 mod frames;

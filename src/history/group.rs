@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::model::{Chunk, FinishReason, Message, Metadata, Role, Timestamp};
@@ -193,7 +193,9 @@ impl Summary {
 }
 
 /// Whether a message is complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum MessageState {
     /// It was appended whole, or finished.
@@ -216,12 +218,6 @@ impl MessageState {
             Self::Interrupted => "interrupted",
             Self::Synthetic => "synthetic",
         }
-    }
-}
-
-impl Serialize for MessageState {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

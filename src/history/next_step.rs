@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::conversation::Conversation;
 use super::group::{MessageState, StoredMessage};
@@ -15,11 +14,16 @@ use crate::model::{Body, Chunk, FinishReason, Json, Role};
 /// What an agent loop must do now.
 ///
 /// As JSON: `step`, the step's name, and, where tools are to be run, `calls`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(tag = "step", content = "calls", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NextStep {
     /// Run these tools, append their results. After a crash a tool may have begun already: its id is the idempotency key.
-    RunTools(Vec<PendingCall>),
+    RunTools(
+        #[cfg_attr(feature = "server", schemars(with = "Vec<serde_json::Map<String, serde_json::Value>>"))]
+        Vec<PendingCall>,
+    ),
     /// Call the model.
     CallModel,
     /// Call the model again: its answer has nothing for the user, only thinking, or it says that it calls tools and calls
@@ -71,17 +75,6 @@ impl NextStep {
             Self::AwaitModel => "await_model",
             Self::AwaitUser => "await_user",
         }
-    }
-}
-
-impl Serialize for NextStep {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("step", self.name())?;
-        if let Self::RunTools(calls) = self {
-            map.serialize_entry("calls", calls)?;
-        }
-        map.end()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A log keeps conversations durably and in order; what they mean is not its matter. [`Log`] is the contract: [`crate::Store`]
 //! knows nothing else of it. To add a log: a folder beside `embedded/` that implements [`Log`] and passes `conformance/`,
-//! and a row in `store/open.rs`.
+//! and an arm in `store/open.rs`.
 //!
 //! `contract`, `options`, `results` and `list` are what goes in and what comes out. What every log does alike is here, once:
 //! - writing: `limits`, `append` (what is taken, and when), `decision` (what control entries may do), `writer` (an open message),

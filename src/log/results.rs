@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::Serializer;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::Error;
@@ -165,12 +165,14 @@ pub struct Unfinished {
 
 /// What opening a store found, and what happened since. All of it is absent from a store that is well.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Health {
     /// Acknowledged data is missing: the newest commit that is there, and the newest that was acknowledged. The store can
     /// be read. As JSON: `from` and `to`.
     #[serde(serialize_with = "from_to", deserialize_with = "two", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "server", schemars(with = "Option<FromTo>"))]
     pub went_back: Option<(u64, u64)>,
     /// The file `watermark` is damaged or missing: nobody can know whether acknowledged data is missing. The store can be
     /// read.
@@ -194,22 +196,20 @@ pub struct Health {
     pub warnings: Vec<String>,
 }
 
+/// How two numbers of commits are written.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+struct FromTo {
+    from: u64,
+    to: u64,
+}
+
 fn from_to<S: Serializer>(went_back: &Option<(u64, u64)>, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(None)?;
-    if let Some((from, to)) = went_back {
-        map.serialize_entry("from", from)?;
-        map.serialize_entry("to", to)?;
-    }
-    map.end()
+    went_back.map(|(from, to)| FromTo { from, to }).serialize(serializer)
 }
 
 fn two<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(u64, u64)>, D::Error> {
-    #[derive(Deserialize)]
-    struct Two {
-        from: u64,
-        to: u64,
-    }
-    Ok(Option::<Two>::deserialize(deserializer)?.map(|Two { from, to }| (from, to)))
+    Ok(Option::<FromTo>::deserialize(deserializer)?.map(|FromTo { from, to }| (from, to)))
 }
 
 /// What a check of the whole store found.
@@ -226,12 +226,15 @@ pub struct Verification {
 }
 
 /// Something that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Problem {
     /// The conversation, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
     /// The seq, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     /// What does not fit.
     pub detail: String,
@@ -244,20 +247,6 @@ impl std::fmt::Display for Problem {
             (Some(id), None) => write!(f, "conversation {id}: {}", self.detail),
             _ => write!(f, "store: {}", self.detail),
         }
-    }
-}
-
-impl Serialize for Problem {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        if let Some(id) = self.conversation {
-            map.serialize_entry("conversation", &id.to_string())?;
-        }
-        if let Some(seq) = self.seq {
-            map.serialize_entry("seq", &seq)?;
-        }
-        map.serialize_entry("detail", &self.detail)?;
-        map.end()
     }
 }
 

@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-#[cfg(feature = "postgres")]
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::limits::{Limits, check_chunk};
 use crate::error::{Error, Result};
-use crate::model::Chunk;
-#[cfg(feature = "postgres")]
-use crate::model::Name;
+use crate::model::{Chunk, Name};
 use crate::record::Fragment;
 
 /// Bytes of collected deltas from which they are written at once.
@@ -101,7 +98,6 @@ impl Collected {
 }
 
 /// Why nothing more can be written to a message.
-#[cfg(feature = "postgres")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Closed {
@@ -109,16 +105,16 @@ pub(crate) enum Closed {
     Dropped,
     Rewound,
     Deleted,
+    #[cfg(feature = "postgres")]
     Expired,
+    #[cfg(feature = "postgres")]
     Elsewhere,
 }
 
 /// Whether something can still be written to a message, and why not.
-#[cfg(feature = "postgres")]
 #[derive(Debug, Default)]
 pub(crate) struct Closing(AtomicU8);
 
-#[cfg(feature = "postgres")]
 impl Closing {
     const OPEN: u8 = 0;
 
@@ -133,19 +129,27 @@ impl Closing {
     }
 
     /// Fails if nothing more can be written to the message.
+    #[cfg(feature = "postgres")]
     pub(crate) fn check(&self, conversation: &Name, message_index: u64) -> Result<()> {
+        match self.0.load(Ordering::Acquire) {
+            Self::OPEN => Ok(()),
+            _ => Err(self.error(conversation, message_index)),
+        }
+    }
+
+    /// Why nothing more can be written to the message: if nobody closed it, its writer is gone.
+    pub(crate) fn error(&self, conversation: &Name, message_index: u64) -> Error {
+        const DROPPED: &str = "its writer was dropped";
         const REASONS: [&str; 6] = [
             "it is finished",
-            "its writer was dropped",
+            DROPPED,
             "the conversation was rewound to before it",
             "the conversation was deleted",
             "its lease ran out, as its program was not heard of in time",
             "another program rewound it, or interrupted it as its lease had run out",
         ];
         let closed = usize::from(self.0.load(Ordering::Acquire));
-        match closed.checked_sub(1).and_then(|at| REASONS.get(at)) {
-            None => Ok(()),
-            Some(reason) => Err(Error::MessageClosed { conversation: conversation.clone(), message_index, reason }),
-        }
+        let reason = closed.checked_sub(1).and_then(|at| REASONS.get(at)).copied().unwrap_or(DROPPED);
+        Error::MessageClosed { conversation: conversation.clone(), message_index, reason }
     }
 }

@@ -5,10 +5,9 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::history::{Cursor, Entry, MessageState, NextStep, Rule, Severity};
-use crate::log::{Health, ListCursor, Problem};
-use crate::model::{ConversationId, Message, Timestamp};
-use crate::provider::Level;
+use crate::history::{Cursor, Entry};
+use crate::log::ListCursor;
+use crate::model::{ConversationId, Message, Role, Timestamp};
 
 macro_rules! schemas {
     ($($type:ty, $name:literal: $schema:tt;)*) => {$(
@@ -46,10 +45,6 @@ schemas! {
     Timestamp, "Timestamp": { "type": "string" };
     Cursor, "Cursor": { "type": "string" };
     ListCursor, "ListCursor": { "type": "string" };
-    Severity, "Severity": { "type": "string" };
-    Rule, "Rule": { "type": "string" };
-    Level, "Level": { "type": "string" };
-    MessageState, "MessageState": { "type": "string", "enum": ["complete", "streaming", "interrupted", "synthetic"] };
     Message, "Message": {
         "type": "object",
         "properties": { "role": { "type": "string" }, "chunks": { "type": "array", "items": { "type": "object" } } },
@@ -72,18 +67,6 @@ schemas! {
         },
         "required": ["seq", "kind", "created_at"],
     };
-    NextStep, "NextStep": {
-        "type": "object",
-        "properties": {
-            "step": {
-                "enum": ["run_tools", "call_model", "call_model_again", "continue_text", "continue_turn", "await_model", "await_user"],
-            },
-            "calls": { "type": "array", "items": { "type": "object" } },
-        },
-        "required": ["step"],
-    };
-    Health, "Health": { "type": "object" };
-    Problem, "Problem": { "type": "object" };
     Object, "Metadata": { "type": "object" };
     Bytes, "Bytes": { "type": "string", "format": "binary" };
     Request, "Request": {
@@ -124,7 +107,7 @@ fn message() -> serde_json::Value {
     serde_json::json!({
         "type": "object",
         "properties": {
-            "role": { "enum": ["system", "user", "assistant", "tool"] },
+            "role": { "enum": Role::ALL.map(Role::as_str) },
             "chunks": {
                 "type": "array",
                 "items": { "type": "object", "properties": { "type": { "type": "string" } }, "required": ["type"] },

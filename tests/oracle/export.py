@@ -9,7 +9,7 @@ A target is the crate's name of a wire, with a dialect where the oracle judged b
 together. Where the oracle itself stops at a broken request, having found enough, there is no verdict.
 
 The requests are the oracle's own test cases and, of some accepted ones, every variant with one value removed, set to
-null or doubled. The crate's `check` is compared with them in tests/check.rs. To export another wire: one row in WIRES.
+null or doubled. The crate's `check` is compared with them in tests/library/check.rs. To export another wire: one row in WIRES.
 """
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ FRAMES = {
     "gemini": lambda parts: ((1, "parts"), [TEXT, {"role": "model", "parts": parts}, TEXT]),
 }
 
-# Requests above this size stay out; tests/check.rs makes such ones itself.
+# Requests above this size stay out; tests/library/check.rs makes such ones itself.
 CHARACTERS = 64 * 1024
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "oracle"

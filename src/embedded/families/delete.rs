@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering;
 
 use super::{Families, Write};
 use crate::embedded::engine::{Batch, Engine, Order};
-use crate::embedded::state::{Closed, Pending};
+use crate::embedded::state::Pending;
 use crate::embedded::stored::{self, Segment, damage_of};
 use crate::error::{Error, Result};
 use crate::history::Cursor;
 use crate::log::Reading;
 use crate::log::append::check_end;
+use crate::log::writer::Closed;
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Head, Record, Replacement, Tombstone, key};
 

@@ -22,7 +22,7 @@ use crate::record::{Commit, Head, Lag};
 
 pub(crate) use queue::{Pending, Room, Signal, Unsealed, Waiter};
 pub(crate) use slots::Existence;
-pub(crate) use writer::{Closed, Writer};
+pub(crate) use writer::Writer;
 
 /// Everything that the log's one lock protects, in parts that guard their own fields; here is what concerns several of
 /// them. No I/O happens while it is held.

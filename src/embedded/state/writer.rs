@@ -2,36 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use crate::embedded::sync::{Mutex, MutexGuard};
 use crate::error::Error;
-use crate::log::writer::Collected;
+use crate::log::writer::{Closed, Closing, Collected};
 use crate::model::{Name, Role};
-
-const OPEN: u8 = 0;
-const FINISHED: u8 = 1;
-const DROPPED: u8 = 2;
-const REWOUND: u8 = 3;
-const DELETED: u8 = 4;
-
-/// Why a message takes no more content.
-#[derive(Clone, Copy, Debug)]
-#[repr(u8)]
-pub(crate) enum Closed {
-    Finished = FINISHED,
-    Dropped = DROPPED,
-    Rewound = REWOUND,
-    Deleted = DELETED,
-}
 
 /// An open message.
 pub(crate) struct Writer {
     name: Name,
     message_index: u64,
     role: Role,
-    closed: AtomicU8,
+    closing: Closing,
     /// Locked before the log's state, never after.
     buffer: Mutex<Buffer>,
 }
@@ -94,7 +77,7 @@ impl fmt::Debug for Writer {
 
 impl Writer {
     pub(crate) fn new(name: Name, message_index: u64, role: Role) -> Self {
-        Self { name, message_index, role, closed: AtomicU8::new(OPEN), buffer: Mutex::default() }
+        Self { name, message_index, role, closing: Closing::default(), buffer: Mutex::default() }
     }
 
     pub(crate) const fn name(&self) -> &Name {
@@ -111,23 +94,17 @@ impl Writer {
 
     /// Whether it was dropped: what it collected must still be queued.
     pub(crate) fn is_dropped(&self) -> bool {
-        self.closed.load(Ordering::Acquire) == DROPPED
+        self.closing.is_dropped()
     }
 
     /// The first reason counts.
     pub(crate) fn close(&self, closed: Closed) {
-        let _ = self.closed.compare_exchange(OPEN, closed as u8, Ordering::AcqRel, Ordering::Acquire);
+        self.closing.close(closed);
     }
 
     /// Why the message takes no more content.
     pub(crate) fn error(&self) -> Error {
-        let reason = match self.closed.load(Ordering::Acquire) {
-            FINISHED => "it is finished",
-            REWOUND => "the conversation was rewound to before it",
-            DELETED => "the conversation was deleted",
-            _ => "its writer was dropped",
-        };
-        Error::MessageClosed { conversation: self.name.clone(), message_index: self.message_index, reason }
+        self.closing.error(&self.name, self.message_index)
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Buffer> {

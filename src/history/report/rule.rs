@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// What was done. Names in JSON are in snake case: `error_chunk_removed`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Rule {
@@ -80,6 +81,7 @@ impl Rule {
 
 /// What a report line means for the one who reads it. The worst comes first. Names in JSON are in lower case: `lost`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Severity {

@@ -37,6 +37,7 @@ impl Finding {
 
 /// What a broken rule leads to. The worst comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// The target answers 400 or 422: its documents say so, or a recording shows it.

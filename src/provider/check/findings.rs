@@ -17,18 +17,18 @@ pub(crate) struct Findings {
     /// By rule and level: how many there are, and which of those that are kept is the last.
     counts: HashMap<(&'static str, Level), (usize, usize)>,
     /// How the server that judges takes the rules of the wire: what does not hold there is not counted.
-    manner: Option<Manner>,
+    dialect: Option<DialectRules>,
 }
 
 /// How a server takes the rules of its wire.
 #[derive(Debug)]
-pub(crate) struct Manner {
+pub(crate) struct DialectRules {
     pub(crate) overrides: &'static Overrides,
     /// The rule of the wire about fields of a request, and the fields that the server has beside the wire's.
     pub(crate) parameters: (&'static ProtocolRule, &'static [&'static str]),
 }
 
-impl Manner {
+impl DialectRules {
     /// The rule that a finding of the wire breaks at the server; none if it does not hold there.
     fn rule(&self, finding: &Finding) -> Option<&'static str> {
         let (rule, fields) = self.parameters;
@@ -39,12 +39,12 @@ impl Manner {
 
 impl Findings {
     /// Those of the wire's rules, as a server takes them.
-    pub(super) fn of(manner: Option<Manner>) -> Self {
-        Self { manner, ..Self::default() }
+    pub(super) fn of(dialect: Option<DialectRules>) -> Self {
+        Self { dialect, ..Self::default() }
     }
 
     pub(crate) fn push(&mut self, finding: Finding) {
-        let rule = self.manner.as_ref().map_or(Some(finding.rule), |manner| manner.rule(&finding));
+        let rule = self.dialect.as_ref().map_or(Some(finding.rule), |dialect| dialect.rule(&finding));
         let Some(rule) = rule else { return };
         let (count, last) = self.counts.entry((rule, finding.level)).or_default();
         *count += 1;
@@ -56,8 +56,8 @@ impl Findings {
 
     /// Makes them those of the server; what is added from now on breaks its own rules.
     pub(super) fn take_over(&mut self) {
-        if let Some(manner) = self.manner.take() {
-            manner.overrides.apply(&mut self.kept);
+        if let Some(dialect) = self.dialect.take() {
+            dialect.overrides.apply(&mut self.kept);
         }
     }
 

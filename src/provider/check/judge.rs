@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::finding::Finding;
-use super::findings::{Findings, Manner};
+use super::findings::{DialectRules, Findings};
 use super::not_json::NotJson;
 use super::rule::ProtocolRule;
 use crate::json::text as json_text;
@@ -37,10 +37,11 @@ pub fn check(target: Target, json: &str) -> Result<Vec<Finding>, NotJson> {
         messages @ Value::Array(_) => Value::Object(Map::from_iter([(wire.messages.to_owned(), messages)])),
         request => request,
     };
-    let manner = target
-        .dialect()
-        .map(|dialect| Manner { overrides: &dialect.overrides, parameters: (wire.parameters, dialect.parameters) });
-    let mut findings = Findings::of(manner);
+    let dialect = target.dialect().map(|dialect| DialectRules {
+        overrides: &dialect.overrides,
+        parameters: (wire.parameters, dialect.parameters),
+    });
+    let mut findings = Findings::of(dialect);
     (wire.check)(target, &request, &mut findings);
     if let Some(mark) = mark {
         find_marked(&request, "", mark, wire.surrogates, &mut findings);
