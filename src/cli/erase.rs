@@ -66,8 +66,9 @@ Examples:
   # without being asked, as scripts need it
   convo redact chat-42 1 --yes
 
-Texts, arguments, results, images and unknown fields are erased; role, index, call ids and tool names stay. With one chunk \
-go the message's native data and unknown fields, which may quote it; with the message its usage too. Forks that share the message lose its content too.
+Texts, arguments, results, images and unknown fields are erased; role, index, ids and tool names stay. What is known about \
+the message goes with one chunk too, where it may quote it. Forks that share the message lose its content too. Summaries, \
+titles, tags and metadata that may quote it are named, and stay.
 
 Earlier backups still hold the content, and so may bytes that the store freed and has not reused. To get rid of those, \
 run `convo backup`, then `convo restore` into a new store.")]
@@ -97,6 +98,8 @@ struct Redacted<'a> {
     seq: u64,
     /// Summaries that may quote the message.
     summaries: Vec<u64>,
+    /// Titles, tags and metadata that may.
+    meta: Vec<u64>,
 }
 
 pub(super) fn redact(args: &Redact, location: &Location, output: &mut Output) -> Outcome {
@@ -114,10 +117,14 @@ pub(super) fn redact(args: &Redact, location: &Location, output: &mut Output) ->
         chunk_index: args.chunk,
         seq: redaction.seq,
         summaries: redaction.summaries,
+        meta: redaction.meta,
     };
     output.result(&shown, || format!("erased {what}; what may still hold it: convo help redact"))?;
     for seq in &shown.summaries {
         warn(&format!("the summary at seq {seq} may quote it, and was left as it is"));
+    }
+    for seq in &shown.meta {
+        warn(&format!("the title, tags or metadata at seq {seq} may quote it, and were left as they are"));
     }
     Ok(Exit::Done)
 }

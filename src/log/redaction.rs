@@ -4,12 +4,9 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use super::contract::Reading;
-#[cfg(feature = "postgres")]
 use super::results::Redaction;
 use crate::error::{Error, Result};
-use crate::model::ConversationId;
-#[cfg(feature = "postgres")]
-use crate::model::Name;
+use crate::model::{ConversationId, Name};
 use crate::record;
 use crate::record::{Body, Head, Header, Line, Record, TitleSource};
 
@@ -48,7 +45,7 @@ pub(crate) fn forget_title(head: &mut Head, message: u64) {
 }
 
 /// Something of a message may be where nothing can be read.
-pub(crate) fn unreached(error: Error, message: u64) -> Error {
+fn unreached(error: Error, message: u64) -> Error {
     match error {
         Error::Corrupt { conversation, seq, detail } => Error::Corrupt {
             conversation,
@@ -90,7 +87,7 @@ impl Rewritten {
 pub(crate) struct Rewriting {
     pub(crate) message: u64,
     pub(crate) chunk: Option<u32>,
-    /// Records up to this seq were rewritten before.
+    /// What comes up to this seq was read before.
     pub(crate) after: u64,
     /// The records that are rewritten.
     pub(crate) records: Vec<Rewritten>,
@@ -99,6 +96,8 @@ pub(crate) struct Rewriting {
     /// The seq of the message's first entry.
     pub(crate) first_seq: u64,
     pub(crate) summaries: Vec<u64>,
+    /// The entries that say something about the conversation.
+    pub(crate) meta: Vec<u64>,
     /// Damage that may hide a part of the message.
     pub(crate) unread: Option<Error>,
     /// An entry that a later program wrote: wherever it is, it may hold a part of the message.
@@ -133,12 +132,11 @@ impl Rewriting {
     }
 
     /// Whether something of what is to be erased was found, not only what may quote it.
-    pub(crate) fn is_found(&self) -> bool {
+    fn is_found(&self) -> bool {
         !self.records.is_empty() && (self.chunk.is_none() || !self.seen.is_empty())
     }
 
     /// Fails if nothing of it was found.
-    #[cfg(feature = "postgres")]
     pub(crate) fn check_found(&mut self, name: &Name) -> Result<()> {
         if self.is_found() {
             return Ok(());
@@ -150,11 +148,10 @@ impl Rewriting {
     }
 
     /// What was done, once it is written: fails if a part of the message may be where nothing can be read.
-    #[cfg(feature = "postgres")]
     pub(crate) fn done(self, seq: u64) -> Result<Redaction> {
         match self.unread.or(self.unknown) {
             Some(error) => Err(unreached(error, self.message)),
-            None => Ok(Redaction { seq, summaries: self.summaries }),
+            None => Ok(Redaction { seq, summaries: self.summaries, meta: self.meta }),
         }
     }
 
@@ -165,7 +162,9 @@ impl Rewriting {
 
     /// Takes a record of a conversation's log; entries above `last` are not read through.
     fn take(&mut self, owner: ConversationId, record: &Record<'_>, last: u64) -> Result<()> {
-        if record.first_seq <= self.after {
+        // The point of a fork may part a record. What was rewritten before is whole.
+        let is_it = |known: &Rewritten| known.owner == owner && known.first_seq == record.first_seq;
+        if record.first_seq <= self.after && self.records.iter().any(is_it) {
             return Ok(());
         }
         let (message, seen) = (self.message, &mut self.seen);
@@ -184,8 +183,11 @@ impl Rewriting {
                 }
             };
             // Those that the caller's conversation has.
-            if self.after == 0 && matches!(&line, Line::Summary(summary) if summary.through >= message) {
-                self.summaries.push(seq);
+            match &line {
+                _ if self.after > 0 => {}
+                Line::Summary(summary) if summary.through >= message => self.summaries.push(seq),
+                Line::Meta(meta) if meta.says_something() => self.meta.push(seq),
+                _ => {}
             }
             let before = self.progress;
             self.progress = before.after(record, &line, message);

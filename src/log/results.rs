@@ -35,8 +35,11 @@ pub struct Receipt {
 pub struct Redaction {
     /// The seq of the entry that notes it.
     pub seq: u64,
-    /// The seqs of summaries whose summaries may quote what was redacted: they stay as they are.
+    /// The seqs of summaries that may quote what was redacted: they stay as they are.
     pub summaries: Vec<u64>,
+    /// The seqs of entries with a title, tags or metadata, which may quote it: they stay as they are.
+    #[serde(default)]
+    pub meta: Vec<u64>,
 }
 
 /// What a backup, or a restore, moved.

@@ -53,6 +53,12 @@ impl v1::Header<'_> {
 }
 
 impl v1::Meta<'_> {
+    /// Whether it has words of the caller's.
+    pub(crate) fn says_something(&self) -> bool {
+        let Self { title, tags, metadata, previous: _ } = self;
+        title.flatten().is_some() || tags.as_ref().is_some_and(|tags| !tags.0.is_empty()) || metadata.is_some()
+    }
+
     /// The new metadata.
     pub(crate) fn metadata(&self) -> Result<Option<Json>> {
         self.metadata.map(json).transpose()

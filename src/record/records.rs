@@ -373,74 +373,105 @@ pub(crate) fn redact(
     last: u64,
     first: &mut dyn FnMut(u32) -> bool,
 ) -> Result<Option<Body>> {
-    // What is known about the message may quote any chunk of it.
-    let takes = |header: &v1::Header<'_>| chunk.is_none() || header.native.is_some() || header.extra.is_some();
-    let is_of = |line: &Line<'_>| match line {
-        Line::Chunk(line) => {
-            record.message_index(line.message) == message
-                && (chunk.is_none_or(|chunk| chunk == line.chunk) || line.header.as_ref().is_some_and(takes))
-        }
-        Line::Begin(begin) => record.message_index(begin.message) == message && takes(&begin.header),
-        Line::Finish(finish) => record.message_index(finish.message) == message && takes(&finish.header),
-        _ => false,
-    };
     // After a fork point, the index means another message, unless the fork cut this one in two.
-    if !record.lines().filter_map(Result::ok).any(|(seq, line)| seq <= last && is_of(&line)) {
+    let mut lines = record.lines().filter_map(Result::ok).take_while(|(seq, _)| *seq <= last);
+    if !lines.any(|(_, mut line)| forget(record, &mut line, message, chunk, &mut |_| true)) {
         return Ok(None);
     }
     let mut body = Body::new();
-    let mut changed = false;
     for ((_, entry), line) in record.raw_entries().zip(record.lines()) {
-        let (_, line) = line?;
-        match line {
-            Line::Chunk(mut line) if record.message_index(line.message) == message => {
-                if chunk.is_none_or(|chunk| chunk == line.chunk) {
-                    let is_first = first(line.chunk);
-                    forget(&mut line, is_first);
-                    changed = true;
-                }
-                if let Some(header) = line.header.as_mut().filter(|header| takes(header)) {
-                    forget_fields(header, chunk.is_none());
-                    changed = true;
-                }
-                body.line(&line)?;
-            }
-            Line::Begin(mut begin) if record.message_index(begin.message) == message && takes(&begin.header) => {
-                forget_fields(&mut begin.header, chunk.is_none());
-                body.begin_line(&begin)?;
-                changed = true;
-            }
-            Line::Finish(mut finish) if record.message_index(finish.message) == message && takes(&finish.header) => {
-                forget_fields(&mut finish.header, chunk.is_none());
-                body.finish_line(&finish)?;
-                changed = true;
-            }
+        let (_, mut line) = line?;
+        if !forget(record, &mut line, message, chunk, first) {
+            body.raw(entry)?;
+            continue;
+        }
+        match &line {
+            Line::Chunk(line) => body.line(line)?,
+            Line::Begin(begin) => body.begin_line(begin)?,
+            Line::Finish(finish) => body.finish_line(finish)?,
             _ => body.raw(entry)?,
         }
     }
-    Ok(changed.then_some(body))
+    Ok(Some(body))
 }
 
-/// What is known about a message may quote it in fields that nobody here understands.
-fn forget_fields(header: &mut v1::Header<'_>, whole_message: bool) {
-    header.native = None;
-    header.extra = None;
-    if whole_message {
-        header.usage = None;
-        let reason = header.finish_reason.map(FinishReason::from);
-        if matches!(reason, Some(FinishReason::Other(_))) {
-            header.finish_reason = Some(REDACTED);
+/// What a redaction takes from an entry. False if the entry has nothing of it.
+fn forget(
+    record: &Record<'_>,
+    line: &mut Line<'_>,
+    message: u64,
+    chunk: Option<u32>,
+    first: &mut dyn FnMut(u32) -> bool,
+) -> bool {
+    let is_it = |relative: u64| record.message_index(relative) == message;
+    match line {
+        Line::Chunk(line) if is_it(line.message) => {
+            let is_of = chunk.is_none_or(|chunk| chunk == line.chunk);
+            if is_of {
+                forget_chunk(line, first(line.chunk));
+            }
+            line.header.as_mut().is_some_and(|header| forget_header(header, chunk)) || is_of
         }
+        Line::Begin(begin) if is_it(begin.message) => forget_header(&mut begin.header, chunk),
+        Line::Finish(finish) if is_it(finish.message) => forget_header(&mut finish.header, chunk),
+        _ => false,
     }
 }
 
-/// Role, index, call id and tool name stay; everything that was said goes.
-fn forget(line: &mut ChunkLine<'_>, is_first: bool) {
-    line.native = None;
-    line.extra = None;
+/// What is known about a message may quote any chunk of it: what says something goes. Ids, names and times stay; with one
+/// chunk, token counts too. False if it has nothing of a chunk; a whole message is always of it.
+fn forget_header(header: &mut v1::Header<'_>, chunk: Option<u32>) -> bool {
+    let v1::Header {
+        finish_reason,
+        usage,
+        native,
+        extra,
+        model: _,
+        provider: _,
+        created_at: _,
+        turn_id: _,
+        step_id: _,
+        id: _,
+    } = header;
+    let words = finish_reason
+        .filter(|words| *words != REDACTED && matches!(FinishReason::from(*words), FinishReason::Other(_)));
+    let spoken = usage.filter(|usage| chunk.is_none() || has_words(usage));
+    let is_of = chunk.is_none() || words.is_some() || spoken.is_some() || native.is_some() || extra.is_some();
+    (*native, *extra) = (None, None);
+    if words.is_some() {
+        *finish_reason = Some(REDACTED);
+    }
+    if spoken.is_some() {
+        *usage = None;
+    }
+    is_of
+}
+
+/// Whether a JSON text has a string that is no name of a field.
+fn has_words(json: &str) -> bool {
+    let mut rest = json;
+    while let Some((_, string)) = rest.split_once('"') {
+        let mut is_escaped = false;
+        let end = string.find(|letter| {
+            let is_end = letter == '"' && !is_escaped;
+            is_escaped = letter == '\\' && !is_escaped;
+            is_end
+        });
+        rest = end.and_then(|end| string.get(end + 1..)).unwrap_or_default();
+        if !rest.trim_start().starts_with(':') {
+            return true;
+        }
+    }
+    false
+}
+
+/// Role, index, ids and tool name stay; everything that was said goes.
+fn forget_chunk(line: &mut ChunkLine<'_>, is_first: bool) {
+    let ChunkLine { content, native, extra, message: _, chunk: _, role: _, header: _, id: _ } = line;
+    (*native, *extra) = (None, None);
     // Later fragments are appended to the first one.
     let text = if is_first { REDACTED } else { "" };
-    line.content = match &line.content {
+    *content = match &*content {
         Content::Text { .. } => Content::Text { text: Text(text), annotations: None },
         Content::Refusal { .. } => Content::Refusal { text: Text(text) },
         Content::Thinking { .. } => Content::Thinking { text: Text(""), signature: None, redacted: None },

@@ -169,10 +169,17 @@ impl Store {
     }
 
     /// Erases the content of a message, or of one chunk of it, for good: texts, arguments, results, images, native data,
-    /// unknown fields, a title that came from it. The message's own native data and unknown fields go with one chunk too: they
-    /// may quote it. With a whole message go its usage and a finish reason that this crate does not know. Role, indices, call ids
-    /// and tool names stay. Durable. All forks that share the message are affected; a conversation that somebody keeps, when it is [refreshed](Store::refresh). Those who
-    /// follow one of the forks get no entry. Backups, and bytes that the engine freed and has not reused, are not affected.
+    /// unknown fields, a title that came from it. What the message's header says goes with one chunk too, as it may quote it:
+    /// native data, unknown fields, a finish reason that this crate does not know, a usage with words. With a whole message
+    /// goes its usage in any case. Role, indices, ids, models, times and the names of tools stay. Durable.
+    ///
+    /// All forks that share the message are affected; a conversation that somebody keeps, when it is
+    /// [refreshed](Store::refresh). Those who follow one of the forks get no entry. A repeated append with the idempotency key
+    /// of one that was redacted is answered as before, whatever it holds.
+    ///
+    /// Summaries, and titles, tags and metadata that a caller set, stay as they are: the answer names those of this
+    /// conversation that may quote what was erased. Backups, and bytes that the engine freed and has not reused, are not
+    /// affected.
     ///
     /// Cost: reading the conversation, and writing the message's records again.
     ///

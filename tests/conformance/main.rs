@@ -15,6 +15,7 @@ mod model;
 mod owners;
 mod place;
 mod reading;
+mod redaction;
 mod retention;
 mod said;
 mod streams;
@@ -126,6 +127,7 @@ const THEMES: &[Theme] = &[
     ("model", model::TESTS),
     ("owners", owners::TESTS),
     ("reading", reading::TESTS),
+    ("redaction", redaction::TESTS),
     ("streams", streams::TESTS),
     ("summaries", summaries::TESTS),
     ("threads", threads::TESTS),

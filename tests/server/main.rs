@@ -17,5 +17,6 @@ mod openai;
 mod owners;
 mod pages;
 mod quotas;
+mod redaction;
 mod retention;
 mod streams;

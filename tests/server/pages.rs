@@ -103,7 +103,7 @@ fn append(client: &Client, conversation: &str, messages: &Value) -> String {
     receipt["conversation"].as_str().unwrap().to_owned()
 }
 
-const PAGES: &[&str] = &[
+pub(crate) const PAGES: &[&str] = &[
     "/pages",
     "/pages?q=hello",
     "/pages?tag=x",

@@ -9,8 +9,8 @@ use super::frozen::{Frozen, Rewritten};
 use crate::embedded::engine::{Engine, Order};
 use crate::embedded::state::Pending;
 use crate::embedded::stored::{self, Segment, damage_of};
-use crate::error::{Error, Result};
-use crate::log::redaction::{self, Rewriting, forget_title, unreached};
+use crate::error::Result;
+use crate::log::redaction::{self, Rewriting, forget_title};
 use crate::log::{Durability, Redaction};
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Redact, Replacement, TitleSource, key};
@@ -32,17 +32,13 @@ impl Families {
         let segments = stored::segments(&*self.engine, id, &head)?;
         let mut rewriting = Rewriting::new(message, chunk);
         rewrite(&*self.engine, id, &segments, 1..=head.next_seq - 1, &mut rewriting)?;
-        if !rewriting.is_found() {
-            let what = chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
-            let missing = Error::NotFound { what: format!("{what}message {message} in conversation {name}") };
-            return Err(rewriting.unread.or(rewriting.unknown).map_or(missing, |error| unreached(error, message)));
-        }
+        rewriting.check_found(name)?;
         let shared = stored::segment_of(&segments, rewriting.first_seq).filter(|segment| segment.conversation != id);
         let rest = match shared.filter(|_| !rewriting.is_whole()) {
             Some(segment) => self.rewrite_rest(name, segment, &mut rewriting)?,
             None => None,
         };
-        let Rewriting { records, owners, first_seq, summaries, unread, unknown, .. } = rewriting;
+        let (records, owners) = (std::mem::take(&mut rewriting.records), std::mem::take(&mut rewriting.owners));
         let seqs: Vec<_> = records.iter().map(|record| (record.first_seq, record.last_seq())).collect();
         let mut ops = Replacement::new();
         for redaction::Rewritten { owner, first_seq, header, body } in records {
@@ -52,7 +48,7 @@ impl Families {
         for owner in &owners {
             forget_digests(&*self.engine, *owner, &seqs, &mut ops)?;
         }
-        let family = family(&*self.engine, &owners, id, first_seq)?;
+        let family = family(&*self.engine, &owners, id, rewriting.first_seq)?;
         // Titles go first: after a crash at any point, no title outlives the text.
         self.forget_titles(&family, message, rest.as_ref().and(shared.map(|segment| segment.conversation)))?;
         let body = Body::redaction(Redact { message, chunk })?;
@@ -61,10 +57,7 @@ impl Families {
         drop((frozen, rest));
         // A title may have been made from the text meanwhile.
         self.forget_titles(&family, message, None)?;
-        match unread.or(unknown) {
-            Some(error) => Err(unreached(error, message)),
-            None => Ok(Redaction { seq: receipt.last_seq, summaries }),
-        }
+        rewriting.done(receipt.last_seq)
     }
 
     /// Rewrites the part of a message after a fork's point, in the log in which it began. That log stays as it is until

@@ -179,7 +179,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route::post("/api/v1/conversations/{conversation}/messages/{message}/redact", Delete, Store(messages::redact))
         .named("redactMessage", "Erase the content of one message or chunk")
         .takes(chunk)
-        .answers(json::<Redaction>(r#"{"seq":2,"summaries":[]}"#))
+        .answers(json::<Redaction>(r#"{"seq":2,"summaries":[],"meta":[]}"#))
         .refuses(&[404, 409]),
     Route::post("/api/v1/conversations/{conversation}/rewind", Delete, Store(messages::rewind))
         .named("rewindConversation", "Hide every message from an index on")
