@@ -319,3 +319,130 @@ fn an_output_over_the_limit_is_too_large() {
     let result = render(Target::OPENAI_RESPONSES, &store.load("chat").unwrap(), &PromptOptions::new());
     assert!(matches!(result, Err(Error::TooLarge(_))));
 }
+
+/// What a Responses server answers with `store`, decoded, and rendered for it again.
+fn sent_back(answer: &str, streamed: bool) -> (Vec<Value>, Vec<Rule>) {
+    let message = match streamed {
+        false => decode(Target::OPENAI_RESPONSES, answer.as_bytes()).unwrap(),
+        true => decode(Target::OPENAI_RESPONSES, stream(answer).as_bytes()).unwrap(),
+    };
+    let calls = message.chunks.iter().filter_map(|chunk| match &chunk.body {
+        Body::ToolCall { id, .. } => Some(Message::tool(id.as_str(), "done")),
+        _ => None,
+    });
+    let results: Vec<_> = calls.collect();
+    let mut messages = vec![Message::user("go"), message];
+    messages.extend(results);
+    let log = crate::common::stored::log(messages);
+    let prompt = crate::common::prompts::prompt(Target::OPENAI_RESPONSES, &log, &PromptOptions::new()).unwrap();
+    crate::common::prompts::assert_accepted(Target::OPENAI_RESPONSES, &prompt);
+    let request: Value = serde_json::from_str(prompt.request.get()).unwrap();
+    let items = request["input"].as_array().unwrap()[1..].to_vec();
+    (items, prompt.report.iter().map(|line| line.rule).collect())
+}
+
+/// The same answer, streamed: texts in deltas, then each item whole.
+fn stream(answer: &str) -> String {
+    let answer: Value = serde_json::from_str(answer).unwrap();
+    let with = |output: Value, status: &str| {
+        let mut response = answer.clone();
+        response["output"] = output;
+        response["status"] = status.into();
+        response
+    };
+    let mut events =
+        vec![serde_json::json!({"type": "response.created", "response": with(Value::Array(vec![]), "in_progress")})];
+    for (index, item) in answer["output"].as_array().unwrap().iter().enumerate() {
+        for (part, content) in item["content"].as_array().into_iter().flatten().enumerate() {
+            for delta in content["text"].as_str().unwrap().split_inclusive(' ') {
+                events.push(serde_json::json!({"type": "response.output_text.delta", "output_index": index, "content_index": part, "delta": delta}));
+            }
+        }
+        events.push(serde_json::json!({"type": "response.output_item.done", "output_index": index, "item": item}));
+    }
+    events.push(serde_json::json!({"type": "response.completed", "response": with(Value::Array(vec![]), "completed")}));
+    events.iter().map(|event| format!("data: {event}\n\n")).collect()
+}
+
+/// Whether an item stands in the prompt as it came, but for its id and what says nothing.
+fn bare(item: &Value) -> Value {
+    match item {
+        Value::Object(fields) => {
+            let says = |value: &Value| !value.is_null() && *value != serde_json::json!([]) && *value != "";
+            let kept = fields.iter().filter(|(name, value)| says(value) && !["id", "status"].contains(&name.as_str()));
+            kept.map(|(name, value)| (name.clone(), bare(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(bare).collect(),
+        value => value.clone(),
+    }
+}
+
+fn response(store: &str, output: &[&str]) -> String {
+    let output = output.join(",");
+    format!(
+        r#"{{"object":"response","id":"resp_1","model":"gpt-5","status":"completed","store":{store},"output":[{output}]}}"#
+    )
+}
+
+const BY_ID: &str = r#"{"id":"rs_2","type":"reasoning","summary":[]}"#;
+const SUMMED_UP: &str = r#"{"id":"rs_2","type":"reasoning","summary":[{"type":"summary_text","text":"a"},{"type":"summary_text","text":"b"}]}"#;
+const SAID: &str = r#"{"id":"msg_2","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"so it is","annotations":[]}]}"#;
+const IN_PARTS: &str = r#"{"id":"msg_3","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"one two","annotations":[]},{"type":"output_text","text":"three","annotations":[]}]}"#;
+const ASKED: &str =
+    r#"{"id":"fc_2","type":"function_call","status":"completed","call_id":"call_2","name":"run","arguments":"{}"}"#;
+
+/// OpenAI keeps the reasoning of an answer that it stored, and gives no more of it than an id.
+#[test]
+fn reasoning_that_only_the_server_has_goes_back_by_its_id() {
+    for reasoning in [BY_ID, SUMMED_UP] {
+        for (streamed, output) in [SAID, IN_PARTS, ASKED]
+            .iter()
+            .flat_map(|after| [false, true].map(|streamed| (streamed, [reasoning, after])))
+        {
+            let (items, report) = sent_back(&response("true", &output), streamed);
+            let wanted: Vec<Value> = output.iter().map(|item| serde_json::from_str(item).unwrap()).collect();
+            assert_eq!(items[0], wanted[0], "{output:?}");
+            assert_eq!(bare(&items[1]), bare(&wanted[1]), "{output:?}");
+            // OR-08: a message after it has the server's id.
+            assert_eq!(items[1]["id"].is_null(), output[1] == ASKED, "{output:?}");
+            assert_eq!(report, [Rule::KeptByServer], "{output:?}");
+        }
+        // Without the item after it, it is nothing, and so it is to a server that stores nothing, or another model.
+        for (store, output) in [("true", &[SAID, reasoning][..]), ("false", &[reasoning, SAID])] {
+            let (items, report) = sent_back(&response(store, output), false);
+            assert!(items.iter().all(|item| item["type"] == "message"), "{items:?}");
+            assert_eq!(report, [Rule::ThinkingLeftOut], "{store}");
+        }
+    }
+}
+
+/// Other items of a step that lost its ids: reasoning by its id goes too, and the report says so.
+#[test]
+fn reasoning_by_its_id_goes_where_ids_do() {
+    let mut message = decode(Target::OPENAI_RESPONSES, response("true", &[BY_ID, SAID]).as_bytes()).unwrap();
+    message.chunks[1].native = None;
+    let (request, report) = rendered(&[message]);
+    assert!(!request.contains("reasoning"), "{request}");
+    assert_eq!(report, [Rule::ThinkingLeftOut]);
+}
+
+#[test]
+fn messages_of_one_answer_stay_apart_with_their_parts() {
+    let phased = IN_PARTS.replace(r#""role""#, r#""phase":"commentary","role""#).replace("msg_3", "msg_4");
+    for output in [&[IN_PARTS, SAID][..], &[SAID, IN_PARTS], &[IN_PARTS, &phased], &[&phased, ASKED, SAID]] {
+        for streamed in [false, true] {
+            let (items, report) = sent_back(&response("true", output), streamed);
+            let wanted: Vec<Value> = output.iter().map(|item| bare(&serde_json::from_str(item).unwrap())).collect();
+            let items: Vec<Value> =
+                items.iter().map(bare).filter(|item| item["type"] != "function_call_output").collect();
+            assert_eq!(items, wanted);
+            assert_eq!(report, []);
+        }
+    }
+    // A part that was changed is told anew.
+    let mut message = decode(Target::OPENAI_RESPONSES, response("true", &[&phased]).as_bytes()).unwrap();
+    message.chunks[1].body = Chunk::text("four").body;
+    let (request, report) = rendered(&[message]);
+    assert_eq!(shape(&request), ["assistant [out: one two] [out: four]"]);
+    assert_eq!(report, [Rule::Altered]);
+}

@@ -98,6 +98,7 @@ pub(crate) enum Fact<'a> {
         why: IdGone,
     },
     OriginAssumed,
+    KeptByServer,
 
     // Thinking.
     /// `asked`: the options want it so.
@@ -234,6 +235,7 @@ impl Fact<'_> {
             Self::RoundAsText => Rule::FinishedToolFlattened,
             Self::RoundRemoved => Rule::FinishedToolDropped,
             Self::OriginAssumed => Rule::OriginAssumed,
+            Self::KeptByServer => Rule::KeptByServer,
             Self::ThinkingTagged { .. } => Rule::ThinkingTagged,
             Self::ThinkingRemoved { .. } => Rule::ThinkingLeftOut,
             Self::MediaMoved(_) => Rule::MediaMoved,
@@ -357,6 +359,7 @@ impl Fact<'_> {
             | Self::StillWritten
             | Self::TextEmpty
             | Self::OriginAssumed
+            | Self::KeptByServer
             | Self::WindowExceeded { .. }
             | Self::StillRefused { .. } => Severity::Note,
         }

@@ -67,6 +67,8 @@ pub(crate) enum Thought {
     /// Of a turn before those whose thinking was asked for.
     OlderTurn,
     NothingFollows,
+    /// Its item has no more than the server's id, which cannot be sent.
+    ByServer,
     NoPlace,
     /// It is encrypted, and has no words.
     NoText,

@@ -42,6 +42,8 @@ pub enum Rule {
     Altered,
     /// A signature, or a provider's own item, was sent as the target's own, though it is not stated who made it.
     OriginAssumed,
+    /// Reasoning was sent by the server's id alone: the server takes it if it stored the answer.
+    KeptByServer,
     /// A call or an answer of a round that is over was written as text.
     FinishedToolFlattened,
     /// A call or a result of a tool round that is over was left out.

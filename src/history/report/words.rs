@@ -147,6 +147,12 @@ impl<'a> Words<'a> {
                     .cured(STATE_ORIGIN)
             }
 
+            Fact::KeptByServer => because(
+                "reasoning sent by its id",
+                "the answer has no more of it: the target takes it only if it stored the answer",
+            )
+            .cured("ask for reasoning.encrypted_content when responses are made, or `--thinking omit`"),
+
             Fact::ThinkingTagged { asked: true } => because("thinking sent as text in <think> tags", "as asked for"),
             Fact::ThinkingTagged { asked: false } => because(
                 "thinking sent as text in <think> tags",
@@ -323,6 +329,7 @@ const fn thought(why: Thought) -> &'static str {
             "the target takes thinking only where the model had it: first, or after the results of its own tools, unchanged"
         }
         Thought::OlderTurn => "it is of an older turn, and only the last turns' thinking was asked for",
+        Thought::ByServer => "the server knows it by its id only, which cannot be sent here",
         Thought::NothingFollows => "no item of the message follows it",
         Thought::NoPlace => "this target has no place for thinking",
         Thought::NoText => "it has no text that could be sent",

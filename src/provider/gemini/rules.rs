@@ -40,12 +40,13 @@ rules! {
         "gh:google-gemini/gemini-cli#11814; gh:google-gemini/gemini-cli#26486; recorded: pydantic-ai \
          test_cross_provider_capability_replay (calls in two contents, answered in one)"
     GM_08 "GM-08" Hard
-        "The next content has as many functionResponse parts as the turn has functionCall parts."
+        "The next content has as many functionResponse parts as the turn has functionCall parts. Soft if they are in several \
+         contents in a row."
         "answer each call with one functionResponse, all in the content after it; where a result was lost, add one \
          that states that"
-        "gh:microsoft/vscode#299295"
+        "gh:microsoft/vscode#299295; several contents in a row were accepted in a recording of 2026"
     GM_09 "GM-09" Hard
-        "A turn of function responses comes right after the turn with their calls."
+        "A turn of function responses comes right after the turn with their calls, or after more of their responses."
         "move the functionResponse directly after its call, or leave it out"
         "gh:langchain-ai/langchain#27799; gh:google-gemini/gemini-cli#26956"
     GM_10 "GM-10" Hard

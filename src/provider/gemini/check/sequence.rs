@@ -41,6 +41,9 @@ pub(crate) fn check_sequence(model: &str, turns: &[Spoken], out: &mut Findings) 
     for (i, turn) in turns.iter().enumerate() {
         let place = format!("contents[{i}]");
         if turn.role == "model" {
+            if before.is_some_and(|before| before.role != "model") {
+                calls.clear();
+            }
             calls.extend(&turn.calls);
             if by_model_only && !turn.calls.is_empty() {
                 out.push(GM_07.at(&place, "its functionCall is in the first turn"));
@@ -48,7 +51,11 @@ pub(crate) fn check_sequence(model: &str, turns: &[Spoken], out: &mut Findings) 
             match turns.get(i + 1) {
                 _ if calls.is_empty() => {}
                 Some(next) if next.role == "model" => {}
-                Some(next) => check_responses(&calls, next, &format!("contents[{}]", i + 1), out),
+                Some(_) => {
+                    let given = turns.iter().skip(i + 1);
+                    let given = given.take_while(|turn| turn.role != "model" && !turn.responses.is_empty());
+                    check_responses(&calls, &given.collect::<Vec<_>>(), &format!("contents[{}]", i + 1), out);
+                }
                 None => {
                     let problem = "the conversation ends with calls that are not answered";
                     out.push(GM_12.at(&place, problem).with_level(Level::Hard));
@@ -68,19 +75,28 @@ pub(crate) fn check_sequence(model: &str, turns: &[Spoken], out: &mut Findings) 
         }
         if turn.role != "model" {
             by_model_only = false;
-            calls.clear();
+            // What follows responses may be more of them.
+            if turn.responses.is_empty() {
+                calls.clear();
+            }
         }
         before = Some(turn);
     }
     check_ends(model, turns, out);
 }
 
-fn check_responses(calls: &[&Object], next: &Spoken, place: &str, out: &mut Findings) {
-    let (count, responses) = (calls.len(), next.responses.len());
-    if count != responses {
-        return out.push(GM_08.at(place, format!("{count} calls before it, but {responses} function responses in it")));
+/// `given`: the contents with responses that follow the calls.
+fn check_responses(calls: &[&Object], given: &[&Spoken], place: &str, out: &mut Findings) {
+    let responses: Vec<&Object> = given.iter().flat_map(|turn| turn.responses.iter().copied()).collect();
+    if calls.len() != responses.len() {
+        let problem = format!("{} calls before it, but {} function responses in it", calls.len(), responses.len());
+        return out.push(GM_08.at(place, problem));
     }
-    for (call, response) in calls.iter().zip(&next.responses) {
+    if given.len() > 1 {
+        let problem = format!("the calls' responses are in {} contents", given.len());
+        out.push(GM_08.at(place, problem).with_level(Level::Soft));
+    }
+    for (call, response) in calls.iter().zip(responses) {
         let of = |function: &Object, key: &str| function.get(key).cloned().unwrap_or_default();
         let (name, id) = (of(call, "name"), of(call, "id"));
         if of(response, "name") != name {

@@ -6,7 +6,6 @@
 //! (openai 2.54.0).
 
 use super::growing::Growing;
-use super::item::{Origin, said};
 use crate::json::fields::{Fields, string};
 use crate::model::extra::Owner;
 use crate::model::{Body, Metadata};
@@ -133,11 +132,12 @@ impl Response {
         let usage = fields.take("usage");
         let error = fields.object("error");
         let incomplete = fields.object("incomplete_details").and_then(|mut details| details.string("reason"));
+        if fields.peek("store").is_some_and(|raw| raw.get() == "false") {
+            self.items.set_unkept();
+        }
         begin(fields, answer);
         for (index, raw) in (0..).zip(items) {
-            if !self.items.is_known(index) {
-                self.items.whole(index, said(raw, Origin::Answer, &mut Vec::new()), answer);
-            }
+            self.items.whole(index, raw, answer);
         }
         if let Some(usage) = usage {
             answer.usage(usage);

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::item::{Origin, PARAGRAPH, kind, said};
+use serde_json::value::RawValue;
+
+use super::item::{Origin, PARAGRAPH, is_by_id, kind, said};
 use crate::json::fields::Fields;
 use crate::model::{Body, Chunk};
 use crate::provider::read::answer::Answer;
@@ -14,6 +16,10 @@ pub(crate) struct Growing {
     parts: BTreeMap<(u64, u64, Kind), Part>,
     /// Items that came whole.
     whole: HashSet<u64>,
+    /// Whether the server said that it stores nothing.
+    is_unkept: bool,
+    /// The item after reasoning that goes back by its id.
+    after_id: Option<u64>,
 }
 
 /// What grows.
@@ -99,15 +105,25 @@ impl Growing {
     pub(crate) fn done(&mut self, fields: &mut Fields<'_>, answer: &mut Answer) {
         let index = fields.integer("output_index").unwrap_or_default();
         if let Some(raw) = fields.take("item") {
-            self.whole(index, said(raw, Origin::Answer, &mut Vec::new()), answer);
+            self.whole(index, raw, answer);
         }
     }
 
-    /// The chunks of an item that is whole: what was not said of them before.
-    pub(crate) fn whole(&mut self, item: u64, chunks: Vec<Chunk>, answer: &mut Answer) {
+    /// The server stores nothing of this answer.
+    pub(crate) fn set_unkept(&mut self) {
+        self.is_unkept = true;
+    }
+
+    /// An item that is whole: what was not said of it before.
+    pub(crate) fn whole(&mut self, item: u64, raw: &RawValue, answer: &mut Answer) {
         if !self.whole.insert(item) {
             return;
         }
+        let origin = Origin::Answer { kept: !self.is_unkept, after_id: self.after_id == Some(item) };
+        if !self.is_unkept && Fields::of(raw).is_some_and(|fields| is_by_id(&fields)) {
+            self.after_id = item.checked_add(1);
+        }
+        let chunks = said(raw, origin, &mut Vec::new());
         for (at, mut chunk) in (0..).zip(chunks) {
             let place = (item, at, Kind::of(&chunk.body));
             let known = self.parts.contains_key(&place);

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use crate::json::fields::{Fields, is_empty, string, text};
-use crate::model::extra::{Owner, compact};
+use crate::model::extra::compact;
 use crate::model::{Body, Chunk, Native};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
 
@@ -14,7 +14,12 @@ pub(crate) const PARAGRAPH: &str = "\n\n";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// An answer: the message says who made it.
-    Answer,
+    Answer {
+        /// Whether the server has what the item leaves out: it did not say that it stores nothing.
+        kept: bool,
+        /// Whether the item before it is reasoning that goes back by its id alone, with the item after it.
+        after_id: bool,
+    },
     /// A request. Nobody says who made its items: they are the wire's own as long as they are kept as they are.
     Request,
 }
@@ -84,13 +89,13 @@ pub(crate) fn native(raw: &RawValue) -> Option<Native> {
 /// Whether an item or part says more than its chunk does.
 pub(crate) fn says_more(fields: &Fields<'_>, known: &[&str], origin: Origin) -> bool {
     fields.names().any(|name| {
-        let is_known = known.contains(&name) || origin == Origin::Answer && OF_AN_ANSWER.contains(&name);
+        let is_known = known.contains(&name) || origin != Origin::Request && OF_AN_ANSWER.contains(&name);
         !is_known && fields.peek(name).is_some_and(|raw| origin == Origin::Request || !is_empty(raw))
     })
 }
 
 fn message(mut fields: Fields<'_>, raw: &RawValue, origin: Origin, places: &mut Vec<String>) -> Option<Vec<Chunk>> {
-    let more = says_more(&fields, OF_A_MESSAGE, origin);
+    let more = says_more(&fields, OF_A_MESSAGE, origin) || matches!(origin, Origin::Answer { after_id: true, .. });
     let id = fields.string("id");
     if let Some(text) = fields.string("content") {
         let native = if more { native(raw) } else { None };
@@ -108,11 +113,8 @@ fn message(mut fields: Fields<'_>, raw: &RawValue, origin: Origin, places: &mut 
     match chunks.as_mut_slice() {
         // A text without words is no text to others.
         [chunk] if more || chunk.native.is_some() || is_wordless(&chunk.body) => chunk.native = native(raw),
-        [first, _, ..] if more => {
-            // Several parts: no chunk is the item, so its other fields are kept beside the first.
-            OF_A_MESSAGE.iter().for_each(|name| _ = fields.take(name));
-            fields.extend(Owner::Chunk, &mut first.extra);
-        }
+        // Of several parts the first has the item.
+        [first, _, ..] if more => first.native = native(raw),
         _ => {}
     }
     chunks.iter_mut().for_each(|chunk| chunk.id.clone_from(&id));
@@ -141,8 +143,14 @@ fn said_part(raw: &RawValue, origin: Origin) -> Option<Chunk> {
     Some(Chunk { native, ..body.into() })
 }
 
+/// Whether this is reasoning that only the server has: the item says no more of it than its id.
+pub(crate) fn is_by_id(fields: &Fields<'_>) -> bool {
+    let has = |name: &str| fields.peek(name).is_some_and(|raw| !is_empty(raw));
+    kind(fields) == "reasoning" && has("id") && !has("encrypted_content") && !has("content")
+}
+
 fn reasoning(mut fields: Fields<'_>, raw: &RawValue, origin: Origin) -> Chunk {
-    let more = says_more(&fields, OF_REASONING, origin);
+    let (more, by_id) = (says_more(&fields, OF_REASONING, origin), is_by_id(&fields));
     let id = fields.string("id");
     let mut texts = |name: &str| {
         let parts = fields.array(name).unwrap_or_default().into_iter();
@@ -150,11 +158,14 @@ fn reasoning(mut fields: Fields<'_>, raw: &RawValue, origin: Origin) -> Chunk {
         parts.filter_map(text).collect::<Vec<_>>()
     };
     let (summary, content) = (texts("summary"), texts("content"));
+    let signature = fields.string("encrypted_content").filter(|data| !data.is_empty());
     // One paragraph of a summary is what a chunk gives back.
-    let is_plain = origin == Origin::Answer && !more && summary.len() < 2 && content.is_empty();
+    let is_plain = match origin {
+        Origin::Answer { kept, .. } => !more && summary.len() < 2 && content.is_empty() && !(kept && by_id),
+        Origin::Request => false,
+    };
     let native = if is_plain { None } else { native(raw) };
     let text = if summary.is_empty() { content } else { summary }.join(PARAGRAPH);
-    let signature = fields.string("encrypted_content").filter(|data| !data.is_empty());
     Chunk { id, native, ..Body::Thinking { text, signature, redacted: None }.into() }
 }
 

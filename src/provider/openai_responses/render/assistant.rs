@@ -22,6 +22,8 @@ use crate::provider::prompt::turns::{Call, Turn};
 struct Slot<'a> {
     /// Its position in the message.
     pub(crate) chunk: usize,
+    /// The server's item that it is of.
+    pub(crate) item: Option<&'a str>,
     pub(crate) place: Place<'a>,
 }
 
@@ -88,11 +90,16 @@ impl<'a> Renderer<'a> {
             self.put_calls_last(&turn, &mut slots);
         }
         let keeps_ids = if whole { self.take_ids(&slots) } else { vec![false; slots.len()] };
-        let (mut content, mut asked) = (Vec::new(), Vec::new());
+        let (mut content, mut asked, mut of_item) = (Vec::new(), Vec::new(), None);
         for (slot, keeps_id) in slots.into_iter().zip(keeps_ids) {
             let item = |given: &NativeItem<'_>| if keeps_id { given.whole() } else { given.without_id() };
             let entry = match slot.place {
                 Place::Part(part) => {
+                    // Parts of two messages are not one message.
+                    if slot.item.is_some() && of_item.is_some() && slot.item != of_item {
+                        self.message("assistant", std::mem::take(&mut content));
+                    }
+                    of_item = slot.item;
                     content.push(part);
                     continue;
                 }
@@ -107,7 +114,16 @@ impl<'a> Renderer<'a> {
                     asked.push(Asked::Other { chunk: slot.chunk, given: item.given });
                     Entry::Raw(json)
                 }
-                Place::Thought(Thought { item: Some(Reasoning::Native(given)), .. }) => Entry::Raw(item(&given)),
+                Place::Thought(Thought { item: Some(Reasoning::Native(given)), text, .. }) => {
+                    if given.goes_by_id() {
+                        if !keeps_id {
+                            self.note(Fact::ThinkingRemoved { why: Why::ByServer, text }, turn.stored, slot.chunk);
+                            continue;
+                        }
+                        self.note(Fact::KeptByServer, turn.stored, slot.chunk);
+                    }
+                    Entry::Raw(item(&given))
+                }
                 Place::Thought(Thought { item: Some(Reasoning::Made { text, encrypted_content }), .. }) => {
                     let summary = if text.is_empty() { Vec::new() } else { vec![Summary::SummaryText { text }] };
                     Entry::Item(Written::Reasoning { summary, encrypted_content })
@@ -167,10 +183,25 @@ impl<'a> Renderer<'a> {
         let whose = turn.whose(self.manner.providers, self.options.model.as_deref());
         let is_providers = turn.is_by(self.manner.providers, None);
         let (mut slots, mut media) = (Vec::new(), Vec::new());
-        for (at, chunk) in turn.stored.message.chunks.iter().enumerate() {
+        let chunks = &turn.stored.message.chunks;
+        // Up to here the chunks are said.
+        let mut said = 0;
+        for (at, chunk) in chunks.iter().enumerate() {
+            if at < said {
+                continue;
+            }
+            let item = chunk.id.as_deref().filter(|_| is_providers);
             let given = NativeItem::of(chunk)
                 .filter(|_| is_providers)
                 .map(|given| given.taken_by(self.manner, self.options.model.as_deref()));
+            let given = match given.map(|given| (given.message_of(chunks.get(at..).unwrap_or_default()), given)) {
+                Some((parts, given)) if parts > 0 => {
+                    said = at + parts;
+                    slots.push(Slot { chunk: at, item, place: Place::Message(given) });
+                    continue;
+                }
+                given => given.map(|(_, given)| given),
+            };
             let place = match &chunk.body {
                 Body::ToolCall { arguments, .. } => match calls.next_if(|call| call.chunk == at) {
                     Some(call) => {
@@ -217,7 +248,7 @@ impl<'a> Renderer<'a> {
                     None => continue,
                 },
             };
-            slots.push(Slot { chunk: at, place });
+            slots.push(Slot { chunk: at, item, place });
         }
         (slots, media)
     }
@@ -248,7 +279,6 @@ impl<'a> Renderer<'a> {
             }
         };
         let place = match given {
-            Some(given) if given.is_message(name, text) => Place::Message(given),
             Some(given) if given.is_part(name, text) => Place::Part(Content::Raw(given.whole())),
             _ if text.is_empty() => {
                 self.note(Fact::TextEmpty, turn.stored, at);

@@ -133,10 +133,16 @@ impl<'a> NativeItem<'a> {
         message.as_object().is_some_and(|message| refusals(message).all(|finding| is_foreign_id(&finding)))
     }
 
-    /// Is this reasoning that can be given back without the server's help (OR-21)?
+    /// Is this reasoning that can be given back, without the server's help (OR-21) or by its id?
     pub(crate) fn is_reasoning(&self, said: &str) -> bool {
-        let says = !self.text("encrypted_content").is_empty() || !self.waived.is_empty() && self.has("content");
+        let says = self.has("encrypted_content") || !self.waived.is_empty() && self.has("content") || self.goes_by_id();
         self.kind() == "reasoning" && says && (!self.has("content") || self.thinks(said)) && self.is_valid_item()
+    }
+
+    /// Is this reasoning that only the server has, if it stored the answer?
+    pub(crate) fn goes_by_id(&self) -> bool {
+        let is_here = self.has("encrypted_content") || self.has("content");
+        self.kind() == "reasoning" && self.waived.is_empty() && !is_here && self.id().is_some()
     }
 
     /// Whether the reasoning says this.
@@ -156,11 +162,22 @@ impl<'a> NativeItem<'a> {
             && self.is_valid_part("assistant")
     }
 
-    /// Is this a message of the model that says this and nothing else?
-    pub(crate) fn is_message(&self, name: &str, said: &str) -> bool {
-        let parts = self.fields.get("content").and_then(Value::as_array).map(Vec::as_slice);
-        let says = matches!(parts, Some([part]) if part.get(name).is_some_and(|text| text == said));
-        self.kind() == "message" && self.text("role") == "assistant" && says && self.is_valid_item()
+    /// How many of these chunks are this message of the model, from the first on: one for each of its parts. 0 if it is no
+    /// message, or says something else.
+    pub(crate) fn message_of(&self, chunks: &[Chunk]) -> usize {
+        let parts = match self.fields.get("content") {
+            Some(Value::Array(parts)) => parts.as_slice(),
+            Some(text @ Value::String(_)) => std::slice::from_ref(text),
+            _ => &[],
+        };
+        let says = |part: &Value, chunk: &Chunk| match &chunk.body {
+            Body::Text { text, .. } => part.get("text").unwrap_or(part) == text,
+            Body::Refusal { text } => part.get("refusal").is_some_and(|said| said == text),
+            _ => false,
+        };
+        let is_said = parts.len() <= chunks.len() && parts.iter().zip(chunks).all(|(part, chunk)| says(part, chunk));
+        let is_message = self.kind() == "message" && self.text("role") == "assistant" && is_said;
+        if is_message && self.is_valid_item() { parts.len() } else { 0 }
     }
 
     /// Is this a part that a user may send, of this type?
