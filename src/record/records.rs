@@ -410,7 +410,13 @@ fn forget(
             if is_of {
                 forget_chunk(line, first(line.chunk));
             }
-            line.header.as_mut().is_some_and(|header| forget_header(header, chunk)) || is_of
+            // A text that stays may have the provider's whole item, of several texts.
+            let quotes =
+                line.native.is_some() && matches!(line.content, Content::Text { .. } | Content::Refusal { .. });
+            if quotes {
+                line.native = None;
+            }
+            line.header.as_mut().is_some_and(|header| forget_header(header, chunk)) || is_of || quotes
         }
         Line::Begin(begin) if is_it(begin.message) => forget_header(&mut begin.header, chunk),
         Line::Finish(finish) if is_it(finish.message) => forget_header(&mut finish.header, chunk),

@@ -120,7 +120,9 @@ fn body(kind: usize, said: &str) -> Body {
 }
 
 fn chunk(kind: usize, said: &str) -> Chunk {
-    Chunk { body: body(kind, said), id: None, native: native(said), extra: extra(said) }
+    // The provider's item, which a text has, may be of several texts.
+    let of_item = if [0, 2].contains(&kind) { SECRET } else { said };
+    Chunk { body: body(kind, said), id: None, native: native(of_item), extra: extra(said) }
 }
 
 impl Plan {
