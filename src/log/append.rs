@@ -90,6 +90,12 @@ impl Key<'_> {
     }
 }
 
+/// The key of a message's repetition, where the message under `key` that begins with a seq was cut off.
+#[cfg(feature = "server")]
+pub(crate) fn repetition_key(key: &str, first_seq: u64) -> String {
+    format!("{:032x} after {first_seq}", u128::from_be_bytes(record::digest(key.as_bytes())))
+}
+
 /// Fails unless a conversation ends at this cursor.
 pub(crate) fn check_end(name: &Name, head: &Head, at: Option<Cursor>) -> Result<()> {
     let Some(at) = at else { return Ok(()) };

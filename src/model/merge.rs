@@ -98,6 +98,18 @@ impl Chunk {
         }
         shape
     }
+
+    /// The text that grows; empty for a chunk that comes whole.
+    #[cfg(feature = "server")]
+    pub(crate) fn growing(&self) -> &str {
+        match &self.body {
+            Body::Text { text, .. }
+            | Body::Thinking { text, .. }
+            | Body::Refusal { text }
+            | Body::ToolCall { arguments: text, .. } => text,
+            _ => "",
+        }
+    }
 }
 
 /// Some servers repeat id and name with every fragment.

@@ -210,10 +210,10 @@ impl Streams {
         }
         let mut body = Body::fragments(writer.role, &fragments)?;
         let ends = match end {
-            Some(end) => {
-                body.finish(end)?;
-                FINISHED
-            }
+            Some(end) => match body.finish(end)? {
+                true => INTERRUPTED,
+                false => FINISHED,
+            },
             None if is_dropped => {
                 body.interrupt(InterruptCause::Dropped)?;
                 INTERRUPTED

@@ -78,12 +78,18 @@ impl Body {
         self.entry(v1::BEGIN, &v1::Begin { message, role: role_byte(role), epoch, header })
     }
 
-    /// The end of the message at the record's base, and what is known of it since it began.
-    pub(crate) fn finish(&mut self, of: &Message) -> Result<()> {
+    /// The end of the message at the record's base, and what is known of it since it began. True: it was cut, and counts as
+    /// interrupted.
+    pub(crate) fn finish(&mut self, of: &Message) -> Result<bool> {
         self.item(of.metadata.id.as_deref());
         let extra = extra(&of.metadata.extra);
         let header = header(of, extra.as_deref());
-        self.entry(v1::FINISH, &v1::Finish { message: 0, role: role_byte(of.role), header })
+        self.entry(v1::FINISH, &v1::Finish { message: 0, role: role_byte(of.role), header })?;
+        let is_cut = of.finish_reason == Some(model::FinishReason::Interrupted);
+        if is_cut {
+            self.interrupt(v1::InterruptCause::Dropped)?;
+        }
+        Ok(is_cut)
     }
 
     /// New data of the conversation itself.

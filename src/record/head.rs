@@ -168,14 +168,12 @@ impl Head {
         self.open.retain(|open| *open != message);
     }
 
-    /// Notes that a message which was begun takes no more.
+    /// Notes that a message which was begun takes no more. Its end may have come just before.
     pub(crate) fn interrupt(&mut self, message: u64) {
-        if self.open.contains(&message) {
-            self.close(message);
-            // A later message may follow it already.
-            if message + 1 == self.next_message_index {
-                self.interrupted.push(message);
-            }
+        self.close(message);
+        // A later message may follow it already.
+        if message + 1 == self.next_message_index && !self.interrupted.contains(&message) {
+            self.interrupted.push(message);
         }
     }
 

@@ -2,6 +2,8 @@
 //! log by [`Log`] alone; `open` chooses it.
 
 mod change;
+#[cfg(feature = "server")]
+mod delivery;
 mod open;
 mod prune;
 mod read;
@@ -15,6 +17,8 @@ use crate::error::{Error, Result};
 use crate::log::{AppendOptions, Log, NewConversation, OpenMessage, Receipt};
 use crate::model::{Message, Metadata, Name, Role};
 
+#[cfg(feature = "server")]
+pub(crate) use delivery::Delivery;
 pub use open::StoreOptions;
 pub use prune::{Pruned, Retention};
 #[cfg(feature = "server")]

@@ -27,6 +27,8 @@ pub(crate) mod running;
 #[cfg(feature = "search")]
 pub(crate) mod search;
 pub(crate) mod stored;
+#[cfg(feature = "server")]
+pub(crate) mod uploads;
 
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::balancer::Balancer;
 use crate::common::http::Client;
 use crate::common::running::Running;
+use crate::common::uploads::is_cut_and_comes_again;
 
 const THREADS: usize = 4;
 const APPENDS: usize = 60;
@@ -210,4 +211,20 @@ fn a_stream_whose_server_is_killed_is_interrupted_by_the_other_one() {
     again.finish(None, None).unwrap();
     assert_eq!(store.load_raw("chat").unwrap().len(), 3);
     assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
+}
+
+/// An upload to one server is cut, and comes again to the other one; then the server of one is killed.
+#[test]
+fn an_upload_that_was_cut_comes_again_at_the_other_server() {
+    let Some((mut servers, _)) = servers("&lease_seconds=2") else { return };
+    let [first, second] = [0, 1].map(|at: usize| servers[at].client.clone());
+    is_cut_and_comes_again(&first, || second.clone(), drop);
+    is_cut_and_comes_again(
+        &first,
+        || second.clone(),
+        |upload| {
+            servers[0].kill();
+            drop(upload);
+        },
+    );
 }

@@ -1,12 +1,14 @@
 //! Streams, in both directions.
 
 use std::io::{BufReader, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::common::http::{Client, Event, Events, read};
 use crate::common::running::{Running, create_key};
+use crate::common::uploads::{END, Upload, delta, is_cut_and_comes_again};
 use crate::pages::{revoke_all, until};
 
 const CHAT: &str = "/api/v1/conversations/chat-42";
@@ -14,37 +16,6 @@ const CHAT: &str = "/api/v1/conversations/chat-42";
 fn say(client: &Client, text: &str) {
     let message = json!({ "role": "user", "chunks": [{ "type": "text", "text": text }] });
     client.post(&format!("{CHAT}/messages"), &message).ok();
-}
-
-fn delta(text: &str) -> String {
-    format!("data: {}\n\n", json!({ "choices": [{ "index": 0, "delta": { "content": text } }] }))
-}
-
-const END: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
-
-/// An ingest whose bytes are sent piece by piece.
-struct Ingest(std::net::TcpStream);
-
-impl Ingest {
-    fn begin(client: &Client) -> Self {
-        let mut stream = client.connect().unwrap();
-        let head = client.head(
-            "POST",
-            &format!("{CHAT}/ingest?from=openai-chat"),
-            &[("transfer-encoding", "chunked"), ("connection", "close")],
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        Self(stream)
-    }
-
-    fn push(&mut self, text: &str) {
-        self.0.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes()).unwrap();
-    }
-
-    fn finish(mut self) -> Value {
-        self.0.write_all(b"0\r\n\r\n").unwrap();
-        read(&mut BufReader::new(self.0)).unwrap().ok()
-    }
 }
 
 fn texts(events: &mut Events, wanted: &str) -> Vec<Event> {
@@ -63,7 +34,7 @@ fn an_answer_is_durable_while_it_comes() {
     let mut server = Running::durable(&[]);
     say(&server.client, "hello");
     let mut events = server.client.follow(&format!("{CHAT}/events?since=1"), &[]);
-    let mut ingest = Ingest::begin(&server.client);
+    let mut ingest = Upload::begin(&server.client, CHAT, &[]);
     ingest.push(&delta("It is "));
     let seen = texts(&mut events, "It is ");
     assert_eq!((seen[0].data["kind"].as_str(), seen[0].id), (Some("begin"), Some(2)));
@@ -72,7 +43,7 @@ fn an_answer_is_durable_while_it_comes() {
     let message = server.client.get(&format!("{CHAT}/messages/1")).ok();
     assert_eq!((&message["state"], &message["chunks"][0]["text"]), (&json!("interrupted"), &json!("It is ")));
 
-    let mut ingest = Ingest::begin(&server.client);
+    let mut ingest = Upload::begin(&server.client, CHAT, &[]);
     ingest.push(&delta("noon"));
     say(&server.client, "meanwhile");
     ingest.push(END);
@@ -90,7 +61,7 @@ fn a_broken_pipe_leaves_an_interrupted_message() {
     let server = Running::open();
     say(&server.client, "hello");
     let mut events = server.client.follow(&format!("{CHAT}/events?since=1"), &[]);
-    let mut ingest = Ingest::begin(&server.client);
+    let mut ingest = Upload::begin(&server.client, CHAT, &[]);
     ingest.push(&delta("It is "));
     texts(&mut events, "It is ");
     drop(ingest);
@@ -104,7 +75,7 @@ fn a_broken_pipe_leaves_an_interrupted_message() {
     // It is not continued: what comes is a new message.
     assert_eq!(server.client.get(&format!("{CHAT}/next")).ok()["step"], "continue_text");
     // Bytes that end before the answer does are the same.
-    let mut ingest = Ingest::begin(&server.client);
+    let mut ingest = Upload::begin(&server.client, CHAT, &[]);
     ingest.push(&delta("half"));
     assert_eq!(ingest.finish()["finish_reason"], "interrupted");
 }
@@ -146,12 +117,86 @@ fn an_ingest_is_repeated_by_its_key() {
     assert_eq!(server.client.get(CHAT).ok()["messages"], 1);
 }
 
+/// A cut upload is no success, and its repetition is stored whole.
+#[test]
+fn an_ingest_that_was_cut_comes_again() {
+    let server = Running::durable(&[]);
+    is_cut_and_comes_again(&server.client, || server.client.clone(), drop);
+    // Of another log, through a server.
+    let through = Running::start(&format!("http://{}", server.client.address), &[]);
+    is_cut_and_comes_again(&through.client, || through.client.clone(), drop);
+}
+
+/// The same, where the server was killed.
+#[test]
+fn an_ingest_whose_server_was_killed_comes_again() {
+    let server = std::cell::RefCell::new(Running::durable(&[]));
+    let first = server.borrow().client.clone();
+    is_cut_and_comes_again(
+        &first,
+        || server.borrow().client.clone(),
+        |upload| {
+            server.borrow_mut().kill_and_restart();
+            drop(upload);
+        },
+    );
+}
+
+/// Whatever an answer holds, it is known again.
+#[test]
+fn recorded_answers_are_known_again() {
+    let server = Running::open();
+    let folders = |path: &Path| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let cases = folders(Path::new("tests/fixtures/providers")).filter(|wire| wire.is_dir());
+    let cases: Vec<_> = cases.flat_map(|wire| folders(&wire).collect::<Vec<_>>()).collect();
+    let mut answers = 0;
+    for (case, file) in cases.iter().flat_map(|case| ["response.json", "stream.txt"].map(|file| (case, file))) {
+        let Ok(body) = std::fs::read(case.join(file)) else { continue };
+        let wire = case.parent().unwrap().file_name().unwrap().to_str().unwrap().replace('_', "-");
+        let target = std::fs::read_to_string(case.join("target")).map_or(wire, |target| target.trim().to_owned());
+        let path = format!("/api/v1/conversations/{answers}/ingest?from={target}");
+        let send = || server.client.send("POST", &path, &[("idempotency-key", "k")], &body).ok();
+        let (first, again) = (send(), send());
+        let is_whole = first["finish_reason"] != "interrupted";
+        assert_eq!((&first["duplicate"], &again["duplicate"]), (&json!(false), &json!(is_whole)), "{case:?}: {first}");
+        assert_eq!(first["message_indexes"] == again["message_indexes"], is_whole, "{case:?}");
+        answers += 1;
+    }
+    assert!(answers > 20);
+}
+
+/// However often it is cut, it is there once. Where the caller expects a seq, it does not come after what others wrote.
+#[test]
+fn an_ingest_that_is_cut_again_and_again_is_stored_once() {
+    let mut server = Running::durable(&[]);
+    let key = [("idempotency-key", "k")];
+    let send = |client: &Client, expected: &str| {
+        let body = delta("It is noon") + END;
+        client.send("POST", &format!("{CHAT}/ingest?from=openai-chat{expected}"), &key, body.as_bytes())
+    };
+    say(&server.client, "When?");
+    for text in ["It is ", "It is n", "It is no"] {
+        let mut events = server.client.follow(&format!("{CHAT}/events"), &[]);
+        let mut upload = Upload::begin(&server.client, CHAT, &key);
+        upload.push(&delta(text));
+        texts(&mut events, text);
+        server.kill_and_restart();
+    }
+    say(&server.client, "Well?");
+    assert_eq!(send(&server.client, "&expect=1").code(412), "stale_head");
+    assert_eq!(send(&server.client, "").ok()["duplicate"], false);
+    assert_eq!(send(&server.client, "&expect=1").ok()["duplicate"], true);
+    let messages = server.client.get(&format!("{CHAT}/messages")).ok();
+    let seen: Vec<_> = messages["messages"].as_array().unwrap().iter().map(|message| &message["index"]).collect();
+    assert_eq!(seen, [0, 4, 5]);
+}
+
 #[test]
 fn an_ingest_ends_with_its_key() {
     let (server, clients) = Running::with_keys(&[("ada", "read,append")]);
     say(&clients[0], "hello");
     let mut events = clients[0].follow(&format!("{CHAT}/events?since=1"), &[]);
-    let mut ingest = Ingest::begin(&clients[0]);
+    let mut ingest = Upload::begin(&clients[0], CHAT, &[]);
     ingest.push(&delta("before"));
     texts(&mut events, "before");
     revoke_all(&server);
@@ -270,7 +315,7 @@ fn followers_are_told_of_the_end() {
     say(&server.client, "again");
     let mut events = server.client.follow(&format!("{CHAT}/events"), &[]);
     events.next().unwrap();
-    let mut ingest = Ingest::begin(&server.client);
+    let mut ingest = Upload::begin(&server.client, CHAT, &[]);
     ingest.push(&delta("half"));
     texts(&mut events, "half");
     server.signal("TERM");

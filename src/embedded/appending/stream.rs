@@ -187,14 +187,17 @@ impl Appender {
             drop(self.commit.writable_while(id, Durability::Durable, |state| state.slots.check_live(writer))?);
             let mut buffer = writer.lock();
             let mut body = Body::fragments(writer.role(), buffer.collected.fragments())?;
-            body.finish(&end)?;
+            let is_cut = body.finish(&end)?;
             let mut state = self.commit.lock();
             state.life.check_writable()?;
             state.slots.check_live(writer)?;
             if state.slots.is_frozen(id) {
                 continue;
             }
-            let mut placed = self.place_of(&mut state, writer, body, |head| head.close(writer.message_index()));
+            let mut placed = self.place_of(&mut state, writer, body, |head| match is_cut {
+                true => head.interrupt(writer.message_index()),
+                false => head.close(writer.message_index()),
+            });
             placed.pending.finishes = Some(writer.message_index());
             state.collecting.remove(buffer.clear());
             let waiter = self.commit.enqueue(state, placed.pending);

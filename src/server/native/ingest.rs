@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::sync::Arc;
 
 use super::parameters;
-use crate::history::MessageState;
+use crate::error::Error;
 use crate::log::{AppendOptions, Receipt};
 use crate::model::{FinishReason, Metadata, Name, Role};
 use crate::provider::{Decoder, Event, Target};
@@ -14,7 +14,7 @@ use crate::server::app::{Call, Outcome, Streaming, ok};
 use crate::server::auth::is_still;
 use crate::server::body;
 use crate::server::refusal::Refusal;
-use crate::store::{Begun, MessageWriter, Store};
+use crate::store::{Delivery, Store};
 
 /// The response once the answer has ended.
 #[derive(Serialize, JsonSchema)]
@@ -34,9 +34,7 @@ struct Ingest {
     known: Metadata,
     options: AppendOptions,
     /// Set once the answer has begun.
-    writer: Option<MessageWriter>,
-    /// Its key was used before: nothing is stored.
-    repeated: Option<Receipt>,
+    delivery: Option<Delivery>,
     receipt: Option<Receipt>,
     reason: Option<FinishReason>,
 }
@@ -92,7 +90,8 @@ async fn write(call: Call, mut body: Body) -> Outcome {
     }
     app.metrics.body_bytes.inc_by(bytes as u64);
     app.metrics.ingests.dec();
-    let ended = app.pool.run(move || ingest.finish(bytes)).await;
+    let is_broken = broken.is_some();
+    let ended = app.pool.run(move || ingest.finish(bytes, is_broken)).await;
     drop(room);
     // An error in the bytes counts before the way they ended.
     match broken {
@@ -113,8 +112,7 @@ impl Ingest {
             decoder: Decoder::new(target),
             known,
             options,
-            writer: None,
-            repeated: None,
+            delivery: None,
             receipt: None,
             reason: None,
         })
@@ -128,12 +126,12 @@ impl Ingest {
     fn take(&mut self, events: Vec<Event>) -> Result<(), Refusal> {
         for event in events {
             match &event {
-                Event::Begin(said) if self.writer.is_none() && self.repeated.is_none() => self.begin(said)?,
+                Event::Begin(said) if self.delivery.is_none() => self.begin(said)?,
                 Event::Finish { reason, .. } => self.reason.clone_from(reason),
                 _ => {}
             }
-            if let Some(writer) = &mut self.writer {
-                self.receipt = writer.ingest([event])?.or(self.receipt.take());
+            if let Some(delivery) = &mut self.delivery {
+                self.receipt = delivery.take(event)?.or(self.receipt.take());
             }
         }
         Ok(())
@@ -145,34 +143,33 @@ impl Ingest {
             model: self.known.model.clone().or_else(|| said.model.clone()),
             ..said.clone()
         };
-        match self.store.begin_with(&self.name, Role::Assistant, known, &self.options)? {
-            Begun::Writer(writer) => self.writer = Some(writer),
-            Begun::Duplicate(receipt) => self.repeated = Some(receipt),
-        }
+        let begun = self.store.deliver(&self.name, Role::Assistant, &known, &self.options);
+        self.delivery = Some(begun.map_err(|error| match error {
+            error @ Error::BeingWritten { .. } => Refusal { retry_after: Some(1), ..error.into() },
+            error => error.into(),
+        })?);
         Ok(())
     }
 
-    /// Stores the end. Bytes that hold no answer store nothing.
-    fn finish(mut self, bytes: usize) -> Result<Ingested, Refusal> {
+    /// Stores the end. Bytes that hold no answer store nothing. `is_broken`: the bytes did not end as HTTP ends them.
+    fn finish(mut self, bytes: usize, is_broken: bool) -> Result<Ingested, Refusal> {
         let Self { decoder, .. } = &mut self;
-        let events = std::mem::replace(decoder, Decoder::new(Target::OPENAI_CHAT)).finish();
-        if self.writer.is_none() && self.repeated.is_none() {
+        let mut events = std::mem::replace(decoder, Decoder::new(Target::OPENAI_CHAT)).finish();
+        if self.delivery.is_none() {
             return Err(no_answer(&events, bytes));
+        }
+        if is_broken && self.options.idempotency_key.is_some() {
+            // More may have been on its way, and comes again.
+            for event in &mut events {
+                if let Event::Finish { reason, .. } = event {
+                    *reason = Some(FinishReason::Interrupted);
+                }
+            }
         }
         self.take(events)?;
         let finish_reason = self.reason.as_ref().map(|reason| reason.as_str().to_owned());
-        if let Some(receipt) = self.repeated {
-            let stored = self.store.messages(&self.name, receipt.message_indexes.first().copied().unwrap_or(0), 1)?;
-            let finish_reason = stored.first().and_then(|stored| match stored.state {
-                MessageState::Streaming => None,
-                _ => stored.message.finish_reason.as_ref().map(|reason| reason.as_str().to_owned()),
-            });
-            return Ok(Ingested { receipt, finish_reason });
-        }
-        let first_seq = self.writer.as_ref().map(MessageWriter::first_seq);
         let receipt = self.receipt.ok_or_else(|| Refusal::internal("a decoder gave no end"))?;
-        let first_seq = first_seq.unwrap_or(receipt.first_seq);
-        Ok(Ingested { receipt: Receipt { first_seq, ..receipt }, finish_reason })
+        Ok(Ingested { receipt, finish_reason })
     }
 }
 

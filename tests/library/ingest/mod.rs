@@ -5,7 +5,7 @@ mod noise;
 mod recorded;
 mod shapes;
 
-use conversation_store::model::{Metadata, Role};
+use conversation_store::model::{FinishReason, Metadata, Role};
 use conversation_store::provider::{Decoder, Event, Target};
 use conversation_store::{MessageState, Store, StoredMessage};
 
@@ -38,8 +38,8 @@ impl Merged {
         drop(writer);
         store.sync().unwrap();
         let mut messages = store.load_raw("c").unwrap();
-        let state = if ended { MessageState::Complete } else { MessageState::Interrupted };
-        assert_eq!(messages[0].state, state);
+        let is_cut = !ended || messages[0].message.finish_reason == Some(FinishReason::Interrupted);
+        assert_eq!(messages[0].state, if is_cut { MessageState::Interrupted } else { MessageState::Complete });
         messages[0].message.metadata.created_at = None;
         messages.remove(0)
     }

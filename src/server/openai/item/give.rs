@@ -6,7 +6,7 @@ use super::normal::{object, string};
 use super::types::prefix;
 use super::{FRAME, WIRE};
 use crate::history::{MessageState, StoredMessage};
-use crate::model::{Body, Chunk, Extra, Image, Json, Native, Output, Part, PartBody, Role};
+use crate::model::{Body, Chunk, Extra, FinishReason, Image, Json, Native, Output, Part, PartBody, Role};
 
 /// An item and its place.
 #[derive(Clone, Debug)]
@@ -176,9 +176,10 @@ fn written(stored: &StoredMessage, chunk: &Chunk, run: &[Chunk]) -> Option<(Stri
 }
 
 /// OpenAI's word for the status of a message.
-const fn status(stored: &StoredMessage) -> &'static str {
+fn status(stored: &StoredMessage) -> &'static str {
     match stored.state {
         MessageState::Streaming => "in_progress",
+        _ if stored.message.finish_reason == Some(FinishReason::Interrupted) => "incomplete",
         MessageState::Interrupted => "incomplete",
         MessageState::Complete | MessageState::Synthetic => "completed",
     }
