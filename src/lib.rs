@@ -96,7 +96,7 @@ pub mod transfer;
 pub use error::{Error, Result};
 pub use history::{
     Conversation, Cursor, Entry, EntryHeader, EntryKind, Interruption, MessageState, NextStep, PendingCall, ReportLine,
-    Rule, Severity, StoredMessage, Summary, ToolKind, next_step,
+    Rule, Severity, StoredMessage, Summary, ToolCalls, ToolChunk, ToolKind, next_step,
 };
 pub use log::{
     AppendOptions, BackupSummary, Durability, ExpectedHead, Fork, Health, Item, Limits, ListCursor, ListItem, ListPage,

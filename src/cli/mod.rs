@@ -1,7 +1,7 @@
 //! The program `convo`: its commands, and what they share. A command is its arguments and a function, with its text for people.
 //!
 //! - `append`, `ingest`, `import`, `replay`: messages in. `export`, `show`, `entries`, `prompt`, `list`, `search`: messages out.
-//! - `change` (what does not erase), `erase`; `store`, `postgres` (the store as a whole); `request` (without a store).
+//! - `change` (what does not erase), `erase`; `store`, `postgres` (the store as a whole); `request`, `explain` (without a store).
 //! - `bench`, `serve`, `completions`, `man`.
 //! - Shared: `location` (which store), `lines` (files of messages), `values` and `formats` (arguments), `output`, `text`, `style`,
 //!   `progress`, `failure`.
@@ -16,6 +16,7 @@ mod change;
 mod completions;
 mod entries;
 mod erase;
+mod explain;
 mod export;
 mod failure;
 mod formats;
@@ -166,6 +167,7 @@ enum Command {
     Shards(postgres::Buckets),
     Bench(bench::Args),
     Check(request::Check),
+    Explain(explain::Args),
     Repair(request::Repair),
     Targets(request::Targets),
     Completions(completions::Args),
@@ -324,6 +326,7 @@ impl Command {
             Self::Shards(args) => postgres::buckets(&args, location, output),
             Self::Bench(args) => bench::run(&args, location, output),
             Self::Check(args) => request::check(&args, output),
+            Self::Explain(args) => explain::run(&args, output),
             Self::Repair(args) => request::repair(&args, output),
             Self::Targets(args) => request::targets(&args, output),
             Self::Completions(args) => completions::run(&args, program(), output),

@@ -31,6 +31,8 @@ Examples:
   convo prompt chat-42 --for anthropic --window-tokens 150000
   # what was left out or altered, why, and what to do about it
   convo prompt chat-42 --for anthropic --report
+  # what would have been sent when seq 2 was the last entry
+  convo prompt chat-42 --for anthropic --at 2
   convo prompt chat-42 --for openai-chat --json | jq .report
 
 The request holds the conversation, and the tools of --tools. Add the model, limits and other parameters yourself. The \
@@ -46,6 +48,9 @@ pub(super) struct Prompt {
     conversation: String,
     #[command(flatten)]
     rendering: Rendering,
+    /// Render the conversation as it was when this seq was its last: what would have been sent then
+    #[arg(long, value_name = "SEQ", value_parser = positive)]
+    at: Option<u64>,
     /// Print the report in place of the request: what was left out or altered, why, and what to do about it
     #[arg(long)]
     report: bool,
@@ -93,7 +98,7 @@ pub(super) struct Shown {
 
 pub(super) fn prompt(args: &Prompt, location: &Location, output: &mut Output) -> Outcome {
     let renderer = args.rendering.prepare()?;
-    let shown = renderer.render(&location.read()?, &location.name(&args.conversation))?;
+    let shown = renderer.render(&location.read()?, &location.name(&args.conversation), args.at)?;
     if args.report { shown.print_report(output) } else { shown.print(output) }
 }
 
@@ -171,10 +176,14 @@ impl Rendering {
 }
 
 impl Renderer {
-    /// Loads a conversation from the store and renders it. A conversation with nothing to send is no failure here.
-    pub(super) fn render(&self, store: &Store, name: &Name) -> Result<Shown, Error> {
+    /// Loads a conversation from the store, perhaps as it was at a seq, and renders it. A conversation with nothing to send is
+    /// no failure here.
+    pub(super) fn render(&self, store: &Store, name: &Name, at: Option<u64>) -> Result<Shown, Error> {
         let item = store.describe(name)?;
-        let conversation = store.load(name)?;
+        let conversation = match at {
+            Some(seq) => store.load_at(name, seq)?,
+            None => store.load(name)?,
+        };
         let (request, error, report) = match provider::render(self.target, &conversation, &self.options) {
             Ok(prompt) => (Some(prompt.request), None, prompt.report),
             Err(error @ (Error::NothingToSend(_) | Error::TooLarge(_))) => {

@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         replayed.finish(lines.name());
         let shown = match replayed.conflict.take() {
             Some(conflict) => Shown::failed(&replayed.name, conflict),
-            None => match renderer.render(&store, &replayed.name) {
+            None => match renderer.render(&store, &replayed.name, None) {
                 Ok(shown) => shown,
                 Err(error) => Shown::failed(&replayed.name, error.into()),
             },

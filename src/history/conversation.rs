@@ -5,6 +5,7 @@ use super::failure::fails_again;
 use super::group::{Grouped, MessageState, StoredMessage, Summary};
 use super::reconcile::{self, Calls, Site, first_pending, is_cut_off};
 use super::report::{Fact, ReportLine, Rule};
+use super::tool_calls::ToolCalls;
 use crate::error::Error;
 use crate::model::{Body, Name, Role};
 
@@ -167,6 +168,25 @@ impl Conversation {
     #[must_use]
     pub fn messages(&self) -> &[StoredMessage] {
         &self.messages
+    }
+
+    /// The tool calls, from each to its result and back. Cost: a pass over the messages.
+    ///
+    /// ```
+    /// use conversation_store::model::{Chunk, Message};
+    /// # use conversation_store::Store;
+    /// # let store = Store::open("memory:")?;
+    /// store.append("chat", &[Message::assistant([Chunk::tool_call("1", "clock", "{}")]), Message::tool("1", "10:34")])?;
+    /// let conversation = store.load("chat")?;
+    /// let calls = conversation.tool_calls();
+    /// let result = calls.result_of(0, 0).unwrap();
+    /// assert_eq!((result.message.index, result.chunk), (1, &Chunk::tool_result("1", "10:34")));
+    /// assert_eq!(calls.call_of(1, 0).unwrap().message.index, 0);
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    #[must_use]
+    pub fn tool_calls(&self) -> ToolCalls<'_> {
+        ToolCalls::of(&self.messages)
     }
 
     /// The newest summary of [`crate::Store::summarize`], if no rewind has hidden what it covers.

@@ -10,6 +10,7 @@ mod item_calls;
 mod next_step;
 mod reconcile;
 pub(crate) mod report;
+mod tool_calls;
 
 pub use conversation::Conversation;
 pub(crate) use conversation::Source;
@@ -22,3 +23,4 @@ pub(crate) use item_calls::{answered, asked};
 pub use next_step::{NextStep, PendingCall, next_step};
 pub(crate) use reconcile::{Calls, NOT_RUN, OUTCOME_UNKNOWN, Site, is_cut_off, parted};
 pub use report::{ReportLine, Rule, Severity};
+pub use tool_calls::{ToolCalls, ToolChunk};

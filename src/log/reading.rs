@@ -73,6 +73,29 @@ pub(crate) fn load(log: &dyn Log, name: &Name) -> Result<Conversation> {
     Ok(Conversation::loaded(grouped, source))
 }
 
+/// A conversation as a fork at a seq has it: what was open there is interrupted. What was redacted since is redacted.
+pub(crate) fn load_at(log: &dyn Log, name: &Name, seq: u64) -> Result<Conversation> {
+    let grouped = settled(log, name, |view| {
+        let last_seq = view.last_seq();
+        if seq > last_seq {
+            return Err(Error::CursorOutOfRange { conversation: name.clone(), cursor: seq, last_seq });
+        }
+        let mut grouper = Grouper::new(view.epoch, Vec::new(), 0);
+        log.read(view, 1..=seq, Order::Ascending, &mut |reading| {
+            match reading {
+                Reading::Record { record, last, .. } => grouper.push(record, last.min(seq), false),
+                Reading::Damaged(error) => grouper.damaged(error),
+                Reading::Stray(_) => {}
+            }
+            ControlFlow::Continue(())
+        })?;
+        let grouped = grouper.finish();
+        let is_whole = grouped.damage.is_empty();
+        Ok((named(grouped, name), is_whole))
+    })?;
+    Ok(Conversation::from_grouped(grouped))
+}
+
 /// What was read of a view, whose messages from `settled` on these are.
 fn source(name: &Name, view: &View, messages: &[StoredMessage], settled: u64) -> Source {
     let is_open = |stored: &&StoredMessage| view.head.open.contains(&stored.index) || view.live.contains(&stored.index);

@@ -8,7 +8,8 @@
 //! - a folder for each wire: `rules` (when it refuses, with the sources), `types` (the official package's, as tables),
 //!   `manner` (what its dialects may do otherwise), `check/`, `render/`, `read/`, and its row.
 //! - `dialect/`: a file for each dialect that has rules of its own, and one for the others.
-//! - the two tables below, and what looks something up in them: `names`, and `repair/`, which goes from wire to wire.
+//! - the two tables below, and what looks something up in them: `names`, `explain/` (what a refusal means), and `repair/`, which
+//!   goes from wire to wire.
 //!
 //! **To add a wire**: its folder, declared here, and its row in [`WIRES`]. The row names all that the rest of the crate has
 //! to know of it; its recorded answers go to `tests/fixtures/providers/`. **To add a dialect**: its file in `dialect/`, or
@@ -21,6 +22,7 @@ pub mod anthropic;
 pub mod bedrock_converse;
 mod check;
 mod dialect;
+mod explain;
 pub mod gemini;
 mod names;
 pub mod openai_chat;
@@ -39,6 +41,7 @@ use dialect::plain;
 pub use dialect::{
     bedrock, databricks, deepseek, deepseek_responses, gemini3, groq, mistral, moonshot, perplexity, vertex, vllm,
 };
+pub use explain::{Explanation, explain};
 pub use names::UnknownTarget;
 pub use prompt::option_table::{OptionValues, OptionWord, PROMPT_OPTIONS, PromptOption};
 pub use prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};

@@ -11,6 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::history::ReportLine;
 use crate::store::Store;
 
 /// A request: its route, as the table of routes has it, and its status.
@@ -24,6 +25,12 @@ pub(crate) struct Answered {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct Reason {
     pub(crate) reason: &'static str,
+}
+
+/// A rule of lines of reports.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct Reported {
+    rule: String,
 }
 
 /// [`Metrics::new`] has the names and what they count.
@@ -48,6 +55,7 @@ pub(crate) struct Metrics {
     pub(crate) stored_bytes: Gauge,
     pub(crate) open_files: Gauge,
     log_lines_dropped: Counter,
+    report_lines: Family<Reported, Counter>,
 }
 
 impl fmt::Debug for Metrics {
@@ -82,6 +90,7 @@ impl Metrics {
             stored_bytes: Gauge::default(),
             open_files: Gauge::default(),
             log_lines_dropped: Counter::default(),
+            report_lines: Family::default(),
             registry: Registry::default(),
         };
         registry.register("requests", "Requests by route and status", metrics.answered.clone());
@@ -119,7 +128,19 @@ impl Metrics {
             "Lines of the log that were dropped, as nobody read those before them",
             metrics.log_lines_dropped.clone(),
         );
+        registry.register(
+            "prompt_report_lines",
+            "Lines of the reports of prompts and repairs that the API gave, by rule",
+            metrics.report_lines.clone(),
+        );
         Self { registry, ..metrics }
+    }
+
+    /// Counts the lines of the report of a prompt, or of a repair.
+    pub(crate) fn count_report(&self, report: &[ReportLine]) {
+        for line in report {
+            self.report_lines.get_or_create(&Reported { rule: line.rule.name() }).inc();
+        }
     }
 
     /// Looks at what nothing counts as it happens: how much the store holds, and the open files.

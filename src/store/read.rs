@@ -58,6 +58,27 @@ impl Store {
         self.ask(name, |log, name| reading::load_newest(log, name, count))
     }
 
+    /// The conversation as it was when `seq` was its last entry: what [`Store::fork`] gives there, without a fork. What was
+    /// rewound or removed later is in it; what was redacted later is not. A message that was being written is interrupted.
+    ///
+    /// It has no cursor, and [`Store::refresh`] does not take it. Cost: as [`Store::load`], up to that entry.
+    ///
+    /// ```
+    /// # use conversation_store::{Store, model::Message};
+    /// # let store = Store::open("memory:")?;
+    /// store.append("chat", &[Message::user("one"), Message::user("two")])?;
+    /// store.rewind("chat", 0)?;
+    /// assert_eq!(store.load_at("chat", 1)?.messages().len(), 1);
+    /// assert_eq!(store.load("chat")?.messages().len(), 0);
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Store::load`]; `CursorOutOfRange` if there is no such entry yet.
+    pub fn load_at(&self, name: impl Into<Name>, seq: u64) -> Result<Conversation> {
+        self.ask(name, |log, name| reading::load_at(log, name, seq))
+    }
+
     /// Brings a loaded conversation up to date. It is then what [`Store::load`] gives now, but for the order of lines in the
     /// report.
     ///

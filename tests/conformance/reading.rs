@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use conversation_store::model::{Chunk, Message, Metadata, Role};
+use conversation_store::provider::{PromptOptions, Target, render};
 use conversation_store::{Conversation, Cursor, Error, Store};
 
 use crate::place::Place;
@@ -14,6 +15,8 @@ crate::tests![
     what_is_kept_of_a_deleted_conversation_becomes_its_successor,
     a_cursor_is_of_one_conversation,
     a_follower_that_does_not_wait_is_given_what_is_there,
+    what_was_is_what_a_fork_there_has,
+    what_was_redacted_is_in_no_past,
 ];
 
 fn a_page_is_a_slice_of_the_messages(place: &Place) {
@@ -156,5 +159,55 @@ fn a_follower_that_does_not_wait_is_given_what_is_there(place: &Place) {
         assert_eq!(tail.next(Duration::ZERO).unwrap().len(), 1);
         assert_eq!(tail.next(Duration::ZERO).unwrap(), []);
         tails.push(tail);
+    }
+}
+
+fn prompt(conversation: &Conversation) -> Option<(String, Vec<String>)> {
+    let prompt = render(Target::ANTHROPIC, conversation, &PromptOptions::new()).ok()?;
+    Some((prompt.request.get().to_owned(), prompt.report.iter().map(ToString::to_string).collect()))
+}
+
+/// At every seq: also in the middle of an append, of a message, of a fork's own entries, and before what hides something.
+fn what_was_is_what_a_fork_there_has(place: &Place) {
+    let store = place.quick_store();
+    store.append("parent", &[user("one"), user("two"), user("three")]).unwrap();
+    store.fork_to("parent", Some(2), "chat").unwrap();
+    let calls = [Chunk::text("I look."), Chunk::tool_call("1", "ls", "{}"), Chunk::tool_call("2", "ls", "{}")];
+    store.append("chat", &[Message::assistant(calls), Message::tool("2", "b"), Message::tool("1", "a")]).unwrap();
+    let mut one = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    let mut two = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    for _ in 0..2 {
+        one.push(0, Chunk::text("one ")).unwrap();
+        store.sync().unwrap();
+        two.push(0, Chunk::text("two ")).unwrap();
+        store.sync().unwrap();
+    }
+    two.finish(None, None).unwrap();
+    store.append("chat", &[user("and?")]).unwrap();
+    store.summarize("chat", 1, "one and two").unwrap();
+    store.remove("chat", 7, None).unwrap();
+    store.rewind("chat", 3).unwrap();
+    store.append("chat", &[user("again")]).unwrap();
+    let last = store.describe("chat").unwrap().last_seq;
+    for seq in 1..=last {
+        let fork = store.fork("chat", Some(seq)).unwrap();
+        let (was, forked) = (store.load_at("chat", seq).unwrap(), store.load(fork).unwrap());
+        assert_eq!(was.messages(), forked.messages(), "{seq}");
+        assert_eq!((was.summary(), was.report()), (forked.summary(), forked.report()), "{seq}");
+        assert_eq!(prompt(&was), prompt(&forked), "{seq}");
+    }
+    let beyond = store.load_at("chat", last + 1);
+    assert!(matches!(beyond, Err(Error::CursorOutOfRange { last_seq, .. }) if last_seq == last), "{beyond:?}");
+    assert!(matches!(store.load_at("nobody", 1), Err(Error::NotFound { .. })));
+    assert!(matches!(store.refresh(&mut store.load_at("chat", 1).unwrap()), Err(Error::InvalidInput(_))));
+    drop(one);
+}
+
+fn what_was_redacted_is_in_no_past(place: &Place) {
+    let store = five_seqs(place);
+    store.redact("chat", 0, None).unwrap();
+    for seq in 1..=6 {
+        let (request, _) = prompt(&store.load_at("chat", seq).unwrap()).unwrap();
+        assert!(request.contains("[redacted]") && !request.contains("\"a\""), "{seq}: {request}");
     }
 }

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod call_text;
 mod check;
 mod crossing;
 mod expectations;

@@ -210,3 +210,30 @@ proptest! {
         }
     }
 }
+
+/// From every call to its result and back, whatever was repaired; and from nothing else.
+#[test]
+fn calls_lead_to_their_results_and_back() {
+    proptest!(config(), |(messages in history())| {
+        let conversation = Conversation::new(messages);
+        let calls = conversation.tool_calls();
+        let place = |of: conversation_store::ToolChunk<'_>| (of.message.index, of.chunk_index);
+        let is_call = |stored: &StoredMessage, chunk: &Chunk| {
+            stored.message.role == Role::Assistant && matches!(chunk.body, Body::ToolCall { .. })
+        };
+        let chunks = conversation.messages().iter().flat_map(|stored| stored.message.chunks.iter().map(move |chunk| (stored, chunk)));
+        prop_assert_eq!(calls.iter().count(), chunks.filter(|(stored, chunk)| is_call(stored, chunk)).count());
+        for (call, result) in calls.iter() {
+            prop_assert!(is_call(call.message, call.chunk));
+            let (message, chunk) = place(call);
+            prop_assert_eq!(calls.result_of(message, chunk), result);
+            let Some(result) = result else { continue };
+            let (Body::ToolCall { id, .. }, Body::ToolResult { tool_call_id, .. }) = (&call.chunk.body, &result.chunk.body)
+            else { panic!("{call:?} {result:?}") };
+            prop_assert_eq!(id, tool_call_id);
+            let (message, chunk) = place(result);
+            prop_assert_eq!(calls.call_of(message, chunk), Some(call));
+        }
+        prop_assert_eq!(calls.result_of(u64::MAX, 0), None);
+    });
+}

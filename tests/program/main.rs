@@ -11,6 +11,7 @@ mod check;
 #[path = "../common/mod.rs"]
 mod common;
 #[cfg(all(feature = "archives", unix))]
+mod explain;
 mod help;
 mod ingest;
 mod read;

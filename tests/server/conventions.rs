@@ -401,12 +401,16 @@ fn metrics_count() {
     let item = json!({ "items": [{ "role": "user", "content": "x" }] });
     server.client.post(&format!("{path}/items"), &item).ok();
     server.client.get("/v1/conversations/conv_x").code(404);
+    let orphan = r#"{"messages":[{"role":"user","content":"hi"},{"role":"tool","tool_call_id":"x","content":"y"}]}"#;
+    let orphan: serde_json::Value = serde_json::from_str(orphan).unwrap();
+    server.client.post("/api/v1/repair?for=openai-chat", &orphan).ok();
     let metrics = server.client.get("/metrics").text();
     for line in [
         "convo_requests_total{route=\"POST /v1/conversations/{conversation}/items\",status=\"200\"} 1",
         "convo_requests_total{route=\"GET /v1/conversations/{conversation}\",status=\"404\"} 1",
         "convo_messages_appended_total 1",
-        "convo_request_seconds_count 3",
+        "convo_request_seconds_count 4",
+        "convo_prompt_report_lines_total{rule=\"orphan_result_removed\"} 1",
         "convo_conversations 1",
         "convo_open_files ",
     ] {

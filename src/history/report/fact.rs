@@ -43,6 +43,11 @@ pub(crate) enum Fact<'a> {
     SurrogatesReplaced(Surrogates),
 
     // Calls and their results.
+    /// A text holds a call: in the form of which models, and what such a call begins with.
+    CallAsText {
+        models: &'static str,
+        begin: &'static str,
+    },
     CallNotAssistants {
         role: Role,
     },
@@ -230,6 +235,7 @@ impl Fact<'_> {
             Self::StillWritten => Rule::StreamingTakenAsInterrupted,
             Self::SurrogatesReplaced(_) => Rule::SurrogateReplaced,
             Self::ArgumentsReplaced { .. } => Rule::ArgumentsRepaired,
+            Self::CallAsText { .. } => Rule::CallAsText,
             Self::SignatureMade => Rule::SignatureMade,
             Self::NameChanged { .. } | Self::DeclarationRenamed { .. } => Rule::NameChanged,
             Self::RoundAsText => Rule::FinishedToolFlattened,
@@ -358,6 +364,7 @@ impl Fact<'_> {
             Self::MessageEmpty { .. }
             | Self::StillWritten
             | Self::TextEmpty
+            | Self::CallAsText { .. }
             | Self::OriginAssumed
             | Self::KeptByServer
             | Self::WindowExceeded { .. }

@@ -60,6 +60,8 @@ pub enum Rule {
     SignatureMade,
     /// A tool's name was changed to what the target takes.
     NameChanged,
+    /// A text or thinking was sent that holds a call as text: it is sent as text, and nothing ran.
+    CallAsText,
     /// An image, audio or a file was moved into a user message.
     MediaMoved,
     /// A chunk was rendered under another role.

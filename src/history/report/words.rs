@@ -74,6 +74,11 @@ impl<'a> Words<'a> {
                 because(format!("U+FFFD put in place of a lone surrogate in {of}"), "half a character is not text")
             }
 
+            Fact::CallAsText { models, begin } => because(
+                format!("text sent as it is, with a tool call in it as {models} write one: `{begin}`"),
+                "it was not received as a call, so no tool was run; only calls are sent as calls",
+            )
+            .cured("let the server read this model's calls (a tool call parser), and ask again"),
             Fact::CallNotAssistants { role } => {
                 because("tool call removed", format!("{role} messages cannot hold tool calls"))
             }

@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::options::{FinishedTools, Images, PromptOptions};
 use super::thinking_turns::Forgotten;
 use super::window::limits;
-use super::{finished_tools, images, long_results, summary, thinking_turns};
+use super::{call_text, finished_tools, images, long_results, summary, thinking_turns};
 use crate::error::{Error, Result};
 use crate::history::{Conversation, ReportLine, StoredMessage, parted};
 use crate::provider::target::{Target, Wire};
@@ -78,6 +78,7 @@ pub fn render(target: Target, conversation: &Conversation, options: &PromptOptio
     let (request, mut lines) = (target.wire().render)(target, &steps(target.wire(), &held), options)?;
     thinking_turns::without_lines(&mut lines, &forgotten);
     report.append(&mut lines);
+    call_text::report(&held, &mut report);
     Ok(Prompt { request, report })
 }
 

@@ -82,7 +82,8 @@ fn prompt() -> Vec<Parameter> {
             one_of(option.name, &words.iter().map(|word| word.name).collect::<Vec<_>>(), option.about)
         }
     };
-    std::iter::once(aim()).chain(PROMPT_OPTIONS.iter().map(parameter)).collect()
+    let at = at_least(parameters::AT, 1, "As it was at this seq: what would have been sent then");
+    [aim(), at].into_iter().chain(PROMPT_OPTIONS.iter().map(parameter)).collect()
 }
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -237,13 +238,13 @@ pub(crate) const ROUTES: &[Route] = &[
         .named("getPrompt", "Render the conversation as a request that the target accepts, with the report")
         .takes(prompt)
         .answers(json::<Shown>(PROMPT))
-        .refuses(&[404, 413, 422]),
+        .refuses(&[404, 410, 413, 422]),
     Route::post("/api/v1/conversations/{conversation}/prompt", Read, Store(prompts::prompt))
         .named("renderPrompt", "As getPrompt, with tools to declare")
         .takes(prompt)
         .body(optional_json::<PromptTools>(r#"{"tools":[]}"#))
         .answers(json::<Shown>(PROMPT))
-        .refuses(&[404, 413, 422]),
+        .refuses(&[404, 410, 413, 422]),
     Route::get("/api/v1/conversations/{conversation}/next", Read, Store(prompts::next))
         .named("getNextStep", "What an agent must do now")
         .answers(json::<NextStep>(r#"{"step":"call_model"}"#))

@@ -2,12 +2,16 @@
 
 use std::str::FromStr as _;
 
+use crate::history::Conversation;
 use crate::log::{AppendOptions, Durability, ExpectedHead};
 use crate::model::{ConversationId, Json, Name};
 use crate::provider::{OptionValues, PROMPT_OPTIONS, PromptOption, PromptOptions, Target, Tool};
 use crate::server::app::Call;
 use crate::server::refusal::Refusal;
 use crate::server::schemas::Object;
+
+/// The parameter that names the last seq of a conversation as it was.
+pub(in crate::server) const AT: &str = "at";
 
 /// `expect`, `durability`, and the idempotency key.
 pub(super) fn append(call: &Call) -> Result<AppendOptions, Refusal> {
@@ -42,10 +46,18 @@ pub(in crate::server) fn target(call: &Call, name: &str) -> Result<Target, Refus
     Target::from_str(text).map_err(|error| Refusal::value(name, &error.to_string()))
 }
 
-/// Fails on a parameter that [`prompt`] does not read.
+/// Fails on a parameter that neither [`prompt`] nor [`conversation`] reads.
 pub(in crate::server) fn check_prompt(call: &Call) -> Result<(), Refusal> {
-    let names: Vec<_> = std::iter::once("for").chain(PROMPT_OPTIONS.iter().map(|option| option.name)).collect();
+    let names: Vec<_> = ["for", AT].into_iter().chain(PROMPT_OPTIONS.iter().map(|option| option.name)).collect();
     call.query.check(&names)
+}
+
+/// The conversation that is rendered: as it is, or as it was at a seq.
+pub(in crate::server) fn conversation(call: &Call, name: &Name) -> Result<Conversation, Refusal> {
+    Ok(match call.query.number(AT, 1, u64::MAX)? {
+        Some(seq) => call.store().load_at(name, seq)?,
+        None => call.store().load(name)?,
+    })
 }
 
 /// How to render a conversation.

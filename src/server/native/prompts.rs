@@ -36,7 +36,8 @@ pub(super) fn prompt(call: &Call, body: &[u8]) -> Outcome {
     let PromptTools { tools } = body::json(body)?;
     let (target, options) = (parameters::target(call, "for")?, parameters::prompt(call, parameters::tools(tools)?)?);
     let name = parameters::name(call);
-    let prompt = provider::render(target, &call.store().load(&name)?, &options)?;
+    let prompt = provider::render(target, &parameters::conversation(call, &name)?, &options)?;
+    call.app.metrics.count_report(&prompt.report);
     ok(&Shown { conversation: Some(name.id()), request: prompt.request, report: prompt.report })
 }
 
@@ -62,6 +63,7 @@ pub(super) fn repair(call: &Call, body: &[u8]) -> Outcome {
     let target = parameters::target(call, "for")?;
     let from = if call.query.get("from").is_some() { parameters::target(call, "from")? } else { target };
     let repaired = provider::repair(from, target, body::text(body)?, &PromptOptions::new())?;
+    call.app.metrics.count_report(&repaired.report);
     ok(&Shown { conversation: None, request: repaired.request, report: repaired.report })
 }
 

@@ -83,7 +83,7 @@ pub(super) fn prompt(call: &Call, _: &[u8]) -> Outcome {
     let call = Call { query: call.query.filled().or("for", TARGET), ..call.clone() };
     parameters::check_prompt(&call)?;
     let (store, name) = (call.store(), parameters::name(&call));
-    let conversation = store.load(&name)?;
+    let conversation = parameters::conversation(&call, &name)?;
     let rendered = parameters::target(&call, "for")
         .and_then(|target| Ok(provider::render(target, &conversation, &parameters::prompt(&call, Vec::new())?)?));
     let (request, report, problem) = match rendered {
@@ -92,14 +92,15 @@ pub(super) fn prompt(call: &Call, _: &[u8]) -> Outcome {
         Err(refusal) => return Err(refusal),
     };
     let mut lines = request.as_ref().map(|request| JsonLines::of(request.get()));
-    let mut stored = match store.load_raw(&name) {
-        Ok(stored) => stored,
-        Err(Error::Corrupt { .. }) => {
+    let loaded = if call.query.get(parameters::AT).is_none() { Some(store.load_raw(&name)) } else { None };
+    let mut stored = match loaded {
+        Some(Ok(stored)) => stored,
+        None | Some(Err(Error::Corrupt { .. })) => {
             let mut messages = conversation.into_messages();
             messages.retain(|stored| stored.state != MessageState::Synthetic);
             messages
         }
-        Err(error) => return Err(error.into()),
+        Some(Err(error)) => return Err(error.into()),
     };
     let left_out = stored.len().saturating_sub(MESSAGES);
     stored.drain(..left_out);
@@ -168,7 +169,9 @@ fn fields(call: &Call) -> Vec<Field> {
         let value = call.query.get(option.name).unwrap_or_default().to_owned();
         Some(Field { name: option.name, label: option.label, value, is_number })
     };
-    PROMPT_OPTIONS.iter().filter_map(field).collect()
+    let value = call.query.get(parameters::AT).unwrap_or_default().to_owned();
+    let at = Field { name: parameters::AT, label: "As it was at seq", value, is_number: true };
+    std::iter::once(at).chain(PROMPT_OPTIONS.iter().filter_map(field)).collect()
 }
 
 /// The report of what was repaired, at the places of the request that was given: the lines that have none are returned.
