@@ -58,6 +58,18 @@ pub(crate) fn receive(path: &Path, fill: impl FnOnce(&mut File) -> Result<(u64, 
     })
 }
 
+/// Gives a file a name that no other has: it is taken, by an empty file, before the rename takes that one's place.
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    match File::create_new(to) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Err(exists(to)),
+        created => created.map_err(Error::io(format!("create {}", to.display())))?,
+    };
+    fs::rename(from, to).map_err(|error| {
+        let _ = fs::remove_file(to);
+        Error::io(format!("rename {} to {}", from.display(), to.display()))(error)
+    })
+}
+
 /// Makes a file under another name first, so that it is there whole or not at all.
 fn place(path: &Path, fill: impl FnOnce(&Path) -> Result<(u64, u64)>) -> Result<BackupSummary> {
     if path.exists() {
@@ -70,10 +82,7 @@ fn place(path: &Path, fill: impl FnOnce(&Path) -> Result<(u64, u64)>) -> Result<
         match fs::hard_link(&partial, path) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Err(exists(path)),
             // Not every file system has links.
-            Err(_) => {
-                let failed = format!("rename {} to {}", partial.display(), path.display());
-                fs::rename(&partial, path).map_err(Error::io(failed))?;
-            }
+            Err(_) => rename(&partial, path)?,
             Ok(()) => {
                 let _ = fs::remove_file(&partial);
             }
@@ -155,4 +164,23 @@ pub(crate) fn fork_record(
     let (time, base) = (origin.created, origin.first_message_index);
     let header = Header { time, base, next_message_index: base, commit, cut: false, deleted, origin: Some(origin) };
     seal_record(id, first_seq, &header, Body::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_made_meanwhile_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to, other) = (dir.path().join("from"), dir.path().join("to"), dir.path().join("other"));
+        fs::write(&from, "new").unwrap();
+        fs::write(&other, "old").unwrap();
+        assert!(matches!(rename(&from, &other), Err(Error::InvalidInput(_))));
+        assert_eq!(fs::read(&other).unwrap(), b"old");
+        rename(&from, &to).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"new");
+        assert!(rename(&from, &dir.path().join("none")).is_err());
+        assert!(!dir.path().join("none").exists());
+    }
 }
