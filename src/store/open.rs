@@ -291,5 +291,5 @@ fn restore(file: &Path, url: &str, progress: &mut dyn FnMut(u64, u64)) -> Result
         let message = "a backup is made a store where the store is, not through a server: name the store itself";
         return Err(Error::InvalidInput(message.to_owned()));
     }
-    embedded::restore(file, &engine::open(url)?, progress)
+    embedded::restore(file, &engine::open_to_restore(url)?, progress)
 }

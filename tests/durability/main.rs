@@ -21,3 +21,5 @@ mod full_disk;
 mod journal;
 #[cfg(all(feature = "cli", unix))]
 mod kill;
+#[cfg(all(feature = "cli", feature = "sled", target_os = "linux"))]
+mod unsynced;

@@ -53,17 +53,14 @@ fn fill(path: &Path, bytes: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether the disk has room for so many bytes.
+/// Fails if the disk has no room for so many bytes.
 #[cfg(feature = "sled")]
-pub(super) fn has_room(directory: &Path, bytes: u64) -> io::Result<bool> {
+pub(super) fn check_room(directory: &Path, bytes: u64) -> io::Result<()> {
     let path = directory.join(TRIAL);
     // Not synced: a file system that allocates later still counts the bytes when they are written.
     let written = fill(&path, bytes);
     let _ = fs::remove_file(&path);
-    match written {
-        Err(error) if error.kind() == io::ErrorKind::StorageFull => Ok(false),
-        written => written.map(|_| true),
-    }
+    written.map(drop)
 }
 
 /// Releases the room. False: there was none.

@@ -39,6 +39,18 @@ pub(crate) trait Engine: Send + Sync + fmt::Debug {
     /// Everything written before survives a power cut once this returns.
     fn sync(&self) -> Result<()>;
 
+    /// Writes operations in order, then `last`, a pair of the engine's own; all of it survives a power cut once this
+    /// returns. It need not be one batch: a power cut or an error may leave a part of it, of a single large value too,
+    /// until all of it is given again. Readers see each value whole.
+    #[cfg(feature = "sled")]
+    fn give(&self, operations: &mut dyn Iterator<Item = Operation<'_>>, last: (Vec<u8>, Vec<u8>)) -> Result<()> {
+        let owned = |operation: Operation<'_>| (operation.key.to_vec(), operation.value.map(<[u8]>::to_vec));
+        let mut batch = Batch { ops: operations.map(owned).collect() };
+        batch.put(last.0, last.1);
+        self.rewrite(batch)?;
+        self.sync()
+    }
+
     /// Whether it accepts no writes at all.
     fn is_read_only(&self) -> bool {
         false
@@ -75,6 +87,17 @@ pub(super) const JOURNAL_KEY: &[u8] = &[RESERVED, RESERVED];
 /// A value of more bytes is large: [`Engine::rewrite`] replaces and removes it.
 pub(crate) const LARGE_BYTES: usize = 16 * 1024;
 
+/// An operation of a batch.
+#[cfg(feature = "sled")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Operation<'a> {
+    pub(crate) key: &'a [u8],
+    /// Absent: the key is removed.
+    pub(crate) value: Option<&'a [u8]>,
+    /// Whether the value before it may be large.
+    pub(crate) rewrites: bool,
+}
+
 /// Puts (`Some`) and removals (`None`), applied in order.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
@@ -90,11 +113,24 @@ pub(crate) fn check_key(key: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// The length of a value, as an engine can state it.
+#[cfg(feature = "sled")]
+pub(crate) fn length_of(value: &[u8]) -> Result<u32> {
+    u32::try_from(value.len()).map_err(|_| Error::LimitExceeded {
+        what: "a value of the engine",
+        actual: format!("{} bytes", value.len()),
+        limit: format!("{} bytes", u32::MAX),
+    })
+}
+
 impl Batch {
-    /// Fails if one of its keys is the engine's own.
+    /// Fails if one of its keys is the engine's own, or a value is too long.
     #[cfg(feature = "sled")]
     pub(crate) fn check(&self) -> Result<()> {
-        self.ops.iter().try_for_each(|(key, _)| check_key(key))
+        self.ops.iter().try_for_each(|(key, value)| {
+            check_key(key)?;
+            value.as_deref().map_or(Ok(()), |value| length_of(value).map(|_| ()))
+        })
     }
 
     pub(crate) fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {

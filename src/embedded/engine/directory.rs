@@ -19,8 +19,21 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Names the copy of a store that did not open as it was, until the store's content has been compared with what can be
 /// derived.
 const DAMAGED: &str = "damaged";
+/// There while a backup is restored into the directory.
+const RESTORING: &str = "restoring";
 /// The files that are not the engine's.
-const OWN: &[&str] = &[MARKER, MARKER_DRAFT, LOCK, DAMAGED, "watermark", "ballast", "ballast.trial", "journal"];
+const OWN: &[&str] = &[
+    MARKER,
+    MARKER_DRAFT,
+    LOCK,
+    DAMAGED,
+    RESTORING,
+    "watermark",
+    "ballast",
+    "ballast.trial",
+    "journal",
+    "journal.large",
+];
 /// A marker that is being replaced.
 const MARKER_DRAFT: &str = "CONVERSATION-STORE.new";
 /// What a line of the marker begins with that names what a program must support.
@@ -57,21 +70,30 @@ impl Directory {
     ///
     /// # Errors
     /// `Busy` if another process holds it; `InvalidInput` if it is no store, or a store of another engine;
-    /// `UnsupportedVersion` if a newer version wrote it. `leftovers` decides which files an interrupted creation may
-    /// have left.
-    pub(crate) fn take(path: &Path, engine: &'static str, leftovers: fn(&str) -> bool) -> Result<Self> {
+    /// `UnsupportedVersion` if a newer version wrote it. `restores`: it is marked as being restored, if nothing is in it.
+    /// `leftovers` decides which files an interrupted creation may have left.
+    pub(crate) fn take(path: &Path, engine: &'static str, restores: bool, leftovers: fn(&str) -> bool) -> Result<Self> {
         let shown = path.display();
         if path.exists() && !path.is_dir() {
             return Err(Error::InvalidInput(format!(
                 "{shown} is a file, not a conversation store: a store is a directory"
             )));
         }
-        fs::create_dir_all(path).map_err(Error::io(format!("create the store directory {shown}")))?;
-        let marker = read(&path.join(MARKER))?;
-        if marker.is_none() {
+        create(path)?;
+        if read(&path.join(MARKER))?.is_none() {
             check_leftovers(path, leftovers)?;
         }
         let lock = lock(path)?;
+        // Until now another process may have replaced it.
+        let marker = read(&path.join(MARKER))?;
+        let restoring = path.join(RESTORING);
+        if restoring.exists() {
+            return Err(half_restored(&shown.to_string()));
+        }
+        if restores && Self::is_vacant(path)? {
+            write(&restoring, b"")?;
+            sync(path)?;
+        }
         let established = match &marker {
             Some(marker) => check_marker(path, engine, marker).map(|()| true)?,
             None => false,
@@ -141,10 +163,19 @@ impl Directory {
         self.disk_full.store(true, Ordering::Relaxed);
     }
 
+    /// Fails if the disk has no room for so many bytes.
+    #[cfg(feature = "sled")]
+    pub(super) fn check_room(&self, bytes: u64) -> Result<()> {
+        ballast::check_room(&self.path, bytes).map_err(Error::io("look for room on the disk"))
+    }
+
     /// Whether the disk has room for so many bytes.
     #[cfg(feature = "sled")]
     pub(super) fn has_room(&self, bytes: u64) -> Result<bool> {
-        ballast::has_room(&self.path, bytes).map_err(Error::io("look for room on the disk"))
+        match self.check_room(bytes) {
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::StorageFull => Ok(false),
+            checked => checked.map(|()| true),
+        }
     }
 
     /// Whether the marker states that the store has a journal.
@@ -159,10 +190,14 @@ impl Directory {
         if self.needs_journal.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
-        let path = self.path.join(MARKER);
-        let Some(marker) = read(&path)? else { return Ok(()) };
-        let draft = self.path.join(MARKER_DRAFT);
-        write(&draft, format!("{}\n{NEEDS_JOURNAL}\n", marker.trim_end()).as_bytes())?;
+        let Some(marker) = read(&self.path.join(MARKER))? else { return Ok(()) };
+        self.mark(&format!("{}\n{NEEDS_JOURNAL}\n", marker.trim_end()))
+    }
+
+    /// Puts a marker in the place of the one before, durably: a crash leaves one or the other.
+    fn mark(&self, text: &str) -> Result<()> {
+        let (path, draft) = (self.path.join(MARKER), self.path.join(MARKER_DRAFT));
+        write(&draft, text.as_bytes())?;
         fs::rename(&draft, &path).map_err(Error::io(format!("replace {}", path.display())))?;
         self.sync()
     }
@@ -185,13 +220,7 @@ impl Directory {
 
     /// Notes that the store's content is consistent.
     pub(crate) fn repaired(&self) -> Result<()> {
-        let path = self.path.join(DAMAGED);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(Error::io(format!("remove {}", path.display()))(error))
-            }
-            _ => Ok(()),
-        }
+        remove(&self.path.join(DAMAGED))
     }
 
     /// Sets how many bytes a full disk must still have for this store to be opened.
@@ -220,27 +249,27 @@ impl Directory {
         }
     }
 
+    /// Notes that a backup was restored into it, whole.
+    pub(crate) fn restored(&self) -> Result<()> {
+        remove(&self.path.join(RESTORING))?;
+        self.sync()
+    }
+
     /// Makes the names in the directory, and its own name, survive a power cut.
     pub(crate) fn sync(&self) -> Result<()> {
         let parent = self.path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_owned));
-        for path in [Some(self.path.clone()), parent].into_iter().flatten() {
-            let directory = File::open(&path).map_err(Error::io(format!("open {}", path.display())))?;
-            directory.sync_all().map_err(Error::io(format!("sync {}", path.display())))?;
-        }
-        Ok(())
+        [Some(self.path.clone()), parent].into_iter().flatten().try_for_each(|path| sync(&path))
     }
 
     /// Writes the marker: from now on, an empty store here is a damaged one.
     pub(crate) fn establish(&self, format_version: u32, store_id: &str) -> Result<()> {
-        let path = self.path.join(MARKER);
         let mut text =
             format!("conversation-store\nformat {format_version}\nengine {}\nstore {store_id}\n", self.engine);
         if self.needs_journal.load(Ordering::Relaxed) {
             text.push_str(NEEDS_JOURNAL);
             text.push('\n');
         }
-        write(&path, text.as_bytes())?;
-        self.sync()
+        self.mark(&text)
     }
 }
 
@@ -250,6 +279,47 @@ impl Drop for Directory {
             // Nothing was written, so most of the room is still there: the next opening will need it too.
             ballast::keep_the_rest(&self.path, self.reserve);
         }
+    }
+}
+
+/// Removes a file, if it is there.
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::io(format!("remove {}", path.display()))(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes the names in a directory survive a power cut.
+fn sync(path: &Path) -> Result<()> {
+    let synced = File::open(path).and_then(|directory| directory.sync_all());
+    synced.map_err(Error::io(format!("sync {}", path.display())))
+}
+
+/// The error of a store that a restore left half done.
+pub(crate) fn half_restored(place: &str) -> Error {
+    Error::InvalidInput(format!("{place}: a restore into it was interrupted: remove it, then restore again"))
+}
+
+/// Creates a directory and those above it. The names of those survive a power cut; its own does after [`Directory::sync`].
+fn create(path: &Path) -> Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    let shown = path.display();
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent.filter(|parent| !parent.exists()) {
+        create(parent)?;
+        let above = parent.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        sync(above)?;
+    }
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(Error::io(format!("create the store directory {shown}"))(error))
+        }
+        _ => Ok(()),
     }
 }
 

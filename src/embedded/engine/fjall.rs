@@ -40,7 +40,7 @@ pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
     url.check_options(&["cache_mb", "sync"])?;
     let syncs = syncs(url)?;
     let cache = url.option("cache_mb").map(cache_bytes).transpose()?.unwrap_or(DEFAULT_CACHE_BYTES);
-    let mut directory = Directory::take(path, NAME, |name| name == FOLDER)?;
+    let mut directory = Directory::take(path, NAME, url.restores(), |name| name == FOLDER)?;
     let folder = path.join(FOLDER);
     if !directory.established() {
         remove_cut_off_creation(&folder)?;

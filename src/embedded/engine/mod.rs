@@ -26,7 +26,7 @@ pub(crate) use crate::log::Order;
 #[cfg(test)]
 pub(crate) use contract::Visit;
 pub(crate) use contract::{Batch, Engine, LARGE_BYTES};
-pub(crate) use directory::{Directory, MARKER};
+pub(crate) use directory::{Directory, MARKER, half_restored};
 #[cfg(test)]
 pub(crate) use memory::Memory;
-pub(crate) use table::{is_vacant, open};
+pub(crate) use table::{is_vacant, open, open_to_restore};

@@ -46,9 +46,17 @@ pub(crate) fn is_vacant(url: &str) -> Result<bool> {
 
 /// Opens the engine that the URL names, creating it if there is none.
 pub(crate) fn open(url: &str) -> Result<Arc<dyn Engine>> {
-    let url = parse(url)?;
+    open_parsed(&parse(url)?)
+}
+
+/// As [`open`], to fill it from a backup. Until [`Directory::restored`] nothing else opens it, whatever happens.
+pub(crate) fn open_to_restore(url: &str) -> Result<Arc<dyn Engine>> {
+    open_parsed(&parse(url)?.for_restore())
+}
+
+fn open_parsed(url: &Url) -> Result<Arc<dyn Engine>> {
     match ENGINES.iter().find(|row| row.name == url.engine()) {
-        Some(row) => (row.open)(Path::new(url.path()), &url),
+        Some(row) => (row.open)(Path::new(url.path()), url),
         None => Ok(Arc::new(Memory::default())),
     }
 }

@@ -8,6 +8,8 @@ pub(crate) struct Url {
     engine: String,
     path: String,
     options: Vec<(String, String)>,
+    /// Whether it is opened to be filled from a backup.
+    restores: bool,
 }
 
 /// The most of sled's cache that an option may ask for: 64 GiB, in MiB.
@@ -27,7 +29,7 @@ impl Url {
             let (name, value) = option.split_once('=').ok_or_else(|| problem("an option is NAME=VALUE"))?;
             pairs.push((name.to_owned(), value.to_owned()));
         }
-        let url = Self { engine: engine.to_owned(), path: path.to_owned(), options: pairs };
+        let url = Self { engine: engine.to_owned(), path: path.to_owned(), options: pairs, restores: false };
         match url.engine.as_str() {
             "memory" if url.path.is_empty() && url.options.is_empty() => Ok(url),
             "memory" => Err(problem("memory: takes no path and no options")),
@@ -43,6 +45,15 @@ impl Url {
 
     pub(super) fn path(&self) -> &str {
         &self.path
+    }
+
+    /// The same, to be filled from a backup.
+    pub(super) fn for_restore(self) -> Self {
+        Self { restores: true, ..self }
+    }
+
+    pub(super) const fn restores(&self) -> bool {
+        self.restores
     }
 
     /// Fails on an option that is not among `known`.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::open::{UNMARKED, is_established};
 use crate::backup;
 use crate::embedded::core::Core;
-use crate::embedded::engine::{Batch, Engine, Order};
+use crate::embedded::engine::{Batch, Directory, Engine, Order};
 use crate::embedded::state::{Blocked, Existence};
 use crate::embedded::stored::{self, Segment, Standing, born, damage_of};
 use crate::error::{Error, Result};
@@ -319,6 +319,7 @@ pub(crate) fn restore(
     target.put(&key, &value);
     target.batch.remove(restoring);
     target.write()?;
+    engine.directory().map_or(Ok(()), Directory::restored)?;
     Ok(BackupSummary { conversations, unreadable: 0, bytes: size })
 }
 

@@ -8,7 +8,7 @@ use bincode::BorrowDecode;
 
 use super::repair;
 use crate::embedded::core::Core;
-use crate::embedded::engine::{Batch, Directory, Engine, MARKER, Order};
+use crate::embedded::engine::{Batch, Directory, Engine, MARKER, Order, half_restored};
 use crate::embedded::state::{Blocked, State};
 use crate::embedded::stored::{born, damage_of, has_any};
 use crate::error::{Error, Result};
@@ -262,9 +262,7 @@ fn new_store(engine: &dyn Engine) -> Result<StoreInfo> {
     }
     let is_empty = is_empty(engine)?;
     if engine.get(&key::meta(key::RESTORING))?.is_some() {
-        return Err(Error::InvalidInput(format!(
-            "{place}: a restore into it was interrupted: remove it, then restore again"
-        )));
+        return Err(half_restored(&place));
     }
     if !is_empty {
         return Err(Error::InvalidInput(format!(

@@ -6,6 +6,8 @@
  * FAULT_LASTS       set: all later ones fail too
  * FAULT_HOW         EIO, ENOSPC; short (half of the bytes are written); kill (the process ends before the call)
  * FAULT_COUNT       a file that gets the number of calls when the process ends
+ * FAULT_SYNCED      a file that gets the path of each file that fsync is called with
+ * FAULT_UNSYNCED    a file that gets the most bytes that sled's log got between two of its syncs
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -18,7 +20,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-static atomic_long calls;
+static atomic_long calls, unsynced, most_unsynced;
 
 static const char *setting(const char *name) {
     const char *value = getenv(name);
@@ -36,6 +38,26 @@ static int is_of_store(int fd) {
     ssize_t length = readlink(link, path, sizeof path - 1);
     path[length < 0 ? 0 : length] = 0;
     return is_below(path);
+}
+
+/* Whether it is sled's log. */
+static int is_log(int fd) {
+    char link[64], path[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    path[length < 0 ? 0 : length] = 0;
+    return is_below(path) && length > 3 && strcmp(path + length - 3, "/db") == 0;
+}
+
+/* sled fills free segments with zeros when it opens: nothing refers to them. */
+static int is_zeros(const char *bytes, size_t length) {
+    return length == 0 || (*bytes == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
+}
+
+static void note_written(ssize_t bytes) {
+    long now = atomic_fetch_add(&unsynced, bytes) + bytes, most = atomic_load(&most_unsynced);
+    while (now > most && !atomic_compare_exchange_weak(&most_unsynced, &most, now)) {
+    }
 }
 
 /* Whether this call is to fail. */
@@ -56,9 +78,27 @@ static int is_short(void) { return strcmp(setting("FAULT_HOW"), "short") == 0; }
 
 #define REAL(name, ...) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))(__VA_ARGS__)
 
-int fdatasync(int fd) { return is_of_store(fd) && fails("fdatasync") ? -1 : REAL(fdatasync, fd); }
+int fdatasync(int fd) {
+    if (is_of_store(fd) && fails("fdatasync"))
+        return -1;
+    long begun = is_log(fd) ? atomic_load(&unsynced) : 0;
+    int result = REAL(fdatasync, fd);
+    if (result == 0)
+        atomic_fetch_sub(&unsynced, begun);
+    return result;
+}
 
-int fsync(int fd) { return is_of_store(fd) && fails("fsync") ? -1 : REAL(fsync, fd); }
+int fsync(int fd) {
+    char link[64], path[4096];
+    FILE *synced = *setting("FAULT_SYNCED") ? fopen(setting("FAULT_SYNCED"), "a") : NULL;
+    if (synced) {
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        ssize_t length = readlink(link, path, sizeof path);
+        fprintf(synced, "%.*s\n", length < 0 ? 0 : (int)length, path);
+        fclose(synced);
+    }
+    return is_of_store(fd) && fails("fsync") ? -1 : REAL(fsync, fd);
+}
 
 int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned int flags) {
     return is_of_store(fd) && fails("sync_file_range") ? -1 : REAL(sync_file_range, fd, offset, bytes, flags);
@@ -80,7 +120,10 @@ ssize_t pwrite64(int fd, const void *bytes, size_t length, off64_t offset) {
             return -1;
         length /= 2;
     }
-    return REAL(pwrite64, fd, bytes, length, offset);
+    ssize_t written = REAL(pwrite64, fd, bytes, length, offset);
+    if (written > 0 && is_log(fd) && !is_zeros(bytes, length))
+        note_written(written);
+    return written;
 }
 
 ssize_t write(int fd, const void *bytes, size_t length) {
@@ -92,11 +135,15 @@ ssize_t write(int fd, const void *bytes, size_t length) {
     return REAL(write, fd, bytes, length);
 }
 
-__attribute__((destructor)) static void tell(void) {
-    const char *name = setting("FAULT_COUNT");
+static void tell(const char *name, long number) {
     FILE *file = *name ? fopen(name, "w") : NULL;
     if (file) {
-        fprintf(file, "%ld", atomic_load(&calls));
+        fprintf(file, "%ld", number);
         fclose(file);
     }
+}
+
+__attribute__((destructor)) static void tell_all(void) {
+    tell(setting("FAULT_COUNT"), atomic_load(&calls));
+    tell(setting("FAULT_UNSYNCED"), atomic_load(&most_unsynced));
 }

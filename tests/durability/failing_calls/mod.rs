@@ -50,6 +50,22 @@ struct Fault {
     lasts: bool,
 }
 
+/// Compiles what comes between the program and the system. Absent: there is no compiler.
+pub(crate) fn shim(dir: &Path) -> Option<PathBuf> {
+    let shim = dir.join("fault.so");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/durability/failing_calls/fault.c");
+    let mut compile = Command::new("cc");
+    compile.args(["-Wall", "-Werror", "-shared", "-fPIC", "-o"]).args([&shim, &source]).arg("-ldl");
+    match compile.output() {
+        Ok(compiled) => assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr)),
+        Err(error) => {
+            crate::common::skipped(&format!("failing calls: there is no C compiler: {error}"));
+            return None;
+        }
+    }
+    Some(shim)
+}
+
 /// Where the cases run.
 struct Place {
     engine: &'static str,
@@ -60,17 +76,7 @@ struct Place {
 impl Place {
     fn new(engine: &'static str) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
-        let shim = dir.path().join("fault.so");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/durability/failing_calls/fault.c");
-        let mut compile = Command::new("cc");
-        compile.args(["-Wall", "-Werror", "-shared", "-fPIC", "-o"]).args([&shim, &source]).arg("-ldl");
-        match compile.output() {
-            Ok(compiled) => assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr)),
-            Err(error) => {
-                crate::common::skipped(&format!("failing calls: there is no C compiler: {error}"));
-                return None;
-            }
-        }
+        let shim = shim(dir.path())?;
         let place = Self { engine, dir, shim };
         place.lines("before", 5, 300);
         let prepared = run(place.append(&place.path("prepared"), "before"), PATIENCE);

@@ -1,14 +1,11 @@
 //! Gives the engine what is in a layer, in the background, and notes with it how far it came, under a key of its own.
-//!
-//! sled opens after a power cut if less than one of its segments was not synced. So a layer is given in small batches, each
-//! few of them followed by a sync: `docs/durability.md` has what was measured.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use super::super::contract::{Batch, Engine, JOURNAL_KEY};
+use super::super::contract::{Engine, JOURNAL_KEY, Operation};
 use super::layer::Layer;
 use crate::error::{Error, Result};
 
@@ -37,14 +34,7 @@ impl Note {
 
     /// Writes it after everything that was written before, and makes it survive a power cut.
     pub(super) fn write(&self, engine: &dyn Engine) -> Result<()> {
-        self.write_with(Batch::default(), engine)
-    }
-
-    /// As [`Note::write`], at the end of a batch.
-    fn write_with(&self, mut batch: Batch, engine: &dyn Engine) -> Result<()> {
-        batch.put(JOURNAL_KEY.to_vec(), self.encode());
-        engine.write(batch)?;
-        engine.sync()
+        engine.give(&mut std::iter::empty(), (JOURNAL_KEY.to_vec(), self.encode()))
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -76,11 +66,6 @@ fn checksum(fields: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// The most bytes of a batch, unless a single value has more: while the engine writes one it may let nobody read.
-const BATCH_BYTES: usize = 256 * 1024;
-/// The most bytes that the engine has and did not sync, unless a single value has more.
-const UNSYNCED_BYTES: usize = 1024 * 1024;
-
 /// A layer that nobody writes to any more, and what the engine notes once it has it.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
@@ -90,39 +75,12 @@ pub(super) struct Job {
 
 /// Gives the engine a layer, durably.
 pub(super) fn checkpoint(engine: &dyn Engine, job: &Job) -> Result<()> {
-    let (mut small, mut large) = (Batch::default(), Batch::default());
-    let (mut batched, mut unsynced) = (0, 0);
-    for (key, last) in &*job.layer.read() {
-        let value = last.value.as_ref().map(|value| value.to_vec());
-        let bytes = key.len() + value.as_ref().map_or(0, Vec::len);
-        if batched > 0 && batched + bytes > BATCH_BYTES {
-            give(engine, &mut small, &mut large)?;
-            unsynced += std::mem::take(&mut batched);
-        }
-        if batched == 0 && unsynced > 0 && unsynced + bytes.max(BATCH_BYTES) > UNSYNCED_BYTES {
-            engine.sync()?;
-            unsynced = 0;
-        }
-        batched += bytes;
-        let batch = if last.rewrites { &mut large } else { &mut small };
-        batch.ops.push((key.clone(), value));
-    }
-    // The note is the last to come, in one batch with all that is not synced yet.
-    if !large.ops.is_empty() {
-        engine.rewrite(large)?;
-        unsynced += 1;
-    }
-    if unsynced > 0 {
-        engine.sync()?;
-    }
-    job.note.write_with(small, engine)
-}
-
-fn give(engine: &dyn Engine, small: &mut Batch, large: &mut Batch) -> Result<()> {
-    if !small.ops.is_empty() {
-        engine.write(std::mem::take(small))?;
-    }
-    if large.ops.is_empty() { Ok(()) } else { engine.rewrite(std::mem::take(large)) }
+    let layer = job.layer.read();
+    let mut operations = layer.iter().map(|(key, last)| {
+        let value = last.value.as_ref().map(|value| value.as_slice());
+        Operation { key, value, rewrites: last.rewrites }
+    });
+    engine.give(&mut operations, (JOURNAL_KEY.to_vec(), job.note.encode()))
 }
 
 /// Why a checkpoint failed: nothing is given to the engine after that.

@@ -1,11 +1,12 @@
 //! The journal's file: two regions, filled with zeros when it is made, then written over for ever. A batch is one record in
-//! it: `docs/format.md` has the table. An opening reads from it what the engine does not have yet.
+//! it: `docs/format.md` has the table. The operations of a batch that is larger than a region are in a file of their own. An
+//! opening reads from both what the engine does not have yet.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use super::super::contract::{Batch, LARGE_BYTES};
+use super::super::contract::{Batch, LARGE_BYTES, Operation};
 use super::super::directory::Directory;
 use super::checkpoint::{Id, Note};
 use super::layer::Layer;
@@ -13,6 +14,8 @@ use crate::error::{Error, Result};
 
 /// The file's name in the store's directory.
 const NAME: &str = "journal";
+/// The name of the file with the operations of one large batch.
+const LARGE: &str = "journal.large";
 /// How much a region takes; a multiple of [`PIECE`].
 pub(super) const REGION_BYTES: usize = 2 * 1024 * 1024;
 /// Bytes of one write when the file is made.
@@ -89,6 +92,66 @@ impl Regions {
     }
 }
 
+/// What the file of a large batch holds; nothing if there is none.
+pub(super) fn read_large(directory: &Directory) -> Result<Vec<u8>> {
+    let path = directory.path().join(LARGE);
+    match fs::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => read.map_err(Error::io(format!("read {}", path.display()))),
+    }
+}
+
+/// Writes the operations of a large batch to their file, durably, and gives the record that refers to it. The engine has
+/// what the file held before.
+pub(super) fn write_large(
+    directory: &Directory,
+    [journal, epoch]: [&Id; 2],
+    number: u64,
+    batch: &Batch,
+    rewrites: bool,
+) -> Result<Vec<u8>> {
+    let path = directory.path().join(LARGE);
+    let (mut length, mut hasher) = (0_u64, hasher(journal, number));
+    let mut write = || {
+        let mut file = io::BufWriter::with_capacity(PIECE, File::create(&path)?);
+        each_part(batch, rewrites, &mut |part| {
+            length += part.len() as u64;
+            hasher.update(part);
+            file.write_all(part)
+        })?;
+        file.into_inner()?.sync_all()
+    };
+    let written = write().map_err(Error::io(format!("write {}", path.display())));
+    if written.is_err() {
+        // A full disk has better uses for its room.
+        remove_large(directory);
+    }
+    written.and_then(|()| directory.sync())?;
+    let operation = [&[ELSEWHERE][..], &length.to_be_bytes(), &hasher.finalize().to_be_bytes()].concat();
+    Ok(record(journal, epoch, number, |bytes| bytes.extend_from_slice(&operation)))
+}
+
+/// As [`Regions::write_again`], for the file of a large batch, if there is one.
+pub(super) fn write_large_again(directory: &Directory) -> Result<()> {
+    let bytes = read_large(directory)?;
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let path = directory.path().join(LARGE);
+    let write = || {
+        let mut file = File::options().write(true).open(&path)?;
+        file.write_all(&bytes)?;
+        file.sync_data()
+    };
+    write().map_err(Error::io(format!("write {}", path.display())))
+}
+
+/// Removes the file of a large batch, if there is one: the engine has what it holds. One that stays is removed or written
+/// over later.
+pub(super) fn remove_large(directory: &Directory) {
+    let _ = fs::remove_file(directory.path().join(LARGE));
+}
+
 fn zeros(path: &Path, bytes: usize) -> io::Result<File> {
     let mut file = File::options().create(true).truncate(true).read(true).write(true).open(path)?;
     let piece = vec![0; PIECE.min(bytes)];
@@ -109,6 +172,8 @@ const CHECKED_BYTES: usize = 28;
 const REMOVED: u8 = 0;
 const PUT: u8 = 1;
 const REPLACED: u8 = 2;
+/// The only operation of a record: the operations are those in the file of a large batch. length(8), checksum(4)
+const ELSEWHERE: u8 = 4;
 
 /// A record that was read, and whose checksum fits.
 #[derive(Debug, Clone, Copy)]
@@ -116,16 +181,6 @@ pub(super) struct Record<'a> {
     pub(super) epoch: Id,
     pub(super) number: u64,
     operations: &'a [u8],
-}
-
-/// An operation of a record.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Operation<'a> {
-    pub(super) key: &'a [u8],
-    /// Absent: the key is removed.
-    pub(super) value: Option<&'a [u8]>,
-    /// Whether the value before it may be large.
-    pub(super) rewrites: bool,
 }
 
 /// The bytes that a batch takes in the file.
@@ -138,30 +193,53 @@ pub(super) fn bytes_of(batch: &Batch) -> usize {
 
 /// The record of a batch, with zeros to its end. `rewrites`: a value that it replaces may be large.
 pub(super) fn encode(journal: &Id, epoch: &Id, number: u64, batch: &Batch, rewrites: bool) -> Vec<u8> {
-    let whole = bytes_of(batch);
-    let mut bytes = Vec::with_capacity(whole);
+    record(journal, epoch, number, |bytes| {
+        let _ = each_part::<()>(batch, rewrites, &mut |part| {
+            bytes.extend_from_slice(part);
+            Ok(())
+        });
+    })
+}
+
+/// The operations of a batch, as they are stored, part by part.
+fn each_part<E>(batch: &Batch, rewrites: bool, put: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    for (key, value) in &batch.ops {
+        let kind = if value.is_some() { PUT } else { REMOVED };
+        put(&[if rewrites { kind | REPLACED } else { kind }])?;
+        for part in [Some(key), value.as_ref()].into_iter().flatten() {
+            put(&length(part).to_be_bytes())?;
+            put(part)?;
+        }
+    }
+    Ok(())
+}
+
+/// A record with the operations that `put` appends, with zeros to its end.
+fn record(journal: &Id, epoch: &Id, number: u64, put: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut bytes = Vec::new();
     bytes.extend_from_slice(epoch);
     bytes.extend_from_slice(&number.to_be_bytes());
     bytes.resize(HEADER_BYTES, 0);
-    for (key, value) in &batch.ops {
-        let kind = if value.is_some() { PUT } else { REMOVED };
-        bytes.push(if rewrites { kind | REPLACED } else { kind });
-        [Some(key), value.as_ref()].into_iter().flatten().for_each(|part| {
-            bytes.extend_from_slice(&length(part).to_be_bytes());
-            bytes.extend_from_slice(part);
-        });
-    }
+    put(&mut bytes);
     let (header, operations) = bytes.split_at_mut(HEADER_BYTES);
     if let Some((before, end)) = header.split_at_mut_checked(CHECKED_BYTES - size_of::<u32>()) {
         let count = length(operations).to_be_bytes();
         let checksum = checksum(journal, &[before, &count, operations]).to_be_bytes();
         end.copy_from_slice(&[count, checksum].concat());
     }
-    bytes.resize(whole, 0);
+    bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
     bytes
 }
 
-/// A length. No record is larger than a region, so that it never saturates.
+/// Of the operations in the file of a large batch. It begins with the journal's id, as [`checksum`].
+fn hasher(journal: &Id, number: u64) -> crc32fast::Hasher {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(journal);
+    hasher.update(&number.to_be_bytes());
+    hasher
+}
+
+/// A length: no record is larger than a region, and no value longer than what was checked, so that it never saturates.
 fn length(part: &[u8]) -> u32 {
     u32::try_from(part.len()).unwrap_or(u32::MAX)
 }
@@ -192,22 +270,31 @@ impl<'a> Record<'a> {
         (HEADER_BYTES + self.operations.len()).next_multiple_of(ALIGNMENT)
     }
 
-    /// Its operations, in order. None: they make no sense, though the checksum fits.
-    pub(super) fn operations(&self) -> Option<Vec<Operation<'a>>> {
-        let mut operations = Vec::new();
-        let mut rest = self.operations;
-        while let Some((kind, after)) = rest.split_first() {
-            let (key, after) = part(after)?;
-            let (value, after) = match kind & !REPLACED {
-                REMOVED => (None, after),
-                PUT => part(after).map(|(value, after)| (Some(value), after))?,
-                _ => return None,
-            };
-            operations.push(Operation { key, value, rewrites: kind & REPLACED != 0 });
-            rest = after;
-        }
-        Some(operations)
+    /// Its operations, in order. `large`: what the file of a large batch holds. None: they make no sense, though the checksum
+    /// fits, or they are not in that file.
+    pub(super) fn operations(&self, journal: &Id, large: &'a [u8]) -> Option<Vec<Operation<'a>>> {
+        let Some(place) = self.operations.strip_prefix(&[ELSEWHERE]) else { return operations(self.operations) };
+        let (length, stated) = place.split_first_chunk::<8>()?;
+        let mut hasher = hasher(journal, self.number);
+        hasher.update(large);
+        let is_whole = u64::from_be_bytes(*length) == large.len() as u64 && hasher.finalize().to_be_bytes() == stated;
+        if is_whole { operations(large) } else { None }
     }
+}
+
+fn operations(mut rest: &[u8]) -> Option<Vec<Operation<'_>>> {
+    let mut operations = Vec::new();
+    while let Some((kind, after)) = rest.split_first() {
+        let (key, after) = part(after)?;
+        let (value, after) = match kind & !REPLACED {
+            REMOVED => (None, after),
+            PUT => part(after).map(|(value, after)| (Some(value), after))?,
+            _ => return None,
+        };
+        operations.push(Operation { key, value, rewrites: kind & REPLACED != 0 });
+        rest = after;
+    }
+    Some(operations)
 }
 
 /// What would be the number of a record at the beginning of these bytes.
@@ -247,28 +334,25 @@ fn chain<'a>(journal: &Id, region: &'a [u8]) -> (Vec<Record<'a>>, usize) {
     (records, end)
 }
 
-/// The highest number of a record that the chain of a region does not reach. Only damage leaves one that is later than
-/// the chain: a record is written after the one before it is durable.
-fn beyond(note: &Note, region: &[u8], records: &[Record<'_>], end: usize) -> Option<u64> {
-    let epoch = records.first().map(|first| first.epoch);
-    // Without the chain's first record its epoch is unknown: the number excludes most of what is no record.
+/// The highest number of a record that the chain of a region does not reach and the engine does not have. Only damage
+/// leaves one that is later than the chain: a record is written after the one before it is durable. The chain may be of an
+/// earlier use of the region, if the first record of this one is lost, so any epoch counts.
+fn beyond(note: &Note, region: &[u8], end: usize) -> Option<u64> {
+    // The number excludes most of what is no record.
     let most = note.number.saturating_add(2 * (region.len() / ALIGNMENT) as u64);
-    let may_be = |bytes: &[u8]| match &epoch {
-        Some(epoch) => bytes.starts_with(epoch),
-        None => number_of(bytes).is_some_and(|number| number > note.number && number <= most),
-    };
+    let may_be = |bytes: &[u8]| number_of(bytes).is_some_and(|number| number > note.number && number <= most);
     let places = (end..region.len()).step_by(ALIGNMENT).filter_map(|at| region.get(at..));
     let found = places.filter(|bytes| may_be(bytes)).filter_map(|bytes| Record::read(&note.journal, bytes));
     found.map(|record| record.number).max()
 }
 
-/// Reads both regions.
-pub(super) fn replay(note: &Note, regions: [&[u8]; 2]) -> Replay {
+/// Reads both regions, and the file of a large batch.
+pub(super) fn replay(note: &Note, regions: [&[u8]; 2], large: &[u8]) -> Replay {
     let mut found = Replay { number: note.number, ..Replay::default() };
     let mut next = note.number.saturating_add(1);
     let mut chains = regions.map(|region| {
         let (records, end) = chain(&note.journal, region);
-        let beyond = beyond(note, region, &records, end);
+        let beyond = beyond(note, region, end);
         (records, beyond)
     });
     chains.sort_by_key(|(records, _)| records.first().map(|first| first.number));
@@ -278,7 +362,7 @@ pub(super) fn replay(note: &Note, regions: [&[u8]; 2]) -> Replay {
             if record.number != next {
                 continue;
             }
-            let Some(operations) = record.operations() else { continue };
+            let Some(operations) = record.operations(&note.journal, large) else { continue };
             found.layer.apply_all(operations);
             next = next.saturating_add(1);
         }

@@ -1,7 +1,7 @@
 //! A journal before an engine: a commit is one write and one sync of a file that exists already.
 //!
 //! A batch goes to the journal's file (`file`) and to a layer in memory (`layer`), with which every read is merged. The
-//! engine gets a layer when a region of the file is full, and notes how far it came (`checkpoint`). Opening reads from
+//! engine gets a layer when a region of the file is full, in steps, and notes how far it came (`checkpoint`). Opening reads from
 //! the file what the engine does not have yet. Nothing is written before the first batch: an
 //! opening that only reads leaves everything as it is.
 
@@ -24,6 +24,9 @@ use layer::{Cursor, Last, Layers};
 
 /// The room that the engine needs for each byte that it does not have yet.
 const ROOM: u64 = 3;
+/// The most bytes of values that what is in a region replaces or removes, unless a single batch has more: the engine has to
+/// write about as much for them, and what comes next waits for that.
+const REPLACED_BYTES: usize = 8 * 1024 * 1024;
 
 #[derive(Debug)]
 struct Journal {
@@ -65,10 +68,12 @@ struct Tail {
     number: u64,
     region: usize,
     at: usize,
+    /// Bytes of the engine's values that the records of the region replace or remove.
+    replaced: usize,
     /// The file has records that are not synced.
     unsynced: bool,
-    /// The engine has a batch that was too large for the file, and is not synced.
-    engine_unsynced: bool,
+    /// The last record refers to the file of a large batch.
+    is_large: bool,
 }
 
 /// Puts a journal before an engine. One without a directory stays as it is.
@@ -88,7 +93,7 @@ fn before_with(engine: Arc<dyn Engine>, syncs: bool, region_bytes: usize) -> Res
         Some(note) => match file::read(directory, region_bytes)? {
             Some(bytes) => {
                 let (first, second) = bytes.split_at(bytes.len() / 2);
-                replay = file::replay(note, [first, second]);
+                replay = file::replay(note, [first, second], &file::read_large(directory)?);
             }
             None => {
                 replay.number = note.number;
@@ -178,6 +183,7 @@ impl Journal {
         if number > noted {
             // A power cut may interrupt the checkpoint, and must find all of it in the file. After damage, no later opening
             // may find the records that follow it, so it is made before the first new one.
+            file::write_large_again(directory)?;
             regions.write_again()?;
             let layer = self.layers().frozen.unwrap_or_default();
             checkpoint(&*self.engine, &Job { layer, note: Note { journal, number, closed: false } })?;
@@ -185,13 +191,17 @@ impl Journal {
         } else if found.is_none_or(|note| note.closed) {
             Note { journal, number, closed: false }.write(&*self.engine)?;
         }
+        file::remove_large(directory);
         directory.need_journal()?;
-        let layers = Arc::clone(&self.layers);
-        let made = move || layers.write().unwrap_or_else(PoisonError::into_inner).frozen = None;
+        let (layers, engine) = (Arc::clone(&self.layers), Arc::clone(&self.engine));
+        let made = move || {
+            layers.write().unwrap_or_else(PoisonError::into_inner).frozen = None;
+            engine.directory().into_iter().for_each(file::remove_large);
+        };
         let checkpoints = Checkpoints::start(Arc::clone(&self.engine), Arc::clone(&self.failure), made)?;
-        let (epoch, region, at) = (new_id(), 0, 0);
-        let (unsynced, engine_unsynced) = (false, false);
-        Ok(Some(Tail { regions, checkpoints, journal, epoch, number, region, at, unsynced, engine_unsynced }))
+        let (epoch, region, at, replaced) = (new_id(), 0, 0, 0);
+        let (unsynced, is_large) = (false, false);
+        Ok(Some(Tail { regions, checkpoints, journal, epoch, number, region, at, replaced, unsynced, is_large }))
     }
 
     /// What the engine read. Once it did not get what is in the journal, that is why it cannot read, too.
@@ -202,7 +212,7 @@ impl Journal {
         })
     }
 
-    /// Writes a batch to the engine alone, if it is not in the file.
+    /// Writes a batch to the engine alone: there is no journal.
     fn give(&self, batch: Batch, rewrites: bool) -> Result<()> {
         if rewrites { self.engine.rewrite(batch) } else { self.engine.write(batch) }
     }
@@ -212,28 +222,51 @@ impl Journal {
         let bytes = file::bytes_of(&batch);
         let batch = std::cell::Cell::new(batch);
         self.with_tail(
-            || self.give(batch.take(), rewrites),
+            || {
+                if let Some(directory) = self.engine.directory() {
+                    directory.check_room(bytes as u64 * ROOM)?;
+                }
+                self.give(batch.take(), rewrites)
+            },
             |tail| {
                 tail.checkpoints.check()?;
                 // A torn record ends the replay, so no later one may reach the disk before it.
                 self.sync_file(tail)?;
-                if bytes > tail.regions.bytes {
+                let batch = batch.take();
+                let replaced = if rewrites { self.replaced(&batch)? } else { 0 };
+                let is_large = bytes > tail.regions.bytes;
+                let is_heavy = tail.replaced > 0 && tail.replaced + replaced > REPLACED_BYTES;
+                if is_large {
+                    // There is one file for large batches.
                     self.drain(tail)?;
-                    tail.engine_unsynced = true;
-                    return self.give(batch.take(), rewrites);
-                }
-                self.sync_engine(tail)?;
-                if tail.at + bytes > tail.regions.bytes {
+                } else if tail.is_large || is_heavy || tail.at + bytes > tail.regions.bytes {
                     self.switch(tail)?;
                 }
-                let batch = batch.take();
-                let record = file::encode(&tail.journal, &tail.epoch, tail.number + 1, &batch, rewrites);
+                let (names, number) = ([&tail.journal, &tail.epoch], tail.number + 1);
+                let record = match self.engine.directory() {
+                    Some(directory) if is_large => file::write_large(directory, names, number, &batch, rewrites)?,
+                    _ => file::encode(names[0], names[1], number, &batch, rewrites),
+                };
                 tail.regions.write(tail.region, tail.at, &record)?;
-                (tail.number, tail.at, tail.unsynced) = (tail.number + 1, tail.at + bytes, true);
+                (tail.number, tail.at, tail.unsynced) = (number, tail.at + record.len(), true);
+                (tail.is_large, tail.replaced) = (is_large, tail.replaced + replaced);
                 self.layers().active.apply(batch, rewrites);
                 Ok(())
             },
         )
+    }
+
+    /// The bytes of the engine's values that a batch replaces or removes.
+    fn replaced(&self, batch: &Batch) -> Result<usize> {
+        let mut bytes = 0;
+        for (key, _) in &batch.ops {
+            let after = [key.as_slice(), &[0]].concat();
+            self.engine.keys(key.as_slice()..&after, Order::Ascending, &mut |_, length| {
+                bytes += length;
+                ControlFlow::Break(())
+            })?;
+        }
+        Ok(bytes)
     }
 
     /// Goes on in the other region, once the engine has what that holds.
@@ -245,6 +278,7 @@ impl Journal {
         drop(layers);
         tail.checkpoints.begin(Job { layer, note: Note { journal: tail.journal, number: tail.number, closed: false } });
         (tail.region, tail.at, tail.epoch) = (1 - tail.region, 0, new_id());
+        (tail.replaced, tail.is_large) = (0, false);
         Ok(())
     }
 
@@ -254,11 +288,6 @@ impl Journal {
             self.switch(tail)?;
         }
         tail.checkpoints.wait()
-    }
-
-    /// A batch that went to the engine alone is durable before any record that follows it.
-    fn sync_engine(&self, tail: &mut Tail) -> Result<()> {
-        if std::mem::take(&mut tail.engine_unsynced) { self.engine.sync() } else { Ok(()) }
     }
 
     fn sync_file(&self, tail: &mut Tail) -> Result<()> {
@@ -275,7 +304,9 @@ impl Journal {
         tail.checkpoints.wait()?;
         self.sync_file(&mut tail)?;
         let note = Note { journal: tail.journal, number: tail.number, closed: true };
-        checkpoint(&*self.engine, &Job { layer: self.layers().active, note })
+        checkpoint(&*self.engine, &Job { layer: self.layers().active, note })?;
+        self.engine.directory().into_iter().for_each(file::remove_large);
+        Ok(())
     }
 }
 
@@ -342,8 +373,9 @@ impl Engine for Journal {
         self.with_tail(
             || self.engine.sync(),
             |tail| {
-                self.sync_engine(tail)?;
-                self.sync_file(tail)
+                self.sync_file(tail)?;
+                // Its bytes need not stay in memory.
+                if tail.is_large { self.switch(tail) } else { Ok(()) }
             },
         )
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 
+use super::super::contract::Operation;
 use super::super::memory::Memory;
 use super::super::{conformance, sled};
 use super::file::{ALIGNMENT, Record, encode, replay};
@@ -45,7 +46,7 @@ struct Forgetful {
 
 impl Forgetful {
     fn new(path: &Path, pairs: Pairs) -> Arc<Self> {
-        let directory = Directory::take(path, "sled", |_| true).unwrap();
+        let directory = Directory::take(path, "sled", false, |_| true).unwrap();
         let now = Memory::default();
         now.write(Batch { ops: pairs.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect() })
             .unwrap();
@@ -95,6 +96,19 @@ impl Engine for Forgetful {
         let (pairs, unsynced) = &mut *self.synced.lock().unwrap();
         std::mem::take(unsynced).iter().for_each(|batch| apply(pairs, batch));
         Ok(())
+    }
+
+    /// Each operation in two steps, and each step may be the last one before a power cut.
+    fn give(&self, operations: &mut dyn Iterator<Item = Operation<'_>>, last: (Vec<u8>, Vec<u8>)) -> Result<()> {
+        let put = |key: &[u8], value: Option<&[u8]>| {
+            self.write(Batch { ops: vec![(key.to_vec(), value.map(<[u8]>::to_vec))] })?;
+            self.sync()
+        };
+        for Operation { key, value, .. } in operations {
+            put(key, value.and_then(|value| value.get(..value.len() / 2)))?;
+            put(key, value)?;
+        }
+        put(&last.0, Some(&last.1))
     }
 
     fn directory(&self) -> Option<&Directory> {
@@ -156,8 +170,10 @@ proptest! {
                 engine.sync().unwrap();
             }
             let Some((_, torn_at, synced)) = cut else { continue };
-            // The engine first: a checkpoint may be made meanwhile.
-            let (pairs, path) = (inner.synced(), dir.path().join(generation.to_string()));
+            // What is removed once the engine has it first, then the engine: a checkpoint may be made meanwhile.
+            let path = dir.path().join(generation.to_string());
+            let large = fs::read(path.join("journal.large"));
+            let pairs = inner.synced();
             let mut file = fs::read(path.join("journal")).unwrap_or_default();
             generation += 1;
             let next = dir.path().join(generation.to_string());
@@ -166,6 +182,7 @@ proptest! {
                 tear(&mut file, *torn_at, &pairs);
             }
             fs::write(next.join("journal"), &file).unwrap();
+            let _ = large.map(|large| fs::write(next.join("journal.large"), large));
             let after = Forgetful::new(&next, pairs);
             let reopened = before_with(Arc::clone(&after) as Arc<dyn Engine>, true, region_bytes).unwrap();
             prop_assert_eq!(reopened.damage(), None);
@@ -221,6 +238,53 @@ fn put(engine: &dyn Engine, key: &[u8]) -> Result<()> {
     let mut batch = Batch::default();
     batch.put(key.to_vec(), vec![7; 300]);
     engine.write(batch).and_then(|()| engine.sync())
+}
+
+/// A batch that is larger than a region is in a file of its own until the engine has it: whole, or not at all.
+#[test]
+fn a_large_batch_is_whole_after_a_power_cut_or_not_there() {
+    let region_bytes = 1024;
+    let dir = tempfile::tempdir().unwrap();
+    let place = |name: &str| dir.path().join(name);
+    let inner = Forgetful::new(&place("0"), Pairs::new());
+    let engine = before_with(Arc::clone(&inner) as Arc<dyn Engine>, true, region_bytes).unwrap();
+    put(&*engine, b"before").unwrap();
+    let mut batch = Batch::default();
+    batch.ops.extend((0..9).map(|key| (vec![b'k', key], Some(vec![key; 700]))));
+    batch.remove(b"before".to_vec());
+    engine.write(copied(&batch)).unwrap();
+    let (pairs, journal, large) = (inner.synced(), fs::read(place("0/journal")), fs::read(place("0/journal.large")));
+    let (journal, large) = (journal.unwrap(), large.unwrap());
+    let after = |name: &str, journal: &[u8], large: Option<&[u8]>| {
+        fs::create_dir(place(name)).unwrap();
+        fs::write(place(name).join("journal"), journal).unwrap();
+        large.inspect(|large| fs::write(place(name).join("journal.large"), large).unwrap());
+        before_with(Forgetful::new(&place(name), pairs.clone()), true, region_bytes).unwrap()
+    };
+    let engines = (after("whole", &journal, Some(&large)), after("none", &journal, None));
+    assert_eq!((engines.0.damage(), all(&*engines.0).len()), (None, 9));
+    assert!(engines.1.damage().unwrap().contains("damaged or missing"), "the file is gone");
+    for at in [0, large.len() / 2, large.len() - 1] {
+        let mut damaged = large.clone();
+        damaged[at] ^= 1;
+        for (name, bytes) in [("flipped", &damaged[..]), ("short", &large[..at])] {
+            let engine = after(&format!("{name} {at}"), &journal, Some(bytes));
+            assert!(engine.damage().unwrap().contains("damaged or missing"), "{name} at {at}");
+            assert_eq!(all(&*engine).len(), 1, "{name} at {at}: what was before it");
+        }
+    }
+    // It goes on, and the file goes once the engine has what it holds.
+    put(&*engines.0, b"after").unwrap();
+    assert!(!place("whole/journal.large").exists());
+    engine.sync().unwrap();
+    drop(engine);
+    assert!(!place("0/journal.large").exists());
+    assert_eq!(inner.synced().keys().filter(|key| key[0] == b'k').count(), 9);
+    // The record itself was torn: what was before it is there, and nothing is missed.
+    let mut torn = journal.clone();
+    tear(&mut torn, 40, &pairs);
+    let engine = after("torn", &torn, Some(&large));
+    assert_eq!((engine.damage(), all(&*engine).len()), (None, 1));
 }
 
 /// The engine lost what it noted when it was opened again: its data is that of the last closing.
@@ -300,16 +364,16 @@ const NOTE: Note = Note { journal: JOURNAL, number: 4, closed: false };
 fn replay_begins_after_the_note_and_ends_with_the_last_record() {
     let ((first, _), (second, _)) = (region([1; 16], 1, 6), region([2; 16], 7, 4));
     for regions in [[&first, &second], [&second, &first]] {
-        let found = replay(&NOTE, regions.map(|region| &region[..]));
+        let found = replay(&NOTE, regions.map(|region| &region[..]), &[]);
         assert_eq!((last(&found.layer), found.number, &found.damage), (Some(10), 10, &None));
         // What came before the note is not in it.
         assert!(found.layer.read().get(&[b'n', 3][..]).is_none());
     }
-    let found = replay(&Note { number: 10, ..NOTE }, [&first, &second]);
+    let found = replay(&Note { number: 10, ..NOTE }, [&first, &second], &[]);
     assert_eq!((last(&found.layer), found.number), (None, 10));
-    let found = replay(&Note { number: 6, ..NOTE }, [&first, &second]);
+    let found = replay(&Note { number: 6, ..NOTE }, [&first, &second], &[]);
     assert_eq!((last(&found.layer), found.number), (Some(10), 10));
-    let found = replay(&Note { journal: [8; 16], ..NOTE }, [&first, &second]);
+    let found = replay(&Note { journal: [8; 16], ..NOTE }, [&first, &second], &[]);
     assert_eq!((last(&found.layer), found.damage, found.number), (None, None, 4), "another store's journal");
 }
 
@@ -328,7 +392,7 @@ fn a_tail_torn_at_any_byte_ends_the_replay() {
             torn[byte..].fill(0);
             let rest = junk.get(byte..).unwrap_or_default();
             torn[byte..byte + rest.len()].copy_from_slice(rest);
-            let found = replay(&NOTE, [&torn, &vec![0; torn.len()]]);
+            let found = replay(&NOTE, [&torn, &vec![0; torn.len()]], &[]);
             let expected = if torn == whole { 12 } else { 11 };
             // The padding after the last byte of a record is no part of it.
             let is_padding = last(&found.layer) == Some(12) && whole[byte..ends[7]].iter().all(|byte| *byte == 0);
@@ -348,7 +412,7 @@ fn damage_at_any_byte_ends_the_replay_and_is_reported() {
         damaged[byte] ^= 0x40;
         let hit = at(byte, &ends, 5);
         for (second, is_alone) in [(vec![0; whole.len()], true), (other.clone(), false)] {
-            let found = replay(&NOTE, [&damaged, &second]);
+            let found = replay(&NOTE, [&damaged, &second], &[]);
             let all = if is_alone { 12 } else { 14 };
             if last(&found.layer) == Some(all) {
                 // Padding.
@@ -367,9 +431,28 @@ fn damage_at_any_byte_ends_the_replay_and_is_reported() {
 #[test]
 fn a_region_that_is_gone_is_damage() {
     let ((first, _), (second, _)) = (region([1; 16], 5, 3), region([2; 16], 8, 3));
-    let found = replay(&NOTE, [&vec![0; first.len()], &second]);
+    let found = replay(&NOTE, [&vec![0; first.len()], &second], &[]);
     assert_eq!((last(&found.layer), found.number), (None, 10));
     assert!(found.damage.unwrap().contains("record 5"));
+}
+
+/// The write of one sector is lost: what an earlier use of the region left there is a whole record.
+#[test]
+fn a_record_of_an_earlier_use_hides_nothing() {
+    let ((mut lost, ends), (stale, _)) = (region([1; 16], 5, 8), region([9; 16], 1, 4));
+    assert_eq!(ends[0], ALIGNMENT);
+    lost[..ALIGNMENT].copy_from_slice(&stale[..ALIGNMENT]);
+    let (before, after) = (region([2; 16], 3, 2).0, vec![0; lost.len()]);
+    for other in [&before, &after] {
+        for regions in [[&lost, other], [other, &lost]] {
+            let found = replay(&NOTE, regions.map(|region| &region[..]), &[]);
+            assert_eq!((last(&found.layer), found.number), (None, 12));
+            assert!(found.damage.unwrap().contains("record 5 of its journal is damaged or missing"));
+        }
+    }
+    // Nobody misses what the engine has.
+    let found = replay(&Note { number: 12, ..NOTE }, [&lost, &after], &[]);
+    assert_eq!((found.damage, found.number), (None, 12));
 }
 
 #[test]
@@ -382,7 +465,7 @@ fn what_a_batch_holds_is_no_record() {
         let (newer, ends) = region(epoch, 5, 1);
         stale.resize(newer.len(), 0);
         stale[..ends[0]].copy_from_slice(&newer[..ends[0]]);
-        let found = replay(&NOTE, [&stale, &vec![0; stale.len()]]);
+        let found = replay(&NOTE, [&stale, &vec![0; stale.len()]], &[]);
         // Nobody knows the epoch beforehand, nor the journal's id: with both it would be a record.
         assert_eq!(last(&found.layer), Some(if epoch == [1; 16] { 66 } else { 5 }));
     }
@@ -394,7 +477,7 @@ proptest! {
     fn any_bytes_are_replayed(bytes in prop::collection::vec(any::<u8>(), 0..4096), number in any::<u64>()) {
         let note = Note { number, ..NOTE };
         let (first, second) = bytes.split_at(bytes.len() / 2);
-        let found = replay(&note, [first, second]);
+        let found = replay(&note, [first, second], &[]);
         prop_assert!(found.layer.is_empty() && found.damage.is_none());
     }
 
@@ -412,8 +495,8 @@ proptest! {
         hasher.update(&bytes);
         record[28..32].copy_from_slice(&hasher.finalize().to_be_bytes());
         let read = Record::read(&JOURNAL, &record).unwrap();
-        let found = replay(&NOTE, [&record, &[]]);
-        prop_assert_eq!(found.damage.is_some(), read.operations().is_none());
+        let found = replay(&NOTE, [&record, &[]], &[]);
+        prop_assert_eq!(found.damage.is_some(), read.operations(&JOURNAL, &[]).is_none());
         prop_assert!(found.number == 5);
     }
 }

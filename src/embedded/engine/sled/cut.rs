@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 
-use super::super::contract::{JOURNAL_KEY, LARGE_BYTES, RESERVED, check_key};
-use crate::error::{Error, Result};
+use super::super::contract::{LARGE_BYTES, RESERVED, check_key, length_of};
+use crate::error::Result;
 
 /// The most bytes in one value of sled's.
 pub(super) const PIECE_BYTES: usize = LARGE_BYTES;
@@ -30,13 +30,23 @@ pub(super) fn first(stored: &[u8]) -> Option<(usize, &[u8])> {
     Some((u32::from_be_bytes(*length) as usize, first))
 }
 
-fn piece_key(key: &[u8], number: u32) -> Vec<u8> {
+/// A value that has to be cut: what is stored under its key, and the rest. None if it is stored as it is.
+pub(super) fn split(value: &[u8]) -> Result<Option<(Vec<u8>, &[u8])>> {
+    if value.len() <= PIECE_BYTES && !is_cut(value) {
+        return Ok(None);
+    }
+    let length = length_of(value)?;
+    let (first, rest) = value.split_at(value.len().min(FIRST_BYTES));
+    Ok(Some(([&[MARK][..], &length.to_be_bytes(), first].concat(), rest)))
+}
+
+pub(super) fn piece_key(key: &[u8], number: u32) -> Vec<u8> {
     [&[RESERVED], key, &number.to_be_bytes()].concat()
 }
 
-/// The keys of all pieces that a value may have: from the first key, up to but not including the second.
-pub(super) fn piece_keys(key: &[u8]) -> (Vec<u8>, Vec<u8>) {
-    (piece_key(key, 0), piece_key(key, u32::MAX))
+/// The keys of all pieces that a value may have from this number on: from the first key, up to but not including the second.
+pub(super) fn piece_keys(key: &[u8], number: u32) -> (Vec<u8>, Vec<u8>) {
+    (piece_key(key, number), piece_key(key, u32::MAX))
 }
 
 /// Whether a key in that range belongs to this value.
@@ -57,33 +67,23 @@ pub(super) struct Cutter {
 impl Cutter {
     /// Puts or removes a value. `old`: the keys of the pieces that the tree holds of the old value.
     pub(super) fn add(&mut self, key: Vec<u8>, value: Option<Vec<u8>>, old: Vec<sled::IVec>) -> Result<()> {
-        if key != JOURNAL_KEY {
-            check_key(&key)?;
-        }
+        check_key(&key)?;
         old.into_iter().for_each(|piece| self.batch.remove(piece));
         self.remove_earlier(&key);
-        match value {
-            Some(value) if value.len() > PIECE_BYTES || is_cut(&value) => self.cut(key, &value)?,
-            Some(value) => self.store(key, value.into()),
-            None => self.batch.remove(key),
-        }
-        Ok(())
-    }
-
-    fn cut(&mut self, key: Vec<u8>, value: &[u8]) -> Result<()> {
-        let too_large = |_| Error::LimitExceeded {
-            what: "a value of the engine",
-            actual: format!("{} bytes", value.len()),
-            limit: format!("{} bytes", u32::MAX),
+        let Some(value) = value else {
+            self.batch.remove(key);
+            return Ok(());
         };
-        let length = u32::try_from(value.len()).map_err(too_large)?;
-        let (first, rest) = value.split_at(value.len().min(FIRST_BYTES));
+        let Some((first, rest)) = split(&value)? else {
+            self.store(key, value.into());
+            return Ok(());
+        };
         let mut pieces = 0;
         for piece in rest.chunks(PIECE_BYTES) {
             self.store(piece_key(&key, pieces), piece.into());
             pieces += 1;
         }
-        self.store(key.clone(), [&[MARK][..], &length.to_be_bytes(), first].concat().into());
+        self.store(key.clone(), first.into());
         self.cut.insert(key, pieces);
         Ok(())
     }
@@ -96,7 +96,7 @@ impl Cutter {
         }
     }
 
-    fn store(&mut self, key: Vec<u8>, value: sled::IVec) {
+    pub(super) fn store(&mut self, key: Vec<u8>, value: sled::IVec) {
         if value.len() >= PIECE_BYTES {
             self.large.push(key.clone());
         }

@@ -2,119 +2,38 @@
 
 mod cut;
 mod handle;
+mod steps;
+mod tree;
 
 use std::fs::File;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
-use super::contract::{Batch, Engine, RESERVED, Visit, VisitKeys};
+use super::contract::{Batch, Engine, Operation, Visit, VisitKeys};
 use super::directory::Directory;
 use super::url::{Url, cache_bytes, syncs};
 use crate::error::{Error, Result};
 use crate::log::Order;
 use cut::Cutter;
-use handle::{Handle, LOG};
+use handle::LOG;
+use steps::Steps;
+use tree::{Sled, alone};
 
 const NAME: &str = "sled";
 const DEFAULT_CACHE_BYTES: u64 = 64 * 1024 * 1024;
-/// sled's cache notes accesses in 256 queues and evicts nothing before a queue has 64 of them, whatever the size of the
-/// pages (`lru.rs`). So a value is accessed once for each this many of its bytes; without that, large values would fill
-/// the memory.
-const BYTES_OF_AN_ACCESS: usize = cut::PIECE_BYTES;
-/// The most memory that is reserved for a large value before it is read: its length may be damaged.
-const MOST_AHEAD: usize = 1024 * 1024;
-
-/// Called by a walk over the tree with a key and what is stored under it.
-type VisitStored<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>>;
-
-#[derive(Debug)]
-pub(crate) struct Sled {
-    handle: Handle,
-    /// sled's log, through our own handle: this makes a flush survive a power cut.
-    log: File,
-    /// Held (shared) while the pieces of a value are read; held alone while pieces are replaced.
-    reading: RwLock<()>,
-    /// False for throw-away stores only.
-    syncs: bool,
-    /// Dropped last, which releases the lock.
-    directory: Directory,
-}
 
 pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
     url.check_options(&["cache_mb", "sync"])?;
     let syncs = syncs(url)?;
     let cache = url.option("cache_mb").map(cache_bytes).transpose()?.unwrap_or(DEFAULT_CACHE_BYTES);
-    let mut directory = Directory::take(path, NAME, handle::is_sleds)?;
+    let mut directory = Directory::take(path, NAME, url.restores(), handle::is_sleds)?;
     let handle = handle::open(&mut directory, cache)?;
     let log_path = path.join(LOG);
     let log = File::options().read(true).write(true).open(&log_path);
     let log = log.map_err(Error::io(format!("open {}", log_path.display())))?;
     directory.sync()?;
-    Ok(Arc::new(Sled { handle, log, reading: RwLock::default(), syncs, directory }))
-}
-
-impl Sled {
-    fn call<T>(&self, action: &str, call: impl FnOnce(&sled::Tree) -> sled::Result<T>) -> Result<T> {
-        self.handle.call(self.directory.path(), action, call)
-    }
-
-    /// Reports to the cache the size of a value that was read or written.
-    fn weigh(&self, key: &[u8], bytes: usize) -> Result<()> {
-        (0..bytes / BYTES_OF_AN_ACCESS).try_for_each(|_| self.call("read", |tree| tree.contains_key(key)).map(|_| ()))
-    }
-
-    /// Visits what is stored in a range, without the pieces of large values.
-    fn walk(&self, range: Range<&[u8]>, order: Order, visit: VisitStored<'_>) -> Result<()> {
-        // The pieces come after all keys of the log.
-        let range = range.start..range.end.min(&[RESERVED]);
-        if range.start >= range.end {
-            return Ok(());
-        }
-        let mut pairs = self.call("read", |tree| Ok(tree.range(range)))?;
-        loop {
-            let pair = self.call("read", |_| match order {
-                Order::Ascending => pairs.next().transpose(),
-                Order::Descending => pairs.next_back().transpose(),
-            })?;
-            let Some((key, stored)) = pair else { return Ok(()) };
-            self.weigh(&key, stored.len())?;
-            if visit(&key, &stored)?.is_break() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// The value under a key that has pieces, or had them a moment ago: everything that is there of it, and the length
-    /// that it should have.
-    fn join(&self, key: &[u8]) -> Result<Option<(Vec<u8>, usize)>> {
-        let _no_other = self.reading.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(stored) = self.call("read", |tree| tree.get(key))? else { return Ok(None) };
-        let Some((length, first)) = cut::first(&stored) else { return Ok(Some((stored.to_vec(), stored.len()))) };
-        let mut value = Vec::with_capacity(length.min(MOST_AHEAD));
-        value.extend_from_slice(first);
-        self.pieces(key, &mut |_, piece| value.extend_from_slice(&piece))?;
-        Ok(Some((value, length)))
-    }
-
-    /// Visits the pieces of a value that are stored under keys of their own.
-    fn pieces(&self, key: &[u8], visit: &mut dyn FnMut(sled::IVec, sled::IVec)) -> Result<()> {
-        let (start, end) = cut::piece_keys(key);
-        let mut pieces = self.call("read", |tree| Ok(tree.range(start..end)))?;
-        while let Some((piece_key, piece)) = self.call("read", |_| pieces.next().transpose())? {
-            // Pieces of a longer key that begins with this one may be among them.
-            if cut::is_piece_of(key, &piece_key) {
-                self.weigh(&piece_key, piece.len())?;
-                visit(piece_key, piece);
-            }
-        }
-        Ok(())
-    }
-
-    fn apply(&self, cutter: Cutter) -> Result<()> {
-        self.call("write", |tree| tree.apply_batch(cutter.batch))?;
-        cutter.large.iter().try_for_each(|key| self.weigh(key, cut::PIECE_BYTES))
-    }
+    Ok(Arc::new(Sled::new(handle, log, syncs, directory)))
 }
 
 impl Engine for Sled {
@@ -161,20 +80,26 @@ impl Engine for Sled {
         let mut cutter = Cutter::default();
         for (key, value) in batch.ops {
             let mut old = Vec::new();
-            self.pieces(&key, &mut |piece_key, _| old.push(piece_key))?;
+            self.pieces(&key, 0, &mut |piece_key, _| {
+                old.push(piece_key);
+                Ok(())
+            })?;
             cutter.add(key, value, old)?;
         }
-        // Nobody reads the pieces of a value while others replace them.
-        let _alone = self.reading.write().unwrap_or_else(PoisonError::into_inner);
+        let _alone: Vec<_> = self.reading.iter().map(alone).collect();
         self.apply(cutter)
     }
 
     fn sync(&self) -> Result<()> {
-        self.handle.flush(self.directory.path())?;
-        if self.syncs {
-            self.log.sync_data().map_err(Error::io("sync the store's log"))?;
+        self.flush()
+    }
+
+    fn give(&self, operations: &mut dyn Iterator<Item = Operation<'_>>, last: (Vec<u8>, Vec<u8>)) -> Result<()> {
+        let mut steps = Steps::new(self);
+        for operation in operations {
+            steps.take(operation)?;
         }
-        Ok(())
+        steps.end(last)
     }
 
     fn directory(&self) -> Option<&Directory> {
@@ -188,6 +113,7 @@ mod tests {
     use std::time::Duration;
 
     use super::super::conformance;
+    use super::super::contract::RESERVED;
     use super::*;
 
     #[test]
@@ -198,10 +124,10 @@ mod tests {
 
     /// An engine with a value of many pieces, opened directly.
     fn with_a_large_value(dir: &Path) -> Sled {
-        let mut directory = Directory::take(dir, NAME, handle::is_sleds).unwrap();
+        let mut directory = Directory::take(dir, NAME, false, handle::is_sleds).unwrap();
         let handle = handle::open(&mut directory, DEFAULT_CACHE_BYTES).unwrap();
         let log = File::open(dir.join(LOG)).unwrap();
-        let engine = Sled { handle, log, reading: RwLock::default(), syncs: false, directory };
+        let engine = Sled::new(handle, log, false, directory);
         let mut batch = Batch::default();
         batch.put(b"large".to_vec(), vec![7; 100_000]);
         batch.put(b"next".to_vec(), vec![8]);
