@@ -9,12 +9,14 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use bytes::Bytes;
 use serde::Serialize;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use super::config::Config;
 #[cfg(feature = "search")]
 use super::finder::Finder;
 use super::keys::{Keys, Scope, SessionId, Sessions};
+use super::ledger::{Ledger, Room};
+use super::metered::metered;
 use super::metrics::Metrics;
 use super::query::Query;
 use super::refusal::Refusal;
@@ -35,8 +37,8 @@ pub(crate) struct App {
     pub(crate) keys: Option<Keys>,
     pub(crate) pool: Pool,
     pub(crate) metrics: Arc<Metrics>,
-    /// KiB of bodies that may still be held in memory.
-    pub(crate) bodies: Arc<Semaphore>,
+    /// The bytes that requests hold.
+    pub(crate) ledger: Arc<Ledger>,
     /// Followers, ingests, and messages that clients of the log are writing.
     pub(crate) streams: Arc<Streams>,
     /// Appends of items that look at what is stored before they add to it.
@@ -63,8 +65,12 @@ impl App {
             store,
             keys,
             pool: Pool::new(config.limits.store_threads, Arc::clone(&metrics)),
+            ledger: Arc::new(Ledger::new(
+                config.limits.held_bytes,
+                config.limits.body_bytes,
+                metrics.held_bytes.clone(),
+            )),
             metrics,
-            bodies: Arc::new(Semaphore::new(config.limits.bodies_bytes.div_ceil(1024).min(Semaphore::MAX_PERMITS))),
             streams: Arc::new(Streams::new(config.limits.streams, config.limits.streams_per_key)),
             appending: Stripes::default(),
             writers: Writers::default(),
@@ -105,11 +111,27 @@ pub(crate) struct Call {
     pub(crate) path: Vec<(String, String)>,
     pub(crate) query: Query,
     pub(crate) headers: HeaderMap,
+    /// What it reads, and its answer.
+    pub(crate) room: Arc<Room>,
+    pub(crate) store: Store,
 }
 
 impl Call {
+    pub(crate) fn new(
+        app: &Arc<App>,
+        caller: Caller,
+        path: Vec<(String, String)>,
+        query: Query,
+        headers: HeaderMap,
+    ) -> Self {
+        let room = Arc::new(app.ledger.room(&caller.owner));
+        let store = metered(&app.store, &room);
+        Self { app: Arc::clone(app), caller, path, query, headers, room, store }
+    }
+
+    /// The store, whose reads count as what this request holds.
     pub(crate) fn store(&self) -> &Store {
-        &self.app.store
+        &self.store
     }
 
     /// A part of the path. The routes name all parts that their handlers use.

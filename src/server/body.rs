@@ -8,10 +8,10 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::app::App;
+use super::ledger::Room;
 use super::refusal::Refusal;
 use crate::json::text as json_text;
 use crate::model::Json;
@@ -20,11 +20,16 @@ use crate::model::Json;
 const STRANGERS_BYTES: usize = 16 * 1024;
 const STRANGERS_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A whole body, and the room that it takes.
+/// A byte of a body that arrives: it grows by doubling.
+const ARRIVING: usize = 2;
+/// A byte of a body that is used: what is made of it, and what is written of that, are there beside it.
+const USED: usize = 4;
+
+/// A whole body, and the room that it takes, with what is made of it.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) bytes: Vec<u8>,
-    _room: Option<OwnedSemaphorePermit>,
+    _room: Room,
 }
 
 /// How much of a body is read, and for how long.
@@ -47,10 +52,16 @@ impl Bounds {
     }
 }
 
-/// Reads a body to its end, within its bounds.
-pub(crate) async fn read(app: &Arc<App>, body: Body, promised: Option<u64>, bounds: Bounds) -> Result<Held, Refusal> {
+/// Reads a body of an owner to its end, within its bounds.
+pub(crate) async fn read(
+    app: &Arc<App>,
+    owner: &str,
+    body: Body,
+    promised: Option<u64>,
+    bounds: Bounds,
+) -> Result<Held, Refusal> {
     let patience = bounds.patience;
-    timeout(patience, read_all(app, body, promised, bounds.bytes)).await.unwrap_or_else(|_| {
+    timeout(patience, read_all(app, owner, body, promised, bounds.bytes)).await.unwrap_or_else(|_| {
         let message = format!("the body did not arrive within {} seconds", patience.as_secs());
         Err(slow(app, message))
     })
@@ -62,7 +73,13 @@ fn slow(app: &App, message: String) -> Refusal {
 }
 
 /// The room grows with what has arrived: a header that promises a lot reserves nothing.
-async fn read_all(app: &Arc<App>, mut body: Body, promised: Option<u64>, limit: usize) -> Result<Held, Refusal> {
+async fn read_all(
+    app: &Arc<App>,
+    owner: &str,
+    mut body: Body,
+    promised: Option<u64>,
+    limit: usize,
+) -> Result<Held, Refusal> {
     let over = || {
         let message = format!("the body is over the limit of {limit} bytes (limits.body_bytes)");
         let actual = promised.map_or_else(|| "more bytes".to_owned(), |promised| format!("{promised} bytes"));
@@ -74,26 +91,19 @@ async fn read_all(app: &Arc<App>, mut body: Body, promised: Option<u64>, limit: 
     if promised.is_some_and(|promised| promised > limit as u64) {
         return Err(over());
     }
-    let (mut bytes, mut held): (Vec<u8>, Option<OwnedSemaphorePermit>) = (Vec::new(), None);
+    let (mut bytes, room) = (Vec::new(), app.ledger.room(owner));
+    // A body that is larger than an owner's share when it is used is used alone.
+    let taken = |bytes: usize, weight: usize| room.wait(bytes.saturating_mul(weight).min(app.ledger.share()));
     while let Some(piece) = next(app, &mut body, app.config.limits.idle()).await? {
         if bytes.len() + piece.len() > limit {
             return Err(over());
         }
-        let needed = (bytes.len() + piece.len()).div_ceil(1024);
-        let missing = needed.saturating_sub(held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits));
-        if missing > 0 {
-            let full = |_| Refusal::busy("the server is at its limit of request bodies in memory; try again");
-            let missing = u32::try_from(missing).map_err(|_| over())?;
-            let room = Arc::clone(&app.bodies).try_acquire_many_owned(missing).map_err(full)?;
-            match &mut held {
-                Some(held) => held.merge(room),
-                None => held = Some(room),
-            }
-        }
+        taken(bytes.len() + piece.len(), ARRIVING).await?;
         bytes.extend_from_slice(&piece);
     }
+    taken(bytes.len(), USED).await?;
     app.metrics.body_bytes.inc_by(bytes.len() as u64);
-    Ok(Held { bytes, _room: held })
+    Ok(Held { bytes, _room: room })
 }
 
 /// The next piece of a body; `None` at its end.

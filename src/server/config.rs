@@ -100,8 +100,10 @@ pub struct Auth {
 pub struct Bounds {
     /// Bytes of one request's body: 32 MiB.
     pub body_bytes: usize,
-    /// Bytes of all bodies that are held at one time: 256 MiB. More are refused with 503.
-    pub bodies_bytes: usize,
+    /// Bytes that all requests together make the server hold: 512 MiB. One owner may hold three quarters of them. What does not
+    /// fit waits for 5 seconds, and is refused with 503 then. Its earlier name is `bodies_bytes`.
+    #[serde(alias = "bodies_bytes")]
+    pub held_bytes: usize,
     /// Connections at one time: 16,384. More wait to be accepted.
     pub connections: usize,
     /// Requests in progress, without followers and ingests: 1,024. More are refused with 503.
@@ -249,7 +251,7 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             body_bytes: 32 * 1024 * 1024,
-            bodies_bytes: 256 * 1024 * 1024,
+            held_bytes: 512 * 1024 * 1024,
             connections: 16_384,
             requests: 1_024,
             store_threads: 64,
@@ -360,7 +362,7 @@ impl Config {
         }
         let limits = [
             ("body_bytes", self.limits.body_bytes),
-            ("bodies_bytes", self.limits.bodies_bytes),
+            ("held_bytes", self.limits.held_bytes),
             ("connections", self.limits.connections),
             ("requests", self.limits.requests),
             ("store_threads", self.limits.store_threads),

@@ -41,6 +41,7 @@ pub(crate) struct Metrics {
     pub(crate) in_flight: Gauge,
     pub(crate) refused: Family<Reason, Counter>,
     pub(crate) body_bytes: Counter,
+    pub(crate) held_bytes: Gauge,
     pub(crate) items: Counter,
     pub(crate) repeated: Counter,
     pub(crate) connections: Gauge,
@@ -76,6 +77,7 @@ impl Metrics {
             in_flight: Gauge::default(),
             refused: Family::default(),
             body_bytes: Counter::default(),
+            held_bytes: Gauge::default(),
             items: Counter::default(),
             repeated: Counter::default(),
             connections: Gauge::default(),
@@ -98,6 +100,7 @@ impl Metrics {
         registry.register("requests_in_flight", "Requests that are being answered", metrics.in_flight.clone());
         registry.register("refused", "Requests that were refused before a route, by reason", metrics.refused.clone());
         registry.register("body_bytes", "Bytes of bodies that were read", metrics.body_bytes.clone());
+        registry.register("held_bytes", "Bytes that requests make the server hold", metrics.held_bytes.clone());
         registry.register("messages_appended", "Messages that were appended", metrics.items.clone());
         registry.register("repeated", "Appends that were repetitions, and changed nothing", metrics.repeated.clone());
         registry.register("connections", "Open connections", metrics.connections.clone());

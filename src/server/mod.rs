@@ -3,6 +3,7 @@
 //! What lives where, from the bottom:
 //!
 //! - `config` (the settings), `keys` (who may do what, and who is logged in), `refusal` (errors: one form, one table), `metrics`.
+//! - `ledger` (the bytes that requests hold), `metered` (what they read counts: a log around the log).
 //! - `room` (who has to wait: threads, streams, rates, locks), `writers` (messages that clients of the log are writing), `query`,
 //!   `app` (what all requests share, and what one of them is), `body`.
 //! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them. `remote/`: the log itself,
@@ -25,8 +26,10 @@ mod config;
 mod finder;
 mod health;
 mod keys;
+mod ledger;
 mod lines;
 mod listen;
+mod metered;
 mod metrics;
 mod native;
 mod openai;

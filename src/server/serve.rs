@@ -11,12 +11,14 @@ use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 use axum::{RequestExt as _, body::HttpBody as _};
+use http_body_util::BodyExt as _;
 use tokio::sync::Semaphore;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use super::app::{App, Call, Caller, Handler, Outcome, Reply};
 use super::auth::{caller, nobody, visitor};
-use super::keys::random;
+use super::keys::{Scope, random};
+use super::ledger::InPieces;
 use super::metrics::{Answered, Reason};
 use super::pages::{self, Asked};
 use super::query::Query;
@@ -240,7 +242,7 @@ async fn answer(gate: &Arc<Gate>, face: Face, route: &'static Route, caller: Cal
     let path = path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let (Parts { uri, headers, .. }, body) = request.into_parts();
     let query = Query::new(uri.query().unwrap_or_default());
-    let call = Call { app: Arc::clone(app), caller, path, query, headers };
+    let call = Call::new(app, caller, path, query, headers);
     match route.handler {
         Handler::Stream(handler) => handler(call, body).await,
         Handler::Store(handler) => {
@@ -250,20 +252,39 @@ async fn answer(gate: &Arc<Gate>, face: Face, route: &'static Route, caller: Cal
                 true => (&gate.strangers, body::Bounds::of_strangers(app)),
                 false => (&gate.requests, body::Bounds::of(app)),
             };
+            let promised = call.header("content-length").and_then(|length| length.parse().ok());
+            let held = Arc::new(body::read(app, &call.caller.owner, body, promised, bounds).await?);
+            // The body is there: who sends slowly takes nothing from others.
             let room = Arc::clone(room).try_acquire_owned();
             let Ok(room) = room else {
                 refused("requests");
                 return Err(Refusal::busy("the server is at its limit of requests in progress; try again"));
             };
-            let promised = call.header("content-length").and_then(|length| length.parse().ok());
-            let held = body::read(app, body, promised, bounds).await?;
-            app.pool
-                .run(move || {
-                    let outcome = handler(&call, &held.bytes);
-                    drop((held, room));
-                    outcome
-                })
-                .await
+            let room = Arc::new(room);
+            let reply = loop {
+                let (asked, held, room) = (call.clone(), Arc::clone(&held), Arc::clone(&room));
+                let outcome = app
+                    .pool
+                    .run(move || {
+                        let outcome = handler(&asked, &held.bytes);
+                        drop((held, room));
+                        outcome
+                    })
+                    .await;
+                match (outcome, call.room.take_wanted()) {
+                    // What only reads begins anew, once there is room for it.
+                    (Err(_), Some(wanted)) if route.scope == Scope::Read => call.room.wait(wanted).await?,
+                    (outcome, _) => break outcome?,
+                }
+            };
+            counted(&call, reply).await
         }
     }
+}
+
+/// An answer whose bytes count until the client has them.
+async fn counted(call: &Call, reply: Reply) -> Outcome {
+    let (parts, body) = reply.into_parts();
+    let bytes = body.collect().await.map_err(|error| Refusal::internal(format!("cannot send the answer: {error}")))?;
+    Ok(Reply::from_parts(parts, InPieces::of(call.room.hold(bytes.to_bytes()).into())))
 }

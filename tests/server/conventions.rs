@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -157,7 +158,8 @@ fn request_ids() {
 
 #[test]
 fn limits_of_bodies() {
-    let file = config("[limits]\nbody_bytes = 1000\nbodies_bytes = 10000\n");
+    // The earlier name of `held_bytes`.
+    let file = config("[limits]\nbody_bytes = 1000\nbodies_bytes = 20000\n");
     let server = Running::start("memory:", &["--config", &file]);
     let path = format!("{}/items", conversation(&server.client));
     let item = |size: usize| json!({ "items": [{ "role": "user", "content": "x".repeat(size) }] }).to_string();
@@ -179,13 +181,13 @@ fn limits_of_bodies() {
         stream.write_all(&[b' '; 990]).unwrap();
         held.push(stream);
     }
-    // Ten of them, and the one that asks.
-    in_flight(&server, 11);
-    let answer = server.client.send("POST", &path, &[], item(10).as_bytes());
+    // One owner's share is three quarters: seven of them twice, as they grow. And the one that asks.
+    in_flight(&server, 8);
+    let answer = server.client.send("POST", &path, &[], item(500).as_bytes());
     assert_eq!((answer.code(503).as_str(), answer.header("retry-after")), ("busy", Some("1")));
     let begun = Instant::now();
     drop(held);
-    while server.client.send("POST", &path, &[], item(10).as_bytes()).status != 200 {
+    while server.client.send("POST", &path, &[], item(500).as_bytes()).status != 200 {
         assert!(begun.elapsed() < Duration::from_secs(60), "the room does not come back");
     }
     // A head that is too large is refused too.
@@ -231,10 +233,28 @@ fn too_many_requests() {
     server.client.get("/v1/conversations").ok();
     drop(stranger);
     in_flight(&server, 1);
+    // Neither does a body that does not arrive.
     let mut stream = server.client.connect().unwrap();
     stream.write_all(server.client.head("POST", &path, &[("content-length", "9")]).as_bytes()).unwrap();
     in_flight(&server, 2);
-    assert_eq!(server.client.get("/v1/conversations").code(503), "busy");
+    server.client.get("/v1/conversations").ok();
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let refused = AtomicBool::new(false);
+        let (refused, client, path) = (&refused, &server.client, &path);
+        for _ in 0..8 {
+            scope.spawn(move || {
+                while !refused.load(Ordering::Relaxed) {
+                    assert!(begun.elapsed() < Duration::from_secs(60), "none is refused");
+                    let answer = client.get(path);
+                    if answer.status != 200 {
+                        assert_eq!((answer.code(503).as_str(), answer.header("retry-after")), ("busy", Some("1")));
+                        refused.store(true, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
     server.client.get("/livez").ok();
 }
 

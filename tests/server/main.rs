@@ -11,6 +11,7 @@ mod conventions;
 mod crash;
 mod documented;
 mod full_disk;
+mod held;
 mod items;
 mod native;
 mod openai;

@@ -88,6 +88,12 @@ impl Decoder {
         self.whose.filter(|wire| wire.name != self.target.wire().name)
     }
 
+    /// How many bytes wait for the rest of their event.
+    #[cfg(feature = "server")]
+    pub(crate) fn pending(&self) -> usize {
+        self.framing.pending()
+    }
+
     /// Takes the next bytes.
     ///
     /// # Errors

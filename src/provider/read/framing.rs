@@ -55,30 +55,40 @@ impl Framing {
                 Some(_) => Body::Events(Lines::default()),
             };
         }
-        let (frames, pending) = match &mut self.body {
-            Body::Unknown => (Vec::new(), 0),
+        let frames = match &mut self.body {
+            Body::Unknown => Vec::new(),
             Body::Events(lines) => {
                 let mut found = Vec::new();
                 lines.push(rest, &mut found);
-                (found.into_iter().flat_map(|found| of_event(found, false)).collect(), lines.pending())
+                found.into_iter().flat_map(|found| of_event(found, false)).collect()
             }
             Body::Json(documents) => {
                 let mut found = Vec::new();
                 rest.iter().for_each(|byte| documents.push(*byte, &mut found));
-                (found.into_iter().map(|found| of_document("", found)).collect(), documents.pending())
+                found.into_iter().map(|found| of_document("", found)).collect()
             }
             Body::Frames(frames) => {
                 let mut found = Vec::new();
                 frames.push(rest, &mut found);
-                (found.into_iter().map(of_frame).collect(), frames.pending())
+                found.into_iter().map(of_frame).collect()
             }
-            Body::TooLarge => (Vec::new(), usize::MAX),
+            Body::TooLarge => return Err(too_large("an event of a stream")),
         };
-        if pending > PENDING {
+        if self.pending() > PENDING {
             self.body = Body::TooLarge;
             return Err(too_large("an event of a stream"));
         }
         Ok(frames)
+    }
+
+    /// Bytes that wait for the rest of their object.
+    pub(crate) fn pending(&self) -> usize {
+        match &self.body {
+            Body::Unknown | Body::TooLarge => 0,
+            Body::Events(lines) => lines.pending(),
+            Body::Json(documents) => documents.pending(),
+            Body::Frames(frames) => frames.pending(),
+        }
     }
 
     /// The bytes have ended. What is not whole is dropped: it was cut off.

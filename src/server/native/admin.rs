@@ -20,6 +20,8 @@ use crate::server::refusal::Refusal;
 
 /// Bytes of a piece of a backup.
 const PIECE: usize = 256 * 1024;
+/// One is read, one waits, one is sent.
+const PIECES: usize = 3;
 
 pub(super) fn health(call: &Call, _: &[u8]) -> Outcome {
     ok(&call.store().health())
@@ -33,10 +35,12 @@ pub(super) fn verify(call: &Call, _: &[u8]) -> Outcome {
 pub(super) fn backup(call: Call, _: Body) -> Streaming {
     Box::pin(async move {
         let app = Arc::clone(&call.app);
+        let room = Arc::clone(&call.room);
+        room.wait(PIECE * PIECES).await?;
         let (file, summary) = app.pool.run(move || written(&call)).await?;
-        let (sender, receiver) = channel(2);
+        let (sender, receiver) = channel(1);
         tokio::task::spawn_blocking(move || {
-            let mut file = file;
+            let (mut file, _room) = (file, room);
             loop {
                 let mut piece = Vec::with_capacity(PIECE);
                 let read = file.by_ref().take(PIECE as u64).read_to_end(&mut piece);

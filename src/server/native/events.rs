@@ -18,8 +18,9 @@ use tokio::time::{Instant, sleep_until};
 use super::parameters;
 use crate::error::Error;
 use crate::history::{Cursor, Entry};
-use crate::server::app::{App, Call, Caller, Streaming, reply};
+use crate::server::app::{App, Call, Streaming, reply};
 use crate::server::auth::is_still;
+use crate::server::ledger::{InPieces, Room};
 use crate::server::refusal::Refusal;
 use crate::server::room::Stream;
 use crate::store::Tail;
@@ -47,8 +48,8 @@ pub(in crate::server) fn events(call: Call, _: Body) -> Streaming {
         let open = move || Ok(opening.store().tail(parameters::name(&opening), cursor)?);
         let tail = call.app.pool.run(open).await?;
         let (sender, receiver) = channel(PIECES);
-        tokio::spawn(follow(Arc::clone(&call.app), call.caller, tail, sender, room));
-        let mut reply = reply(200, "text/event-stream", Body::new(Pieces(receiver)));
+        tokio::spawn(follow(call, tail, sender, room));
+        let mut reply = reply(200, "text/event-stream", InPieces::of(Body::new(Pieces(receiver))));
         let headers = [("cache-control", "no-store"), ("x-accel-buffering", "no")];
         for (name, value) in headers {
             reply.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static(value));
@@ -73,18 +74,20 @@ impl http_body::Body for Pieces {
 }
 
 /// Sends entries until the client disconnects, the conversation is deleted, or the server ends.
-async fn follow(app: Arc<App>, caller: Caller, tail: Tail, sender: Sender<Bytes>, room: Stream) {
-    app.metrics.followers.inc();
+async fn follow(call: Call, tail: Tail, sender: Sender<Bytes>, room: Stream) {
+    let metrics = &call.app.metrics;
+    metrics.followers.inc();
     let begin = format!("retry: {RETRY}\n: following\n\n");
     if sender.send(begin.into()).await.is_ok() {
         // Nothing is sent to a client that has gone.
-        let _ = send(&app, &caller, tail, &sender).await;
+        let _ = send(&call, tail, &sender).await;
     }
-    app.metrics.followers.dec();
+    metrics.followers.dec();
     drop(room);
 }
 
-async fn send(app: &Arc<App>, caller: &Caller, mut tail: Tail, sender: &Sender<Bytes>) -> Result<(), ()> {
+async fn send(call: &Call, mut tail: Tail, sender: &Sender<Bytes>) -> Result<(), ()> {
+    let Call { app, caller, .. } = call;
     let mut last = tail.cursor();
     let mut closing = app.closing.subscribe();
     // What is stored already comes at once.
@@ -92,16 +95,36 @@ async fn send(app: &Arc<App>, caller: &Caller, mut tail: Tail, sender: &Sender<B
     loop {
         let mut entries = Vec::new();
         if is_news {
-            match read(app, tail).await? {
-                (back, Ok(read)) => (tail, entries) = (back, read),
-                (_, Err(error)) => return close(sender, reason(&error), last).await,
+            loop {
+                let (back, read) = read(app, tail).await?;
+                tail = back;
+                match (read, call.room.take_wanted()) {
+                    (Ok(read), _) => {
+                        entries = read;
+                        break;
+                    }
+                    // Others hold what it needs: it waits for as long as they do.
+                    (Err(Error::Busy(_)), Some(wanted)) => {
+                        let is_ending = tokio::select! {
+                            biased;
+                            () = sender.closed() => return Err(()),
+                            _ = closing.wait_for(|is_closing| *is_closing) => true,
+                            // It asks again after a refusal.
+                            _ = call.room.wait(wanted) => false,
+                        };
+                        if is_ending {
+                            return close(sender, "shutdown", last).await;
+                        }
+                    }
+                    (Err(error), _) => return close(sender, reason(&error), last).await,
+                }
             }
         }
         if !is_still(app, caller) {
             return close(sender, "unauthorized", last).await;
         }
         if is_news {
-            deliver(entries, sender, &mut last).await?;
+            deliver(entries, &call.room, sender, &mut last).await?;
         } else {
             sender.send(Bytes::from_static(b": alive\n\n")).await.map_err(|_| ())?;
         }
@@ -140,7 +163,7 @@ const fn reason(error: &Error) -> &'static str {
     }
 }
 
-async fn deliver(entries: Vec<Entry>, sender: &Sender<Bytes>, last: &mut Cursor) -> Result<(), ()> {
+async fn deliver(entries: Vec<Entry>, room: &Room, sender: &Sender<Bytes>, last: &mut Cursor) -> Result<(), ()> {
     let mut text = String::new();
     // Each is dropped once it is written: the client may be slow.
     for entry in entries {
@@ -149,7 +172,8 @@ async fn deliver(entries: Vec<Entry>, sender: &Sender<Bytes>, last: &mut Cursor)
         let _ = write!(text, "id: {}\ndata: {json}\n\n", entry.seq);
         *last = last.with_seq(entry.seq);
     }
-    if text.is_empty() { Ok(()) } else { sender.send(text.into()).await.map_err(|_| ()) }
+    let text = room.hold(text.into());
+    if text.is_empty() { Ok(()) } else { sender.send(text).await.map_err(|_| ()) }
 }
 
 /// The last event: why no more follow, and where to continue.

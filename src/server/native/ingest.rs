@@ -16,6 +16,11 @@ use crate::server::body;
 use crate::server::refusal::Refusal;
 use crate::store::{Delivery, Store};
 
+/// A byte that waits for the rest of its event: it is in a buffer that grows by doubling.
+const WAITING: usize = 2;
+/// A byte of an event that is taken: as it came, as JSON, as what that says, and as a record.
+const TAKEN: usize = 6;
+
 /// The response once the answer has ended.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Ingested {
@@ -75,12 +80,17 @@ async fn write(call: Call, mut body: Body) -> Outcome {
             }
             Ok(Some(piece)) => {
                 bytes += piece.len();
+                if let Err(refusal) = call.room.wait((ingest.decoder.pending() + piece.len()) * TAKEN).await {
+                    broken = Some(refusal);
+                    break;
+                }
                 let pushed = app.pool.run(move || {
                     let result = ingest.push(&piece);
                     Ok((ingest, result))
                 });
                 let (back, result) = pushed.await.inspect_err(|_| _ = app.metrics.ingests.dec())?;
                 ingest = back;
+                call.room.keep(ingest.decoder.pending() * WAITING);
                 if let Err(refusal) = result {
                     broken = Some(refusal);
                     break;

@@ -161,7 +161,7 @@ fn followed(call: &Call, of: &Named, incarnation: u64) -> Result<(Name, u64), Re
 
 pub(super) fn wait(call: Call, body: Body) -> Streaming {
     Box::pin(async move {
-        let held = body::read(&call.app, body, None, body::Bounds::of(&call.app)).await?;
+        let held = body::read(&call.app, &call.caller.owner, body, None, body::Bounds::of(&call.app)).await?;
         let (Wait { name: of, incarnation, seq, milliseconds }, _) = asked(&held.bytes)?;
         drop(held);
         let app = Arc::clone(&call.app);

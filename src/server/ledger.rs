@@ -1,0 +1,224 @@
+//! The bytes that requests make the server hold, counted against one bound: bodies and what is made of them, what is read of the
+//! store, answers until they are sent, what followers have not read, what an ingested answer waits for.
+//!
+//! Bytes are taken before they are held. What does not fit waits for a while, and is refused then. They are given back when nothing
+//! has them any more, also if that is because a client has gone.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use prometheus_client::metrics::gauge::Gauge;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+
+use super::refusal::Refusal;
+use crate::error::Error;
+
+/// How long a request waits for others to give bytes back.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The most bytes that a connection is given at one time.
+const PIECE: usize = 64 * 1024;
+
+/// All bytes, and those of each owner.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    most: usize,
+    /// What one owner may hold: others always find the rest.
+    share: usize,
+    held: Mutex<Held>,
+    freed: Notify,
+    gauge: Gauge,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    all: usize,
+    of: HashMap<String, usize>,
+}
+
+impl Ledger {
+    /// One body of the largest size is taken, however the bounds are set.
+    pub(crate) fn new(most: usize, body: usize, gauge: Gauge) -> Self {
+        let share = (most / 4 * 3).max(body).min(most);
+        Self { most, share, held: Mutex::default(), freed: Notify::new(), gauge }
+    }
+
+    /// What one owner may hold.
+    pub(crate) const fn share(&self) -> usize {
+        self.share
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Room of an owner, which holds nothing yet.
+    pub(crate) fn room(self: &Arc<Self>, owner: &str) -> Room {
+        Room { ledger: Arc::clone(self), owner: owner.to_owned(), bytes: Mutex::new(0), wanted: Mutex::new(0) }
+    }
+
+    /// Counts what an owner has more, or less, if it fits, or has to.
+    fn change(&self, owner: &str, from: usize, to: usize, must_fit: bool) -> bool {
+        let mut held = self.held();
+        let of = held.of.get(owner).copied().unwrap_or(0);
+        let (all, of) = ((held.all + to).saturating_sub(from), (of + to).saturating_sub(from));
+        if must_fit && to > from && (all > self.most || of > self.share) {
+            return false;
+        }
+        held.all = all;
+        if of == 0 {
+            held.of.remove(owner);
+        } else if let Some(known) = held.of.get_mut(owner) {
+            *known = of;
+        } else {
+            held.of.insert(owner.to_owned(), of);
+        }
+        self.gauge.set(i64::try_from(all).unwrap_or(i64::MAX));
+        drop(held);
+        if to < from {
+            self.freed.notify_waiters();
+        }
+        true
+    }
+}
+
+/// What one request, or a part of one, holds.
+#[derive(Debug)]
+pub(crate) struct Room {
+    ledger: Arc<Ledger>,
+    owner: String,
+    bytes: Mutex<usize>,
+    /// What did not fit the last time.
+    wanted: Mutex<usize>,
+}
+
+fn locked(number: &Mutex<usize>) -> MutexGuard<'_, usize> {
+    number.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Room {
+    /// Holds at least so many bytes.
+    ///
+    /// `Busy` if they do not fit now, and `LimitExceeded` if they never do.
+    pub(crate) fn reach(&self, wanted: usize) -> Result<(), Error> {
+        let mut bytes = locked(&self.bytes);
+        if wanted <= *bytes {
+            return Ok(());
+        }
+        if wanted > self.ledger.share {
+            let limit = format!("{} bytes: three quarters of limits.held_bytes", self.ledger.share);
+            return Err(Error::LimitExceeded {
+                what: "what one request makes the server hold",
+                actual: format!("{wanted} bytes"),
+                limit,
+            });
+        }
+        if !self.ledger.change(&self.owner, *bytes, wanted, true) {
+            *locked(&self.wanted) = wanted;
+            return Err(Error::Busy("the server is at its limit of bytes in memory (limits.held_bytes)".to_owned()));
+        }
+        *bytes = wanted;
+        Ok(())
+    }
+
+    /// As [`Room::reach`], after waiting for others to give bytes back, if that is needed.
+    pub(crate) async fn wait(&self, wanted: usize) -> Result<(), Refusal> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            // Asked for before the look, so that nothing is missed between.
+            let freed = self.ledger.freed.notified();
+            match self.reach(wanted) {
+                Err(Error::Busy(_)) if timeout_at(end, freed).await.is_ok() => {}
+                reached => return Ok(reached?),
+            }
+        }
+    }
+
+    /// What did not fit the last time, if something did not.
+    pub(crate) fn take_wanted(&self) -> Option<usize> {
+        Some(std::mem::take(&mut *locked(&self.wanted))).filter(|wanted| *wanted > 0)
+    }
+
+    /// Holds so many bytes from now on, whether they fit or not: they are there already.
+    pub(crate) fn keep(&self, left: usize) {
+        let mut bytes = locked(&self.bytes);
+        self.ledger.change(&self.owner, *bytes, left, false);
+        *bytes = left;
+    }
+
+    /// Bytes that count until nothing has them any more, in place of what was held until now.
+    pub(crate) fn hold(&self, bytes: Bytes) -> Bytes {
+        let room = self.ledger.room(&self.owner);
+        self.keep(0);
+        room.keep(bytes.len());
+        Bytes::from_owner(Counted { bytes, _room: room })
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.keep(0);
+    }
+}
+
+struct Counted {
+    bytes: Bytes,
+    _room: Room,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// An answer that a connection gets in small pieces: it may copy what it is given, and that is not counted.
+pub(crate) struct InPieces {
+    from: Body,
+    current: Bytes,
+}
+
+impl InPieces {
+    pub(crate) fn of(from: Body) -> Body {
+        Body::new(Self { from, current: Bytes::new() })
+    }
+}
+
+impl http_body::Body for InPieces {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        if self.current.is_empty() {
+            match ready!(Pin::new(&mut self.from).poll_frame(context)) {
+                Some(Ok(frame)) if frame.is_data() => self.current = frame.into_data().unwrap_or_default(),
+                other => return Poll::Ready(other),
+            }
+        }
+        let length = self.current.len().min(PIECE);
+        Poll::Ready(Some(Ok(Frame::data(self.current.split_to(length)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.current.is_empty() && self.from.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (from, current) = (self.from.size_hint(), self.current.len() as u64);
+        let mut hint = SizeHint::new();
+        hint.set_lower(from.lower() + current);
+        if let Some(upper) = from.upper() {
+            hint.set_upper(upper + current);
+        }
+        hint
+    }
+}
