@@ -197,8 +197,10 @@ pub(crate) fn reply(status: u16, content_type: &'static str, body: impl Into<Bod
 
 /// 200, with JSON.
 pub(crate) fn ok(value: &impl Serialize) -> Outcome {
-    let text =
-        serde_json::to_vec(value).map_err(|error| Refusal::internal(format!("cannot write the answer: {error}")))?;
+    let text = serde_json::to_vec(value);
+    let mut text = text.map_err(|error| Refusal::internal(format!("cannot write the answer: {error}")))?;
+    // It may be held for long.
+    text.shrink_to_fit();
     Ok(reply(200, "application/json", text))
 }
 

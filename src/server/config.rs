@@ -106,7 +106,8 @@ pub struct Bounds {
     pub held_bytes: usize,
     /// Connections at one time: 16,384. More wait to be accepted.
     pub connections: usize,
-    /// Requests in progress, without followers and ingests: 1,024. More are refused with 503.
+    /// Requests in progress, without followers and ingests, and without those whose body is still arriving: 1,024. More are refused
+    /// with 503.
     pub requests: usize,
     /// Calls of the store in progress, each with a thread: 64. More wait.
     pub store_threads: usize,

@@ -45,15 +45,15 @@ impl Running {
 
     /// A server that needs keys, on a store in memory, and a client for each of the owners and scopes.
     pub(crate) fn with_keys(owners: &[(&str, &str)]) -> (Self, Vec<Client>) {
-        Self::with_keys_and(owners, &[])
+        Self::with_keys_on("memory:", owners, &[])
     }
 
-    /// As [`Running::with_keys`], with further arguments.
-    pub(crate) fn with_keys_and(owners: &[(&str, &str)], args: &[&str]) -> (Self, Vec<Client>) {
+    /// As [`Running::with_keys`], on another store and with further arguments.
+    pub(crate) fn with_keys_on(url: &str, owners: &[(&str, &str)], args: &[&str]) -> (Self, Vec<Client>) {
         let dir = crate::common::tempdir().unwrap();
         let keys = dir.path().join("keys.json");
         let secrets: Vec<String> = owners.iter().map(|(owner, scopes)| create_key(&keys, owner, scopes)).collect();
-        let running = Self::start_in(dir, "memory:", &[&["--keys", "DIR/keys.json"], args].concat());
+        let running = Self::start_in(dir, url, &[&["--keys", "DIR/keys.json"], args].concat());
         let clients = secrets.iter().map(|secret| running.client.with_key(secret)).collect();
         (running, clients)
     }

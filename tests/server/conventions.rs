@@ -239,8 +239,8 @@ fn too_many_requests() {
     in_flight(&server, 2);
     server.client.get("/v1/conversations").ok();
     let begun = Instant::now();
+    let refused = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let refused = AtomicBool::new(false);
         let (refused, client, path) = (&refused, &server.client, &path);
         for _ in 0..8 {
             scope.spawn(move || {

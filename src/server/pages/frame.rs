@@ -40,7 +40,8 @@ impl Frame {
 /// 200, or another status, with a page.
 pub(super) fn page(status: u16, template: &impl Template) -> Outcome {
     let html = template.render();
-    let html = html.map_err(|error| Refusal::internal(format!("cannot write the page: {error}")))?;
+    let mut html = html.map_err(|error| Refusal::internal(format!("cannot write the page: {error}")))?;
+    html.shrink_to_fit();
     Ok(reply(status, HTML, html))
 }
 
