@@ -18,8 +18,9 @@ use crate::store::Store;
 
 /// A byte of a record is held as the record, as a message, and in the answer, which grows by doubling.
 const HELD: usize = 4;
-/// What a byte takes in addition that JSON or HTML writes as an escape.
-const ESCAPED: usize = 12;
+/// What a byte takes in addition that JSON or HTML writes as an escape: one of a control character is six bytes long.
+const ESCAPED: usize = 4;
+const CONTROL: usize = 12;
 /// Bytes that are counted at one time; fewer are not.
 const STEP: usize = 64 * 1024;
 
@@ -41,8 +42,12 @@ pub(crate) fn metered(store: &Store, room: &Arc<Room>) -> Store {
 
 /// What is held for the content of a record.
 fn weight(content: &[u8]) -> usize {
-    let is_escaped = |byte: &&u8| matches!(byte, 0..0x20 | b'"' | b'\\' | b'<' | b'>' | b'&' | b'\'');
-    content.len() * HELD + content.iter().filter(is_escaped).count() * ESCAPED
+    let of = |byte: &u8| match byte {
+        b'\n' | b'\t' | b'\r' | b'"' | b'\\' | b'<' | b'>' | b'&' | b'\'' => HELD + ESCAPED,
+        0..0x20 => HELD + CONTROL,
+        _ => HELD,
+    };
+    content.iter().map(of).sum()
 }
 
 impl Log for Metered {

@@ -273,7 +273,11 @@ async fn answer(gate: &Arc<Gate>, face: Face, route: &'static Route, caller: Cal
                     .await;
                 match (outcome, call.room.take_wanted()) {
                     // What only reads begins anew, once there is room for it.
-                    (Err(_), Some(wanted)) if route.scope == Scope::Read => call.room.wait(wanted).await?,
+                    (Err(_), Some(wanted)) if route.scope == Scope::Read => {
+                        // It may want more than the part after which it was refused.
+                        let most = app.ledger.share() / 2;
+                        call.room.wait(wanted.max(wanted.saturating_mul(2).min(most))).await?;
+                    }
                     (outcome, _) => break outcome?,
                 }
             };
