@@ -272,7 +272,7 @@ async fn answer(gate: &Arc<Gate>, face: Face, route: &'static Route, caller: Cal
                     })
                     .await;
                 match (outcome, call.room.take_wanted()) {
-                    // What only reads begins anew, once there is room for it.
+                    // What only reads is tried again, once there is room for it.
                     (Err(_), Some(wanted)) if route.scope == Scope::Read => {
                         // It may want more than the part after which it was refused.
                         let most = app.ledger.share() / 2;
