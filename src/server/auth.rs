@@ -36,7 +36,7 @@ pub(crate) fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Refusal> 
 /// The caller of a page: by the cookie of a session. A key that was revoked, or has expired, ends its sessions.
 pub(crate) fn visitor(app: &App, headers: &HeaderMap) -> Result<Caller, Refusal> {
     let Some(keys) = &app.keys else { return Ok(nobody(Scope::ALL.to_vec())) };
-    let session = cookies(headers).find_map(|cookie| app.sessions.find(cookie, Instant::now()));
+    let session = cookies(app, headers).find_map(|cookie| app.sessions.find(cookie, Instant::now()));
     let key = session.as_ref().and_then(|(_, digest)| keys.find_digest(digest));
     match (session, key) {
         (Some((session, digest)), Some(key)) => Ok(of(&key, Some(digest), Some(session))),
@@ -62,11 +62,14 @@ fn of(key: &Key, digest: Option<String>, session: Option<SessionId>) -> Caller {
     Caller { key: key.id.clone(), owner: key.owner.clone(), scopes: key.scopes.clone(), digest, session }
 }
 
-/// What the cookies of sessions hold.
-fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+/// What the cookies of sessions hold. A server that speaks TLS sets only the one with the prefix: the other may come from anybody who is
+/// between, and speaks without TLS in its name.
+fn cookies<'a>(app: &App, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
+    let [secure, plain] = COOKIES;
+    let plain = app.config.server.tls_key.is_none().then_some(plain);
     let lines = headers.get_all("cookie").into_iter().filter_map(|value| value.to_str().ok());
     let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.filter(|(name, _)| COOKIES.contains(name)).map(|(_, value)| value)
+    pairs.filter(move |(name, _)| *name == secure || Some(*name) == plain).map(|(_, value)| value)
 }
 
 /// Refuses what a page of another site asks for, if no key is needed.

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use super::app::App;
 use super::ledger::Room;
 use super::refusal::Refusal;
+use crate::json::strings::Strings;
 use crate::json::text as json_text;
 use crate::model::Json;
 
@@ -24,6 +25,9 @@ const STRANGERS_PATIENCE: Duration = Duration::from_secs(10);
 const ARRIVING: usize = 2;
 /// A byte of a body that is used: what is made of it, and what is written of that, are there beside it.
 const USED: usize = 4;
+
+/// A value in JSON, as it is parsed: many are written with fewer bytes than they take.
+const VALUE: usize = 128;
 
 /// A whole body, and the room that it takes, with what is made of it.
 #[derive(Debug)]
@@ -101,9 +105,16 @@ async fn read_all(
         taken(bytes.len() + piece.len(), ARRIVING).await?;
         bytes.extend_from_slice(&piece);
     }
-    taken(bytes.len(), USED).await?;
+    room.wait((bytes.len() * USED + values(&bytes) * VALUE).min(app.ledger.share())).await?;
     app.metrics.body_bytes.inc_by(bytes.len() as u64);
     Ok(Held { bytes, _room: room })
+}
+
+/// How many values there are in JSON, at most: by what begins one, or comes between two.
+pub(crate) fn values(json: &[u8]) -> usize {
+    let mut strings = Strings::default();
+    let is_value = |byte: &&u8| strings.is_outside(char::from(**byte)) && matches!(byte, b'{' | b'[' | b',');
+    json.iter().filter(is_value).count()
 }
 
 /// The next piece of a body; `None` at its end.

@@ -104,7 +104,8 @@ pub struct Bounds {
     /// fit waits for 5 seconds, and is refused with 503 then. Its earlier name is `bodies_bytes`.
     #[serde(alias = "bodies_bytes")]
     pub held_bytes: usize,
-    /// Connections at one time: 16,384. More wait to be accepted.
+    /// Connections at one time: 16,384; fewer if the process may have few file handles. When there are as many, the oldest on which
+    /// no request has come yet makes room, of the address that has most of them; otherwise more wait to be accepted.
     pub connections: usize,
     /// Requests in progress, without followers and ingests, and without those whose body is still arriving: 1,024. More are refused
     /// with 503.
@@ -122,6 +123,8 @@ pub struct Bounds {
     pub owner_bytes: u64,
     /// Conversations that one owner may have; 0, the default, for no limit. Over it, a new one gets 413.
     pub owner_conversations: u64,
+    /// Seconds in which the first request's head must arrive on a new connection, with what TLS needs before it: 10.
+    pub first_head_seconds: u64,
     /// Seconds in which a request's head must arrive, also after the previous request on the same connection: 75, more
     /// than proxies keep a connection open.
     pub header_seconds: u64,
@@ -261,6 +264,7 @@ impl Default for Bounds {
             requests_per_second: 0,
             owner_bytes: 0,
             owner_conversations: 0,
+            first_head_seconds: 10,
             header_seconds: 75,
             idle_seconds: 30,
             body_seconds: 300,
@@ -378,12 +382,13 @@ impl Config {
     }
 
     /// Every time that is set, in seconds.
-    fn times(&self) -> [(&'static str, u64); 10] {
+    fn times(&self) -> [(&'static str, u64); 11] {
         let Self { server, limits, pages, .. } = self;
         [
             ("server.drain_seconds", server.drain_seconds),
             ("server.shutdown_seconds", server.shutdown_seconds),
             ("server.retention_seconds", server.retention_seconds),
+            ("limits.first_head_seconds", limits.first_head_seconds),
             ("limits.header_seconds", limits.header_seconds),
             ("limits.idle_seconds", limits.idle_seconds),
             ("limits.body_seconds", limits.body_seconds),
@@ -403,6 +408,10 @@ impl Config {
 }
 
 impl Bounds {
+    pub(crate) const fn first_head(&self) -> Duration {
+        Duration::from_secs(self.first_head_seconds)
+    }
+
     pub(crate) const fn header(&self) -> Duration {
         Duration::from_secs(self.header_seconds)
     }

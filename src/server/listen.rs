@@ -1,22 +1,27 @@
 //! Connections: accepted, encrypted if configured, and served one request after the other; none may take for ever.
 
+use std::collections::{HashMap, VecDeque};
 use std::future::Future as _;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -35,6 +40,31 @@ pub(crate) struct Listening {
     pub(crate) listener: TcpListener,
     pub(crate) router: Router,
     pub(crate) tls: Option<TlsAcceptor>,
+    /// How many connections it has at one time.
+    pub(crate) connections: usize,
+}
+
+/// File handles that the store needs for itself, beside those of connections: at least, and at most.
+const RESERVED: (usize, usize) = (192, 2_048);
+
+/// How many connections a server may have: as many as it is set to, as far as there are file handles, of which the store has the
+/// other half.
+pub(crate) fn most_connections(set: usize) -> usize {
+    // Only Linux has them here.
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let handles = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files")?.split_whitespace().next()?.parse::<usize>().ok());
+    let Some(handles) = handles else { return set };
+    let left = handles.saturating_sub((handles / 2).clamp(RESERVED.0, RESERVED.1)).max(1);
+    if left < set {
+        tracing::warn!(
+            handles,
+            connections = left,
+            "fewer connections than limits.connections: there are too few file handles"
+        );
+    }
+    left.min(set)
 }
 
 /// What TLS needs, from two files in PEM.
@@ -58,31 +88,40 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener> {
 
 /// Accepts connections until `ending` is true, then waits for the open ones, as long as that is allowed.
 pub(crate) async fn serve(listening: Listening, app: Arc<App>, mut ending: watch::Receiver<bool>) {
-    let Listening { listener, router, tls } = listening;
+    let Listening { listener, router, tls, connections } = listening;
     let graceful = GracefulShutdown::new();
-    let room = Arc::new(Semaphore::new(app.config.limits.connections.min(Semaphore::MAX_PERMITS)));
+    let room = Arc::new(Semaphore::new(connections));
+    let silent = Arc::new(Silent::default());
     loop {
         let accepted = tokio::select! {
             biased;
             _ = ending.wait_for(|is_ending| *is_ending) => break,
-            accepted = accept(&listener, &room) => accepted,
+            accepted = accept(&listener, &room, &silent) => accepted,
         };
-        let Some((stream, room)) = accepted else { continue };
+        let Some((stream, address, room)) = accepted else { continue };
         let (app, router, tls) = (Arc::clone(&app), router.clone(), tls.clone());
         let watcher = graceful.watcher();
+        let first = silent.begin(address.ip());
         tokio::spawn(async move {
             let limits = &app.config.limits;
             // What is sent is sent at once: an answer does not wait for more data.
             let _ = stream.set_nodelay(true);
             let stream = Timed::new(stream, limits.idle());
             app.metrics.connections.inc();
-            match tls {
-                None => connection(stream, router, limits.header(), watcher).await,
-                Some(tls) => {
-                    if let Ok(Ok(stream)) = timeout(limits.header(), tls.accept(stream)).await {
-                        connection(stream, router, limits.header(), watcher).await;
+            let too_long = first.too_long(limits.first_head());
+            let served = async {
+                match tls {
+                    None => connection(stream, router, &first, limits.header(), watcher).await,
+                    Some(tls) => {
+                        if let Ok(stream) = tls.accept(stream).await {
+                            connection(stream, router, &first, limits.header(), watcher).await;
+                        }
                     }
                 }
+            };
+            tokio::select! {
+                () = served => {}
+                () = too_long => {}
             }
             app.metrics.connections.dec();
             drop(room);
@@ -95,13 +134,20 @@ pub(crate) async fn serve(listening: Listening, app: Arc<App>, mut ending: watch
     }
 }
 
+/// The next connection. If there is no room for it, one that has asked for nothing yet makes room.
 async fn accept(
     listener: &TcpListener,
     room: &Arc<Semaphore>,
-) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    let room = Arc::clone(room).acquire_owned().await.ok()?;
+    silent: &Silent,
+) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
     match listener.accept().await {
-        Ok((stream, _)) => Some((stream, room)),
+        Ok((stream, address)) => {
+            if room.available_permits() == 0 {
+                silent.end_one();
+            }
+            let room = Arc::clone(room).acquire_owned().await.ok()?;
+            Some((stream, address, room))
+        }
         Err(error) => {
             // Usually no file handles are left: some become free again.
             tracing::warn!(%error, "a connection was not accepted");
@@ -111,17 +157,87 @@ async fn accept(
     }
 }
 
+/// The connections on which no request has come yet, by address, oldest first.
+#[derive(Debug, Default)]
+struct Silent(Mutex<HashMap<IpAddr, VecDeque<Arc<Notify>>>>);
+
+/// A connection, until its first request has come.
+#[derive(Debug)]
+struct First {
+    silent: Arc<Silent>,
+    address: IpAddr,
+    end: Arc<Notify>,
+    has_asked: AtomicBool,
+}
+
+impl Silent {
+    fn locked(&self) -> MutexGuard<'_, HashMap<IpAddr, VecDeque<Arc<Notify>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(self: &Arc<Self>, address: IpAddr) -> Arc<First> {
+        let end = Arc::new(Notify::new());
+        self.locked().entry(address).or_default().push_back(Arc::clone(&end));
+        Arc::new(First { silent: Arc::clone(self), address, end, has_asked: AtomicBool::new(false) })
+    }
+
+    /// Ends the oldest connection of the address that has most of them.
+    fn end_one(&self) {
+        let mut silent = self.locked();
+        if let Some(oldest) = silent.values_mut().max_by_key(|ends| ends.len()).and_then(VecDeque::pop_front) {
+            oldest.notify_one();
+        }
+    }
+}
+
+impl First {
+    /// A request has come.
+    fn asked(&self) {
+        if self.has_asked.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let mut silent = self.silent.locked();
+        if let Some(ends) = silent.get_mut(&self.address) {
+            ends.retain(|end| !Arc::ptr_eq(end, &self.end));
+            if ends.is_empty() {
+                silent.remove(&self.address);
+            }
+        }
+    }
+
+    /// Returns if no request comes in time, or another connection needs the room.
+    async fn too_long(&self, patience: Duration) {
+        let _ = timeout(patience, self.end.notified()).await;
+        if self.has_asked.load(Ordering::Acquire) {
+            std::future::pending().await
+        }
+    }
+}
+
+impl Drop for First {
+    fn drop(&mut self) {
+        self.asked();
+    }
+}
+
 async fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
+    first: &Arc<First>,
     patience: Duration,
     watcher: hyper_util::server::graceful::Watcher,
 ) {
+    let first = Arc::clone(first);
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |request: Request<Incoming>| {
+        first.asked();
+        router.call(request)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(patience)
         .max_buf_size(BUFFER)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), service);
     // A client that goes away is no failure of ours.
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!(%error, "a connection ended early");

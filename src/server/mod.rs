@@ -55,7 +55,7 @@ use std::time::Duration;
 
 use axum::Router;
 use tokio::runtime::Runtime;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use app::App;
@@ -79,6 +79,9 @@ const SERVED: &[(Face, &[route::Route])] = &[
     (Face::Pages, pages::ROUTES),
     (Face::Door, pages::DOOR),
 ];
+
+/// Connections to the address of health and metrics.
+const ADMIN_CONNECTIONS: usize = 32;
 
 /// A server that is bound to its addresses, and serves once it runs.
 #[derive(Debug)]
@@ -148,11 +151,13 @@ impl Server {
         let serving = config.server.clone();
         let document = openapi::document(ROUTES).to_string().into();
         let store = quota::limited(store, &config.limits);
+        let connections = listen::most_connections(config.limits.connections.min(Semaphore::MAX_PERMITS));
         let app = Arc::new(App::new(store, config, keys, document));
         let main = Listening {
             listener: runtime.block_on(listen::bind(serving.listen))?,
             router: serve::router(&app, SERVED),
             tls,
+            connections,
         };
         let admin = match serving.admin_listen {
             None => None,
@@ -160,6 +165,7 @@ impl Server {
                 listener: runtime.block_on(listen::bind(address))?,
                 router: serve::around(health::routes(Router::new(), &app, true), &app),
                 tls: None,
+                connections: connections.min(ADMIN_CONNECTIONS),
             }),
         };
         let signals = {

@@ -458,6 +458,23 @@ fn tls_is_spoken() {
     let words = format!("s_client -connect {} -quiet -ign_eof -CAfile cert.pem", server.client.address);
     let answer = openssl(dir.path(), &words, request);
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    // A session's cookie has a name that browsers take only over TLS, and no other counts.
+    let (server, clients) = Running::with_keys_on("memory:", &[("ada", "read")], &["--config", &file]);
+    let words = format!("s_client -connect {} -quiet -ign_eof -CAfile cert.pem", server.client.address);
+    let form = format!("key={}", clients[0].key.as_deref().unwrap());
+    let login = format!(
+        "POST /pages/login HTTP/1.1\r\nhost: localhost\r\nsec-fetch-site: same-origin\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{form}",
+        form.len()
+    );
+    let answer = openssl(dir.path(), &words, &login);
+    let (_, cookie) = answer.split_once("__Secure-convo_session=").unwrap();
+    let session = cookie.split(';').next().unwrap();
+    for (name, status) in [("__Secure-convo_session", "200"), ("convo_session", "401")] {
+        let request =
+            format!("GET /pages HTTP/1.1\r\nhost: localhost\r\ncookie: {name}={session}\r\nconnection: close\r\n\r\n");
+        let answer = openssl(dir.path(), &words, &request);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{name}: {answer}");
+    }
 }
 
 #[test]

@@ -148,3 +148,24 @@ fn ingested_events_without_an_end_stay_within_the_bound() {
     assert!(grown < 128 * MIB + BESIDE, "{} MiB", grown / MIB);
     until("nothing is held", || metric(&root, "convo_held_bytes ") == 0);
 }
+
+/// A value is written with two bytes, and takes hundreds: what is judged is bounded by its values.
+#[test]
+fn requests_of_very_many_values_are_refused_before_they_are_parsed() {
+    let (server, [ada, _, root]) = bounded(192);
+    let request = |count: usize| format!("{{\"messages\":[{}]}}", vec!["{}"; count].join(","));
+    let (many, few) = (request(1_000_000), request(5_000));
+    let grown = server.growth(|| {
+        for path in ["/api/v1/check?for=openai-chat", "/api/v1/repair?for=openai-chat"] {
+            assert_eq!(ada.send("POST", path, &[], many.as_bytes()).code(413), "limit_exceeded", "{path}");
+        }
+    });
+    println!("{} MiB", grown / MIB);
+    assert!(grown < BESIDE, "{} MiB", grown / MIB);
+    ada.send("POST", "/api/v1/check?for=openai-chat", &[], few.as_bytes()).ok();
+    ada.send("POST", "/api/v1/repair?for=openai-chat", &[], few.as_bytes()).of(422);
+    // What is in a text is no value.
+    let text = json!({ "messages": [{ "role": "user", "content": ",".repeat(1_000_000) }] });
+    ada.send("POST", "/api/v1/repair?for=openai-chat", &[], text.to_string().as_bytes()).ok();
+    until("nothing is held", || metric(&root, "convo_held_bytes ") == 0);
+}

@@ -7,6 +7,7 @@
 mod client;
 #[path = "../common/mod.rs"]
 mod common;
+mod connections;
 mod conventions;
 mod crash;
 mod documented;

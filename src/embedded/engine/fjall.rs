@@ -26,6 +26,8 @@ const VERSION_BYTES: u64 = 4;
 const CREATED: [&str; 3] = ["lock", "0.jnl", VERSION];
 const KEYSPACES: &str = "keyspaces";
 const DEFAULT_CACHE_BYTES: u64 = 32 * 1024 * 1024;
+/// Files that it keeps open: a process may have few, and needs some for connections.
+const FILES: usize = 128;
 
 struct Fjall {
     keyspace: Keyspace,
@@ -48,6 +50,7 @@ pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
     let open = || {
         let db = Database::builder(&folder)
             .cache_size(cache)
+            .max_cached_files(Some(FILES))
             // The committer syncs once for everything that it writes.
             .manual_journal_persist(true)
             .open()
@@ -93,6 +96,8 @@ fn from_fjall(action: &str, path: &Path, error: fjall::Error) -> Error {
     match error {
         fjall::Error::Io(source) => Error::Io { action, source },
         fjall::Error::Storage(fjall::LsmError::Io(source)) => Error::Io { action, source },
+        // It says so of every write after one of its own failed, for want of file handles or of room: nothing is damaged.
+        fjall::Error::Poisoned => Error::Poisoned { cause: format!("{action}: a write of fjall's own failed before") },
         error => Error::Corrupt { conversation: None, seq: None, detail: format!("{action}: {error}") },
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::parameters;
+use super::parameters::{self, Judged};
 use crate::history::{ReportLine, next_step};
 use crate::model::ConversationId;
 use crate::provider::{self, Finding, PromptOptions};
@@ -53,6 +53,7 @@ pub(super) struct Checked {
 
 pub(super) fn check(call: &Call, body: &[u8]) -> Outcome {
     call.query.check(&["for"])?;
+    parameters::judged(call, body, Judged::Checked)?;
     let findings = provider::check(parameters::target(call, "for")?, body::text(body)?);
     let findings = findings.map_err(|error| Refusal::new(400, "invalid_json", error.to_string()))?;
     ok(&Checked { accepted: !findings.iter().any(|finding| finding.level.is_refused()), findings })
@@ -62,6 +63,7 @@ pub(super) fn repair(call: &Call, body: &[u8]) -> Outcome {
     call.query.check(&["for", "from"])?;
     let target = parameters::target(call, "for")?;
     let from = if call.query.get("from").is_some() { parameters::target(call, "from")? } else { target };
+    parameters::judged(call, body, Judged::Repaired)?;
     let repaired = provider::repair(from, target, body::text(body)?, &PromptOptions::new())?;
     call.app.metrics.count_report(&repaired.report);
     ok(&Shown { conversation: None, request: repaired.request, report: repaired.report })

@@ -133,13 +133,14 @@ pub(super) fn push(call: &Call, body: &[u8]) -> Outcome {
 }
 
 pub(super) fn finish(call: &Call, body: &[u8]) -> Outcome {
-    let (Finish { writer }, bytes) = asked(body)?;
+    let (Finish { writer: name }, bytes) = asked(body)?;
     let end = body::open_one(bytes)?;
-    let writer = find(call, &writer)?;
+    let writer = find(call, &name)?;
     let mut state = writer.state();
     if state.finished.is_none() {
         state.finished = Some(state.message.finish(end.finish_reason, end.usage, end.metadata)?);
         state.room = None;
+        call.app.writers.finished(&name, &writer);
     }
     answer(&state.finished, &[])
 }
