@@ -100,7 +100,7 @@ pub use history::{
 };
 pub use log::{
     AppendOptions, BackupSummary, Durability, ExpectedHead, Fork, Health, Item, Limits, ListCursor, ListItem, ListPage,
-    ListQuery, NewConversation, Problem, Receipt, Redaction, Size, TableSize, Unfinished, Verification,
+    ListQuery, NewConversation, Problem, Receipt, Redaction, Size, TableSize, Unfinished, Vacuumed, Verification,
 };
 #[cfg(feature = "postgres")]
 pub use log::{Migration, MovingBucket, ShardCluster, Shards};

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use conversation_store::model::{Message, Name};
 use conversation_store::provider::{self, Target};
-use conversation_store::{AppendOptions, ExpectedHead, Limits, Receipt, Store};
+use conversation_store::{AppendOptions, Cursor, ExpectedHead, Limits, Receipt, Store};
 
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::{Input, LIMIT, Lines};
@@ -11,7 +11,7 @@ use super::output::{self, Output};
 use super::progress::Progress;
 use super::request::{self, Request};
 use super::text;
-use super::values::{conversation, number};
+use super::values::conversation;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,9 +53,10 @@ pub(super) struct Args {
     /// Append all lines or none of them, as one append (at most 128 MiB and 10,000 messages)
     #[arg(long)]
     atomic: bool,
-    /// Append only if the conversation's last seq is this one; 0: only if the conversation does not exist
-    #[arg(long, value_name = "SEQ", value_parser = number::<u64>)]
-    expect: Option<u64>,
+    /// Append only if the conversation ends here: its last seq, or a cursor, which is of one conversation of the name; 0: only
+    /// if the conversation does not exist
+    #[arg(long, value_name = "CURSOR")]
+    expect: Option<Cursor>,
     /// Idempotency key: what was appended with it before is not appended again. The first message's append has KEY, the
     /// n-th has KEY#n; with --atomic the one append has KEY
     #[arg(long)]
@@ -112,11 +113,11 @@ fn append_request(args: &Args, from: Target, location: &Location, output: &mut O
     Ok(Exit::Done)
 }
 
-fn expected(expect: Option<u64>) -> ExpectedHead {
+fn expected(expect: Option<Cursor>) -> ExpectedHead {
     match expect {
         None => ExpectedHead::Any,
-        Some(0) => ExpectedHead::NewConversation,
-        Some(seq) => ExpectedHead::At(seq),
+        Some(at) if at == Cursor::default() => ExpectedHead::NewConversation,
+        Some(at) => ExpectedHead::AtCursor(at),
     }
 }
 
@@ -178,9 +179,11 @@ impl<'a> Append<'a> {
         }
         let receipt: Receipt = self.store.append_with(&self.name, messages, &options)?;
         self.appends += 1;
-        if self.expected != ExpectedHead::Any {
-            self.expected = ExpectedHead::At(receipt.last_seq);
-        }
+        self.expected = match self.expected {
+            ExpectedHead::Any => ExpectedHead::Any,
+            ExpectedHead::AtCursor(at) => ExpectedHead::AtCursor(at.with_seq(receipt.last_seq)),
+            _ => ExpectedHead::At(receipt.last_seq),
+        };
         output::receipt(&self.name, &receipt, output)?;
         output.flush()
     }

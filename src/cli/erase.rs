@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use conversation_store::model::{Name, Timestamp};
-use conversation_store::{ListItem, Pruned, Retention};
+use conversation_store::{Error, ListItem, Pruned, Retention};
 use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
@@ -21,7 +21,7 @@ Examples:
   convo delete chat-42 --yes
 
 What its forks share stays until the last of them is deleted; until then its name is not free. The store keeps the \
-freed bytes until it reuses them.")]
+freed bytes until it reuses them; `convo vacuum` writes it again without them.")]
 pub(super) struct Delete {
     /// The conversation
     #[arg(value_parser = conversation())]
@@ -40,17 +40,29 @@ struct Deleted<'a> {
 
 pub(super) fn delete(args: &Delete, location: &Location, output: &mut Output) -> Outcome {
     let (store, name) = (location.open()?, location.name(&args.conversation));
-    let item = store.describe(&name)?;
-    confirm(args.yes, &deletes(&name, &item), "nothing was deleted")?;
+    let item = match store.describe(&name) {
+        Ok(item) => Some(item),
+        // Damage set it aside: this is what removes it.
+        Err(Error::Corrupt { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    confirm(args.yes, &deletes(&name, item.as_ref()), "nothing was deleted")?;
     store.delete(&name)?;
     #[cfg(feature = "search")]
-    super::search::follow(location, &store, &item.owner)?;
-    let shown = Deleted { deleted: item.id.to_string(), key: item.key.as_deref() };
+    {
+        let owner = item.as_ref().map_or_else(|| name.owner().unwrap_or_default(), |item| &item.owner);
+        super::search::follow(location, &store, owner)?;
+    }
+    let key = item.as_ref().map_or_else(|| name.key(), |item| item.key.as_deref());
+    let shown = Deleted { deleted: name.id().to_string(), key };
     output.result(&shown, || format!("deleted {}", text::printable(shown.key.unwrap_or(&shown.deleted))))?;
     Ok(Exit::Done)
 }
 
-fn deletes(name: &Name, item: &ListItem) -> String {
+fn deletes(name: &Name, item: Option<&ListItem>) -> String {
+    let Some(item) = item else {
+        return format!("Delete {}, which cannot be read?", text::printable(&name.to_string()));
+    };
     let title = item.title.as_ref().map_or_else(String::new, |title| format!(" \"{}\"", text::cut(title, 60)));
     let name = name.to_string();
     format!("Delete {}{title}, {}?", text::printable(&name), text::count(item.messages, "message"))
@@ -70,8 +82,8 @@ Texts, arguments, results, images and unknown fields are erased; role, index, id
 the message goes with one chunk too, where it may quote it. Forks that share the message lose its content too. Summaries, \
 titles, tags and metadata that may quote it are named, and stay.
 
-Earlier backups still hold the content, and so may bytes that the store freed and has not reused. To get rid of those, \
-run `convo backup`, then `convo restore` into a new store.")]
+Earlier backups still hold the content, and so may bytes that the store freed and has not reused: `convo vacuum` writes the \
+store again without them.")]
 pub(super) struct Redact {
     /// The conversation
     #[arg(value_parser = conversation())]

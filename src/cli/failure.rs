@@ -120,7 +120,10 @@ const fn hint(error: &Error) -> Option<&'static str> {
             Some("wait until the program that writes it finishes it; `convo unfinished` lists such messages")
         }
         Error::SharedByForks { .. } => Some("`convo list` shows the forks; `convo delete` removes them"),
-        Error::CursorOutOfRange { .. } | Error::StaleCursor { .. } => {
+        Error::StaleCursor { .. } => {
+            Some("that conversation is gone: read the one that is there now from its beginning")
+        }
+        Error::CursorOutOfRange { .. } => {
             Some("--since 0 starts from the beginning; is it the same conversation, and the same store?")
         }
         Error::ReadOnly => Some("a backup is read-only: `convo restore` turns it into a store"),

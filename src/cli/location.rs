@@ -77,15 +77,20 @@ impl Location {
         Ok(store)
     }
 
-    fn open_with(&self, options: &StoreOptions) -> Result<Store, Failure> {
+    /// Does something with the store, for which no other process may have it open.
+    pub(super) fn patiently<T>(&self, mut call: impl FnMut(&str) -> Result<T, Error>) -> Result<T, Failure> {
         let url = self.url()?;
         let begun = Instant::now();
-        let store = loop {
-            match options.open(&url) {
+        loop {
+            match call(&url) {
                 Err(Error::Busy(_)) if begun.elapsed() < self.patience => thread::sleep(PAUSE),
-                opened => break opened.map_err(|error| not_opened(&url, error))?,
+                done => return done.map_err(|error| not_opened(&url, error)),
             }
-        };
+        }
+    }
+
+    fn open_with(&self, options: &StoreOptions) -> Result<Store, Failure> {
+        let store = self.patiently(|url| options.open(url))?;
         // A store that is opened again has the same key.
         let _ = self.meant.set(store.owner().to_owned());
         if let Some(copy) = store.health().set_aside {

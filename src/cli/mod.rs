@@ -161,6 +161,7 @@ enum Command {
     Health(store::Health),
     Backup(store::Backup),
     Restore(store::Restore),
+    Vacuum(store::Vacuum),
     #[cfg(feature = "postgres")]
     Migrate(postgres::Migrate),
     #[cfg(feature = "postgres")]
@@ -320,6 +321,7 @@ impl Command {
             Self::Health(args) => store::health(&args, location, output),
             Self::Backup(args) => store::backup(&args, location, output),
             Self::Restore(args) => store::restore(&args, location, output),
+            Self::Vacuum(args) => store::vacuum(&args, location, output),
             #[cfg(feature = "postgres")]
             Self::Migrate(args) => postgres::migrate(&args, location, output),
             #[cfg(feature = "postgres")]

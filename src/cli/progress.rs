@@ -24,6 +24,11 @@ impl Progress {
         Self::new(Some(0), "{wide_bar} {pos} of {len} conversations")
     }
 
+    /// Over steps of several kinds.
+    pub(super) fn steps() -> Self {
+        Self::new(Some(0), "{wide_bar} {percent} %")
+    }
+
     /// Over the seconds of a measurement.
     pub(super) fn seconds() -> Self {
         Self::new(Some(0), "{wide_bar} {pos} of {len} s")

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
-use super::output::Output;
+use super::output::{self, Output};
 use super::progress::Progress;
 use super::style::ERROR;
 use super::text;
@@ -192,8 +192,7 @@ pub(super) fn backup(args: &Backup, location: &Location, output: &mut Output) ->
 Examples:
   convo restore chats.backup --store sled:restored.db
 
-Use it to get a store back, to make a store smaller, to get rid of what was deleted or redacted, or to change the \
-engine. A damaged file is reported before anything is created. An interrupted restore leaves no store: remove its \
+Use it to get a store back, or to change the engine. A damaged file is reported before anything is created. An interrupted restore leaves no store: remove its \
 directory, then restore again.")]
 pub(super) struct Restore {
     /// The backup
@@ -214,6 +213,38 @@ pub(super) fn restore(args: &Restore, location: &Location, output: &mut Output) 
     output.result(&summary, || {
         format!("{} from {}", text::count(summary.conversations, "conversation"), text::count(summary.bytes, "byte"))
     })?;
+    Ok(Exit::Done)
+}
+
+/// Write the store's files again, without what was erased
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  convo redact chat-42 1 --yes
+  convo vacuum
+
+A store keeps the bytes of what was deleted or redacted until it reuses them. This writes all that is there to new files, \
+compares them, and puts them in the place of the old ones. No other process may have the store open, and the disk needs room \
+for a second store. If it is interrupted, the store is as it was, or the next command finishes it.
+
+In PostgreSQL it is VACUUM FULL: nobody reads or writes a table while it is written again, and the role has to own the tables. \
+The log of the database, its replicas and its backups are the database's matter. The store of a server is written again on the \
+server's machine, while the server does not run.
+
+Backups, and copies that were made of a damaged store, still hold what they held. So may the blocks of the disk.")]
+pub(super) struct Vacuum {}
+
+pub(super) fn vacuum(_: &Vacuum, location: &Location, output: &mut Output) -> Outcome {
+    let progress = Progress::steps();
+    let vacuumed = location.patiently(|url| Store::vacuum(url, |done, all| progress.set_of(done, all)))?;
+    drop(progress);
+    output.result(&vacuumed, || {
+        let bytes = |bytes| text::count(bytes, "byte");
+        format!("{}, before {}", bytes(vacuumed.bytes_after), bytes(vacuumed.bytes_before))
+    })?;
+    for copy in &vacuumed.set_aside {
+        output::warn(&format!("{} is a copy of the store, and holds what it held: remove it", copy.display()));
+    }
     Ok(Exit::Done)
 }
 

@@ -75,6 +75,7 @@ impl<'a> Terms<'a> {
             ExpectedHead::At(seq) if seq != actual => {
                 Err(Error::StaleHead { conversation: conversation(), expected: seq, actual })
             }
+            ExpectedHead::AtCursor(at) => check_end(name, head, Some(at)),
             ExpectedHead::Any | ExpectedHead::NewConversation | ExpectedHead::At(_) => Ok(()),
         }
     }
@@ -97,10 +98,10 @@ pub(crate) fn repetition_key(key: &str, first_seq: u64) -> String {
 }
 
 /// Fails unless a conversation ends at this cursor.
-pub(crate) fn check_end(name: &Name, head: &Head, at: Option<Cursor>) -> Result<()> {
+pub(crate) fn check_end(name: &Name, head: Option<&Head>, at: Option<Cursor>) -> Result<()> {
     let Some(at) = at else { return Ok(()) };
-    let actual = head.next_seq.saturating_sub(1);
-    if at.incarnation.is_some_and(|incarnation| incarnation != head.incarnation) {
+    let actual = head.map_or(0, |head| head.next_seq.saturating_sub(1));
+    if at.incarnation.is_some_and(|incarnation| head.is_none_or(|head| head.incarnation != incarnation)) {
         return Err(Error::StaleCursor { conversation: name.clone() });
     }
     if at.seq != actual {

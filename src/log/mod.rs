@@ -8,9 +8,10 @@
 //! - writing: `limits`, `append` (what is taken, and when), `decision` (what control entries may do), `writer` (an open message),
 //!   `fork` and `redaction` (what they take over, or write again);
 //! - reading: `reading` (entries, messages, what is hidden), `records` (single records, gaps), `replay` (the head that records
-//!   give), `followers`.
+//!   give), `check` (whether the head is what they give), `followers`.
 
 pub(crate) mod append;
+pub(crate) mod check;
 mod contract;
 pub(crate) mod decision;
 pub(crate) mod followers;
@@ -30,7 +31,7 @@ pub use limits::Limits;
 pub use list::{Fork, ListCursor, ListItem, ListPage, ListQuery};
 pub use options::{AppendOptions, Durability, ExpectedHead, NewConversation};
 pub use results::{
-    BackupSummary, Health, Item, Problem, Receipt, Redaction, Size, TableSize, Unfinished, Verification,
+    BackupSummary, Health, Item, Problem, Receipt, Redaction, Size, TableSize, Unfinished, Vacuumed, Verification,
 };
 #[cfg(feature = "postgres")]
 pub use results::{Migration, MovingBucket, ShardCluster, Shards};

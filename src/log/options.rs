@@ -1,5 +1,6 @@
 //! What calls may be given.
 
+use crate::history::Cursor;
 use crate::model::Json;
 
 /// Options of [`crate::Store::append_with`].
@@ -34,8 +35,10 @@ pub enum ExpectedHead {
     Any,
     /// It does not exist yet.
     NewConversation,
-    /// Its last seq is this one.
+    /// Its last seq is this one. A conversation that was deleted and made again may have grown to it.
     At(u64),
+    /// It is the conversation that this cursor is of, and ends there.
+    AtCursor(Cursor),
 }
 
 /// When an append returns.

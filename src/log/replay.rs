@@ -185,6 +185,27 @@ impl Names {
         }
     }
 
+    /// The tags.
+    pub(super) fn tags(&self) -> &[String] {
+        &self.tags
+    }
+
+    /// Whether the caller gave the title.
+    pub(super) fn is_set(&self) -> bool {
+        matches!(self.title, Some((TitleSource::Caller, _)))
+    }
+
+    /// Whether the caller gave this title.
+    pub(super) fn is_set_to(&self, title: &str) -> bool {
+        matches!(&self.title, Some((TitleSource::Caller, set)) if set == title)
+    }
+
+    /// Whether a message that is not hidden gives this title.
+    pub(super) fn says(&self, message: u64, title: &str) -> bool {
+        let said = self.said.binary_search_by_key(&message, |(index, _)| *index);
+        said.ok().and_then(|at| self.said.get(at)).is_some_and(|(_, said)| said == title)
+    }
+
     /// The title that the messages give.
     pub(crate) fn first_said(self) -> Option<(u64, String)> {
         self.said.into_iter().next()

@@ -54,6 +54,19 @@ pub struct BackupSummary {
     pub bytes: u64,
 }
 
+/// What was gained by writing a store's files again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Vacuumed {
+    /// Bytes on disk before.
+    pub bytes_before: u64,
+    /// Bytes on disk now.
+    pub bytes_after: u64,
+    /// Copies that were made of the store when it was damaged: what was erased since may be in them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<PathBuf>,
+}
+
 /// What a migration of a database did.
 #[cfg(feature = "postgres")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -92,6 +92,10 @@ impl Postgres {
     ) -> Statement {
         const SQL: &str = "SELECT * FROM cs_append_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, \
                            $16, $17, $18, $19)";
+        // The row is locked before the function looks at it. No conversation ends at the greatest seq.
+        const AT_CURSOR: &str = "SELECT same.is_same, appended.* FROM (SELECT (SELECT t.incarnation FROM cs_conversation t \
+            WHERE t.conv_id = $1 FOR UPDATE) = $20 AS is_same) same, LATERAL cs_append_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, \
+            $10, $11, $12, $13, CASE WHEN same.is_same THEN $14 ELSE 9223372036854775807 END, $15, $16, $17, $18, $19) appended";
         let id = name.id();
         let said = title(extra.said).map(|(at, title)| (title, 1_i16, at));
         let made = extra.made.as_ref().and_then(|head| {
@@ -102,7 +106,11 @@ impl Postgres {
         let (kind, at) = title.as_ref().map_or((0, 0), |(_, kind, at)| (*kind, *at));
         let key = terms.and_then(|terms| terms.key.as_ref());
         let (digests, places) = items(body);
-        Statement::once(SQL)
+        let incarnation = match expected {
+            ExpectedHead::AtCursor(at) => at.incarnation,
+            _ => None,
+        };
+        let statement = Statement::once(if incarnation.is_some() { AT_CURSOR } else { SQL })
             .with(id.as_bytes())
             .with(name.owner())
             .with(name.key())
@@ -121,7 +129,11 @@ impl Postgres {
             .with(key.map(|key| key.content_digest.to_vec()))
             .with(digests)
             .with(places)
-            .with(extra.holder.map(|holder| holder.to_vec()))
+            .with(extra.holder.map(|holder| holder.to_vec()));
+        match incarnation {
+            Some(incarnation) => statement.with(incarnation),
+            None => statement,
+        }
     }
 
     /// What an append was answered, and the incarnation of its conversation, if it was taken now.

@@ -53,7 +53,7 @@ use self::streams::Streams;
 use self::url::Url;
 use self::writers::Writers;
 use crate::error::{Error, Result};
-use crate::log::{Clock, Migration, Opening};
+use crate::log::{Clock, Migration, Opening, Vacuumed};
 
 pub(crate) use self::restore::restore;
 pub(crate) use self::url::is_postgres;
@@ -61,6 +61,11 @@ pub(crate) use self::url::is_postgres;
 /// Makes the schema in the database of a URL, or makes an older one that of this version.
 pub(crate) fn migrate(url: &str) -> Result<Migration> {
     schema::migrate(&Database::connect(&Url::parse(url)?)?)
+}
+
+/// Writes the tables in the database of a URL again. `progress` is called with tables done, and of all.
+pub(crate) fn vacuum(url: &str, progress: &mut dyn FnMut(u64, u64)) -> Result<Vacuumed> {
+    schema::vacuum(&Database::connect(&Url::parse(url)?)?, progress)
 }
 
 /// Between two looks at leases: a part of a lease.

@@ -258,15 +258,24 @@ pub(super) fn refused(outcome: Outcome, row: &Row, name: &Name, expected: Expect
     match (outcome, expected) {
         (Outcome::NotAsExpected, ExpectedHead::NewConversation) => Error::NameTaken { conversation, actual },
         (Outcome::NotAsExpected, ExpectedHead::At(expected)) => Error::StaleHead { conversation, expected, actual },
+        (Outcome::NotAsExpected, ExpectedHead::AtCursor(at))
+            if at.incarnation.is_some() && !matches!(get::<Option<bool>>(row, "is_same"), Ok(Some(true))) =>
+        {
+            Error::StaleCursor { conversation }
+        }
+        (Outcome::NotAsExpected, ExpectedHead::AtCursor(at)) => {
+            Error::StaleHead { conversation, expected: at.seq, actual }
+        }
         (Outcome::AnotherOwners | Outcome::Gone, _) => Error::no_conversation(name),
         (Outcome::SharedByForks, _) => Error::SharedByForks { conversation },
         (other, _) => other.unexpected(),
     }
 }
 
-/// What a conversation has to be for a record to be taken, as a statement takes it.
+/// What a conversation has to be for a record to be taken, as a statement takes it: a cursor's incarnation is checked beside.
 pub(super) fn expected(head: ExpectedHead) -> i64 {
     match head {
+        ExpectedHead::AtCursor(at) => signed(at.seq),
         ExpectedHead::Any => -1,
         ExpectedHead::NewConversation => -2,
         ExpectedHead::At(seq) => signed(seq),

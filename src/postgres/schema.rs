@@ -5,10 +5,10 @@ use std::io::ErrorKind;
 use tokio_postgres::Row;
 
 use super::database::Database;
-use super::rows::{corrupt, get};
+use super::rows::{corrupt, get, number};
 use super::statement::Statement;
 use crate::error::{Error, Result};
-use crate::log::Migration;
+use crate::log::{Migration, Vacuumed};
 use crate::model::ConversationId;
 
 /// The version of the schema that this program works with.
@@ -102,6 +102,35 @@ pub(super) fn migrate(database: &Database) -> Result<Migration> {
     }
     session.end()?;
     Ok(migration)
+}
+
+/// Writes the tables again. Each is locked meanwhile.
+pub(super) fn vacuum(database: &Database, progress: &mut dyn FnMut(u64, u64)) -> Result<Vacuumed> {
+    // A table of another owner would be passed over with a warning.
+    const BYTES: &str = "SELECT sum(pg_total_relation_size(c.oid))::bigint AS bytes, \
+                         bool_and(pg_has_role(c.relowner, 'USAGE')) AS is_own FROM pg_class c \
+                         WHERE c.oid IN ('cs_record'::regclass, 'cs_conversation'::regclass, 'cs_key'::regclass, 'cs_item'::regclass)";
+    // None of them runs in a transaction with others.
+    const TABLES: &[&str] =
+        &["VACUUM FULL cs_record", "VACUUM FULL cs_conversation", "VACUUM FULL cs_key", "VACUUM FULL cs_item"];
+    check(database, false)?;
+    let session = database.session()?;
+    let look = || -> Result<Row> {
+        session.query(Statement::repeatable(BYTES))?.pop().ok_or_else(|| corrupt("it has no tables".to_owned()))
+    };
+    let before = look()?;
+    if !get::<bool>(&before, "is_own")? {
+        return Err(Error::InvalidInput(format!(
+            "the tables in PostgreSQL at {} are of another role, which alone may write them again: name that role in the URL",
+            database.calls().shown
+        )));
+    }
+    for (done, table) in (1..).zip(TABLES) {
+        session.script(table)?;
+        progress(done, TABLES.len() as u64);
+    }
+    let (bytes_before, bytes_after) = (number(&before, "bytes")?, number(&look()?, "bytes")?);
+    Ok(Vacuumed { bytes_before, bytes_after, set_aside: Vec::new() })
 }
 
 /// The checksum of the functions that this program comes with. The comment on the table `cs_schema` has that of those that are

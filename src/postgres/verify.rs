@@ -10,10 +10,11 @@ use super::rows::{self, Beginning, Stored, number};
 use super::schema::is_member;
 use super::statement::Statement;
 use crate::error::Result;
-use crate::log::replay::{first_head, replay, verify_record};
+use crate::log::check::Check;
+use crate::log::replay::verify_record;
 use crate::log::{Order, Problem, Reading, Verification, View};
 use crate::model::ConversationId;
-use crate::record::{self, Head, Line, Redact, key};
+use crate::record::{Head, key};
 
 /// How often a conversation is looked at again that changes meanwhile.
 const LOOKS: usize = 10;
@@ -72,30 +73,33 @@ impl Verifier<'_> {
             }
         }
         let Some(stored) = self.reader.stored(&[id])?.remove(&id) else { return Ok(()) };
-        let derived = self.verify_records(*own, &stored, found)?;
-        if let Some(derived) = derived
-            && ends(&derived) != ends(head)
-        {
-            found.problems.push(Problem::of(id, "its head is not what its records give"));
-        }
-        let mut named = head.clone();
-        self.reader.names(id, &segments, view.last_seq())?.give(&mut named);
-        // A redaction elsewhere takes a title, and leaves no entry here.
-        if named.tags != head.tags {
-            found.problems.push(Problem::of(id, "its tags are not what its entries give"));
-        }
-        self.verify_redactions(id, *own, &segments, found)?;
+        let mut check = Check::new(id, head);
+        self.verify_records(*own, &stored, &mut check, found)?;
+        self.reader.read(id, &segments, 1..=view.last_seq(), Order::Ascending, &mut |reading| {
+            match reading {
+                Reading::Damaged(_) => check.damaged(),
+                Reading::Stray(_) => {}
+                Reading::Record { record, last, .. } => check.read(record, last, found),
+            }
+            ControlFlow::Continue(())
+        })?;
+        check.end(found);
         self.verify_keys(id, head, found)
     }
 
-    /// Reads a conversation's own records: gives the head that they make, if there are some.
-    fn verify_records(&self, own: Segment, stored: &Stored, found: &mut Verification) -> Result<Option<Head>> {
+    /// Reads a conversation's own records.
+    fn verify_records(
+        &self,
+        own: Segment,
+        stored: &Stored,
+        check: &mut Check<'_>,
+        found: &mut Verification,
+    ) -> Result<()> {
         const ITEMS: &str = "SELECT i.digest, i.seq FROM cs_item i WHERE i.conv_id = $1";
         let id = own.conversation;
         let Beginning { last_hide, last_meta, next_message, .. } = stored.origin;
         let first = Head { last_hide, last_meta, ..stored.head.clone() };
-        let (mut derived, mut items, mut expected) = (None::<Head>, BTreeSet::new(), Some(next_message));
-        let mut is_damaged = false;
+        let (mut items, mut expected, mut is_damaged) = (BTreeSet::new(), Some(next_message), false);
         // What comes after the last seq is more than the head says.
         let all = Segment { last: own.last + 1, ..own };
         self.reader.read(id, &[all], own.first..=own.last.max(own.first), Order::Ascending, &mut |reading| {
@@ -111,7 +115,7 @@ impl Verifier<'_> {
                 Reading::Record { record, .. } => {
                     verify_record(id, record, expected, found);
                     expected = Some(record.header.next_message_index);
-                    replay(derived.get_or_insert_with(|| first_head(record, Some(&first))), record);
+                    check.own(record, &first);
                     record.item_keys(id, u64::MAX, &mut items);
                 }
             }
@@ -123,42 +127,8 @@ impl Verifier<'_> {
         if !is_damaged && kept? != items {
             found.problems.push(Problem::of(id, "the index of its item ids is not what its entries give"));
         }
-        Ok(derived.filter(|_| !is_damaged))
-    }
-
-    /// Whether what was redacted still is.
-    fn verify_redactions(
-        &self,
-        id: ConversationId,
-        own: Segment,
-        segments: &[Segment],
-        found: &mut Verification,
-    ) -> Result<()> {
-        let mut redactions = Vec::new();
-        self.reader.read(id, &[own], own.first..=own.last, Order::Ascending, &mut |reading| {
-            if let Reading::Record { record, .. } = reading {
-                redactions.extend(record.lines().filter_map(|line| match line {
-                    Ok((seq, Line::Redact(redact))) => Some((seq, redact)),
-                    _ => None,
-                }));
-            }
-            ControlFlow::Continue(())
-        })?;
-        for (seq, Redact { message, chunk }) in redactions {
-            let mut seen = BTreeSet::new();
-            self.reader.read(id, segments, 1..=seq, Order::Ascending, &mut |reading| {
-                let Reading::Record { record, last, .. } = reading else { return ControlFlow::Continue(()) };
-                let first = &mut |chunk| seen.insert(chunk);
-                match record::is_redacted(record, message, chunk, last, first) {
-                    Ok(true) => {}
-                    Ok(false) => {
-                        let detail = format!("message {message} was redacted, and its content is back");
-                        found.problems.push(Problem::new(Some(id), Some(record.first_seq), detail));
-                    }
-                    Err(error) => found.problems.push(Problem::from_error(id, &error)),
-                }
-                ControlFlow::Continue(())
-            })?;
+        if is_damaged {
+            check.damaged();
         }
         Ok(())
     }
@@ -187,10 +157,4 @@ impl Verifier<'_> {
         }
         Ok(())
     }
-}
-
-/// What a head says beside its names.
-fn ends(head: &Head) -> (u64, u64, u64, u64, &[u64], &[u64]) {
-    let Head { next_seq, next_message_index, last_hide, last_meta, open, interrupted, .. } = head;
-    (*next_seq, *next_message_index, *last_hide, *last_meta, open, interrupted)
 }

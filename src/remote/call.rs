@@ -65,6 +65,8 @@ enum Expected {
     Any,
     New,
     At(u64),
+    /// A cursor, as text.
+    Cursor(String),
 }
 
 impl Append {
@@ -74,20 +76,22 @@ impl Append {
             ExpectedHead::Any => Expected::Any,
             ExpectedHead::NewConversation => Expected::New,
             ExpectedHead::At(seq) => Expected::At(seq),
+            ExpectedHead::AtCursor(at) => Expected::Cursor(at.to_string()),
         };
         let buffered = options.durability == Durability::Buffered;
         Self { name: name.into(), expected, key: options.idempotency_key.clone(), buffered }
     }
 
     #[cfg(feature = "server")]
-    pub(crate) fn options(&self) -> AppendOptions {
-        let expected = match self.expected {
+    pub(crate) fn options(&self) -> Result<AppendOptions> {
+        let expected = match &self.expected {
             Expected::Any => ExpectedHead::Any,
             Expected::New => ExpectedHead::NewConversation,
-            Expected::At(seq) => ExpectedHead::At(seq),
+            Expected::At(seq) => ExpectedHead::At(*seq),
+            Expected::Cursor(at) => ExpectedHead::AtCursor(at.parse()?),
         };
         let durability = if self.buffered { Durability::Buffered } else { Durability::Durable };
-        AppendOptions { expected, idempotency_key: self.key.clone(), durability }
+        Ok(AppendOptions { expected, idempotency_key: self.key.clone(), durability })
     }
 }
 

@@ -9,7 +9,7 @@ use super::Store;
 use crate::backup;
 use crate::embedded::{self, Embedded, engine};
 use crate::error::{Error, Result};
-use crate::log::{BackupSummary, Clock, Health, Log, Opening, Size, Verification};
+use crate::log::{BackupSummary, Clock, Health, Log, Opening, Size, Vacuumed, Verification};
 #[cfg(feature = "postgres")]
 use crate::log::{Migration, Shards};
 use crate::model::Timestamp;
@@ -224,7 +224,7 @@ impl Store {
     /// What is damaged is in it as it is. `progress` is called with conversations done and in all.
     ///
     /// The file is read with the URL `backup:FILE`, all of it in memory, or made a store again by [`Store::restore`],
-    /// which is also the way to be rid of bytes that the engine freed and keeps.
+    /// also on another engine.
     ///
     /// ```
     /// # use conversation_store::{Store, model::Message};
@@ -265,6 +265,50 @@ impl Store {
         // The first opening marks the directory as a store.
         Self::open(url)?.close()?;
         Ok(summary)
+    }
+}
+
+impl Store {
+    /// Writes the store's files again, without what was erased: an engine keeps freed bytes until it reuses them. It needs the
+    /// store for itself, and room for another one beside it. What interrupts it leaves the store as it was, or the next opening
+    /// finishes it. `progress` is called with what is done, and all.
+    ///
+    /// In PostgreSQL it is `VACUUM FULL` of the tables: it needs the role that owns them, and locks each while it is written.
+    ///
+    /// ```no_run
+    /// use conversation_store::Store;
+    ///
+    /// let store = Store::open("sled:./convo.db")?;
+    /// store.redact("chat", 0, None)?;
+    /// store.close()?;
+    /// drop(store);
+    /// Store::vacuum("sled:./convo.db", |_, _| ())?;
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound`; `Busy` while a process has the store open; `InvalidInput` for a server's store and for one without files;
+    /// `Corrupt`; `Io`.
+    pub fn vacuum(url: &str, mut progress: impl FnMut(u64, u64)) -> Result<Vacuumed> {
+        #[cfg(feature = "postgres")]
+        if postgres::is_postgres(url) {
+            return postgres::vacuum(url, &mut progress);
+        }
+        #[cfg(feature = "postgres")]
+        if cluster::is_sharded(url) {
+            return cluster::vacuum(url, &mut progress);
+        }
+        #[cfg(feature = "client")]
+        if is_http(url) {
+            let message =
+                "a server's store is written again where it is, while no server has it open: name the store itself";
+            return Err(Error::InvalidInput(message.to_owned()));
+        }
+        // What a crash left is finished first.
+        let store = StoreOptions::new().with_create(false).open(url)?;
+        store.close()?;
+        drop(store);
+        engine::vacuum(url, &mut progress)
     }
 }
 

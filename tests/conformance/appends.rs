@@ -3,13 +3,14 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use conversation_store::model::{FinishReason, Message};
-use conversation_store::{AppendOptions, Durability, Error, ExpectedHead, Store, StoreOptions};
+use conversation_store::model::{FinishReason, Message, Metadata, Role};
+use conversation_store::{AppendOptions, Cursor, Durability, Error, ExpectedHead, Store, StoreOptions};
 
 use crate::place::Place;
 use crate::said::{load, user, with_key};
 
 crate::tests![
+    an_expectation_is_of_one_conversation,
     an_append_is_repeated_without_effect,
     a_key_is_refused_for_other_content,
     a_key_belongs_to_its_conversation,
@@ -109,4 +110,39 @@ fn what_is_buffered_becomes_durable_by_itself(place: &Place) {
         thread::sleep(Duration::from_millis(1));
     }
     assert_eq!(load(&store, "chat"), ["a"]);
+}
+
+/// A conversation that was deleted, and another of as many entries that was made under its name.
+fn an_expectation_is_of_one_conversation(place: &Place) {
+    let store = place.store();
+    let cursor = || store.load("chat").unwrap().cursor().unwrap();
+    let at = |cursor| AppendOptions::new().with_expected(ExpectedHead::AtCursor(cursor));
+    store.append("chat", &[user("a")]).unwrap();
+    let first = cursor();
+    let receipt = store.append_with("chat", &[user("b")], &at(first).with_idempotency_key("k")).unwrap();
+    let stale = store.append_with("chat", &[user("c")], &at(first));
+    assert!(matches!(stale, Err(Error::StaleHead { expected: 1, actual: 2, .. })), "{stale:?}");
+    // A key is looked at before.
+    let again = store.append_with("chat", &[user("b")], &at(first).with_idempotency_key("k")).unwrap();
+    assert_eq!((again.first_seq, again.duplicate), (receipt.first_seq, true));
+    let second = cursor();
+    store.delete("chat").unwrap();
+    for made in [false, true] {
+        if made {
+            store.append("chat", &[user("x"), user("y")]).unwrap();
+        }
+        let stale = store.append_with("chat", &[user("c")], &at(second));
+        assert!(matches!(stale, Err(Error::StaleCursor { .. })), "{stale:?}");
+        let begun = store.begin_with("chat", Role::Assistant, Metadata::default(), &at(second));
+        assert!(matches!(begun, Err(Error::StaleCursor { .. })), "{begun:?}");
+        let stale = store.append_with("chat", &[user("c")], &at(Cursor::from(1)));
+        assert!(matches!(stale, Err(Error::StaleHead { expected: 1, .. })), "{stale:?}");
+    }
+    assert_eq!(load(&store, "chat"), ["x", "y"]);
+    let hers = conversation_store::model::Name::from(store.describe("chat").unwrap().id).with_owner("ada");
+    let other = store.append_with(hers, &[user("c")], &at(cursor()));
+    assert!(matches!(other, Err(Error::NotFound { .. })), "{other:?}");
+    // A number alone is of any conversation of the name.
+    store.append_with("chat", &[user("c")], &at(Cursor::from(2))).unwrap();
+    assert_eq!(store.append_with("chat", &[user("d")], &at(cursor())).unwrap().first_seq, 4);
 }

@@ -23,3 +23,5 @@ mod journal;
 mod kill;
 #[cfg(all(feature = "cli", feature = "sled", target_os = "linux"))]
 mod unsynced;
+#[cfg(all(feature = "cli", feature = "sled"))]
+mod vacuum;

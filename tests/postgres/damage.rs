@@ -39,6 +39,12 @@ const DAMAGES: &[&str] = &[
     "UPDATE cs_conversation SET next_message = 0",
     "UPDATE cs_conversation SET last_hide = 9223372036854775807",
     "UPDATE cs_conversation SET last_meta = 3",
+    "UPDATE cs_conversation SET title = 'back', title_kind = 2",
+    "UPDATE cs_conversation SET title = 'back'",
+    "UPDATE cs_conversation SET title_message = 1",
+    "UPDATE cs_conversation SET tags = ARRAY['back'::bytea]",
+    "UPDATE cs_conversation SET last_hide = 1",
+    "UPDATE cs_conversation SET open_messages = ARRAY[3]",
     "UPDATE cs_conversation SET incarnation = -1",
     "UPDATE cs_conversation SET owner = '\\xff'",
     "UPDATE cs_conversation SET tags = ARRAY['\\xff'::bytea]",
@@ -96,4 +102,30 @@ fn rows_that_the_log_never_wrote_are_found_and_panic_nowhere() {
         }
     }
     assert_eq!(missed, Vec::<String>::new());
+}
+
+#[test]
+fn what_was_redacted_is_not_in_the_tables_that_were_written_anew() {
+    const SECRET: &str = "zq7xk9vw-zq7xk9vw";
+    let Some(server) = crate::running() else { return };
+    let url = server.url();
+    let store = Store::open(&url).unwrap();
+    store.append("chat", &[Message::user(SECRET), Message::user("kept")]).unwrap();
+    store.redact("chat", 0, None).unwrap();
+    let holding = || {
+        server.run("CHECKPOINT").unwrap();
+        let files = format!(
+            "SELECT count(*)::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = '{}' \
+             AND c.relkind IN ('r', 'i') AND position('{SECRET}'::bytea IN pg_read_binary_file(pg_relation_filepath(c.oid))) > 0",
+            schema(&url)
+        );
+        server.value(&files).unwrap().unwrap()
+    };
+    assert_ne!(holding(), "0", "else this shows nothing");
+    let mut seen = Vec::new();
+    let vacuumed = Store::vacuum(&url, |done, all| seen.push((done, all))).unwrap();
+    assert!(vacuumed.bytes_after > 0 && seen.last() == Some(&(4, 4)), "{vacuumed:?}, {seen:?}");
+    assert_eq!(holding(), "0");
+    assert_eq!(store.load_raw("chat").unwrap().len(), 2);
+    assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);
 }

@@ -66,6 +66,8 @@ fn expectations_hold_from_line_to_line() {
     assert_eq!(place.run_with(&["append", "c", "--expect", "1"], lines.as_str()).exit, 2);
     assert_eq!(place.run_with(&["append", "c", "--expect", "2"], lines.as_str()).json().len(), 2);
     assert_eq!(place.run_with(&["append", "d", "--expect", "2"], lines.as_str()).exit, 2);
+    let stale = place.run_with(&["append", "c", "--expect", "4-0000000000000001"], lines.as_str());
+    assert_eq!((stale.exit, stale.stderr.contains("an earlier conversation")), (2, true), "{}", stale.stderr);
 }
 
 #[test]

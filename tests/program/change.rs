@@ -62,8 +62,7 @@ fn what_is_redacted_is_gone_and_its_place_stays() {
     place.append("c", &[HELLO, ANSWER]);
     place.ok(&["fork", "c", "--as", "fork"]);
     let redacted = place.ok(&["redact", "c", "0", "--yes"]).json();
-    let wanted =
-        json!({"conversation": redacted[0]["conversation"], "key": "c", "message_index": 0, "seq": 3, "summaries": []});
+    let wanted = json!({"conversation": redacted[0]["conversation"], "key": "c", "message_index": 0, "seq": 3, "summaries": [], "meta": []});
     assert_eq!(redacted, [wanted]);
     for name in ["c", "fork"] {
         let messages = place.ok(&["show", name]).json();

@@ -91,6 +91,14 @@ fn appends_expect_and_repeat() {
     // SDKs would try a conflict again, of their own accord.
     assert_eq!(append("?expect=new", None, "a").header("x-should-retry"), Some("false"));
     append("?expect=x", None, "a").code(400);
+    let cursor = |client: &Client| client.get(&format!("{CHAT}/entries")).ok()["cursor"].as_str().unwrap().to_owned();
+    let (old, last) = (cursor(client), client.get(CHAT).ok()["last_seq"].as_u64().unwrap());
+    append(&format!("?expect={old}"), None, "c").ok();
+    assert_eq!(append(&format!("?expect={old}"), None, "c").code(412), "stale_head");
+    client.delete(CHAT).ok();
+    (0..last).for_each(|_| _ = append("", None, "another's").ok());
+    assert_eq!(append(&format!("?expect={old}"), None, "c").code(410), "stale_cursor");
+    append(&format!("?expect={}", cursor(client)), None, "c").ok();
     assert_eq!(append("?durability=buffered", None, "d").ok()["durable"], false);
     append("?durability=lazy", None, "d").code(400);
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::ballast;
+use super::swap::{self, sync};
 use super::watermark::Watermark;
 use crate::error::{Error, Result};
 
@@ -28,6 +29,7 @@ const OWN: &[&str] = &[
     LOCK,
     DAMAGED,
     RESTORING,
+    swap::COPY,
     "watermark",
     "ballast",
     "ballast.trial",
@@ -94,10 +96,15 @@ impl Directory {
             write(&restoring, b"")?;
             sync(path)?;
         }
-        let established = match &marker {
-            Some(marker) => check_marker(path, engine, marker).map(|()| true)?,
-            None => false,
+        let marker = match marker {
+            Some(marker) => {
+                check_marker(path, engine, &marker)?;
+                let is_swapped = |name: &str| leftovers(name) || is_journals(name);
+                Some(swap::finish(path, marker, &is_swapped, &|marker| replace(path, marker))?)
+            }
+            None => None,
         };
+        let established = marker.is_some();
         let needs_journal = marker.as_deref().is_some_and(|marker| marker.lines().any(|line| line == NEEDS_JOURNAL));
         let store = marker.as_deref().and_then(|marker| field(marker, "store ")).map(str::to_owned);
         let watermark = Watermark::open(path)?;
@@ -196,9 +203,7 @@ impl Directory {
 
     /// Puts a marker in the place of the one before, durably: a crash leaves one or the other.
     fn mark(&self, text: &str) -> Result<()> {
-        let (path, draft) = (self.path.join(MARKER), self.path.join(MARKER_DRAFT));
-        write(&draft, text.as_bytes())?;
-        fs::rename(&draft, &path).map_err(Error::io(format!("replace {}", path.display())))?;
+        replace(&self.path, text)?;
         self.sync()
     }
 
@@ -292,10 +297,17 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Makes the names in a directory survive a power cut.
-fn sync(path: &Path) -> Result<()> {
-    let synced = File::open(path).and_then(|directory| directory.sync_all());
-    synced.map_err(Error::io(format!("sync {}", path.display())))
+/// Puts a marker in the place of a directory's, durably: a crash leaves one or the other.
+pub(super) fn replace(directory: &Path, marker: &str) -> Result<()> {
+    let (path, draft) = (directory.join(MARKER), directory.join(MARKER_DRAFT));
+    write(&draft, marker.as_bytes())?;
+    fs::rename(&draft, &path).map_err(Error::io(format!("replace {}", path.display())))?;
+    sync(directory)
+}
+
+/// Whether a file is the journal's: it goes with the engine's.
+pub(super) fn is_journals(name: &str) -> bool {
+    name.starts_with("journal")
 }
 
 /// The error of a store that a restore left half done.
@@ -333,7 +345,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// The text of a file, if it exists.
-fn read(path: &Path) -> Result<Option<String>> {
+pub(super) fn read(path: &Path) -> Result<Option<String>> {
     match fs::read(path) {
         // A file that a crash left empty states nothing; the engine's own data decides.
         Ok(bytes) if bytes.is_empty() => Ok(None),
@@ -421,7 +433,8 @@ fn check_marker(path: &Path, engine: &str, marker: &str) -> Result<()> {
             });
         }
     }
-    let mut needs = marker.lines().filter(|line| line.starts_with(NEEDS) && *line != NEEDS_JOURNAL);
+    let known = [NEEDS_JOURNAL, swap::REMOVES, swap::MOVES];
+    let mut needs = marker.lines().filter(|line| line.starts_with(NEEDS) && !known.contains(line));
     if let Some(needed) = needs.next().and_then(|line| line.strip_prefix(NEEDS)) {
         return Err(crate::record::newer(format!("the store {shown}, which needs {:?},", needed.trim())));
     }

@@ -18,8 +18,10 @@ mod journal;
 mod memory;
 #[cfg(feature = "sled")]
 mod sled;
+mod swap;
 mod table;
 mod url;
+mod vacuum;
 mod watermark;
 
 pub(crate) use crate::log::Order;
@@ -30,3 +32,4 @@ pub(crate) use directory::{Directory, MARKER, half_restored};
 #[cfg(test)]
 pub(crate) use memory::Memory;
 pub(crate) use table::{is_vacant, open, open_to_restore};
+pub(crate) use vacuum::vacuum;

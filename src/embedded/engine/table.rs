@@ -44,6 +44,13 @@ pub(crate) fn is_vacant(url: &str) -> Result<bool> {
     if url.path().is_empty() { Ok(false) } else { Directory::is_vacant(Path::new(url.path())) }
 }
 
+/// The URL of an engine as that of this one, in a folder of its directory.
+pub(super) fn inside(url: &str, folder: &str) -> String {
+    let (place, options) =
+        url.split_once('?').map_or((url, String::new()), |(place, options)| (place, format!("?{options}")));
+    format!("{}/{folder}{options}", place.trim_end_matches('/'))
+}
+
 /// Opens the engine that the URL names, creating it if there is none.
 pub(crate) fn open(url: &str) -> Result<Arc<dyn Engine>> {
     open_parsed(&parse(url)?)

@@ -1,6 +1,7 @@
 //! Deletion: the head is removed first, then the records in small batches. The next opening finishes what a crash
 //! interrupted.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
@@ -46,16 +47,25 @@ impl Families {
         let write = &mut |batch| self.commit.write_durable(batch);
         self.commit.lock().life.check_writable()?;
         self.prove_fork_points(write)?;
-        let _held = self.hold(&[id])?;
-        let _erasing = Deleting::begin(self);
-        let frozen = match damage_of(self.freeze(id))? {
-            Ok(frozen) => frozen,
-            // Nothing states what it was, so nothing of it is in use.
-            Err(damage) if at.is_none() => return self.delete_unknown(name, damage, write),
-            Err(error) => return Err(error),
+        let mut parents = HashSet::new();
+        let (_held, frozen) = loop {
+            let held = self.hold(&parents.iter().copied().chain([id]).collect::<Vec<_>>())?;
+            match damage_of(self.freeze(id))? {
+                Ok(frozen) => break (held, frozen),
+                // Nothing states what it was, so nothing of it is in use. What it was forked from knows of it.
+                Err(damage) if at.is_none() => {
+                    let known = self.parents_of(id)?;
+                    if known.is_subset(&parents) {
+                        return self.delete_unknown(name, damage, &known, write);
+                    }
+                    parents = known;
+                }
+                Err(error) => return Err(error),
+            }
         };
+        let _erasing = Deleting::begin(self);
         let head = frozen.head(name)?;
-        check_end(name, &head, at)?;
+        check_end(name, Some(&head), at)?;
         let tombstone = key::tombstone(id);
         let value = record::seal(&tombstone, &Tombstone { parent: head.parent, incarnation: head.incarnation })?;
         let mut pending = Pending { head: Some((id, None)), rewrites: true, ..Pending::default() };
@@ -77,8 +87,15 @@ impl Families {
     /// Erases what is left of a conversation when neither its head nor its first record states what it was, unless it
     /// may belong to another owner. The list still states the owner. Where that is lost too, a key proves it: the id is
     /// the digest of both.
-    fn delete_unknown(&self, name: &Name, damage: Error, write: Write<'_>) -> Result<()> {
+    fn delete_unknown(
+        &self,
+        name: &Name,
+        damage: Error,
+        parents: &HashSet<ConversationId>,
+        write: Write<'_>,
+    ) -> Result<()> {
         let id = name.id();
+        let _erasing = Deleting::begin(self);
         let (mut batch, mut owners) = (Batch::default(), Vec::new());
         for kind in key::INDEXES {
             self.engine.scan(&[kind]..&key::after(&[kind]), Order::Ascending, &mut |key, _| {
@@ -103,8 +120,22 @@ impl Families {
         let value = record::seal(&tombstone, &Tombstone { parent: None, incarnation: u64::MAX })?;
         batch.put(tombstone, value);
         batch.remove(key::head(id));
+        parents.iter().for_each(|parent| batch.remove(key::fork(*parent, id)));
         write(batch)?;
-        self.settle(id, write)
+        self.settle(id, write)?;
+        parents.iter().try_for_each(|parent| self.settle(*parent, write))
+    }
+
+    /// The conversations that know a conversation as their fork.
+    fn parents_of(&self, id: ConversationId) -> Result<HashSet<ConversationId>> {
+        let mut parents = HashSet::new();
+        self.engine.keys(&[key::FORK]..&key::after(&[key::FORK]), Order::Ascending, &mut |key, _| {
+            if key::parse_fork(key) == Some(id) {
+                parents.extend(key::parse_id(key));
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(parents)
     }
 
     /// Erases what is left of a deleted conversation and no fork reads; then the same of its parent.

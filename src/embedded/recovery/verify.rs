@@ -8,10 +8,11 @@ use crate::embedded::core::Core;
 use crate::embedded::engine::{Engine, Order};
 use crate::embedded::stored::{self, Fault, Segment, damage_of};
 use crate::error::{Error, Result};
+use crate::log::check::Check;
 use crate::log::replay::verify_record;
 use crate::log::{Problem, Reading, Verification};
 use crate::model::ConversationId;
-use crate::record::{self, Commit, Head, Line, Redact, Tombstone, index_keys, key};
+use crate::record::{Commit, Head, Tombstone, index_keys, key};
 
 /// What belongs to a conversation's records.
 const DEPENDENTS: &[(u8, &str)] = &[
@@ -87,13 +88,10 @@ fn verify_head(core: &Core, id: ConversationId, found: &mut Verification) -> Res
     let segments = stored::segments(&*core.engine, id, &head)?;
     let Some((own, past)) = segments.split_last() else { return Ok(Some(head)) };
     verify_past(&*core.engine, id, past, found)?;
-    let next_message_index = verify_records(&*core.engine, *own, Some(&head), found)?;
-    if next_message_index.is_some_and(|next| next != head.next_message_index) {
-        found.problems.push(Problem::of(id, "the head's message index is not that of the last record"));
-    }
-    if stored.is_some_and(|stored| stored.next_seq < head.next_seq)
-        || stored::has_entries_from(&*core.engine, id, &head)?
-    {
+    verify_records(&*core.engine, *own, Some(&head), found)?;
+    let is_short = stored.is_some_and(|stored| stored.next_seq < head.next_seq)
+        || stored::has_entries_from(&*core.engine, id, &head)?;
+    if is_short {
         found.problems.push(Problem::of(id, "the head ends before the last record"));
     }
     for index in index_keys(id, &head) {
@@ -101,8 +99,7 @@ fn verify_head(core: &Core, id: ConversationId, found: &mut Verification) -> Res
             found.problems.push(Problem::of(id, "an index of conversations does not list it"));
         }
     }
-    verify_items(&*core.engine, *own, &head, found)?;
-    verify_redactions(&*core.engine, *own, &segments, found)?;
+    verify_content(&*core.engine, *own, &segments, &head, is_short, found)?;
     verify_receipts(&*core.engine, id, &head, found)?;
     Ok(Some(head))
 }
@@ -130,13 +127,8 @@ fn verify_past(engine: &dyn Engine, id: ConversationId, past: &[Segment], found:
     Ok(())
 }
 
-/// Reads the records of a segment. Returns the index of the next message after the last of them, if it was read.
-fn verify_records(
-    engine: &dyn Engine,
-    segment: Segment,
-    head: Option<&Head>,
-    found: &mut Verification,
-) -> Result<Option<u64>> {
+/// Reads the records of a segment.
+fn verify_records(engine: &dyn Engine, segment: Segment, head: Option<&Head>, found: &mut Verification) -> Result<()> {
     let id = segment.conversation;
     let mut next_message_index = None;
     let mut has_origin = false;
@@ -170,58 +162,48 @@ fn verify_records(
     if head.is_some() && !has_origin {
         found.problems.push(Problem::of(id, "its first record cannot be read, or is missing"));
     }
-    Ok(next_message_index)
+    Ok(())
 }
 
-/// Item ids in unreadable records are not known: the index of this conversation is not judged then.
-fn verify_items(engine: &dyn Engine, own: Segment, head: &Head, found: &mut Verification) -> Result<()> {
+/// What the entries give, compared: the index of item ids, the head, what was redacted. Neither the index nor the head is judged
+/// if a record cannot be read. `is_short`: the head is known to end too early, and is not judged either.
+fn verify_content(
+    engine: &dyn Engine,
+    own: Segment,
+    segments: &[Segment],
+    head: &Head,
+    is_short: bool,
+    found: &mut Verification,
+) -> Result<()> {
     let (id, last) = (own.conversation, head.next_seq - 1);
+    let mut check = Check::new(id, head);
     let (mut keys, mut is_damaged) = (BTreeSet::new(), false);
-    stored::read(engine, id, &[own], own.first..=last, Order::Ascending, &mut |item| {
+    stored::read(engine, id, &[own], own.first..=last.max(own.first), Order::Ascending, &mut |item| {
         match item {
             Reading::Damaged(_) => is_damaged = true,
             Reading::Stray(_) => {}
-            Reading::Record { record, .. } => record.item_keys(id, last, &mut keys),
+            Reading::Record { record, .. } => {
+                record.item_keys(id, last, &mut keys);
+                check.own(record, head);
+            }
         }
         ControlFlow::Continue(())
     })?;
     if !is_damaged && stored::item_keys(engine, id, last)? != keys {
         found.problems.push(Problem::of(id, "the index of its item ids is not what its entries give"));
     }
-    Ok(())
-}
-
-/// Whether what was redacted still is: damage may bring an earlier record back.
-fn verify_redactions(engine: &dyn Engine, own: Segment, segments: &[Segment], found: &mut Verification) -> Result<()> {
-    let mut redactions = Vec::new();
-    stored::read(engine, own.conversation, &[own], own.first..=own.last, Order::Ascending, &mut |item| {
-        if let Reading::Record { record, .. } = item {
-            redactions.extend(record.lines().filter_map(|line| match line {
-                Ok((seq, Line::Redact(redact))) => Some((seq, redact)),
-                _ => None,
-            }));
+    stored::read(engine, id, segments, 1..=last, Order::Ascending, &mut |item| {
+        match item {
+            Reading::Damaged(_) => is_damaged = true,
+            Reading::Stray(_) => {}
+            Reading::Record { record, last, .. } => check.read(record, last, found),
         }
         ControlFlow::Continue(())
     })?;
-    for (seq, Redact { message, chunk }) in redactions {
-        let mut seen = BTreeSet::new();
-        let mut result = Ok(());
-        stored::read(engine, own.conversation, segments, 1..=seq, Order::Ascending, &mut |item| {
-            let Reading::Record { record, last, .. } = item else { return ControlFlow::Continue(()) };
-            let first = &mut |chunk| seen.insert(chunk);
-            match record::is_redacted(record, message, chunk, last, first) {
-                Ok(true) => {}
-                Ok(false) => {
-                    let detail = format!("message {message} was redacted, and its content is back");
-                    let (conversation, seq) = (Some(own.conversation), Some(record.first_seq));
-                    found.problems.push(Problem { conversation, seq, detail });
-                }
-                Err(error) => result = Err(error),
-            }
-            ControlFlow::Continue(())
-        })?;
-        readable(own.conversation, result, found)?;
+    if is_damaged || is_short {
+        check.damaged();
     }
+    check.end(found);
     Ok(())
 }
 
@@ -256,7 +238,7 @@ fn verify_shared(core: &Core, id: ConversationId, found: &mut Verification) -> R
     let first = tombstone.first_seq();
     let through = u64::MAX;
     let shared = Segment { conversation: id, first, last, incarnation: tombstone.incarnation, through };
-    verify_records(&*core.engine, shared, None, found).map(|_| ())
+    verify_records(&*core.engine, shared, None, found)
 }
 
 fn verify_fork_points(core: &Core, found: &mut Verification) -> Result<()> {

@@ -11,7 +11,7 @@ use crate::embedded::{recovery, stored};
 use crate::error::Error;
 use crate::log::AppendOptions;
 use crate::model::{Chunk, Message, Name, Timestamp};
-use crate::record::{self, Head, key};
+use crate::record::{self, Head, TitleSource, key};
 
 fn open_as<E: Engine + 'static>(engine: &Arc<E>, opening: Opening) -> Embedded {
     let clock = Arc::new(|| Timestamp::from_micros(1_767_323_045_000_000));
@@ -301,6 +301,40 @@ fn verify_tells_what_does_not_fit_together() {
             "a",
             "its place in an index of conversations is wrong",
         ),
+        (
+            |engine| change_head(engine, "a", |head| head.title = Some("back".to_owned())),
+            "a",
+            "its title is not what its entries give",
+        ),
+        (
+            |engine| {
+                change_head(engine, "a", |head| {
+                    (head.title, head.title_source) = (Some("one".to_owned()), TitleSource::Caller);
+                });
+            },
+            "a",
+            "its title is not what its entries give",
+        ),
+        (
+            |engine| change_head(engine, "a", |head| head.tags = vec!["back".to_owned()]),
+            "a",
+            "its tags are not what its entries give",
+        ),
+        (
+            |engine| change_head(engine, "a", |head| head.interrupted = vec![2]),
+            "a",
+            "the head has interrupted messages that its records do not have",
+        ),
+        (
+            |engine| change_head(engine, "a", |head| head.last_hide = 1),
+            "a",
+            "the head's last rewind or removal is not that of its records",
+        ),
+        (
+            |engine| change_head(engine, "a", |head| head.last_meta = 1),
+            "a",
+            "the head's last change of title, tags or metadata is not that of its records",
+        ),
         (|engine| change_head(engine, "a", |head| head.next_seq = 3), "a", "the head ends before the last record"),
         (
             |engine| garble(engine, key::RECEIPT, "a"),
@@ -442,4 +476,14 @@ fn an_index_that_is_damaged_is_told_and_made_anew() {
     assert_eq!(problems(&log), Vec::<String>::new());
     assert_eq!(stored::item_keys(&*engine, id, u64::MAX).unwrap(), keys);
     assert_eq!(stored::item_keys(&*engine, Name::from("nobody").id(), u64::MAX).unwrap(), BTreeSet::new());
+}
+
+/// What an opening does not mend by itself: nobody writes.
+#[test]
+fn verify_tells_an_unfinished_message_that_nothing_began() {
+    let engine = store();
+    change_head(&engine, "a", |head| head.open = vec![2]);
+    let found = problems(&open_as(&engine, Opening { read_only: true, ..Opening::default() }));
+    let wanted = "the head's unfinished messages are not those of its records";
+    assert!(found.iter().any(|problem| problem.ends_with(wanted)), "{found:?}");
 }

@@ -27,7 +27,7 @@ use std::{fmt, fs};
 
 use super::{Postgres, is_postgres};
 use crate::error::{Error, Result};
-use crate::log::{Clock, Migration, Opening};
+use crate::log::{Clock, Migration, Opening, Vacuumed};
 use crate::model::{ConversationId, Timestamp};
 
 pub(crate) use self::moving::{move_bucket, status};
@@ -86,6 +86,18 @@ pub(crate) fn migrate(url: &str) -> Result<Migration> {
     let from = done.iter().map(|done| done.from).min().unwrap_or_default();
     let to = done.iter().map(|done| done.to).min().unwrap_or_default();
     Ok(Migration { from, to })
+}
+
+/// Writes the tables of each cluster again.
+pub(crate) fn vacuum(url: &str, progress: &mut dyn FnMut(u64, u64)) -> Result<Vacuumed> {
+    let urls = listed(url)?;
+    let (all, mut sum) = (urls.len() as u64, Vacuumed::default());
+    for (cluster, url) in (0..).zip(&urls) {
+        let done = super::vacuum(url, &mut |done, of| progress(cluster * of + done, all * of))?;
+        sum.bytes_before += done.bytes_before;
+        sum.bytes_after += done.bytes_after;
+    }
+    Ok(sum)
 }
 
 fn connect(urls: &[String], clock: &Clock, window: Duration, opening: Opening, creates: bool) -> Result<Vec<Postgres>> {

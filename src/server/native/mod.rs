@@ -53,8 +53,8 @@ fn since(about: &'static str) -> Parameter {
 }
 
 fn expect() -> Parameter {
-    let schema = json!({ "type": "string", "pattern": "^(new|[0-9]+)$" });
-    query("expect", schema, "The last seq that the conversation must have, or new")
+    let schema = json!({ "type": "string", "pattern": "^(new|[0-9]{1,19}(-[0-9a-f]{16})?)$" });
+    query("expect", schema, "The last seq that the conversation must have, a cursor at its end, or new")
 }
 
 fn key() -> Parameter {
@@ -150,7 +150,7 @@ pub(crate) const ROUTES: &[Route] = &[
         })
         .body(json::<NewMessages>(r#"{"role":"user","chunks":[{"type":"text","text":"hello"}]}"#))
         .answers(json::<Receipt>(APPENDED))
-        .refuses(&[404, 409, 412, 413, 422]),
+        .refuses(&[404, 409, 410, 412, 413, 422]),
     Route::get("/api/v1/conversations/{conversation}/messages", Read, Store(messages::list))
         .named("listMessages", "Read messages, in order")
         .takes(|| {
@@ -233,7 +233,7 @@ pub(crate) const ROUTES: &[Route] = &[
         })
         .body(of::<Bytes>("application/octet-stream", ANSWER))
         .answers(json::<Ingested>(INGESTED))
-        .refuses(&[404, 408, 409, 412, 413, 422]),
+        .refuses(&[404, 408, 409, 410, 412, 413, 422]),
     Route::get("/api/v1/conversations/{conversation}/prompt", Read, Store(prompts::prompt))
         .named("getPrompt", "Render the conversation as a request that the target accepts, with the report")
         .takes(prompt)

@@ -21,8 +21,9 @@ pub(super) fn append(call: &Call) -> Result<AppendOptions, Refusal> {
     options.expected = match call.query.get("expect") {
         None => ExpectedHead::Any,
         Some("new") => ExpectedHead::NewConversation,
-        Some(seq) => {
-            ExpectedHead::At(seq.parse().map_err(|_| Refusal::value("expect", "expected the last seq, or `new`"))?)
+        Some(at) => {
+            let refused = |_| Refusal::value("expect", "expected the last seq, a cursor, or `new`");
+            ExpectedHead::AtCursor(at.parse().map_err(refused)?)
         }
     };
     let durability = [("durable", Durability::Durable), ("buffered", Durability::Buffered)];

@@ -17,7 +17,7 @@ use crate::server::writers::Writer;
 pub(super) fn append(call: &Call, body: &[u8]) -> Outcome {
     let (asked, bytes): (Append, _) = asked(body)?;
     let name = writable(call, &asked.name)?;
-    answer(&call.store().log().append(&name, &body::open(bytes)?, &asked.options())?, &[])
+    answer(&call.store().log().append(&name, &body::open(bytes)?, &asked.options()?)?, &[])
 }
 
 pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
@@ -112,7 +112,7 @@ pub(super) fn begin(call: &Call, body: &[u8]) -> Outcome {
     let known = body::open_one(bytes)?;
     let name = writable(call, &asked.name)?;
     let writer = hex(&random::<16>()?);
-    let (message, receipt) = call.store().log().begin(&name, known.role, known.metadata, &asked.options())?;
+    let (message, receipt) = call.store().log().begin(&name, known.role, known.metadata, &asked.options()?)?;
     let Some(message) = message else { return answer(&Begun { writer: None, receipt }, &[]) };
     call.app.writers.add(writer.clone(), &call.caller.key, message, room);
     answer(&Begun { writer: Some(writer), receipt }, &[])

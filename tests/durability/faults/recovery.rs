@@ -3,7 +3,7 @@
 use conversation_store::model::{Chunk, Message};
 use conversation_store::{AppendOptions, Error, Health, ListQuery, Store};
 
-use crate::common::program::copy;
+use crate::common::program::{PATIENCE, convo, copy, run};
 use crate::faults::damage::{Kind, Pair};
 use crate::faults::{
     Place, assert_no_stranger, id, is_reported, listed, problems, said, say, texts, texts_of, url, user,
@@ -509,4 +509,32 @@ fn a_store_opens_in_which_a_parent_was_deleted_whose_fork_point_is_damaged() {
         drop(store);
     }
     assert_works(&place.open());
+}
+
+/// Damage set a fork aside, and each message says that `delete` removes it.
+#[test]
+fn what_was_set_aside_is_deleted_by_the_program_and_leaves_no_fork_point() {
+    let place = Place::with(|store| {
+        say(store, "parent", 1..=3);
+        store.fork_to("parent", None, "fork").unwrap();
+        say(store, "fork", 4..=5);
+        store.delete("parent").unwrap();
+    });
+    place.damage(|raw| {
+        raw.flip(&raw.key_of(Kind::Head, id("fork")));
+        raw.flip(&raw.record(id("fork"), 4));
+    });
+    let said = place.open().load("fork").unwrap_err().to_string();
+    assert!(said.contains("`delete` removes it"), "{said}");
+    let (url, args) = (place.url(), ["delete", "fork", "--yes", "--store"]);
+    let ended = run(convo(&[&args[..], &[&url]].concat()), PATIENCE);
+    assert_eq!(ended.exit, Some(0), "{ended:?}");
+    // How much it had is not known: that it is missing is accepted.
+    let store = place.accept_loss();
+    assert_eq!(problems(&store), [""; 0]);
+    for name in ["fork", "parent"] {
+        // Nothing waits for it any more.
+        user(&store, name, "anew").unwrap();
+        assert_eq!(texts(&store, name), ["anew"]);
+    }
 }
