@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use conversation_store::model::Name;
 use conversation_store::provider::{
-    self, OptionValues, PROMPT_OPTIONS, PromptOption, PromptOptions, Target, Tool, WIRES,
+    self, OptionValues, OptionWord, PROMPT_OPTIONS, PromptOption, PromptOptions, Target, Tool, WIRES,
 };
 use conversation_store::{Error, NextStep, ReportLine, Store, next_step};
 use serde::Serialize;
@@ -123,6 +123,11 @@ fn argument(option: &PromptOption) -> Arg {
         OptionValues::Words(words) => {
             let names = words.iter().map(|word| word.name);
             let default = names.clone().next().unwrap_or_default();
+            let argument = if names.clone().eq([OptionWord::NO, OptionWord::YES]) {
+                argument.num_args(0..=1).require_equals(true).default_missing_value(OptionWord::YES)
+            } else {
+                argument
+            };
             argument.default_value(default).value_parser(PossibleValuesParser::new(names))
         }
     }

@@ -41,12 +41,8 @@ const DIFFERENCES: &[(&[&str], &str, &str, &str)] = &[
     (&["AN-37"], "anthropic", "server tool: clear 1.content.0", NO_OBJECT),
     (&["GM-28"], "gemini", "surrogate", "the parser of the official types stops there"),
     (&["AN-35"], "anthropic/bedrock", "", "there BR-04 stands in its place"),
-    (
-        &["OC-25", "OC-29"],
-        "openai-chat/mistral",
-        "mistral prefix",
-        "the oracle judges Mistral's own field by OpenAI's type",
-    ),
+    (&["OC-29"], "openai-chat/deepseek", " prefix", "the oracle judges the prefix by OpenAI's type"),
+    (&["OC-25", "OC-29"], "openai-chat/mistral", " prefix", "the oracle judges Mistral's own field by OpenAI's type"),
 ];
 const NO_OBJECT: &str = "the oracle does not count blocks that are no objects";
 

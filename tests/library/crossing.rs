@@ -1,7 +1,8 @@
 //! What crosses from one wire to another: a block that a wire has of its own, and that no other knows, goes back to that
 //! wire as it came, and never to another, whoever said it, also where two wires are one vendor's.
 
-use conversation_store::provider::{PromptOptions, parse};
+use conversation_store::model::Role;
+use conversation_store::provider::{PromptOptions, Target, WIRES, decode, parse};
 
 use crate::common::{prompts, stored};
 
@@ -55,4 +56,268 @@ fn a_block_of_one_wire_never_goes_to_another() {
             );
         }
     }
+}
+
+/// Blocks of each wire, with a mark: what it is, who says it, and the block. The mark of a signature is in the signature.
+const BLOCKS: &[(&str, &str, &str, &str)] = &[
+    ("openai-chat", "text of the user", "user", r#"{"type":"text","text":"MARK-7"}"#),
+    ("openai-chat", "an image", "user", r#"{"type":"image_url","image_url":{"url":"https://x.test/MARK-7.png"}}"#),
+    ("openai-chat", "a part that is not known", "user", r#"{"type":"hologram","beam":"MARK-7"}"#),
+    ("openai-chat", "text of the model", "assistant", r#""content":"MARK-7""#),
+    ("openai-chat", "reasoning", "assistant", r#""content":"b","reasoning_content":"MARK-7""#),
+    (
+        "openai-chat",
+        "a call",
+        "assistant",
+        r#""tool_calls":[{"id":"call00001","type":"function","function":{"name":"f","arguments":"{\"a\":\"MARK-7\"}"}}]"#,
+    ),
+    ("openai-chat", "a refusal", "assistant", r#""refusal":"MARK-7""#),
+    ("openai-chat", "a field that is not known", "assistant", r#""content":"b","hologram":{"beam":"MARK-7"}"#),
+    ("openai-responses", "text of the user", "user", r#"{"type":"input_text","text":"MARK-7"}"#),
+    ("openai-responses", "a part that is not known", "user", r#"{"type":"input_video","beam":"MARK-7"}"#),
+    (
+        "openai-responses",
+        "an item of the user's that is not known",
+        "item",
+        r#"{"type":"hologram_output","call_id":"h","beam":"MARK-7"}"#,
+    ),
+    (
+        "openai-responses",
+        "an item of the application's",
+        "item",
+        r#"{"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"MARK-7"}]}"#,
+    ),
+    (
+        "openai-responses",
+        "text of the model",
+        "item",
+        r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"MARK-7"}]}"#,
+    ),
+    (
+        "openai-responses",
+        "reasoning, encrypted",
+        "model",
+        r#"{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"MARK-7"}"#,
+    ),
+    (
+        "openai-responses",
+        "the summary of reasoning",
+        "model",
+        r#"{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"MARK-7"}],"encrypted_content":"ENC"}"#,
+    ),
+    (
+        "openai-responses",
+        "a call",
+        "item",
+        r#"{"type":"function_call","call_id":"call00001","name":"f","arguments":"{\"a\":\"MARK-7\"}"}"#,
+    ),
+    (
+        "openai-responses",
+        "what a hosted tool did",
+        "item",
+        r#"{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"MARK-7"}}"#,
+    ),
+    (
+        "openai-responses",
+        "an item of the model's that is not known",
+        "item",
+        r#"{"type":"hologram","id":"h_1","beam":"MARK-7"}"#,
+    ),
+    ("anthropic", "text of the user", "user", r#"{"type":"text","text":"MARK-7"}"#),
+    ("anthropic", "a block of the user's that is not known", "user", r#"{"type":"hologram","beam":"MARK-7"}"#),
+    ("anthropic", "text of the model", "assistant", r#"{"type":"text","text":"MARK-7"}"#),
+    ("anthropic", "thinking, signed", "assistant", r#"{"type":"thinking","thinking":"MARK-7","signature":"c2ln"}"#),
+    (
+        "anthropic",
+        "the signature of thinking",
+        "assistant",
+        r#"{"type":"thinking","thinking":"hm","signature":"TUFSSy03"}"#,
+    ),
+    ("anthropic", "thinking, redacted", "assistant", r#"{"type":"redacted_thinking","data":"TUFSSy03"}"#),
+    ("anthropic", "a call", "assistant", r#"{"type":"tool_use","id":"call00001","name":"f","input":{"a":"MARK-7"}}"#),
+    ("anthropic", "a block of the model's that is not known", "assistant", r#"{"type":"hologram","beam":"MARK-7"}"#),
+    ("gemini", "text of the user", "user", r#"{"text":"MARK-7"}"#),
+    ("gemini", "a part of the user's that is not known", "user", r#"{"hologram":{"beam":"MARK-7"}}"#),
+    ("gemini", "text of the model", "model", r#"{"text":"MARK-7"}"#),
+    ("gemini", "a thought", "model", r#"{"text":"MARK-7","thought":true}"#),
+    ("gemini", "the signature of a text", "model", r#"{"text":"said","thoughtSignature":"TUFSSy03"}"#),
+    ("gemini", "a call", "model", r#"{"functionCall":{"name":"f","args":{"a":"MARK-7"}}}"#),
+    (
+        "gemini",
+        "the signature of a call",
+        "model",
+        r#"{"functionCall":{"name":"f","args":{}},"thoughtSignature":"TUFSSy03"}"#,
+    ),
+    ("gemini", "code that the model ran", "model", r#"{"executableCode":{"language":"PYTHON","code":"MARK-7"}}"#),
+    ("gemini", "a part of the model's that is not known", "model", r#"{"hologram":{"beam":"MARK-7"}}"#),
+    ("bedrock-converse", "text of the user", "user", r#"{"text":"MARK-7"}"#),
+    ("bedrock-converse", "a block of the user's that is not known", "user", r#"{"hologram":{"beam":"MARK-7"}}"#),
+    ("bedrock-converse", "text of the model", "assistant", r#"{"text":"MARK-7"}"#),
+    (
+        "bedrock-converse",
+        "reasoning, signed",
+        "assistant",
+        r#"{"reasoningContent":{"reasoningText":{"text":"MARK-7","signature":"c2ln"}}}"#,
+    ),
+    (
+        "bedrock-converse",
+        "the signature of reasoning",
+        "assistant",
+        r#"{"reasoningContent":{"reasoningText":{"text":"hm","signature":"TUFSSy03"}}}"#,
+    ),
+    (
+        "bedrock-converse",
+        "a call",
+        "assistant",
+        r#"{"toolUse":{"toolUseId":"call00001","name":"f","input":{"a":"MARK-7"}}}"#,
+    ),
+    ("bedrock-converse", "a block of the model's that is not known", "assistant", r#"{"hologram":{"beam":"MARK-7"}}"#),
+];
+
+/// The shortest answer of each wire: a decoder says whose it is.
+const ANSWERS: &[(&str, &str)] = &[
+    (
+        "openai-chat",
+        r#"{"object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"x"}}]}"#,
+    ),
+    (
+        "openai-responses",
+        r#"{"object":"response","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"x"}]}]}"#,
+    ),
+    (
+        "anthropic",
+        r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn"}"#,
+    ),
+    ("gemini", r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"x"}]},"finishReason":"STOP"}]}"#),
+    (
+        "bedrock-converse",
+        r#"{"output":{"message":{"role":"assistant","content":[{"text":"x"}]}},"stopReason":"end_turn"}"#,
+    ),
+];
+
+/// A conversation of the wire that holds the block, and more around it.
+fn around(wire: &str, role: &str, block: &str) -> String {
+    let (user, model) = ("user", if wire == "gemini" { "model" } else { "assistant" });
+    let message = |role: &str, text: &str| match wire {
+        "gemini" => format!(r#"{{"role":"{role}","parts":[{{"text":"{text}"}}]}}"#),
+        "bedrock-converse" => format!(r#"{{"role":"{role}","content":[{{"text":"{text}"}}]}}"#),
+        _ => format!(r#"{{"role":"{role}","content":"{text}"}}"#),
+    };
+    let (first, said, last) = (message(user, "a"), message(model, "said here"), message(user, "c"));
+    let key = if wire == "gemini" { "parts" } else { "content" };
+    let middle = match (wire, role) {
+        ("openai-responses", "item") => format!("{block},{said}"),
+        ("openai-responses", "model") => {
+            format!(
+                r#"{block},{{"id":"msg_1","type":"message","role":"assistant","content":[{{"type":"output_text","text":"said here"}}]}}"#
+            )
+        }
+        ("openai-chat", "assistant") => format!(r#"{{"role":"assistant",{block}}}"#),
+        (_, "user") => format!(r#"{{"role":"user","{key}":[{block}]}},{said}"#),
+        ("anthropic", _) => format!(r#"{{"role":"{role}","{key}":[{block},{{"type":"text","text":"said here"}}]}}"#),
+        (_, _) => format!(r#"{{"role":"{role}","{key}":[{block},{{"text":"said here"}}]}}"#),
+    };
+    let list = match wire {
+        "gemini" => "contents",
+        "openai-responses" => "input",
+        _ => "messages",
+    };
+    format!(r#"{{"{list}":[{first},{middle},{last}]}}"#)
+}
+
+/// What becomes of a block.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Becomes {
+    AsItCame,
+    Another,
+    Nothing,
+}
+
+fn becomes(from: Target, to: Target, role: &str, block: &str) -> Becomes {
+    let name = from.to_string();
+    let wire = name.split('/').next().unwrap();
+    let (_, answer) = ANSWERS.iter().find(|(of, _)| *of == wire).unwrap();
+    let provider = decode(from, answer.as_bytes()).unwrap().metadata.provider;
+    let mut messages = parse(from, &around(wire, role, block)).unwrap().messages;
+    for message in messages.iter_mut().filter(|message| message.role == Role::Assistant) {
+        message.metadata.provider.clone_from(&provider);
+        message.metadata.model = Some("model-1".to_owned());
+    }
+    let options = PromptOptions::new().with_model("model-1");
+    let prompt = prompts::prompt(to, &stored::log(messages), &options).unwrap();
+    prompts::assert_accepted(to, &prompt);
+    let request = prompt.request.get();
+    let has_mark = [MARK, "TUFSSy03"].iter().any(|mark| request.contains(mark));
+    match has_mark {
+        true if request.contains(block) => Becomes::AsItCame,
+        true => Becomes::Another,
+        false => {
+            assert!(!prompt.report.is_empty(), "{from} to {to}: {block} is left out, and not in the report: {request}");
+            Becomes::Nothing
+        }
+    }
+}
+
+/// Targets in few words: `openai-chat/*` are all of a wire.
+fn in_words(targets: &[Target]) -> String {
+    let mut words = Vec::new();
+    for wire in WIRES {
+        let is_its = |target: &&Target| target.to_string().split('/').next() == Some(wire.name);
+        let (its, all) = (targets.iter().filter(is_its).count(), prompts::targets().iter().filter(is_its).count());
+        match its {
+            its if its == all && all > 1 => words.push(format!("`{}/*`", wire.name)),
+            _ => words.extend(targets.iter().filter(is_its).map(|target| format!("`{target}`"))),
+        }
+    }
+    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+}
+
+/// Where the table stands.
+const DOCUMENT: &str = "src/docs/targets.md";
+const BEGINS: &str = "<!-- The table below is written by tests/library/crossing.rs: UPDATE=1. -->\n";
+const ENDS: &str = "<!-- The end of the table. -->\n";
+
+/// For each pair of targets, and each kind of block, what crosses and what does not.
+#[test]
+fn the_table_of_what_crosses_is_right() {
+    let all = prompts::targets();
+    let mut table = String::new();
+    for wire in WIRES {
+        // Targets of the wire whose blocks fare alike are one section.
+        let mut sections: Vec<(Vec<Target>, Vec<String>)> = Vec::new();
+        for from in all.iter().copied().filter(|from| from.to_string().split('/').next() == Some(wire.name)) {
+            let blocks = BLOCKS.iter().filter(|(of, ..)| *of == wire.name);
+            let rows = blocks.map(|(_, kind, role, block)| {
+                let found: Vec<Becomes> = all.iter().map(|to| becomes(from, *to, role, block)).collect();
+                let cell = |wanted: Becomes| {
+                    let is_it = all.iter().copied().zip(&found).filter(|(_, found)| **found == wanted);
+                    in_words(&is_it.map(|(to, _)| to).collect::<Vec<_>>())
+                };
+                let [as_it_came, another, nothing] = [Becomes::AsItCame, Becomes::Another, Becomes::Nothing].map(cell);
+                format!("| {kind} | {as_it_came} | {another} | {nothing} |\n")
+            });
+            let rows: Vec<String> = rows.collect();
+            match sections.iter_mut().find(|(_, known)| *known == rows) {
+                Some((of, _)) => of.push(from),
+                None => sections.push((vec![from], rows)),
+            }
+        }
+        for (of, rows) in sections {
+            table += &format!(
+                "\nFrom {}:\n\n| block | as it came | in another form | left out |\n|---|---|---|---|\n",
+                in_words(&of)
+            );
+            table += &rows.concat();
+        }
+    }
+    let document = std::fs::read_to_string(DOCUMENT).unwrap();
+    let (before, rest) = document.split_once(BEGINS).unwrap();
+    let (_, after) = rest.split_once(ENDS).unwrap();
+    let found = format!("{before}{BEGINS}{table}\n{ENDS}{after}");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(DOCUMENT, &found).unwrap();
+    }
+    let known = std::fs::read_to_string(DOCUMENT).unwrap();
+    let change = known.lines().zip(found.lines()).find(|(known, found)| known != found);
+    assert!(known == found, "{change:?}: UPDATE=1 writes the table of {DOCUMENT} again");
 }

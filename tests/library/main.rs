@@ -8,6 +8,7 @@ mod common;
 mod call_text;
 mod check;
 mod crossing;
+mod endings;
 mod expectations;
 mod followers;
 mod ingest;

@@ -84,7 +84,9 @@ const JUDGED: u32 = 2_100;
 fn hostile_logs_are_accepted_and_conserved() {
     let (targets, rendered) = (prompts::targets(), Mutex::new(Rendered::new("hostile.jsonl")));
     let (logs, judged) = (AtomicU32::new(0), AtomicU32::new(0));
-    for_hostile_logs(9, options(), 10_000, |messages, options| {
+    let continued = PromptOptions::new().with_model("claude-3-5-sonnet").with_continue_last(true);
+    let options = options().into_iter().chain([continued]).collect();
+    for_hostile_logs(9, options, 10_000, |messages, options| {
         logs.fetch_add(1, Ordering::Relaxed);
         let (mut requests, mut is_sent) = (Vec::new(), true);
         for target in &targets {

@@ -85,6 +85,7 @@ fn thinking_goes_where_it_is_told() {
     let thinking = || Chunk::thinking("hm");
     let messages = [
         Message::assistant([thinking(), Chunk::text("hello")]),
+        Message::user("run"),
         Message::assistant([thinking(), Chunk::tool_call("1", "run", "{}")]),
         Message::tool("1", "ok"),
         Message::assistant([Chunk::tool_call("2", "run", "{}")]),
@@ -115,7 +116,7 @@ fn only_the_same_provider_and_model_thinks_natively() {
         message.metadata.model = model.map(str::to_owned);
         let mut options = PromptOptions::new();
         options.model = wanted.map(str::to_owned);
-        rendered(deepseek(), std::slice::from_ref(&message), &options).0[0].contains("hm")
+        rendered(deepseek(), std::slice::from_ref(&message), &options).0.concat().contains("hm")
     };
     assert!(reasoning(None, None, None));
     assert!(reasoning(Some("deepseek"), Some("v4"), Some("v4")));

@@ -240,6 +240,7 @@ fn options(given: &Value) -> PromptOptions {
             ("finished_tools", "drop") => options.with_finished_tools(FinishedTools::Drop),
             ("max_result_bytes", _) => options.with_max_result_bytes(value.as_u64().unwrap()),
             ("thinking_turns", _) => options.with_thinking_turns(value.as_u64().unwrap()),
+            ("continue_last", _) => options.with_continue_last(value.as_bool().unwrap()),
             ("last_turns", _) => options.with_last_turns(value.as_u64().unwrap()),
             ("last_messages", _) => options.with_last_messages(value.as_u64().unwrap()),
             ("tools", _) => {

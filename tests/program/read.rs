@@ -113,6 +113,10 @@ fn prompt_takes_targets_dialects_and_thinking() {
     assert!(!none.0.contains("<think>") && none.1.contains("(thinking_left_out)"));
     let deepseek = prompt(&["--for", "openai-chat/deepseek", "--model", "m"]);
     assert!(deepseek.0.contains(r#""content":"Hi!""#), "{}", deepseek.0);
+    let continued = prompt(&["--for", "openai-chat/deepseek", "--continue-last"]);
+    assert!(continued.0.contains(r#""prefix":true"#), "{}", continued.0);
+    let asked = prompt(&["--for", "openai-chat", "--continue-last=yes"]);
+    assert!(asked.0.contains("Go on exactly where it ends") && asked.1.contains("(not_continued)"), "{}", asked.1);
     let (lines, nothing) = prompt(&["--for", "openai-chat", "--report"]);
     let lines: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((lines.len(), &lines[0]["rule"], nothing.as_str()), (1, &json!("thinking_left_out"), ""));

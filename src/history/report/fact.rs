@@ -58,6 +58,7 @@ pub(crate) enum Fact<'a> {
     },
     CallClosed,
     CallSignatureRemoved(Unsigned),
+    TextSignatureRemoved,
     SignatureMade,
     CallFieldsRemoved(Unsent<'a>),
     ArgumentsReplaced {
@@ -144,6 +145,7 @@ pub(crate) enum Fact<'a> {
     BridgeAdded {
         text: &'a str,
     },
+    NotContinued,
     Summarized {
         seq: u64,
     },
@@ -248,6 +250,7 @@ impl Fact<'_> {
             Self::SaidByUser(_) | Self::StringAsMessage { .. } | Self::RoleTaken { .. } => Rule::RoleChanged,
             Self::TurnAdded { .. } => Rule::TurnMade,
             Self::BridgeAdded { .. } | Self::ItemsAdded { .. } => Rule::BridgeAdded,
+            Self::NotContinued => Rule::NotContinued,
             Self::Summarized { .. } | Self::CallSummarized => Rule::Summarized,
             Self::OutsideWindow { .. } => Rule::OutsideWindow,
             Self::WindowExceeded { .. } => Rule::WindowExceeded,
@@ -272,6 +275,7 @@ impl Fact<'_> {
             | Self::RefusalAsText
             | Self::CitedFilesRemoved
             | Self::CallFieldsRemoved(_)
+            | Self::TextSignatureRemoved
             | Self::FailureWorded { .. }
             | Self::OutputWorded { .. }
             | Self::PartAsJson { .. }
@@ -324,6 +328,7 @@ impl Fact<'_> {
             | Self::SurrogatesReplaced(_)
             | Self::CallSignatureRemoved(_)
             | Self::CallFieldsRemoved(_)
+            | Self::TextSignatureRemoved
             | Self::ArgumentsReplaced { .. }
             | Self::NameChanged { .. }
             | Self::DeclarationRenamed { .. }
@@ -367,6 +372,7 @@ impl Fact<'_> {
             | Self::CallAsText { .. }
             | Self::OriginAssumed
             | Self::KeptByServer
+            | Self::NotContinued
             | Self::WindowExceeded { .. }
             | Self::StillRefused { .. } => Severity::Note,
         }

@@ -70,6 +70,8 @@ pub enum Rule {
     TurnMade,
     /// A last user message was added, only because the list ends there: a longer prompt does not have it.
     BridgeAdded,
+    /// The last answer was to be continued, and the target has no way to do so: the user asks for it.
+    NotContinued,
     /// The target still refuses this place of a repaired request: only the caller can cure it.
     StillRefused,
 }

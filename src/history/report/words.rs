@@ -95,6 +95,9 @@ impl<'a> Words<'a> {
                 "the provider ran the tool itself and gave no result; this one was made up for the prompt",
             ),
             Fact::CallSignatureRemoved(why) => because("the call's signature is not sent; the call is", unsigned(*why)),
+            Fact::TextSignatureRemoved => {
+                because("the text's signature is not sent; the text is", "this target's texts have no signature")
+            }
             Fact::SignatureMade => because(
                 "stand-in added for the call's signature",
                 "the target wants a signature, and the call has none that it takes",
@@ -219,6 +222,11 @@ impl<'a> Words<'a> {
             Fact::BridgeAdded { text } => {
                 because(format!("user message added: {text:?}"), "the last message must be the user's")
             }
+            Fact::NotContinued => because(
+                "the last answer is not continued, but asked for",
+                "the target, or this model of it, does not go on with the assistant's words",
+            )
+            .cured("name a model that does with `--model`, or another target"),
             Fact::Summarized { seq } => because(
                 "summary sent in place of the messages up to this one",
                 format!("the conversation was summarized (seq {seq})"),

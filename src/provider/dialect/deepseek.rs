@@ -1,10 +1,11 @@
 //! DeepSeek's API, on OpenAI's chat wire.
 
+use crate::provider::check::finding::Level;
 use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{Object, role, sequence};
-use crate::provider::openai_chat::check::sequence::{call_ids, is_thinking};
-use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI};
+use crate::provider::openai_chat::check::sequence::{call_ids, is_prefix, is_thinking};
+use crate::provider::openai_chat::manner::{Ends, ImagesTaken, Manner, OPENAI, Order, UserContent};
 use crate::provider::target::Dialect;
 use serde_json::Value;
 
@@ -23,15 +24,17 @@ pub(crate) const DIALECT: Dialect = Dialect {
 const PARAMETERS: &[&str] = &["thinking"];
 
 /// DS-01, DS-02, DS-03: `reasoning_content` goes with every message that has calls, so that no later message changes an
-/// earlier one.
+/// earlier one. DS-06, DS-07, DS-08: the order of roles is that of the strictest model, whichever is asked.
 static MANNER: Manner = Manner {
     providers: &["deepseek"],
     arrays: false,
+    user: UserContent::Joined,
     images: ImagesTaken::Never,
     audio: false,
     files: false,
     reasoning_content: Some(""),
     refusal: false,
+    order: Order { begins: true, merges: true, bridges: false, ends: Ends::AskingOrPrefix },
     ..OPENAI
 };
 
@@ -58,12 +61,35 @@ rules! {
         "`tools`, if present, is not empty."
         "leave `tools` out"
         "gh:runebookai/tome#87"
+    DS_06 "DS-06" Hard
+        "The last message is a user or tool message, or an assistant message with `prefix` true, which the beta address takes. \
+         Soft where the model's name is not that of a reasoner."
+        "append the user's next message, or set `prefix` to have the text continued (`--continue-last`)"
+        "gh:BerriAI/litellm#8090; gh:gptme/gptme#467; gh:langgenius/dify#16860; api-docs.deepseek.com \
+         chat_prefix_completion"
+    DS_07 "DS-07" Hard
+        "No two user messages, and no two assistant messages, follow each other, for `deepseek-reasoner` and R1: reported \
+         until April 2025. Soft where the model is not named; other models take them."
+        "join the two into one message"
+        "gh:Aider-AI/aider#2960; gh:deepseek-ai/DeepSeek-R1#21; gh:xerrors/Yuxi#126"
+    DS_08 "DS-08" Hard
+        "The first message after the system's is not the assistant's, for `deepseek-reasoner` and R1: reported until April \
+         2025. Soft where the model is not named; other models take it."
+        "begin with a user message"
+        "gh:ChatGPTNextWeb/NextChat#6343; gh:lobehub/lobehub#5601; gh:daodao97/chatmcp#66"
+    DS_09 "DS-09" Soft
+        "`reasoning_content` comes with calls only. In messages without calls `deepseek-reasoner` refused it until \
+         December 2025, when it learned to call tools; since then it is ignored there."
+        "leave `reasoning_content` out of messages without calls"
+        "api-docs.deepseek.com thinking_mode; gh:AstrBotDevs/AstrBot#4174; gh:anomalyco/opencode#24722"
 }
 
 /// Roles whose content must be a string.
 const STRING_ROLES: &[&str] = &["system", "assistant", "tool"];
 /// Parts of the names of models that think.
 const THINKING_MODELS: &[&str] = &["reasoner", "v4"];
+/// Parts of the names of models that want user and assistant to take turns.
+const STRICT_MODELS: &[&str] = &["reasoner", "r1"];
 
 fn check(request: &Value, out: &mut Findings) {
     let Some(messages) = sequence(request, "messages") else { return };
@@ -73,6 +99,38 @@ fn check(request: &Value, out: &mut Findings) {
     }
     if request.get("tools").and_then(Value::as_array).is_some_and(Vec::is_empty) {
         out.push(DS_05.at("tools", "empty array"));
+    }
+    let model = request.get("model").and_then(Value::as_str).map(str::to_ascii_lowercase);
+    let is_strict = model.map(|model| STRICT_MODELS.iter().any(|name| model.contains(name)));
+    check_turns(&messages, is_strict, out);
+}
+
+/// Who speaks when. `is_strict`: whether the model wants turns, if it is named.
+fn check_turns(messages: &[&Object], is_strict: Option<bool>, out: &mut Findings) {
+    if let Some((i, last)) = messages.iter().enumerate().next_back()
+        && !["user", "tool"].contains(&role(last))
+        && !(role(last) == "assistant" && is_prefix(last))
+    {
+        let level = if is_strict == Some(false) { Level::Soft } else { Level::Hard };
+        out.push(DS_06.at(format!("messages[{i}]"), format!("the last role is {}", role(last))).with_level(level));
+    }
+    let level = match is_strict {
+        Some(false) => return,
+        Some(true) => Level::Hard,
+        None => Level::Soft,
+    };
+    for (i, pair) in messages.windows(2).enumerate() {
+        if let [before, after] = pair
+            && role(before) == role(after)
+            && ["user", "assistant"].contains(&role(after))
+        {
+            let problem = format!("two {} messages in a row", role(after));
+            out.push(DS_07.at(format!("messages[{}]", i + 1), problem).with_level(level));
+        }
+    }
+    let first = messages.iter().position(|message| role(message) != "system");
+    if let Some(i) = first.filter(|i| messages.get(*i).is_some_and(|first| role(first) == "assistant")) {
+        out.push(DS_08.at(format!("messages[{i}]"), "the assistant speaks first").with_level(level));
     }
 }
 
@@ -95,5 +153,9 @@ fn check_message(message: &Object, place: &str, thinking: bool, out: &mut Findin
     let reasons = message.get("reasoning_content").is_some_and(Value::is_string);
     if thinking && role == "assistant" && !call_ids(message).is_empty() && !reasons {
         out.push(DS_03.at(place, "tool calls without reasoning_content, in thinking mode"));
+    }
+    let thought = message.get("reasoning_content").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+    if thought && role == "assistant" && call_ids(message).is_empty() {
+        out.push(DS_09.at(format!("{place}.reasoning_content"), "reasoning_content without calls"));
     }
 }

@@ -16,7 +16,7 @@ use super::options::{PromptOptions, Thinking};
 use super::origin::Whose;
 use super::tool_id::NameRule;
 use super::tools::{Declared, declared};
-use super::turns::{BEGINNING, BRIDGE, Call, Speaker, Turn};
+use super::turns::{BEGINNING, BRIDGE, CONTINUE, Call, Speaker, Turn};
 use crate::error::Result;
 use crate::history::report::{Arguments, Fact, Moved, Surrogates, Taken, Thought as Why, Unsent};
 use crate::history::{ReportLine, StoredMessage};
@@ -102,13 +102,22 @@ impl<'a, B: Block<'a>> Dialogue<'a, B> {
     /// The user speaks last.
     pub(crate) fn bridge(&mut self) {
         if self.last_said().is_some() {
-            self.add(Fact::BridgeAdded { text: BRIDGE }, BRIDGE);
+            let text = if self.options.continue_last { CONTINUE } else { BRIDGE };
+            if self.options.continue_last {
+                let place = self.next_place();
+                self.report.push(ReportLine::new(Fact::NotContinued).at(place));
+            }
+            self.add(Fact::BridgeAdded { text }, text);
         }
+    }
+
+    fn next_place(&self) -> String {
+        format!("{}[{}]", self.target.wire().messages, self.messages.len())
     }
 
     /// Says in the user's name what nobody said.
     fn add(&mut self, fact: Fact<'_>, text: &'static str) {
-        let place = format!("{}[{}]", self.target.wire().messages, self.messages.len());
+        let place = self.next_place();
         self.report.push(ReportLine::new(fact).at(place));
         self.say(Speaker::User, vec![B::text(text)]);
     }

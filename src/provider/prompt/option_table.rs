@@ -57,6 +57,13 @@ pub struct OptionWord {
     pub set: fn(&mut PromptOptions),
 }
 
+impl OptionWord {
+    /// The word of what is not asked for.
+    pub const NO: &'static str = "no";
+    /// The word of what is asked for.
+    pub const YES: &'static str = "yes";
+}
+
 const fn word(name: &'static str, label: &'static str, set: fn(&mut PromptOptions)) -> OptionWord {
     OptionWord { name, label, set }
 }
@@ -132,6 +139,18 @@ pub const PROMPT_OPTIONS: &[PromptOption] = &[
         values: OptionValues::Words(&[
             word("null", "null", |options| options.no_content = NoContent::Null),
             word("empty", "an empty text", |options| options.no_content = NoContent::Empty),
+        ]),
+    },
+    PromptOption {
+        name: "continue_last",
+        argument: "continue-last",
+        placeholder: "WHETHER",
+        label: "Continue the last answer",
+        about: "Whether the model is to go on with an answer that ends the conversation: by a prefill or a prefix, where the \
+                target has one; elsewhere the user asks for it, and the report says so",
+        values: OptionValues::Words(&[
+            word(OptionWord::NO, "no", |options| options.continue_last = false),
+            word(OptionWord::YES, "yes", |options| options.continue_last = true),
         ]),
     },
     PromptOption {

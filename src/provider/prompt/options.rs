@@ -44,6 +44,13 @@ pub struct PromptOptions {
     pub finished_tools: FinishedTools,
     /// What an assistant's message of calls only has for content, on `openai-chat`.
     pub no_content: NoContent,
+    /// Whether the model is to go on with an answer that ends the conversation, in place of answering it: Claude models
+    /// before 4.6 and Gemini models up to 3.1, named in `model`, take its words as the beginning of theirs; DeepSeek and
+    /// Mistral get them with `prefix`; a turn that Anthropic paused goes back as it is. Elsewhere a word of the user asks for
+    /// it, and the report says so ([`Rule::NotContinued`]).
+    ///
+    /// [`Rule::NotContinued`]: crate::Rule::NotContinued
+    pub continue_last: bool,
     /// How many messages the prompt may hold.
     ///
     /// This and the next two make a window: of a history that is longer, the prompt holds the newest part. It begins with
@@ -172,6 +179,13 @@ impl PromptOptions {
     #[must_use]
     pub fn with_no_content(mut self, no_content: NoContent) -> Self {
         self.no_content = no_content;
+        self
+    }
+
+    /// Sets whether the model is to go on with the last answer.
+    #[must_use]
+    pub fn with_continue_last(mut self, continues: bool) -> Self {
+        self.continue_last = continues;
         self
     }
 

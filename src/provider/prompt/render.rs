@@ -11,7 +11,9 @@ use super::thinking_turns::Forgotten;
 use super::window::limits;
 use super::{call_text, finished_tools, images, long_results, summary, thinking_turns};
 use crate::error::{Error, Result};
+use crate::history::report::Fact;
 use crate::history::{Conversation, ReportLine, StoredMessage, parted};
+use crate::model::{Body, Chunk, Role};
 use crate::provider::target::{Target, Wire};
 
 /// A conversation as a provider takes it.
@@ -79,6 +81,7 @@ pub fn render(target: Target, conversation: &Conversation, options: &PromptOptio
     thinking_turns::without_lines(&mut lines, &forgotten);
     report.append(&mut lines);
     call_text::report(&held, &mut report);
+    report.extend(unsigned_texts(target.wire(), &held));
     Ok(Prompt { request, report })
 }
 
@@ -89,6 +92,27 @@ fn steps<'a>(wire: &Wire, messages: &'a [StoredMessage]) -> Cow<'a, [StoredMessa
         return Cow::Borrowed(messages);
     }
     parted(messages, |call| call.native.as_ref().is_none_or(|native| native.wire != wire.name))
+}
+
+/// Gemini signs texts, and no other wire has a place for that. Texts that another wire signed.
+fn unsigned_texts(wire: &Wire, messages: &[StoredMessage]) -> Vec<ReportLine> {
+    // What is kept is compact, and a quote in a text is escaped: only a field is written so.
+    const SIGNATURES: &[&str] = &["\"thoughtSignature\":\"", "\"thought_signature\":\""];
+    let is_signed = |chunk: &Chunk| {
+        let native = chunk.native.as_ref().filter(|native| native.wire != wire.name && is_text(&chunk.body));
+        native.is_some_and(|native| SIGNATURES.iter().any(|name| native.json.as_str().contains(name)))
+    };
+    let mut lines = Vec::new();
+    for stored in messages.iter().filter(|stored| stored.message.role == Role::Assistant) {
+        let signed = stored.message.chunks.iter().enumerate().filter(|(_, chunk)| is_signed(chunk));
+        lines.extend(signed.map(|(at, _)| ReportLine::chunk(Fact::TextSignatureRemoved, stored, at)));
+    }
+    lines
+}
+
+/// Whether this is text that is sent.
+fn is_text(body: &Body) -> bool {
+    matches!(body, Body::Text { text, .. } if !text.trim().is_empty())
 }
 
 /// A wire's request as JSON.

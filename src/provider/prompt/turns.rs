@@ -89,6 +89,8 @@ impl Turn<'_> {
 pub(crate) const BEGINNING: &str = "(The conversation begins with the assistant.)";
 /// Said by nobody, on wires where the user ends and the assistant said the last.
 pub(crate) const BRIDGE: &str = "Continue.";
+/// The same, where the model was to go on with what the assistant said.
+pub(crate) const CONTINUE: &str = "Your last answer was cut off. Go on exactly where it ends, and repeat nothing.";
 
 /// The turns of messages that were reconciled, for wires whose calls have no signatures. `ids`: the ids that the target takes
 /// in a message.

@@ -139,6 +139,7 @@ fn asks_for_more(options: &PromptOptions) -> bool {
         images,
         finished_tools,
         no_content,
+        continue_last,
         last_messages,
         last_turns,
         max_tokens,
@@ -148,6 +149,7 @@ fn asks_for_more(options: &PromptOptions) -> bool {
         || *images != Images::default()
         || *finished_tools != FinishedTools::default()
         || *no_content != NoContent::default()
+        || *continue_last
         || last_messages.or(*last_turns).or(*max_tokens).or(*thinking_turns).or(*max_result_bytes).is_some()
         || !tools.is_empty()
 }

@@ -19,6 +19,7 @@ use crate::history::StoredMessage;
 use crate::history::report::{Cited, Fact};
 use crate::model::{Body, Chunk, Role};
 use crate::provider::gemini::manner::Manner;
+use crate::provider::gemini::models::refuses_model_last;
 use crate::provider::prompt::alternating::{Block as _, Dialogue};
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::PromptOptions;
@@ -107,14 +108,21 @@ impl<'a> Renderer<'a> {
         if self.dialogue.last().is_none() {
             return Err(nothing_to_send(target));
         }
-        // GM-12.
-        self.dialogue.bridge();
+        if !self.is_continued() {
+            self.dialogue.bridge();
+        }
         let function_declarations = self.dialogue.tools(NAMES, false)?;
         let tools = (!function_declarations.is_empty()).then_some([Functions { function_declarations }]);
         let (parts, contents, report) = self.dialogue.into_parts();
         let system_instruction = (!parts.is_empty()).then_some(System { parts });
         let contents = contents.into_iter().map(Into::into).collect();
         Ok((to_json(&Request { system_instruction, contents, tools })?, report))
+    }
+
+    /// Whether the model goes on with what it said, as asked for (GM-12).
+    fn is_continued(&mut self) -> bool {
+        let takes = self.dialogue.model().and_then(refuses_model_last) == Some(false);
+        takes && self.dialogue.options().continue_last && self.dialogue.last_said().is_some()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::history::report::{Fact, Taken};
 use crate::model::Role;
 use crate::provider::openai_chat::manner::{Ends, System, Texts, UserContent};
 use crate::provider::prompt::options::NoContent;
-use crate::provider::prompt::turns::{BEGINNING, BRIDGE, Turn};
+use crate::provider::prompt::turns::{BEGINNING, BRIDGE, CONTINUE, Turn};
 
 /// Said by nobody, where the assistant has to speak between tools and the user.
 const BETWEEN: &str = "I have the results.";
@@ -107,14 +107,20 @@ impl<'a> Renderer<'a> {
         let is_absent = content.is_none() && refusal.is_none() && !takes_null;
         let content = if is_absent { Some(Content::Text(Cow::Borrowed(""))) } else { content };
         match self.messages.last_mut() {
-            Some(Message::Assistant { content: before, tool_calls: calls, extra: fields, .. })
-                if self.manner.order.merges =>
-            {
+            Some(Message::Assistant {
+                content: before,
+                reasoning_content: thought,
+                tool_calls: calls,
+                extra: fields,
+                ..
+            }) if self.manner.order.merges => {
                 match (before, content) {
                     (Some(before), Some(content)) => before.extend(content.into_parts()),
                     (before @ None, content) => *before = content,
                     (Some(_), None) => {}
                 }
+                // It comes with calls, and the message before had none.
+                *thought = reasoning_content;
                 *calls = tool_calls;
                 // A message has a field once: what came later stays.
                 fields.0.retain(|(name, _)| extra.0.iter().all(|(later, _)| later != name));
@@ -138,15 +144,28 @@ impl<'a> Renderer<'a> {
         if (order.begins || order.ends != Ends::Anyone) && self.messages.iter().all(is_system) {
             return false;
         }
-        let ends = match (order.ends, self.messages.last()) {
-            (Ends::Anyone, _) | (_, Some(Message::User { .. } | Message::Tool { .. })) => true,
-            (Ends::AskingOrPrefix, Some(Message::Assistant { extra, .. })) => extra.is_prefix(),
+        let continues = self.options.continue_last;
+        let ends = match (order.ends, self.messages.last_mut()) {
+            (_, Some(Message::User { .. } | Message::Tool { .. })) => true,
+            (Ends::AskingOrPrefix, Some(Message::Assistant { content, extra, .. })) => {
+                if continues && content.is_some() && !extra.is_prefix() {
+                    extra.set_prefix();
+                }
+                extra.is_prefix()
+            }
+            (Ends::Anyone, Some(Message::Assistant { .. })) => !continues,
+            (Ends::Anyone, _) => true,
             _ => false,
         };
         if !ends {
+            let is_said = matches!(self.messages.last(), Some(Message::Assistant { .. }));
+            let text = if continues && is_said { CONTINUE } else { BRIDGE };
             let place = self.next_place();
-            self.report.push(ReportLine::new(Fact::BridgeAdded { text: BRIDGE }).at(place));
-            let content = self.user_content(vec![Part::Text { text: Cow::Borrowed(BRIDGE) }]);
+            if text == CONTINUE {
+                self.report.push(ReportLine::new(Fact::NotContinued).at(place.clone()));
+            }
+            self.report.push(ReportLine::new(Fact::BridgeAdded { text }).at(place));
+            let content = self.user_content(vec![Part::Text { text: Cow::Borrowed(text) }]);
             self.messages.extend(content.map(|content| Message::User { name: None, content }));
         }
         !self.messages.is_empty()

@@ -68,6 +68,13 @@ impl ExtraFields<'_> {
         let is_true = |value: &Field<'_>| matches!(value, Field::Json(json) if json.get() == "true");
         self.0.iter().any(|(name, value)| name == "prefix" && is_true(value))
     }
+
+    /// The message is to be gone on with.
+    pub(crate) fn set_prefix(&mut self) {
+        self.0.retain(|(name, _)| name != "prefix");
+        let json = RawValue::from_string("true".to_owned()).unwrap_or_default();
+        self.0.push((Cow::Borrowed("prefix"), Field::Json(json)));
+    }
 }
 
 /// The value of such a field.

@@ -26,7 +26,7 @@ use crate::provider::prompt::output::{FAILED_WITHOUT_OUTPUT, Piece, failure, pie
 use crate::provider::prompt::render::{nothing_to_send, to_json};
 use crate::provider::prompt::tool_id::{IdRule, NameRule};
 use crate::provider::prompt::tools::declared;
-use crate::provider::prompt::turns::{Reply, Turn, turns};
+use crate::provider::prompt::turns::{CONTINUE, Reply, Turn, turns};
 use crate::provider::target::Target;
 use media::Parts;
 use native::{NativeItem, Pairs};
@@ -60,8 +60,11 @@ pub(crate) fn render(
         stored,
         at: 0,
     };
+    let mut is_said = false;
     for (at, turn) in turns.into_iter().enumerate().skip(usize::from(instructions.is_some())) {
         renderer.at = at;
+        // What was called is answered.
+        is_said = turn.role == Role::Assistant && turn.calls.is_empty();
         match turn.role {
             Role::Assistant => renderer.assistant(turn)?,
             _ => renderer.given(&turn),
@@ -69,6 +72,9 @@ pub(crate) fn render(
     }
     if renderer.input.is_empty() {
         return Err(nothing_to_send(target));
+    }
+    if is_said && options.continue_last {
+        renderer.ask_to_continue(target);
     }
     let tools = declared(&options.tools, NAMES, BTreeSet::new(), &mut renderer.report)?;
     let tools = tools.into_iter().map(Into::into).collect();
@@ -164,6 +170,14 @@ impl<'a> Renderer<'a> {
             return None;
         }
         Some(Part::InputText { text: Cow::Borrowed(text) })
+    }
+
+    /// This wire has no way to go on with what the model said.
+    fn ask_to_continue(&mut self, target: Target) {
+        let place = format!("{}[{}]", target.wire().messages, self.input.len());
+        self.report.push(ReportLine::new(Fact::NotContinued).at(place.clone()));
+        self.report.push(ReportLine::new(Fact::BridgeAdded { text: CONTINUE }).at(place));
+        self.message("user", vec![Part::InputText { text: Cow::Borrowed(CONTINUE) }.into()]);
     }
 
     fn message(&mut self, role: &'static str, content: Vec<Content<'a>>) {
