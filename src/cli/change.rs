@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use conversation_store::model::{ConversationId, Json, Name};
+use conversation_store::model::{ConversationId, Json, Name, StartedBy};
 use conversation_store::{Error, Store};
 use serde::Serialize;
 
@@ -78,6 +78,9 @@ Examples:
   convo tag chat-42 --remove later
   # prints the tags
   convo tag chat-42
+  # a sub-agent's conversation: what started it
+  convo tag notes --started-by chat-42 --message 1 --call call_1
+  convo list --started-by chat-42
   convo list --tag work")]
 pub(super) struct Tag {
     /// The conversation
@@ -88,13 +91,39 @@ pub(super) struct Tag {
     /// A tag to remove; may be given several times
     #[arg(long, value_name = "TAG")]
     remove: Vec<String>,
+    #[command(flatten)]
+    starter: Starter,
+}
+
+/// What started a conversation.
+#[derive(Debug, clap::Args)]
+pub(super) struct Starter {
+    /// The conversation that started it, as an agent starts a sub-agent
+    #[arg(long, value_name = "CONVERSATION", value_parser = conversation())]
+    started_by: Option<String>,
+    /// The message of that conversation
+    #[arg(long, value_name = "MESSAGE", requires = "started_by")]
+    message: Option<u64>,
+    /// The id of the tool call in that message
+    #[arg(long, value_name = "ID", requires = "message")]
+    call: Option<String>,
+}
+
+impl Starter {
+    pub(super) fn link(&self, location: &Location) -> Option<StartedBy> {
+        let conversation = location.name(self.started_by.as_deref()?).id();
+        Some(StartedBy { conversation, message: self.message, call: self.call.clone() })
+    }
 }
 
 pub(super) fn tag(args: &Tag, location: &Location, output: &mut Output) -> Outcome {
     let name = location.name(&args.conversation);
-    let (add, remove): (Vec<&str>, Vec<&str>) =
-        (args.tags.iter().map(String::as_str).collect(), args.remove.iter().map(String::as_str).collect());
-    let tags = if args.tags.is_empty() && args.remove.is_empty() {
+    let links = args.starter.link(location).map_or_else(Vec::new, |link| link.tags());
+    let (add, remove): (Vec<&str>, Vec<&str>) = (
+        args.tags.iter().chain(&links).map(String::as_str).collect(),
+        args.remove.iter().map(String::as_str).collect(),
+    );
+    let tags = if add.is_empty() && remove.is_empty() {
         location.read()?.describe(&name)?.tags
     } else {
         let store = location.open()?;

@@ -7,7 +7,7 @@ use super::failure::Failure;
 /// The most edits between a name and what was meant.
 const EDITS: usize = 2;
 /// Other names of formats.
-const ALIASES: &[(&str, &str)] = &[("md", "markdown"), ("htm", "html")];
+const ALIASES: &[(&str, &str)] = &[("md", "markdown"), ("htm", "html"), ("legacy-rows", "rows")];
 
 /// What is done with a format.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use conversation_store::{ListCursor, ListItem, ListPage, ListQuery, Problem};
 use serde::Serialize;
 
+use super::change::Starter;
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::{self, Output};
@@ -20,6 +21,8 @@ Examples:
   convo list --title cache --limit 5
   convo list --tag work
   convo list --owner ada
+  # the sub-agents that a conversation started
+  convo list --started-by chat-42
   convo list --json | jq -r .conversation
 
 Lists the conversations of --owner, or those without an owner, newest activity first. As JSON, one per line, all of \
@@ -40,6 +43,8 @@ pub(super) struct List {
     /// Only conversations with this tag; given twice, with both
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
+    #[command(flatten)]
+    starter: Starter,
 }
 
 #[derive(Serialize)]
@@ -51,7 +56,8 @@ pub(super) fn list(args: List, location: &Location, output: &mut Output) -> Outc
     let store = location.read()?;
     let limit = args.limit.unwrap_or(PAGE);
     let mut query = ListQuery::new().with_owner(location.owner().unwrap_or_default()).with_limit(limit);
-    (query.after, query.title, query.tags) = (args.after, args.title, args.tag);
+    let link = args.starter.link(location).map(|link| link.to_string());
+    (query.after, query.title, query.tags) = (args.after, args.title, link.into_iter().chain(args.tag).collect());
     if output.is_text() {
         let ListPage { items, unreadable, next, .. } = store.list(&query)?;
         output.begin_pages();

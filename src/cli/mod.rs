@@ -1,7 +1,7 @@
 //! The program `convo`: its commands, and what they share. A command is its arguments and a function, with its text for people.
 //!
 //! - `append`, `ingest`, `import`, `replay`: messages in. `export`, `show`, `entries`, `prompt`, `list`, `search`: messages out.
-//! - `change` (what does not erase), `erase`; `store`, `postgres` (the store as a whole); `request`, `explain` (without a store).
+//! - `change` (what does not erase), `erase`; `store`, `postgres` (the store as a whole); `request`, `explain`, `live_check` (without a store).
 //! - `bench`, `serve`, `completions`, `man`.
 //! - Shared: `location` (which store), `lines` (files of messages), `values` and `formats` (arguments), `output`, `text`, `style`,
 //!   `progress`, `failure`.
@@ -24,6 +24,8 @@ mod import;
 mod ingest;
 mod lines;
 mod list;
+#[cfg(feature = "client")]
+mod live_check;
 mod location;
 mod man;
 mod output;
@@ -169,6 +171,8 @@ enum Command {
     Bench(bench::Args),
     Check(request::Check),
     Explain(explain::Args),
+    #[cfg(feature = "client")]
+    LiveCheck(live_check::Args),
     Repair(request::Repair),
     Targets(request::Targets),
     Completions(completions::Args),
@@ -329,6 +333,8 @@ impl Command {
             Self::Bench(args) => bench::run(&args, location, output),
             Self::Check(args) => request::check(&args, output),
             Self::Explain(args) => explain::run(&args, output),
+            #[cfg(feature = "client")]
+            Self::LiveCheck(args) => live_check::run(&args, output),
             Self::Repair(args) => request::repair(&args, output),
             Self::Targets(args) => request::targets(&args, output),
             Self::Completions(args) => completions::run(&args, program(), output),

@@ -31,6 +31,9 @@ Examples:
 On a terminal a text of more than 30 lines is folded; --full shows all of it, and JSON has everything. The report on \
 stderr names what was repaired.
 
+An answer that was cut short and goes on in the next message is printed as one: its second half comes after \
+`… message`.
+
 The number after the word message is the MESSAGE of rewind, remove, redact, summarize --through and fork --through; \
 the number after the word chunk is a CHUNK; fork --at and entries --since take a SEQ.";
 
@@ -69,17 +72,19 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     if output.is_text() {
         output.text(&heading(&name, &item))?;
     }
-    let next = messages.last().map_or(0, |last| last.index + 1);
+    let is_empty = messages.is_empty();
     let left_out =
         messages.len().saturating_sub(args.last.map_or(usize::MAX, |last| last.try_into().unwrap_or(usize::MAX)));
     let first = messages.get(left_out).map_or(0, |first| first.index);
     if left_out > 0 && output.is_text() {
         output.text(&format!("\n{DIM}… {} before: --last leaves them out{DIM:#}", text::count(left_out, "message")))?;
     }
+    let mut before: Option<StoredMessage> = None;
     for stored in messages.drain(left_out..) {
-        output.result(&stored, || text(&stored, layout))?;
+        output.result(&stored, || text(&stored, before.as_ref(), layout))?;
+        before = Some(stored);
     }
-    if next == 0 && output.is_text() && !args.follow {
+    if is_empty && output.is_text() && !args.follow {
         output.text("\nno messages")?;
     }
     output.end_pages()?;
@@ -88,7 +93,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         output::note(&format!("prompts use the summary of seq {seq} in place of the messages up to {through}"));
     }
     match followed {
-        Some(followed) => Err(follow(followed, &name, next, args.raw, layout, output)),
+        Some(followed) => Err(follow(followed, &name, before, args.raw, layout, output)),
         None => Ok(Exit::Done),
     }
 }
@@ -98,11 +103,11 @@ fn is_from(line: &ReportLine, first: u64) -> bool {
     line.message_index.is_none_or(|index| index >= first)
 }
 
-/// Prints the messages from `next` on as they are completed; ends with the failure that stops it.
+/// Prints the messages after `before` as they are completed; ends with the failure that stops it.
 fn follow(
     mut followed: Followed<'_>,
     name: &Name,
-    mut next: u64,
+    mut before: Option<StoredMessage>,
     raw: bool,
     layout: Layout,
     output: &mut Output,
@@ -115,14 +120,14 @@ fn follow(
             looked => looked?.map_or_else(Vec::new, |shown| shown.messages),
         };
         for stored in messages {
-            if stored.index < next {
+            if before.as_ref().is_some_and(|before| stored.index <= before.index) {
                 continue;
             }
             if stored.state == MessageState::Streaming {
                 break;
             }
-            output.result(&stored, || text(&stored, layout))?;
-            next = stored.index + 1;
+            output.result(&stored, || text(&stored, before.as_ref(), layout))?;
+            before = Some(stored);
         }
         output.flush()
     };
@@ -142,11 +147,16 @@ fn heading(name: &Name, item: &ListItem) -> String {
     format!("{BOLD}{}{BOLD:#}{title}  {DIM}{messages}{hidden}  last seq {seq}{DIM:#}", text::printable(&name))
 }
 
-/// `message 3  assistant  seq 5 to 7  gpt-5  stop  2026-01-02 03:04:05 UTC`, then its chunks.
-fn text(stored: &StoredMessage, layout: Layout) -> String {
+/// `message 3  assistant  seq 5 to 7  gpt-5  stop  2026-01-02 03:04:05 UTC`, then its chunks. What goes on with the answer of the
+/// message before it has no heading of its own: `… message 4  seq 8`.
+fn text(stored: &StoredMessage, before: Option<&StoredMessage>, layout: Layout) -> String {
     let message = &stored.message;
     let style = style_of(message.role);
-    let mut out = format!("\n{DIM}message{DIM:#} {BOLD}{}{BOLD:#}  {style}{}{style:#}", stored.index, message.role);
+    let continues = before.is_some_and(|before| stored.continues(before));
+    let mut out = match continues {
+        true => format!("  {DIM}… message{DIM:#} {BOLD}{}{BOLD:#}", stored.index),
+        false => format!("\n{DIM}message{DIM:#} {BOLD}{}{BOLD:#}  {style}{}{style:#}", stored.index, message.role),
+    };
     if stored.state != MessageState::Complete {
         out.push_str(&format!("  {WARNING}{}{WARNING:#}", stored.state.as_str()));
     }
@@ -359,7 +369,8 @@ mod tests {
         }
         store.append("chat", &messages).unwrap();
         let layout = Layout { width: 60, lines: 2, more: "--full shows them" };
-        let shown: String = store.load_raw("chat").unwrap().iter().map(|stored| plain(&text(stored, layout))).collect();
+        let shown: String =
+            store.load_raw("chat").unwrap().iter().map(|stored| plain(&text(stored, None, layout))).collect();
         let wanted = "
 message 0  user  seq 1  1970-01-01 00:00:00 UTC
     hi\\u{1b}[2J
@@ -385,12 +396,44 @@ message 2  tool  seq 5  1970-01-01 00:00:00 UTC
     }
 
     #[test]
+    fn halves_of_an_answer_are_read_as_one() {
+        let store = Store::open("memory:").unwrap();
+        let said = |text: &str, reason: &str| {
+            let mut message = Message::assistant([Chunk::text(text)]);
+            message.finish_reason = Some(reason.into());
+            message.metadata.created_at = Some(Timestamp::from_micros(0));
+            message
+        };
+        let answers = [said("A cold", "length"), said("night", "pause_turn"), said(".", "stop"), said("More.", "stop")];
+        store.append("chat", &answers).unwrap();
+        let messages = store.load_raw("chat").unwrap();
+        let befores = [None].into_iter().chain(messages.iter().map(Some));
+        let shown: String = messages
+            .iter()
+            .zip(befores)
+            .map(|(stored, before)| plain(&text(stored, before, Layout::folded(""))))
+            .collect();
+        let wanted = "
+message 0  assistant  seq 1  length  1970-01-01 00:00:00 UTC
+    A cold
+  … message 1  seq 2  pause_turn  1970-01-01 00:00:00 UTC
+    night
+  … message 2  seq 3  stop  1970-01-01 00:00:00 UTC
+    .
+
+message 3  assistant  seq 4  stop  1970-01-01 00:00:00 UTC
+    More.
+";
+        assert_eq!(shown, wanted);
+    }
+
+    #[test]
     fn other_states_are_named() {
         let store = Store::open("memory:").unwrap();
         let call = Chunk::tool_call("c", "run", "{}");
         store.append("chat", &[Message::assistant([call]), Message::user("go on")]).unwrap();
         let conversation = store.load("chat").unwrap();
-        let synthetic = conversation.messages().get(1).map(|stored| plain(&text(stored, Layout::folded(""))));
+        let synthetic = conversation.messages().get(1).map(|stored| plain(&text(stored, None, Layout::folded(""))));
         assert!(synthetic.unwrap().starts_with("\nmessage 0  tool  synthetic"));
     }
 }

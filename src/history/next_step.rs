@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::continuation::{Rest, rest};
 use super::conversation::Conversation;
 use super::group::{MessageState, StoredMessage};
 use super::item_calls::{Asked, ToolKind, answered_by, asked_by};
@@ -194,13 +195,11 @@ fn open_items(stored: &StoredMessage, messages: &[StoredMessage]) -> Vec<(usize,
 
 /// `before`: what came before the answer.
 fn after_answer(last: &StoredMessage, before: Option<&StoredMessage>) -> NextStep {
-    let has_text =
-        last.message.chunks.iter().any(|chunk| matches!(&chunk.body, Body::Text { text, .. } if !text.is_empty()));
-    match &last.message.finish_reason {
-        Some(FinishReason::Length | FinishReason::Interrupted) if has_text => NextStep::ContinueText,
-        Some(FinishReason::Other(word)) if word == "pause_turn" => NextStep::ContinueTurn,
+    match (rest(last), &last.message.finish_reason) {
+        (Some(Rest::Text), _) => NextStep::ContinueText,
+        (Some(Rest::Turn), _) => NextStep::ContinueTurn,
         // Only thinking came before it was cut off: nothing was said yet.
-        Some(FinishReason::Interrupted) => NextStep::CallModel,
+        (None, Some(FinishReason::Interrupted)) => NextStep::CallModel,
         _ if is_unfinished(last) && !before.is_some_and(is_unfinished) => NextStep::CallModelAgain,
         _ => NextStep::AwaitUser,
     }

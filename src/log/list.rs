@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::limits::check_name;
 use super::results::Problem;
 use crate::error::{Error, Result};
-use crate::model::{ConversationId, Timestamp};
+use crate::model::{ConversationId, StartedBy, Timestamp};
 use crate::record::Head;
 
 /// Which page of the list, and how long it is.
@@ -103,6 +103,14 @@ pub struct ListItem {
     /// Which of the conversations that have had this id.
     #[serde(skip)]
     pub(crate) incarnation: u64,
+}
+
+impl ListItem {
+    /// What started it, if its tags say so.
+    #[must_use]
+    pub fn started_by(&self) -> Option<StartedBy> {
+        StartedBy::of(&self.tags)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]

@@ -13,6 +13,7 @@ mod id;
 mod json;
 mod merge;
 mod message;
+mod started_by;
 mod time;
 mod transcript;
 
@@ -22,6 +23,7 @@ pub use finish::FinishReason;
 pub use id::{ConversationId, Name};
 pub use json::{Json, JsonError};
 pub use message::{Message, Metadata, Role};
+pub use started_by::{NoLink, StartedBy};
 pub use time::Timestamp;
 pub(crate) use transcript::was_mended;
 pub use transcript::{Expected, Line};

@@ -4,7 +4,7 @@ use super::Store;
 use crate::error::Result;
 use crate::history::Cursor;
 use crate::log::{Control, Receipt, Redaction};
-use crate::model::{ConversationId, Json, Name};
+use crate::model::{ConversationId, Json, Name, StartedBy};
 
 impl Store {
     /// Sets a conversation's title; `None` gives it back to the first user text. Durable.
@@ -53,6 +53,15 @@ impl Store {
     /// `NotFound`; `InvalidInput` for a blank tag; `LimitExceeded` above 32 tags or 1 KiB for one; `Poisoned`.
     pub fn tag(&self, name: impl Into<Name>, tags: &[&str]) -> Result<Vec<String>> {
         self.change_tags(name, &[], tags)
+    }
+
+    /// Links a conversation to what started it, by tags: see [`StartedBy`]. Durable.
+    ///
+    /// # Errors
+    /// As [`Store::tag`].
+    pub fn set_started_by(&self, name: impl Into<Name>, link: &StartedBy) -> Result<Vec<String>> {
+        let tags = link.tags();
+        self.tag(name, &tags.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     /// Removes tags from a conversation, and gives those that it still has. Durable.

@@ -48,9 +48,19 @@ impl Database {
         Ok(names)
     }
 
-    /// Whether it has this table.
-    pub(crate) fn has(&self, table: &str) -> bool {
-        self.tables.iter().any(|known| known == table)
+    /// Whether it has these tables.
+    pub(crate) fn has(&self, tables: &[&str]) -> bool {
+        tables.iter().all(|table| self.tables.iter().any(|known| known == table))
+    }
+
+    /// The names of a table's columns.
+    pub(crate) fn columns(&self, table: &str) -> rusqlite::Result<Vec<String>> {
+        let mut names = Vec::new();
+        self.rows("SELECT name AS name FROM pragma_table_info(?1)", table, &mut |mut row| {
+            names.extend(text(&mut row, "name"));
+            true
+        })?;
+        Ok(names)
     }
 
     /// The names of its tables.
@@ -93,7 +103,7 @@ impl Database {
     /// The rows of a query, if all of these tables exist: a version that does not have one of them has no such rows.
     pub(crate) fn all(&self, tables: &[&str], sql: &str, parameter: &str) -> rusqlite::Result<Vec<Row>> {
         let mut found = Vec::new();
-        if tables.iter().all(|table| self.has(table)) {
+        if self.has(tables) {
             self.rows(sql, parameter, &mut |row| {
                 found.push(row);
                 true

@@ -47,9 +47,9 @@ pub(crate) enum Reader {
 
 /// How to read a format that is a database.
 pub(crate) struct Tables {
-    /// The tables that only such a database has.
-    #[cfg_attr(not(feature = "archives"), expect(dead_code, reason = "only databases have tables"))]
-    pub(crate) needed: &'static [&'static str],
+    /// Whether a database is of this format.
+    #[cfg(feature = "archives")]
+    pub(crate) recognise: fn(&Database) -> rusqlite::Result<bool>,
     #[cfg(feature = "archives")]
     pub(crate) read: ReadTables,
 }

@@ -287,8 +287,8 @@ impl Import<'_, '_> {
         let file = stem(&document.name);
         let context = Context { file: &file, number: 0, only: false, assets: source };
         for format in FORMATS.iter().filter(|format| wanted.is_none_or(|wanted| wanted.name == format.name)) {
-            let Some(Tables { needed, read }) = &format.tables else { continue };
-            if needed.iter().all(|table| database.has(table)) {
+            let Some(Tables { recognise, read }) = &format.tables else { continue };
+            if recognise(&database).map_err(cannot)? {
                 let mut take = |taken: Taken| {
                     self.take(format.name, taken);
                     !self.is_done()

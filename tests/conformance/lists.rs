@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread::ScopedJoinHandle;
 
-use conversation_store::model::{Message, Name, Timestamp};
+use conversation_store::model::{Message, Name, StartedBy, Timestamp};
 use conversation_store::{ListCursor, ListQuery, StoreOptions};
 
 use crate::place::Place;
@@ -16,7 +16,38 @@ crate::tests![
     a_list_has_each_conversation_once_while_all_of_them_move,
     the_list_is_by_activity_and_in_pages,
     a_title_is_the_first_user_text_or_the_callers,
+    a_sub_agents_conversation_is_found_by_what_started_it,
 ];
+
+fn a_sub_agents_conversation_is_found_by_what_started_it(place: &Place) {
+    let store = place.store();
+    for name in ["chat", "one", "two", "other"] {
+        store.append(name, &[user("hello")]).unwrap();
+    }
+    let chat = StartedBy::from(store.describe("chat").unwrap().id);
+    let of = |message, call: &str| StartedBy { message: Some(message), call: Some(call.to_owned()), ..chat.clone() };
+    let links = [("one", of(1, "call_1")), ("two", of(1, "call/2"))];
+    for (name, link) in &links {
+        store.set_started_by(*name, link).unwrap();
+        assert_eq!(store.describe(*name).unwrap().started_by().as_ref(), Some(link));
+    }
+    let found = |link: &StartedBy| {
+        let mut found: Vec<String> = store
+            .list(&ListQuery::new().with_tag(link.to_string()))
+            .unwrap()
+            .items
+            .into_iter()
+            .filter_map(|item| item.key)
+            .collect();
+        found.sort();
+        found
+    };
+    assert_eq!(found(&chat), ["one", "two"]);
+    assert_eq!(found(&StartedBy { message: Some(1), ..chat.clone() }), ["one", "two"]);
+    assert_eq!(found(&of(1, "call/2")), ["two"]);
+    assert_eq!(found(&of(2, "call/2")), [""; 0]);
+    assert_eq!(store.describe("other").unwrap().started_by(), None);
+}
 
 fn the_list_is_by_activity_and_in_pages(place: &Place) {
     const MINUTE: i64 = 60_000_000;

@@ -90,6 +90,10 @@ fn run(place: &Place, example: &str) -> (i32, String) {
             script.push_str(" --yes");
         }
     }
+    if script.contains("convo live-check") {
+        // It asks a provider: tests/program/live_check.rs runs it against a server of its own.
+        return (0, String::new());
+    }
     if script.contains("--follow") {
         script = format!("timeout 2 {script}; test $? = 124");
     }

@@ -14,6 +14,8 @@ mod common;
 mod explain;
 mod help;
 mod ingest;
+#[cfg(feature = "client")]
+mod live_check;
 mod read;
 mod repair;
 mod replay;

@@ -466,6 +466,55 @@ fn calls_stand_beside_their_results() {
     assert!(part(4).contains("of-second-a") && part(5).contains("#m4"));
 }
 
+/// Halves of one answer are one: also where a page begins with the second half, as the live view asks for it.
+#[test]
+fn what_goes_on_with_an_answer_has_no_heading_of_its_own() {
+    let server = Running::open();
+    let half =
+        |words: &str, reason: &str| json!({ "role": "assistant", "finish_reason": reason, "chunks": [text(words)] });
+    let messages = json!([user("go"), half("Once upon a ti", "length"), half("me.", "stop"), half("More.", "stop")]);
+    let id = append(&server.client, "chat", &messages);
+    let visitor = Visitor::new(&server.client);
+    for from in 0..4 {
+        let html = visitor.page(&format!("/pages/conversations/{id}?from={from}"));
+        for index in from..4 {
+            let article = html.split("<article ").find(|part| part.contains(&format!("id=\"m{index}\""))).unwrap();
+            let head = article.split("</header>").next().unwrap();
+            assert_eq!(head.contains(" continues"), index == 2, "{from}: {head}");
+            assert_eq!(head.contains("class=\"role\""), index != 2, "{from}: {head}");
+        }
+    }
+}
+
+/// From a sub-agent's conversation to the message that started it, and back; an owner's links lead to nobody else's.
+#[test]
+fn sub_agents_are_linked() {
+    let (_server, clients) = Running::with_keys(&[("ada", "read,append"), ("bob", "read,append")]);
+    let id = append(&clients[0], "chat", &user("Look into it."));
+    let tag = |client: &Client, name: &str| {
+        append(client, name, &user(&format!("I am {name}")));
+        let tags = json!({ "add": [format!("started-by:{id}"), format!("started-by:{id}/0"), format!("started-by:{id}/0/c1")] });
+        client.post(&format!("/api/v1/conversations/{name}/tags"), &tags).ok();
+        let found = client.get(&format!("/api/v1/conversations/{name}")).ok();
+        found["conversation"].as_str().unwrap().to_owned()
+    };
+    let (helper, stranger) = (tag(&clients[0], "helper"), tag(&clients[1], "stranger"));
+    let (ada, bob) = (Visitor::of(&clients[0]), Visitor::of(&clients[1]));
+    let chat = ada.page(&format!("/pages/conversations/{id}"));
+    assert!(
+        chat.contains(&format!("<a href=\"/pages/conversations/{helper}\" dir=\"auto\">I am helper</a>")),
+        "{chat}"
+    );
+    assert!(!chat.contains(&stranger), "{chat}");
+    let page = ada.page(&format!("/pages/conversations/{helper}"));
+    assert!(page.contains(&format!("Started by <a href=\"/pages/conversations/{id}?from=0#m0\"")), "{page}");
+    let page = bob.page(&format!("/pages/conversations/{stranger}"));
+    assert!(
+        page.contains("Started by a conversation that is gone, message 0") && !page.contains("Look into it"),
+        "{page}"
+    );
+}
+
 #[test]
 fn hidden_messages_need_a_request() {
     let server = Running::open();

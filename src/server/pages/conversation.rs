@@ -11,9 +11,9 @@ use super::message::{Showing, Shown};
 use super::words::{Moment, Note, count};
 use crate::error::Error;
 use crate::history::{Calls, EntryKind, MessageState, Site, StoredMessage};
-use crate::log::ListItem;
 use crate::log::reading::PageSize;
-use crate::model::{Body, Name, Role};
+use crate::log::{ListItem, ListQuery};
+use crate::model::{Body, ConversationId, Name, Role, StartedBy};
 use crate::server::app::{Call, Outcome};
 use crate::server::native::parameters;
 use crate::server::refusal::Refusal;
@@ -22,6 +22,8 @@ use crate::server::refusal::Refusal;
 const PAGE: usize = 50;
 /// A page ends with the message that exceeds this; the newest are fewer, down to one.
 const BYTES: usize = 4 * 1024 * 1024;
+/// The newest sub-agents that are named.
+const STARTED: usize = 20;
 /// Bytes of one text.
 const TEXT: usize = 64 * 1024;
 
@@ -39,6 +41,9 @@ pub(super) struct Heading {
     pub(super) active: Moment,
     /// The conversation that it was forked from, and up to which seq; no link if it is gone.
     pub(super) parent: Option<Parent>,
+    /// What started it, and what it started.
+    pub(super) starter: Option<Started>,
+    pub(super) started: Vec<Started>,
     pub(super) metadata: Option<String>,
 }
 
@@ -47,6 +52,44 @@ pub(super) struct Parent {
     pub(super) id: Option<String>,
     pub(super) title: String,
     pub(super) at_seq: u64,
+}
+
+/// A conversation at the other end of a link.
+#[derive(Debug)]
+pub(super) struct Started {
+    /// None if it is gone.
+    pub(super) address: Option<String>,
+    pub(super) title: String,
+    /// The message with the call.
+    pub(super) message: Option<u64>,
+}
+
+impl Started {
+    fn by(call: &Call, link: &StartedBy) -> Result<Self, Refusal> {
+        let message = link.message;
+        match call.store().describe(call.own(link.conversation)) {
+            Ok(item) => {
+                let from = message.map_or_else(String::new, |message| format!("?from={message}#m{message}"));
+                let address = Some(format!("/pages/conversations/{}{from}", item.id));
+                Ok(Self { address, title: titled(&item), message })
+            }
+            Err(Error::NotFound { .. }) => {
+                Ok(Self { address: None, title: "a conversation that is gone".to_owned(), message })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn all(call: &Call, starter: ConversationId) -> Result<Vec<Self>, Refusal> {
+        let query = ListQuery::new().with_owner(&*call.caller.owner).with_tag(StartedBy::from(starter).to_string());
+        let items = call.store().list(&query.with_limit(STARTED))?.items;
+        let shown = items.iter().map(|item| Self {
+            address: Some(format!("/pages/conversations/{}", item.id)),
+            title: titled(item),
+            message: item.started_by().and_then(|link| link.message),
+        });
+        Ok(shown.collect())
+    }
 }
 
 impl Heading {
@@ -65,7 +108,10 @@ impl Heading {
                 Err(error) => return Err(error.into()),
             }),
         };
+        let starter = item.started_by().map(|link| Started::by(call, &link)).transpose()?;
         Ok(Self {
+            starter,
+            started: Started::all(call, item.id)?,
             title: titled(&item),
             key: item.key,
             tags: item.tags,
@@ -121,11 +167,16 @@ pub(super) fn conversation(call: &Call, _: &[u8]) -> Outcome {
     };
     let first = messages.first().map(|stored| stored.index);
     let next = messages.last().map_or_else(|| from.unwrap_or(0), |last| last.index + 1);
-    let has_earlier = match first {
-        Some(first) if first > 0 && damage.is_empty() => {
-            shows_hidden || store.messages(&name, 0, 1)?.iter().any(|stored| stored.index < first)
-        }
-        _ => false,
+    let (before, has_earlier) = match first.filter(|first| *first > 0 && damage.is_empty()) {
+        Some(first) => match store.page_before(&name, Some(first), size(1, shows_hidden)) {
+            Ok(mut found) => {
+                let has_earlier = !found.is_empty();
+                (found.pop(), has_earlier)
+            }
+            Err(Error::Corrupt { .. }) => (None, true),
+            Err(error) => return Err(error.into()),
+        },
+        None => (None, false),
     };
     let has_later = damage.is_empty() && !store.page(&name, next, size(1, shows_hidden))?.0.is_empty();
     let most = if call.query.get("whole").is_some() { usize::MAX } else { TEXT };
@@ -133,7 +184,7 @@ pub(super) fn conversation(call: &Call, _: &[u8]) -> Outcome {
     let hidden = if shows_hidden { reasons(call, &name, range)? } else { HashMap::new() };
     let settled = settled(&messages).unwrap_or(next);
     let address = format!("/pages/conversations/{}", item.id);
-    let mut showing = Showing { address, most, hidden, ..Showing::default() };
+    let mut showing = Showing { address, most, hidden, before, ..Showing::default() };
     let page_size = PAGE as u64;
     let shown = Conversation {
         frame: Frame::of(call),

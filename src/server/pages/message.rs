@@ -33,6 +33,8 @@ pub(super) struct Shown {
     pub(super) chunks: Vec<Piece>,
     /// The messages whose calls its results answer: they are shown there.
     pub(super) answers: Vec<u64>,
+    /// Whether it goes on with the answer of the message before it.
+    pub(super) continues: bool,
     /// Why nobody else sees it.
     pub(super) hidden: Option<String>,
     pub(super) notes: Vec<Note>,
@@ -109,6 +111,8 @@ pub(super) struct Showing {
     pub(super) address: String,
     /// The most bytes of one text.
     pub(super) most: usize,
+    /// The message before those of the page.
+    pub(super) before: Option<StoredMessage>,
     /// Why messages, and chunks of them, are hidden or erased.
     pub(super) hidden: HashMap<(u64, Option<u32>), String>,
     /// Lines of a report.
@@ -142,7 +146,9 @@ impl Showing {
                 });
                 pieces.push(self.piece(stored, position, chunk, result));
             }
-            shown.push(self.message(stored, pieces, answers));
+            let before = at.checked_sub(1).map_or(self.before.as_ref(), |before| messages.get(before));
+            let continues = before.is_some_and(|before| stored.continues(before));
+            shown.push(Shown { continues, ..self.message(stored, pieces, answers) });
         }
         shown
     }
@@ -179,6 +185,7 @@ impl Showing {
             facts: known.into_iter().filter_map(|(name, value)| Some((name, value?))).chain(extra).collect(),
             chunks,
             answers,
+            continues: false,
             hidden: self.hidden.remove(&(stored.index, None)),
             notes: self.notes.remove(&(stored.index, None)).unwrap_or_default(),
             whole: self

@@ -22,7 +22,8 @@ pub(crate) const FORMAT: Format = Format {
     about: "Open WebUI's chats",
     read: Some(Reader::Each { recognise, read }),
     tables: Some(Tables {
-        needed: &["auth", "chat"],
+        #[cfg(feature = "archives")]
+        recognise: |database| Ok(database.has(&["auth", "chat"])),
         #[cfg(feature = "archives")]
         read: read_tables,
     }),

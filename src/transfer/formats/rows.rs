@@ -3,18 +3,35 @@
 //! A row is `{conversation, seq, message_index, chunk_index, role, type, data}`, or `{chunk: {type, ...}, role, msgIdx,
 //! chunkIdx}`. Rows are sorted by `seq`; a message
 //! ends where the role changes, the message index changes, or the chunk index goes back.
+//!
+//! They are lines of JSON, or the values of a table of keys and values in SQLite. There, a key names the conversation, and ends with
+//! the row's number.
 
 use crate::json::fields::{Fields, string};
 use crate::model::{Body, Chunk, Line, Message, Role};
 use crate::transfer::foreign::{Foreign, Taken};
-use crate::transfer::format::{Context, Format, Head, Reader};
+use crate::transfer::format::{Context, Format, Head, Reader, Tables};
 use crate::transfer::take;
+#[cfg(feature = "archives")]
+use crate::transfer::{
+    database::{Database, text},
+    foreign::Broken,
+};
+#[cfg(feature = "archives")]
+use rusqlite::types::Value;
+#[cfg(feature = "archives")]
+use std::collections::BTreeMap;
 
 pub(crate) const FORMAT: Format = Format {
     name: "rows",
     about: "rows of a store that kept one chunk a row",
     read: Some(Reader::Parts { recognise, group, read }),
-    tables: None,
+    tables: Some(Tables {
+        #[cfg(feature = "archives")]
+        recognise: |database| Ok(!tables_of_rows(database)?.is_empty()),
+        #[cfg(feature = "archives")]
+        read: read_tables,
+    }),
     write: None,
 };
 
@@ -33,8 +50,11 @@ const ROWS: [&[&str]; 2] =
     [&["message_index", "chunk_index", "role", "type"], &["msgIdx", "chunkIdx", "role", "chunk"]];
 
 fn recognise(head: &Head<'_>) -> bool {
-    let has = |fields: &Fields<'_>, names: &[&str]| names.iter().all(|name| fields.peek(name).is_some());
-    head.first(|fields| ROWS.iter().any(|names| has(fields, names)))
+    head.first(is_row)
+}
+
+fn is_row(fields: &Fields<'_>) -> bool {
+    ROWS.iter().any(|names| names.iter().all(|name| fields.peek(name).is_some()))
 }
 
 fn group(text: &str) -> Option<String> {
@@ -121,6 +141,98 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
         foreign.push(Some(id), said);
     }
     vec![Ok(foreign)]
+}
+
+/// The tables of keys and values of which one of the first values is a row.
+#[cfg(feature = "archives")]
+fn tables_of_rows(database: &Database) -> rusqlite::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for table in database.tables() {
+        let columns = database.columns(table)?;
+        if !["key", "value"].iter().all(|name| columns.iter().any(|column| column.eq_ignore_ascii_case(name))) {
+            continue;
+        }
+        let (mut seen, mut has_row) = (0, false);
+        database.next_conversation();
+        database.rows(
+            &format!("SELECT value AS value FROM {} LIMIT {}", quoted(table), Head::VALUES),
+            "",
+            &mut |mut cells| {
+                let value = row_text(cells.remove("value"));
+                has_row = value.is_some_and(|value| Fields::read(&value).is_ok_and(|fields| is_row(&fields)));
+                seen += 1;
+                !has_row && seen < Head::VALUES
+            },
+        )?;
+        if has_row {
+            found.push(table.clone());
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(feature = "archives")]
+fn quoted(table: &str) -> String {
+    format!("\"{}\"", table.replace('"', "\"\""))
+}
+
+/// A value that may be a row: text, also as bytes.
+#[cfg(feature = "archives")]
+fn row_text(value: Option<Value>) -> Option<String> {
+    match value? {
+        Value::Text(text) => Some(text),
+        Value::Blob(bytes) => String::from_utf8(bytes).ok(),
+        _ => None,
+    }
+}
+
+/// The conversations of tables of keys and values. A table is read whole: its keys may come in any order.
+#[cfg(feature = "archives")]
+fn read_tables(
+    database: &Database,
+    context: &Context<'_>,
+    take: &mut dyn FnMut(Taken) -> bool,
+) -> rusqlite::Result<()> {
+    for table in tables_of_rows(database)? {
+        let mut conversations: BTreeMap<String, Vec<(u64, String)>> = BTreeMap::new();
+        database.next_conversation();
+        let sql = format!("SELECT key AS key, value AS value FROM {} ORDER BY key", quoted(&table));
+        database.rows(&sql, "", &mut |mut cells| {
+            let key = text(&mut cells, "key").unwrap_or_default();
+            if let Some(line) = row_text(cells.remove("value")) {
+                let (conversation, number) = parted(&key);
+                let named = group(&line).unwrap_or_else(|| conversation.to_owned());
+                conversations.entry(named).or_default().push((number, line));
+            }
+            true
+        })?;
+        for (named, mut rows) in conversations {
+            if !rows.iter().any(|(_, line)| Fields::read(line).is_ok_and(|fields| is_row(&fields))) {
+                continue;
+            }
+            rows.sort_by_key(|(number, _)| *number);
+            let named = if named.is_empty() { format!("{}:{table}", context.file) } else { named };
+            let lines = rows.into_iter().map(|(_, line)| line).collect();
+            for taken in read(&named, lines, context) {
+                let whole = match taken {
+                    Ok(foreign) => database.whole(foreign),
+                    Err(broken) => Err(Broken { id: Some(named.clone()), ..broken }),
+                };
+                if !take(whole) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The conversation that a key names, and the number at its end: `chat-42/000017` is number 17 of `chat-42`.
+#[cfg(feature = "archives")]
+fn parted(key: &str) -> (&str, u64) {
+    let named = key.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = key.get(named.len()..).and_then(|digits| digits.parse().ok()).unwrap_or(u64::MAX);
+    (named.trim_end_matches(['/', ':', '.', '#', '_', '-', '|']), number)
 }
 
 fn row(line: &str) -> Option<Row> {

@@ -1,24 +1,52 @@
 //! Rows of stores that kept one chunk a row, and began the message index at 0 again on every append.
 
 use conversation_store::model::Message;
+use rusqlite::Connection;
 use serde_json::json;
+
+use conversation_store::Store;
+use conversation_store::transfer::ImportOptions;
 
 use super::{assert_works, imported, messages};
 
 /// A row of each: role, message index, chunk index, chunk.
 type Row = (&'static str, u64, u64, serde_json::Value);
 
-/// The messages, as `role:kind kind`, and the ambiguous cases that were counted.
+/// The rows as lines of JSON, and as a table of keys and values whose keys sort otherwise than their numbers: the messages, as
+/// `role:kind kind`, and the ambiguous cases that were counted. Both are read alike.
 fn read(rows: &[Row]) -> (Vec<String>, Vec<String>) {
     let line = |(role, message, chunk, said): &Row| {
         json!({"chunk": said, "role": role, "msgIdx": message, "chunkIdx": chunk}).to_string()
     };
     let lines: Vec<String> = rows.iter().map(line).collect();
-    let (store, run) = imported("chat.jsonl", lines.join("\n"));
+    let of_lines = said(&imported("chat.jsonl", lines.join("\n")));
+    let dir = crate::common::tempdir().unwrap();
+    for (file, key) in [("chat.db", "chat/"), ("chat.sqlite", "")] {
+        let path = dir.path().join(file);
+        let database = Connection::open(&path).unwrap();
+        database
+            .execute_batch("CREATE TABLE \"kv \"\"1\" (key BLOB PRIMARY KEY, value BLOB); CREATE TABLE other (key, x);")
+            .unwrap();
+        database.execute("INSERT INTO \"kv \"\"1\" VALUES ('meta', '{\"version\": 1}')", []).unwrap();
+        for (at, line) in lines.iter().enumerate() {
+            let key = format!("{key}{}", at + 8);
+            database.execute("INSERT INTO \"kv \"\"1\" VALUES (?1, ?2)", (key, line.as_bytes())).unwrap();
+        }
+        drop(database);
+        let store = Store::open("memory:").unwrap();
+        let run = super::run(Some(&store), &path, &ImportOptions::default());
+        assert_eq!(run.conversations.len(), 1, "{:?}", run.conversations);
+        assert_eq!(said(&(store, run)), of_lines);
+    }
+    of_lines
+}
+
+fn said((store, run): &(Store, super::Run)) -> (Vec<String>, Vec<String>) {
     assert_eq!(run.summary.as_ref().unwrap().failed, 0, "{:?}", run.conversations);
-    assert_works(&store);
+    assert_works(store);
     let kinds = |message: &Message| message.chunks.iter().map(|chunk| chunk.body.kind()).collect::<Vec<_>>().join(" ");
-    let said = messages(&store, "rows:chat");
+    let key = store.list(&conversation_store::ListQuery::new()).unwrap().items[0].key.clone().unwrap();
+    let said = messages(store, &key);
     let said = said.iter().map(|message| format!("{}:{}", message.role, kinds(message))).collect();
     let skipped = run.conversations[0].skipped.keys().filter(|kind| kind.starts_with("ambiguous:"));
     (said, skipped.cloned().collect())

@@ -19,7 +19,8 @@ pub(crate) const FORMAT: Format = Format {
     about: "logs.db of the program llm",
     read: None,
     tables: Some(Tables {
-        needed: &["conversations", "responses"],
+        #[cfg(feature = "archives")]
+        recognise: |database| Ok(database.has(&["conversations", "responses"])),
         #[cfg(feature = "archives")]
         read: tables::read,
     }),

@@ -8,7 +8,7 @@ use crate::transfer::take;
 
 /// Adds the responses of a conversation. One that is a turn too is left to its thread, which has more of it.
 pub(super) fn read(database: &Database, id: &str, foreign: &mut Foreign) -> rusqlite::Result<()> {
-    let is_turn = if database.has("turns") { " AND id NOT IN (SELECT id FROM turns)" } else { "" };
+    let is_turn = if database.has(&["turns"]) { " AND id NOT IN (SELECT id FROM turns)" } else { "" };
     let sql =
         format!("SELECT * FROM responses WHERE coalesce(conversation_id, '') = ?1{is_turn} ORDER BY datetime_utc, id");
     let mut system = String::new();

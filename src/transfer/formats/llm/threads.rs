@@ -22,7 +22,7 @@ struct Link {
 /// Adds the messages of a thread after the responses of the same conversation: the end of the thread is what was shown,
 /// turns that end elsewhere are branches.
 pub(super) fn read(database: &Database, id: &str, foreign: &mut Foreign) -> rusqlite::Result<()> {
-    if !["messages", "parts"].iter().all(|table| database.has(table)) {
+    if !database.has(&["messages", "parts"]) {
         return Ok(());
     }
     let before = foreign.nodes.len();
