@@ -98,13 +98,18 @@ fn kept(text: &str) -> &'static str {
 impl Failure {
     /// The error that it was. One of a kind that this program does not know is a failure of the server's.
     pub(crate) fn into_error(self) -> Error {
+        self.known().unwrap_or_else(|error| error)
+    }
+
+    /// The error that it was; `Err` if this program does not know its kind.
+    pub(crate) fn known(self) -> Result<Error, Error> {
         let Self { code, message, details } = self;
         let text = |name: &str| details.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let shown = |name: &str| kept(&text(name));
         let number = |name: &str| details.get(name).and_then(Value::as_u64).unwrap_or_default();
         let small = |name: &str| u32::try_from(number(name)).unwrap_or(u32::MAX);
         let conversation = || Name::from(text("conversation"));
-        match code.as_deref().unwrap_or_default() {
+        Ok(match code.as_deref().unwrap_or_default() {
             "not_found" => Error::NotFound {
                 what: match text("what") {
                     what if what.is_empty() => message.trim_end_matches(" not found").to_owned(),
@@ -157,8 +162,11 @@ impl Failure {
             "invalid_api_key" | "missing_scope" => {
                 Error::InvalidInput(format!("the server refuses the key: {message}"))
             }
-            _ => Error::Io { action: "ask the server".to_owned(), source: std::io::Error::other(message) },
-        }
+            _ => {
+                let (action, source) = ("ask the server".to_owned(), std::io::Error::other(message));
+                return Err(Error::Io { action, source });
+            }
+        })
     }
 }
 

@@ -18,9 +18,11 @@ use crate::remote::{MEDIA_TYPE, PATH, body};
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long an answer may take to begin, unless its call may take long.
-const ANSWER: Duration = Duration::from_secs(120);
+pub(super) const ANSWER: Duration = Duration::from_secs(120);
 /// How long a whole body may take, sent or received, unless its call may take long.
 const BODY: Duration = Duration::from_secs(600);
+/// How long an answer may take to begin, and then to come, whose call goes through everything: a check, a backup.
+pub(super) const LONG: Duration = Duration::from_secs(6 * 60 * 60);
 /// Connections that are kept for the next requests.
 const IDLE: usize = 256;
 /// Pauses before a call that may be repeated is made again.
@@ -30,7 +32,7 @@ const ANSWER_BYTES: u64 = 1024 * 1024 * 1024;
 /// The most bytes of an error.
 const ERROR_BYTES: u64 = 1024 * 1024;
 
-/// What becomes of a call whose connection was cut.
+/// What becomes of a call that the server has not answered: its connection was cut, or something between answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Again {
     /// It only reads: it is made again.
@@ -61,6 +63,14 @@ impl fmt::Debug for Server {
 /// Why there is no answer.
 struct Cut {
     error: ureq::Error,
+}
+
+/// Why a call has no answer of the server's.
+enum Failed {
+    /// The server refused it.
+    Refused(Error),
+    /// Nobody knows whether the server has taken it, unless it cannot have got it.
+    Unanswered { error: Error, cause: String, was_not_sent: bool },
 }
 
 impl Cut {
@@ -125,50 +135,68 @@ impl Server {
         let mut pauses = PAUSES.iter();
         let mut may_be_done = false;
         loop {
-            let cut = match self.ask("POST", &path, &body, Some(ANSWER)).and_then(whole) {
-                Ok((200, mut answer)) => {
-                    let (head, bytes) = body::read(&answer).map_err(|error| self.unreadable(&error))?;
-                    let start = answer.len() - bytes.len();
-                    answer.drain(..start);
-                    return Ok((head, answer));
+            let (error, cause, was_not_sent) = match self.call_once(&path, &body) {
+                Ok(answer) => return Ok(answer),
+                Err(Failed::Refused(Error::NotFound { what })) if may_be_done && again == Again::RepeatThere => {
+                    let cause = format!("no answer came from {}, and now it does not know {what}", self.base);
+                    return Err(Error::OutcomeUnknown { cause });
                 }
-                Ok((status, answer)) => {
-                    return Err(match self.refused(status, &answer) {
-                        Error::NotFound { what } if may_be_done && again == Again::RepeatThere => {
-                            let cause = format!("no answer came from {}, and now it does not know {what}", self.base);
-                            Error::OutcomeUnknown { cause }
-                        }
-                        error => error,
-                    });
-                }
-                Err(cut) => cut,
+                Err(Failed::Refused(error)) => return Err(error),
+                Err(Failed::Unanswered { error, cause, was_not_sent }) => (error, cause, was_not_sent),
             };
-            may_be_done |= !cut.was_not_sent();
+            may_be_done |= !was_not_sent;
             match (pauses.next(), again) {
                 (Some(pause), Again::Read | Again::Repeat | Again::RepeatThere) => thread::sleep(*pause),
-                (_, Again::Ask) if !cut.was_not_sent() => return Err(self.unknown(&cut)),
-                (None, Again::Repeat | Again::RepeatThere) if may_be_done => return Err(self.unknown(&cut)),
-                _ => return Err(self.gone(cut)),
+                (_, Again::Ask) if !was_not_sent => return Err(Error::OutcomeUnknown { cause }),
+                (None, Again::Repeat | Again::RepeatThere) if may_be_done => {
+                    return Err(Error::OutcomeUnknown { cause });
+                }
+                _ => return Err(error),
             }
         }
     }
 
-    /// Asks for JSON of the native API. It may take long.
-    pub(super) fn json<A: DeserializeOwned>(&self, method: &str, path: &str) -> Result<A> {
-        match self.ask(method, path, &[], None).and_then(whole) {
+    fn call_once<A: DeserializeOwned>(&self, path: &str, body: &[u8]) -> Result<(A, Vec<u8>), Failed> {
+        let unanswered = |error, cause| Failed::Unanswered { error, cause, was_not_sent: false };
+        let (status, mut answer) = self.ask("POST", path, body, ANSWER).and_then(whole).map_err(|cut| {
+            let cause = format!("no answer came from {}: {}", self.base, cut.error);
+            let was_not_sent = cut.was_not_sent();
+            Failed::Unanswered { error: self.gone(cut), cause, was_not_sent }
+        })?;
+        if status == 200 {
+            let (head, bytes) = body::read(&answer).map_err(|error| {
+                let error = self.unreadable(&error);
+                let cause = error.to_string();
+                unanswered(error, cause)
+            })?;
+            let start = answer.len() - bytes.len();
+            answer.drain(..start);
+            return Ok((head, answer));
+        }
+        match self.refused(status, &answer) {
+            Ok(error) => Err(Failed::Refused(error)),
+            // What refuses a request before the server sees it says so with 4xx.
+            Err(error) if (400..500).contains(&status) => Err(Failed::Refused(error)),
+            Err(error) => Err(unanswered(error, format!("{} answers {status}", self.base))),
+        }
+    }
+
+    /// Asks for JSON of the native API.
+    pub(super) fn json<A: DeserializeOwned>(&self, method: &str, path: &str, patience: Duration) -> Result<A> {
+        match self.ask(method, path, &[], patience).and_then(whole) {
             Ok((200, answer)) => serde_json::from_slice(&answer).map_err(|error| self.unreadable(&error)),
-            Ok((status, answer)) => Err(self.refused(status, &answer)),
+            Ok((status, answer)) => Err(self.refused(status, &answer).unwrap_or_else(|error| error)),
             Err(cut) => Err(self.gone(cut)),
         }
     }
 
     /// Asks for a file: its bytes, and the headers that tell of it.
     pub(super) fn file(&self, path: &str, headers: [&str; 2]) -> Result<(impl Read + use<>, [u64; 2])> {
-        let answer = self.ask("GET", path, &[], None).map_err(|cut| self.gone(cut))?;
+        let answer = self.ask("GET", path, &[], LONG).map_err(|cut| self.gone(cut))?;
         let status = answer.status().as_u16();
         if status != 200 {
             let (status, answer) = whole(answer).map_err(|cut| self.gone(cut))?;
-            return Err(self.refused(status, &answer));
+            return Err(self.refused(status, &answer).unwrap_or_else(|error| error));
         }
         let number = |name: &str| answer.headers().get(name)?.to_str().ok()?.parse().ok();
         let numbers = headers.map(|name| number(name).unwrap_or_default());
@@ -180,7 +208,7 @@ impl Server {
         method: &str,
         path: &str,
         body: &[u8],
-        patience: Option<Duration>,
+        patience: Duration,
     ) -> Result<ureq::http::Response<Body>, Cut> {
         let mut request = ureq::http::Request::builder().method(method).uri(format!("{}{path}", self.base));
         if let Some(authorization) = &self.authorization {
@@ -198,15 +226,16 @@ impl Server {
     fn run(
         &self,
         request: ureq::http::Request<impl AsSendBody>,
-        patience: Option<Duration>,
+        patience: Duration,
     ) -> Result<ureq::http::Response<Body>, ureq::Error> {
         let request = self.agent.configure_request(request);
-        let request = request.timeout_recv_response(patience).timeout_recv_body(patience.and(Some(BODY)));
+        let request = request.timeout_recv_response(Some(patience)).timeout_recv_body(Some(patience.max(BODY)));
         self.agent.run(request.build())
     }
 
-    /// What the server answered in place of 200.
-    fn refused(&self, status: u16, body: &[u8]) -> Error {
+    /// What the server answered in place of 200; `Err` if it was not the server that answered, or one that this program does
+    /// not understand.
+    fn refused(&self, status: u16, body: &[u8]) -> Result<Error, Error> {
         #[derive(serde::Deserialize)]
         struct Refused {
             error: Failure,
@@ -215,10 +244,10 @@ impl Server {
             Ok(Refused { error })
                 if status == 404 && error.code.as_deref() == Some("not_found") && is_route(&error) =>
             {
-                self.strange("it has no log for clients: it is older than this program")
+                Err(self.strange("it has no log for clients: it is older than this program"))
             }
-            Ok(Refused { error }) => error.into_error(),
-            Err(_) => self.strange(&format!("it answers {status}")),
+            Ok(Refused { error }) => error.known(),
+            Err(_) => Err(self.strange(&format!("it answers {status}"))),
         }
     }
 
@@ -226,13 +255,9 @@ impl Server {
         Error::InvalidInput(format!("no `convo serve` answers at {}: {detail}", self.base))
     }
 
-    fn unreadable(&self, error: &dyn std::fmt::Display) -> Error {
+    pub(super) fn unreadable(&self, error: &dyn std::fmt::Display) -> Error {
         let source = std::io::Error::new(std::io::ErrorKind::InvalidData, error.to_string());
         Error::io(format!("read the answer of {}", self.base))(source)
-    }
-
-    fn unknown(&self, cut: &Cut) -> Error {
-        Error::OutcomeUnknown { cause: format!("no answer came from {}: {}", self.base, cut.error) }
     }
 
     fn gone(&self, cut: Cut) -> Error {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use super::http::Again;
+use super::http::{ANSWER, Again, LONG};
 use super::{Client, writer};
 use crate::backup;
 use crate::error::{Error, Result};
@@ -112,6 +112,7 @@ impl Log for Client {
                 return Ok(());
             }
             let mut records = records.as_slice();
+            let before = (first, last);
             for shown in readings {
                 let reading = match shown {
                     Shown::Damaged(failure) => visit(Reading::Damaged(failure.into_error())),
@@ -125,7 +126,7 @@ impl Log for Client {
                                 let end = first_seq.saturating_add(record.len());
                                 first = end.min(through.saturating_add(1)).max(first + 1);
                             }
-                            Order::Descending => last = first_seq.saturating_sub(1),
+                            Order::Descending => last = last.min(first_seq).saturating_sub(1),
                         }
                         visit(Reading::Record { record, last: through, own })
                     }
@@ -136,6 +137,9 @@ impl Log for Client {
             }
             if !has_more {
                 return Ok(());
+            }
+            if before == (first, last) {
+                return Err(self.shared.server.unreadable(&"more is said to follow, and nothing came"));
             }
             bytes = (bytes * 4).min(MOST_BYTES);
         }
@@ -199,7 +203,7 @@ impl Log for Client {
 
     /// The server's, as far as the key sees it.
     fn health(&self) -> Health {
-        let seen = || self.shared.server.json::<Health>("GET", "/api/v1/admin/health");
+        let seen = || self.shared.server.json::<Health>("GET", "/api/v1/admin/health", ANSWER);
         let health = if self.shared.welcome.is_admin { seen() } else { Ok(Health::default()) };
         let health = health.unwrap_or_else(|error| Health { warnings: vec![error.to_string()], ..Health::default() });
         Health { closed: health.closed || self.shared.is_closed(), ..health }
@@ -210,7 +214,7 @@ impl Log for Client {
     }
 
     fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {
-        let found: Verification = self.shared.server.json("POST", "/api/v1/admin/verify")?;
+        let found: Verification = self.shared.server.json("POST", "/api/v1/admin/verify", LONG)?;
         progress(found.conversations, found.conversations);
         Ok(found)
     }

@@ -13,23 +13,33 @@ use conversation_store::{AppendOptions, Error, Store, Tail};
 
 use crate::common::running::Running;
 
-/// A way to a server that loses answers: the next ones, as many as the counter has. Each request has a connection.
-fn losing(server: &Running) -> (String, Arc<AtomicUsize>) {
+/// A way to a server that changes answers, or loses them. Each request has a connection.
+fn through(server: &Running, change: impl Fn(&[u8], Vec<u8>) -> Option<Vec<u8>> + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let lost = Arc::new(AtomicUsize::new(0));
-    let (counter, to) = (Arc::clone(&lost), server.client.address.clone());
+    let (change, to) = (Arc::new(change), server.client.address.clone());
     thread::spawn(move || {
         for stream in listener.incoming() {
-            let (counter, to) = (Arc::clone(&counter), to.clone());
-            thread::spawn(move || pass(stream.unwrap(), &to, &counter));
+            let (change, to) = (Arc::clone(&change), to.clone());
+            thread::spawn(move || pass(stream.unwrap(), &to, &*change));
         }
     });
-    (url, lost)
+    url
+}
+
+/// A way to a server that loses answers: the next ones, as many as the counter has.
+fn losing(server: &Running) -> (String, Arc<AtomicUsize>) {
+    let lost = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&lost);
+    (through(server, move |_, answer| if takes_one(&counter) { None } else { Some(answer) }), lost)
+}
+
+fn takes_one(counter: &AtomicUsize) -> bool {
+    counter.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(1)).is_ok()
 }
 
 /// Passes one connection on, request by request.
-fn pass(mut client: TcpStream, to: &str, lost: &AtomicUsize) -> Option<()> {
+fn pass(mut client: TcpStream, to: &str, change: &dyn Fn(&[u8], Vec<u8>) -> Option<Vec<u8>>) -> Option<()> {
     let mut server = TcpStream::connect(to).ok()?;
     let mut buffer = vec![0; 1024 * 1024];
     loop {
@@ -44,10 +54,7 @@ fn pass(mut client: TcpStream, to: &str, lost: &AtomicUsize) -> Option<()> {
             let read = server.read(&mut buffer).ok().filter(|read| *read > 0)?;
             answer.extend_from_slice(&buffer[..read]);
         }
-        if lost.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(1)).is_ok() {
-            return None;
-        }
-        client.write_all(&answer).ok()?;
+        client.write_all(&change(&request, answer)?).ok()?;
     }
 }
 
@@ -89,6 +96,79 @@ fn a_write_whose_answer_is_lost_is_unknown_or_repeated() {
     lose(1);
     let unknown = store.begin("chat", Role::Assistant, Metadata::default());
     assert!(matches!(unknown, Err(Error::OutcomeUnknown { .. })), "{unknown:?}");
+}
+
+/// The answer of HTTP with this status and body.
+fn answer(status: &str, body: &[u8]) -> Vec<u8> {
+    [format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n", body.len()).as_bytes(), body].concat()
+}
+
+/// What answers in the server's place says nothing of the write.
+#[test]
+fn a_write_that_a_proxy_answers_is_unknown_or_repeated() {
+    let server = Running::durable(&[]);
+    let strange = [
+        answer("502 Bad Gateway", b"<h1>502</h1>"),
+        answer("504 Gateway Timeout", b"{\"error\":{\"message\":\"upstream\"}}"),
+        answer("500 Internal Server Error", b"{\"error\":{\"code\":\"internal\",\"message\":\"it failed\"}}"),
+        answer("302 Found", b""),
+        answer("200 OK", b"<h1>Welcome</h1>"),
+        answer("200 OK", b""),
+    ];
+    let (at, counter) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let url = through(&server, {
+        let (strange, at, counter) = (strange.clone(), Arc::clone(&at), Arc::clone(&counter));
+        move |_, right| Some(if takes_one(&counter) { strange[at.load(Ordering::Acquire)].clone() } else { right })
+    });
+    let store = Store::open(&url).unwrap();
+    let change = |answers| counter.store(answers, Ordering::Release);
+    let hello = [Message::user("hello")];
+    for (number, strange) in strange.iter().enumerate() {
+        let shown = String::from_utf8_lossy(strange);
+        at.store(number, Ordering::Release);
+        let before = store.load_raw("chat").map_or(0, |messages| messages.len());
+        let key = AppendOptions::new().with_idempotency_key(number.to_string());
+        change(1);
+        let unknown = store.append("chat", &hello);
+        assert!(matches!(unknown, Err(Error::OutcomeUnknown { .. })), "{shown}: {unknown:?}");
+        change(1);
+        let unknown = store.begin("chat", Role::Assistant, Metadata::default());
+        assert!(matches!(unknown, Err(Error::OutcomeUnknown { .. })), "{shown}: {unknown:?}");
+        change(2);
+        assert!(store.append_with("chat", &hello, &key).unwrap().duplicate, "{shown}");
+        change(3);
+        let unknown = store.append_with("chat", &hello, &key);
+        assert!(matches!(unknown, Err(Error::OutcomeUnknown { .. })), "{shown}: {unknown:?}");
+        change(2);
+        assert_eq!(store.load_raw("chat").unwrap().len(), before + 3, "{shown}");
+    }
+    // What refuses a request does not pass it on.
+    let url = through(&server, |request, right| {
+        Some(if request.starts_with(b"POST /api/v1/log/append") {
+            answer("413 Too Large", b"<h1>413</h1>")
+        } else {
+            right
+        })
+    });
+    let refused = Store::open(&url).unwrap().append("chat", &hello);
+    assert!(matches!(refused, Err(Error::InvalidInput(_))), "{refused:?}");
+}
+
+/// Answers that never come to an end do.
+#[test]
+fn a_reading_that_makes_no_progress_ends() {
+    let server = Running::durable(&[]);
+    let there = Store::open(&format!("http://{}", server.client.address)).unwrap();
+    (0..3).for_each(|at| drop(there.append("chat", &[Message::user(at.to_string())]).unwrap()));
+    for kind in ["damaged", "stray"] {
+        let url = through(&server, move |request, right| {
+            let head = format!("{{\"readings\":[{{\"{kind}\":{{\"message\":\"x\"}}}}],\"has_more\":true}}");
+            let frame = [&u32::try_from(head.len()).unwrap().to_be_bytes(), head.as_bytes()].concat();
+            Some(if request.starts_with(b"POST /api/v1/log/read") { answer("200 OK", &frame) } else { right })
+        });
+        let read = Store::open(&url).unwrap().load("chat");
+        assert!(matches!(read, Err(Error::Io { .. })), "{kind}: {read:?}");
+    }
 }
 
 #[test]
