@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::app::App;
 use super::ledger::Room;
@@ -20,6 +20,9 @@ use crate::model::Json;
 /// What somebody without a key may send: a form with a key.
 const STRANGERS_BYTES: usize = 16 * 1024;
 const STRANGERS_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long bodies may still come when the server ends.
+const CLOSING: Duration = Duration::from_secs(3);
 
 /// A byte of a body that arrives: it grows by doubling.
 const ARRIVING: usize = 2;
@@ -65,10 +68,19 @@ pub(crate) async fn read(
     bounds: Bounds,
 ) -> Result<Held, Refusal> {
     let patience = bounds.patience;
-    timeout(patience, read_all(app, owner, body, promised, bounds.bytes)).await.unwrap_or_else(|_| {
-        let message = format!("the body did not arrive within {} seconds", patience.as_secs());
-        Err(slow(app, message))
-    })
+    let mut closing = app.closing.subscribe();
+    let ends = async {
+        let _ = closing.wait_for(|is_closing| *is_closing).await;
+        sleep(CLOSING).await;
+    };
+    tokio::select! {
+        biased;
+        read = timeout(patience, read_all(app, owner, body, promised, bounds.bytes)) => read.unwrap_or_else(|_| {
+            let message = format!("the body did not arrive within {} seconds", patience.as_secs());
+            Err(slow(app, message))
+        }),
+        () = ends => Err(Refusal::busy("the server ends")),
+    }
 }
 
 fn slow(app: &App, message: String) -> Refusal {

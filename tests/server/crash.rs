@@ -93,6 +93,37 @@ fn a_graceful_end_answers_what_began() {
     assert_eq!(texts(&server.client, &path), ["kept"]);
 }
 
+/// Bodies that drip get a moment, and no more.
+#[test]
+fn bodies_that_drip_do_not_keep_it() {
+    let mut server = Running::durable(&["--config", &crate::streams::config("[server]\nshutdown_seconds = 3600\n")]);
+    let path = conversation(&server.client);
+    let head = server.client.head("POST", &format!("{path}/items"), &[("content-length", "100000")]);
+    let ended = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..20 {
+            let mut stream = server.client.connect().unwrap();
+            std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
+            let ended = &ended;
+            scope.spawn(move || {
+                while !ended.load(std::sync::atomic::Ordering::Relaxed)
+                    && std::io::Write::write_all(&mut stream, b" ").is_ok()
+                {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+            });
+        }
+        let begun = std::time::Instant::now();
+        while !server.client.get("/metrics").text().contains("convo_requests_in_flight 21") {
+            assert!(begun.elapsed() < Duration::from_secs(30), "they did not begin");
+        }
+        server.signal("TERM");
+        let code = server.wait();
+        ended.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(code, Some(0), "{}", server.log());
+    });
+}
+
 #[test]
 fn a_second_signal_ends_it_at_once() {
     let mut server = Running::durable(&[]);

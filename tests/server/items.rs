@@ -101,12 +101,14 @@ fn generated(runner: &mut proptest::test_runner::TestRunner, number: usize) -> S
             }),
         ]
     });
-    let part = (
-        prop::sample::select(vec!["input_text", "output_text", "x", "input_image", "refusal"]),
-        json.clone(),
-        json.clone(),
-    )
+    let text = any::<String>().prop_map(|text| Value::from(text).to_string());
+    let known = (prop::sample::select(vec!["input_text", "output_text"]), text.clone(), json.clone())
         .prop_map(|(kind, text, more)| format!("{{\"type\":\"{kind}\",\"text\":{text},\"more\":{more}}}"));
+    let refusal = (text, json.clone())
+        .prop_map(|(text, more)| format!("{{\"type\":\"refusal\",\"refusal\":{text},\"text\":{more}}}"));
+    let unknown = (prop::sample::select(vec!["x", "input_image"]), json.clone())
+        .prop_map(|(kind, text)| format!("{{\"type\":\"{kind}\",\"text\":{text}}}"));
+    let part = prop_oneof![known, refusal, unknown];
     let role = prop::sample::select(vec!["user", "assistant", "system", "developer"]);
     let message = (role, prop::collection::vec(part, 0..4), json.clone()).prop_map(|(role, parts, more)| {
         format!(

@@ -292,6 +292,72 @@ fn an_idempotency_key_changes_nothing_twice() {
     assert_eq!(ids(&server.client.get(&made).ok()).len(), 1);
 }
 
+/// A key makes one conversation: with this metadata and these items.
+#[test]
+fn a_key_makes_no_other_conversation() {
+    let mut server = Running::durable(&[]);
+    let bodies = [
+        json!({}),
+        json!({ "metadata": { "a": "b" } }),
+        json!({ "metadata": { "a": "c" } }),
+        json!({ "items": [{ "role": "user", "content": "x" }] }),
+        json!({ "items": [{ "role": "user", "content": "y" }] }),
+        json!({ "metadata": { "a": "b" }, "items": [{ "role": "user", "content": "x" }] }),
+        json!({ "metadata": { "a": "c" }, "items": [{ "role": "user", "content": "x" }] }),
+    ];
+    let make = |client: &Client, key: &str, body: &Value| {
+        client.send("POST", "/v1/conversations", &[("idempotency-key", key)], body.to_string().as_bytes())
+    };
+    let mut made = Vec::new();
+    for (at, body) in bodies.iter().enumerate() {
+        let key = format!("k{at}");
+        made.push(make(&server.client, &key, body).ok());
+        for other in bodies.iter().filter(|other| *other != body) {
+            assert_eq!(make(&server.client, &key, other).code(422), "key_reused", "{body} {other}");
+        }
+    }
+    // What was done to it since is no matter.
+    let updated = format!("/v1/conversations/{}", made[1]["id"].as_str().unwrap());
+    server.client.post(&updated, &json!({ "metadata": { "a": "d" } })).ok();
+    server.kill_and_restart();
+    for (at, body) in bodies.iter().enumerate() {
+        let again = make(&server.client, &format!("k{at}"), body).ok();
+        assert_eq!(again["id"], made[at]["id"]);
+        let path = format!("/v1/conversations/{}", again["id"].as_str().unwrap());
+        let stored = ids(&server.client.get(&format!("{path}/items")).ok()).len();
+        assert_eq!(stored, usize::from(body.get("items").is_some()), "{body}");
+        if at != 1 {
+            assert_eq!(server.client.get(&path).ok()["metadata"], body.get("metadata").cloned().unwrap_or(json!({})));
+        }
+    }
+}
+
+#[test]
+fn parts_have_a_type_and_texts_are_strings() {
+    let server = Running::open();
+    let path = conversation(&server.client);
+    let add = |item: Value| server.client.post(&format!("{path}/items"), &json!({ "items": [item] }));
+    for (part, param) in [
+        (json!({ "text": "x" }), "type"),
+        (json!({ "type": 1, "text": "x" }), "type"),
+        (json!({ "type": "input_text" }), "text"),
+        (json!({ "type": "input_text", "text": 1 }), "text"),
+        (json!({ "type": "output_text", "text": null }), "text"),
+        (json!({ "type": "refusal", "text": "x" }), "refusal"),
+    ] {
+        let items = [
+            (json!({ "role": "user", "content": [part] }), "content"),
+            (json!({ "type": "function_call_output", "call_id": "c", "output": [part] }), "output"),
+            (json!({ "type": "reasoning", "summary": [part] }), "summary"),
+        ];
+        for (item, field) in items {
+            let refused = add(item.clone()).of(400);
+            assert_eq!(refused["error"]["param"], format!("items[0].{field}[0].{param}"), "{item}");
+        }
+    }
+    add(json!({ "role": "user", "content": [{ "type": "of_next_year", "text": 1 }] })).ok();
+}
+
 #[test]
 fn ids_are_unique_in_a_conversation() {
     let server = Running::open();

@@ -5,11 +5,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::item::Taken;
 use super::items;
-use super::known::{Conversation, conversation, found, missing, name, named, not_found, shown};
+use super::known::{Conversation, conversation, found, missing, name, named, not_found, reused, shown};
 use crate::error::Error;
+use crate::history::EntryKind;
 use crate::log::{ListQuery, NewConversation};
-use crate::model::{ConversationId, Json};
+use crate::model::{ConversationId, Json, Name};
 use crate::server::app::{Call, Outcome, ok};
 use crate::server::body;
 use crate::server::refusal::Refusal;
@@ -35,27 +37,49 @@ pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
     let New { metadata, items } = body::json(body)?;
     let metadata = metadata.map(checked).transpose()?.flatten();
     let items = items.map(|raw| items::read(call, raw)).transpose()?.unwrap_or_default();
-    let mut new = NewConversation::new();
-    new.metadata = metadata;
     // The key creates the same conversation again.
     let key = call.idempotency_key()?;
     let name = match key {
         None => call.own(ConversationId::new()),
         Some(key) => call.own(format!("idempotency-key:{key}")),
     };
-    let made = match call.store().create(&name, &new) {
-        Err(Error::NameTaken { .. }) if key.is_some() => None,
-        made => Some(made?),
-    };
-    if !items.is_empty() {
-        let appended = items::append(call, &name, &items);
-        // What is refused for good leaves nothing, unless something is in it already. A repetition ends what failed.
-        if let (Err(Refusal { status: ..500, .. }), Some(made)) = (&appended, made) {
-            let _ = call.store().delete_at(&name, made.last_seq);
-        }
-        appended?;
+    match items.is_empty() {
+        true => make(call, &name, metadata).map_err(|error| reused(call, error))?,
+        false => make_with(call, &name, metadata, &items)?,
     }
     ok(&conversation(call, &call.store().describe(&name)?)?)
+}
+
+/// Makes a conversation without items. Of the same key, it has to have begun with the same metadata, and without items.
+fn make(call: &Call, name: &Name, metadata: Option<Json>) -> Result<(), Error> {
+    let mut new = NewConversation::new();
+    new.metadata.clone_from(&metadata);
+    let taken = match call.store().create(name, &new) {
+        Err(taken @ Error::NameTaken { .. }) => taken,
+        made => return made.map(|_| ()),
+    };
+    let first = call.store().entries(name, 1..=1, 1)?.into_iter().next().map(|entry| entry.kind);
+    match first {
+        Some(EntryKind::Meta { metadata: begun, .. }) if begun == metadata => Ok(()),
+        _ => Err(taken),
+    }
+}
+
+/// Makes a conversation by its first items. Their key is of the metadata, too, which comes next: a repetition ends what failed.
+fn make_with(call: &Call, name: &Name, metadata: Option<Json>, items: &[Taken]) -> Result<(), Refusal> {
+    let receipt = items::begin(call, name, items, metadata.as_ref().map_or("", Json::as_str))?;
+    let Some(metadata) = metadata else { return Ok(()) };
+    if receipt.duplicate && call.store().metadata(name)?.is_some() {
+        return Ok(());
+    }
+    if let Err(error) = call.store().set_metadata(name, &metadata) {
+        if !receipt.duplicate {
+            // What is refused leaves nothing, unless something is in it already.
+            let _ = call.store().delete_at(name, receipt.last_seq);
+        }
+        return Err(error.into());
+    }
+    Ok(())
 }
 
 #[derive(Deserialize, JsonSchema)]

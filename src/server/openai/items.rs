@@ -6,12 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::item::{Given, Taken, messages, normal};
-use super::known::{self, found, missing, name};
+use super::item::{Given, Normal, Taken, messages, normal};
+use super::known::{self, found, missing, name, reused};
 use super::listing;
 use crate::error::Error;
-use crate::log::{AppendOptions, ExpectedHead};
+use crate::log::{AppendOptions, ExpectedHead, Receipt};
 use crate::model::Name;
+use crate::record;
 use crate::server::app::{Call, Outcome, ok};
 use crate::server::body;
 use crate::server::refusal::Refusal;
@@ -124,18 +125,34 @@ pub(super) fn append(call: &Call, name: &Name, items: &[Taken]) -> Result<Vec<(S
         return Err(duplicate(id));
     }
     let items = normal(items, name.id(), key)?;
-    let appended = messages(&items);
-    let receipt = match (store.append_with(name, &appended, &options), twice) {
+    match (store_all(call, name, &items, &options), twice) {
         (Err(Error::StaleHead { .. }), Some(id)) => return Err(duplicate(id)),
         (receipt, _) => found(call, receipt)?,
     };
+    // A key represents the content, and ids come from the key: what is stored is what a repetition returns.
+    Ok(items.into_iter().map(|item| (item.id.clone(), item.to_json())).collect())
+}
+
+/// Makes a conversation by its first items. With a key: by these, beside this content, and no others.
+pub(super) fn begin(call: &Call, name: &Name, items: &[Taken], beside: &str) -> Result<Receipt, Refusal> {
+    let key = call.idempotency_key()?;
+    let mut options = AppendOptions::new().with_expected(ExpectedHead::NewConversation);
+    options.idempotency_key = key.map(|key| {
+        let digest = record::digest(format!("{key}\0{beside}").as_bytes());
+        format!("created {:032x}", u128::from_be_bytes(digest))
+    });
+    store_all(call, name, &normal(items, name.id(), key)?, &options).map_err(|error| reused(call, error))
+}
+
+fn store_all(call: &Call, name: &Name, items: &[Normal], options: &AppendOptions) -> Result<Receipt, Error> {
+    let appended = messages(items);
+    let receipt = call.store().append_with(name, &appended, options)?;
     if receipt.duplicate {
         call.app.metrics.repeated.inc();
     } else {
         call.app.metrics.items.inc_by(appended.len() as u64);
     }
-    // A key represents the content, and ids come from the key: what is stored is what a repetition returns.
-    Ok(items.into_iter().map(|item| (item.id.clone(), item.to_json())).collect())
+    Ok(receipt)
 }
 
 /// The newest items, if they are those of a request that arrives a second time. SDKs repeat a request whose answer was

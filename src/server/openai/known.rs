@@ -52,6 +52,16 @@ pub(super) fn found<T>(call: &Call, result: crate::Result<T>) -> Result<T, Refus
     })
 }
 
+/// Why a conversation was not made. Its key has made another one.
+pub(super) fn reused(call: &Call, error: Error) -> Refusal {
+    match (error, call.idempotency_key()) {
+        (Error::NameTaken { conversation, .. }, Ok(Some(key))) => {
+            Error::KeyReused { conversation, key: key.to_owned() }.into()
+        }
+        (error, _) => error.into(),
+    }
+}
+
 pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {
     let name = name(call)?;
     ok(&conversation(call, &found(call, call.store().describe(&name))?)?)

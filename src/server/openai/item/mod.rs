@@ -12,5 +12,5 @@ const WIRE: &str = "openai-responses";
 const FRAME: &str = "openai-conversations";
 
 pub(super) use give::{Given, given, synthetic_place};
-pub(super) use normal::{Taken, normal};
+pub(super) use normal::{Normal, Taken, normal};
 pub(super) use take::messages;

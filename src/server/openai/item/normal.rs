@@ -54,21 +54,16 @@ pub(super) fn string(text: &str) -> Option<Json> {
 impl Taken {
     /// Checks an item; `place` is its place in the request: `items[3]`. `is_strict`: unknown types are refused.
     pub(crate) fn new(raw: &RawValue, place: &str, is_strict: bool) -> Result<Self, Refusal> {
-        let wrong = |field: &str, expected: &str| {
-            let param = if field.is_empty() { place.to_owned() } else { format!("{place}.{field}") };
-            let message = format!("Invalid type for '{param}': expected {expected}.");
-            Refusal::invalid(param, "invalid_type", message)
-        };
         if !raw.get().starts_with('{') {
-            return Err(wrong("", "an object"));
+            return Err(wrong(place, "an object"));
         }
-        let given = Extra::from_object(&json_text::compact(raw.get())).map_err(|_| wrong("", "an object"))?;
+        let given = Extra::from_object(&json_text::compact(raw.get())).map_err(|_| wrong(place, "an object"))?;
         let text = |name: &str| match given.get(name) {
             None => Ok(None),
             Some(value) => match serde_json::from_str(value.as_str()) {
                 Ok(Value::Null) => Ok(None),
                 Ok(Value::String(text)) => Ok(Some(text)),
-                _ => Err(wrong(name, "a string")),
+                _ => Err(wrong(&format!("{place}.{name}"), "a string")),
             },
         };
         let (id, kind) = (text("id")?.filter(|id| !id.is_empty()), text("type")?);
@@ -81,14 +76,7 @@ impl Taken {
         let others = given.iter().filter(|(name, _)| !["id", "type"].contains(name));
         others.for_each(|(name, value)| fields.push(name, value.clone()));
         let kind = kind.or_else(|| fields.get("role").map(|_| "message".to_owned()));
-        let Some(kind) = kind else {
-            let param = format!("{place}.type");
-            return Err(Refusal::invalid(
-                &*param,
-                "missing_required_parameter",
-                format!("Missing required parameter: '{param}'."),
-            ));
-        };
+        let kind = kind.ok_or_else(|| missing(&format!("{place}.type")))?;
         if kind == "item_reference" {
             let problem = "an item is not stored as a reference: send the item itself";
             return Err(Refusal::value(format!("{place}.type"), problem));
@@ -179,13 +167,19 @@ fn too_long(param: String, limit: usize, actual: usize) -> Refusal {
     Refusal::invalid(param, "string_above_max_length", message)
 }
 
+fn wrong(param: &str, expected: &str) -> Refusal {
+    let message = format!("Invalid type for '{param}': expected {expected}.");
+    Refusal::invalid(param, "invalid_type", message)
+}
+
+fn missing(param: &str) -> Refusal {
+    Refusal::invalid(param, "missing_required_parameter", format!("Missing required parameter: '{param}'."))
+}
+
 fn check(known: &types::Type, fields: &Extra, place: &str) -> Result<(), Refusal> {
     for (name, kind) in known.fields {
         let param = format!("{place}.{name}");
-        let Some(value) = fields.get(name) else {
-            let message = format!("Missing required parameter: '{param}'.");
-            return Err(Refusal::invalid(param, "missing_required_parameter", message));
-        };
+        let value = fields.get(name).ok_or_else(|| missing(&param))?;
         let first = value.as_str().bytes().next();
         let (is_right, expected) = match kind {
             Kind::Text => (first == Some(b'"'), "a string"),
@@ -193,8 +187,10 @@ fn check(known: &types::Type, fields: &Extra, place: &str) -> Result<(), Refusal
             Kind::Content => (matches!(first, Some(b'"' | b'[')), "a string or an array"),
         };
         if !is_right {
-            let message = format!("Invalid type for '{param}': expected {expected}.");
-            return Err(Refusal::invalid(param, "invalid_type", message));
+            return Err(wrong(&param, expected));
+        }
+        if first == Some(b'[') {
+            check_parts(value, &param)?;
         }
         let limit = match *name {
             "call_id" => CALL_ID,
@@ -221,13 +217,22 @@ fn check(known: &types::Type, fields: &Extra, place: &str) -> Result<(), Refusal
     if !ROLES.contains(&role.as_str()) {
         return Err(Refusal::value(format!("{place}.role"), &format!("expected one of {}", ROLES.join(", "))));
     }
-    let parts =
-        fields.get("content").and_then(|content| serde_json::from_str::<Vec<Box<RawValue>>>(content.as_str()).ok());
-    for (at, part) in parts.unwrap_or_default().iter().enumerate() {
-        if !part.get().starts_with('{') {
-            let param = format!("{place}.content[{at}]");
-            let message = format!("Invalid type for '{param}': expected an object.");
-            return Err(Refusal::invalid(param, "invalid_type", message));
+    Ok(())
+}
+
+/// Parts are objects with a type; the text of those that are known is a string.
+fn check_parts(parts: &Json, place: &str) -> Result<(), Refusal> {
+    let parts: Vec<&RawValue> = serde_json::from_str(parts.as_str()).map_err(|_| wrong(place, "an array"))?;
+    for (at, part) in parts.iter().enumerate() {
+        let place = format!("{place}[{at}]");
+        let fields = Extra::from_object(part.get()).map_err(|_| wrong(&place, "an object"))?;
+        let text = |name: &str| {
+            let (param, value) = (format!("{place}.{name}"), fields.get(name));
+            let text = value.ok_or_else(|| missing(&param))?.as_str();
+            serde_json::from_str::<String>(text).map_err(|_| wrong(&param, "a string"))
+        };
+        if let Some(field) = types::text_of(&text("type")?) {
+            text(field)?;
         }
     }
     Ok(())

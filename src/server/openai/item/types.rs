@@ -77,6 +77,15 @@ pub(super) fn find(name: &str) -> Option<&'static Type> {
     TYPES.iter().find(|known| known.name == name)
 }
 
+/// The field that holds the text of a part of this type.
+pub(super) fn text_of(part: &str) -> Option<&'static str> {
+    match part {
+        "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text" => Some("text"),
+        "refusal" => Some("refusal"),
+        _ => None,
+    }
+}
+
 /// The prefix of a type's ids.
 pub(super) fn prefix(name: &str) -> &'static str {
     find(name).map_or("item", |known| known.prefix)
