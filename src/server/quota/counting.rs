@@ -13,6 +13,8 @@ use crate::model::Name;
 
 /// Conversations of one page of a list.
 const PAGE: usize = 256;
+/// Bytes of an entry's length before it.
+const LENGTH: usize = 4;
 
 /// The thread that counts.
 pub(super) struct Counter {
@@ -75,7 +77,7 @@ pub(super) fn count(log: &dyn Log, owner: &str, bytes: bool, is_stopped: &dyn Fn
                 }
                 // One that was deleted meanwhile has nothing.
                 if let Some(view) = log.view(&Name::from(item.id))? {
-                    amount.bytes += own_bytes(log, &view)?;
+                    amount.bytes += read_bytes(log, &view, u64::MAX)?;
                 }
             }
         }
@@ -86,13 +88,15 @@ pub(super) fn count(log: &dyn Log, owner: &str, bytes: bool, is_stopped: &dyn Fn
     }
 }
 
-/// Bytes of a conversation's entries, without those that it reads through its parent.
-pub(super) fn own_bytes(log: &dyn Log, view: &View) -> Result<u64> {
-    let first = view.head.parent.map_or(1, |parent| parent.at_seq + 1);
+/// Bytes of the entries that a conversation reads up to a seq: its own, and those that it shares. What is shared stays readable when
+/// the others are deleted, so it counts for each.
+pub(super) fn read_bytes(log: &dyn Log, view: &View, through: u64) -> Result<u64> {
     let mut bytes = 0;
-    log.read(view, first..=view.last_seq(), Order::Ascending, &mut |reading| {
-        if let Reading::Record { record, own: true, .. } = reading {
-            bytes += record.content().len() as u64;
+    log.read(view, 1..=through.min(view.last_seq()), Order::Ascending, &mut |reading| {
+        if let Reading::Record { record, last, .. } = reading {
+            let through = last.min(through);
+            let read = record.raw_entries().take_while(|(seq, _)| *seq <= through);
+            bytes += read.map(|(_, entry)| (entry.len() + LENGTH) as u64).sum::<u64>();
         }
         ControlFlow::Continue(())
     })?;

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use self::counting::{Counter, own_bytes};
+use self::counting::{Counter, read_bytes};
 use self::usage::{Amount, Usages};
 use super::config::Bounds;
 use crate::error::{Error, Result};
@@ -164,7 +164,10 @@ impl Log for Quota {
 
     fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
         let owner = if child.owner().is_some() { self.owner(child)? } else { self.owner(parent)? };
-        let amount = Amount { bytes: ENTRY, conversations: 1 };
+        let view = if self.usages.most().bytes > 0 { self.log.view(parent)? } else { None };
+        let through = at_seq.unwrap_or(u64::MAX);
+        let shared = view.map_or(Ok(0), |view| read_bytes(&*self.log, &view, through))?;
+        let amount = Amount { bytes: shared + ENTRY, conversations: 1 };
         let taken = self.usages.take(&owner, amount)?;
         self.log.fork(parent, at_seq, child)?;
         taken.keep(amount);
@@ -176,7 +179,7 @@ impl Log for Quota {
         let view = if self.usages.is_counted(&owner) { self.log.view(name)? } else { None };
         let is_limited = self.usages.most().bytes > 0;
         // What cannot be read is deleted all the same.
-        let bytes = view.filter(|_| is_limited).and_then(|view| own_bytes(&*self.log, &view).ok());
+        let bytes = view.filter(|_| is_limited).and_then(|view| read_bytes(&*self.log, &view, u64::MAX).ok());
         self.log.delete(name, at)?;
         self.usages.give_back(&owner, Amount { bytes: bytes.unwrap_or(0), conversations: 1 });
         Ok(())
@@ -367,6 +370,34 @@ mod tests {
         store.append(Name::from("one").with_owner("grace"), &[Message::user("x".repeat(900))]).unwrap();
         store.delete(name("one")).unwrap();
         say("three", &"x".repeat(500), &none).unwrap();
+        store.close().unwrap();
+    }
+
+    /// What forks share stays when their parents are deleted.
+    #[test]
+    fn forks_and_deletions_do_not_go_past_a_limit() {
+        let store = limited(Store::open("memory:").unwrap(), &limits(5_000, 0));
+        let readable = |keys: &[String]| -> usize {
+            let texts = keys.iter().flat_map(|key| store.load_raw(name(key)).unwrap_or_default());
+            texts.map(|stored| stored.message.chunks.iter().map(|chunk| chunk.growing().len()).sum::<usize>()).sum()
+        };
+        let mut keys = Vec::new();
+        for at in 0..20 {
+            let (parent, child) = (format!("parent {at}"), format!("child {at}"));
+            let said = store.append(name(&parent), &[Message::user("x".repeat(1_000))]);
+            let forked = said.and_then(|_| store.fork_to(name(&parent), None, name(&child)));
+            let _ = store.delete(name(&parent));
+            keys.extend(forked.is_ok().then_some(child));
+        }
+        assert!((3_000..=5_000).contains(&readable(&keys)), "{}", readable(&keys));
+        let last = keys.last().unwrap();
+        store.fork_to(name(last), None, name("one more")).unwrap();
+        let refused = store.fork_to(name(last), None, name("another one"));
+        assert!(matches!(refused, Err(Error::LimitExceeded { .. })), "{refused:?}");
+        // A part of a conversation counts for what it is.
+        store.fork_to(name(last), Some(0), name("nothing of it")).unwrap();
+        store.delete(name(&keys[0])).unwrap();
+        store.fork_to(name(last), None, name("another one")).unwrap();
         store.close().unwrap();
     }
 
