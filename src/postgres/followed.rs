@@ -8,7 +8,7 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::{sleep, timeout_at};
 
 use super::database::Database;
 use super::rows::{self, number};
@@ -20,8 +20,14 @@ use crate::model::ConversationId;
 
 /// Between two looks, if the last one found something.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-/// Between two looks, at most.
+/// Between two looks, at most, if they cost nothing.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// The pause after a look is so many times as long as the look took: of the database's time looks take a tenth.
+const COST: u32 = 9;
+/// Between two looks, at most, whatever they cost.
+const COSTLIEST_PAUSE: Duration = Duration::from_secs(10);
+/// Others that come meanwhile are looked for together.
+const TOGETHER: Duration = Duration::from_millis(2);
 /// Conversations that one statement looks at.
 const AT_ONCE: usize = 10_000;
 
@@ -133,23 +139,35 @@ impl Followed {
     pub(super) async fn look_for_news(followed: Arc<Self>) {
         let mut pause = SHORTEST_PAUSE;
         loop {
-            let ids: Vec<ConversationId> = locked(&followed.state).known.keys().copied().collect();
-            let mut is_new = false;
-            for ids in ids.chunks(AT_ONCE) {
-                match followed.look_at_once(ids).await {
-                    Ok(found) => is_new |= found,
-                    Err(error) => tracing::warn!("followers get no news: {error}"),
-                }
-            }
-            pause = if is_new { SHORTEST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
-            if ids.is_empty() {
+            let begun = Instant::now();
+            let (has_some, is_new) = followed.look_at_those(|_| true).await;
+            pause = pause_after(pause, is_new, begun.elapsed());
+            if !has_some {
                 followed.wanted.notified().await;
+                sleep(TOGETHER).await;
                 pause = SHORTEST_PAUSE;
-            } else if timeout(pause, followed.wanted.notified()).await.is_ok() {
-                // Others that come now are looked for together.
-                sleep(Duration::from_millis(2)).await;
+                continue;
+            }
+            let until = tokio::time::Instant::now() + pause;
+            while timeout_at(until, followed.wanted.notified()).await.is_ok() {
+                sleep(TOGETHER).await;
+                followed.look_at_those(|known| !known.is_seen).await;
             }
         }
+    }
+
+    /// Looks at some of the conversations that are followed: whether there are such, and whether one had something new.
+    async fn look_at_those(&self, is_wanted: impl Fn(&Known) -> bool) -> (bool, bool) {
+        let ids: Vec<ConversationId> =
+            locked(&self.state).known.iter().filter(|(_, known)| is_wanted(known)).map(|(id, _)| *id).collect();
+        let mut is_new = false;
+        for ids in ids.chunks(AT_ONCE) {
+            match self.look_at_once(ids).await {
+                Ok(found) => is_new |= found,
+                Err(error) => tracing::warn!("followers get no news: {error}"),
+            }
+        }
+        (!ids.is_empty(), is_new)
     }
 
     async fn look_at_once(&self, ids: &[ConversationId]) -> Result<bool> {
@@ -250,6 +268,12 @@ impl State {
     }
 }
 
+/// The pause after a look that took so long.
+fn pause_after(pause: Duration, is_new: bool, took: Duration) -> Duration {
+    let pause = if is_new { SHORTEST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
+    pause.max((took * COST).min(COSTLIEST_PAUSE))
+}
+
 fn look_at(ids: &[ConversationId]) -> Statement {
     const SQL: &str =
         "SELECT conv_id, incarnation, next_seq FROM cs_conversation WHERE conv_id = ANY ($1) AND NOT deleted";
@@ -259,4 +283,29 @@ fn look_at(ids: &[ConversationId]) -> Statement {
 
 fn head_of(row: &tokio_postgres::Row) -> Result<(ConversationId, Head)> {
     Ok((rows::id(row, "conv_id")?, (number(row, "incarnation")?, number(row, "next_seq")?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_costly_look_comes_seldom() {
+        let millis = Duration::from_millis;
+        for (pause, is_new, took, wanted) in [
+            (50, true, 0, 50),
+            (50, false, 1, 100),
+            (800, false, 1, 1_000),
+            // Of 10,000 conversations.
+            (50, true, 59, 531),
+            (50, false, 59, 531),
+            (1_000, false, 59, 1_000),
+            (1_000, true, 1_000, 9_000),
+            (1_000, true, 60_000, 10_000),
+        ] {
+            let found = pause_after(millis(pause), is_new, millis(took));
+            assert_eq!(found, millis(wanted), "{pause} {is_new} {took}");
+            assert!(took > 1_000 || took * 10 <= took + wanted);
+        }
+    }
 }

@@ -67,6 +67,15 @@ fn a_list_has_all_clusters_of_one_store_in_their_order() {
     assert_eq!(Store::migrate(&url).unwrap().from, 1);
     assert_eq!(existing.open(&url).unwrap().load("chat").unwrap().messages().len(), 3);
 
+    // One database under two names.
+    let twice = list.of(&[&list.urls[3], &list.urls[3].replace("127.0.0.1", "localhost")]);
+    for refused in [Store::migrate(&twice).map(drop), Store::open(&twice).map(drop)] {
+        assert!(matches!(&refused, Err(Error::InvalidInput(said)) if said.contains("twice")), "{refused:?}");
+    }
+    let alone = Store::open(&list.urls[3]).unwrap();
+    alone.append("chat", &one()).unwrap();
+    alone.delete("chat").unwrap();
+
     Store::open(&list.url(&[2])).unwrap();
     for (clusters, problem) in [
         (&[1, 0][..], "is cluster 1 of its store, and the list has it as cluster 0"),

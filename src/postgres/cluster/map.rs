@@ -84,6 +84,19 @@ fn check_places<'a>(clusters: &[Postgres], members: impl Iterator<Item = Option<
     Ok(())
 }
 
+/// Fails if two of the clusters are one database.
+fn check_distinct(clusters: &[Postgres]) -> Result<()> {
+    let mut known = BTreeSet::new();
+    for cluster in clusters {
+        if !known.insert(cluster.tables()?) {
+            let shown = cluster.shown();
+            let text = format!("PostgreSQL at {shown} is in the list twice, under two names: take one of them out");
+            return Err(Error::InvalidInput(text));
+        }
+    }
+    Ok(())
+}
+
 /// The cluster of each bucket.
 fn check_buckets(members: &[Member]) -> Result<Vec<usize>> {
     let mut map: Vec<Option<usize>> = vec![None; BUCKETS as usize];
@@ -129,6 +142,7 @@ pub(super) fn make(clusters: &[Postgres]) -> Result<()> {
     first.alone(|| {
         let members = members(clusters)?;
         check_places(clusters, members.iter().map(Option::as_ref))?;
+        check_distinct(clusters)?;
         let count = clusters.len() as u64;
         if let Some(more) = members.iter().flatten().map(|member| member.clusters).find(|known| *known > count) {
             return Err(Error::InvalidInput(format!(

@@ -131,6 +131,13 @@ impl Postgres {
         }))
     }
 
+    /// Which tables these are, by whatever name they are reached.
+    pub(super) fn tables(&self) -> Result<String> {
+        const TABLES: &str = "SELECT concat_ws(' ', pg_postmaster_start_time(), d.oid, to_regclass('cs_schema')::oid) AS tables \
+                              FROM pg_catalog.pg_database d WHERE d.datname = current_database()";
+        get(&self.database.row(Statement::repeatable(TABLES))?, "tables")
+    }
+
     /// Makes the database a cluster of a sharded store, with buckets that no other has; or changes how many clusters there
     /// are. All of it, or nothing.
     pub(super) fn join(&self, store_id: &[u8; 16], cluster: u64, clusters: u64, buckets: &[u64]) -> Result<()> {

@@ -70,7 +70,7 @@ enum Failed {
     /// The server refused it.
     Refused(Error),
     /// Nobody knows whether the server has taken it, unless it cannot have got it.
-    Unanswered { error: Error, cause: String, was_not_sent: bool },
+    Unanswered { error: Error, cause: Box<str>, was_not_sent: bool },
 }
 
 impl Cut {
@@ -147,9 +147,9 @@ impl Server {
             may_be_done |= !was_not_sent;
             match (pauses.next(), again) {
                 (Some(pause), Again::Read | Again::Repeat | Again::RepeatThere) => thread::sleep(*pause),
-                (_, Again::Ask) if !was_not_sent => return Err(Error::OutcomeUnknown { cause }),
+                (_, Again::Ask) if !was_not_sent => return Err(Error::OutcomeUnknown { cause: cause.into() }),
                 (None, Again::Repeat | Again::RepeatThere) if may_be_done => {
-                    return Err(Error::OutcomeUnknown { cause });
+                    return Err(Error::OutcomeUnknown { cause: cause.into() });
                 }
                 _ => return Err(error),
             }
@@ -157,11 +157,11 @@ impl Server {
     }
 
     fn call_once<A: DeserializeOwned>(&self, path: &str, body: &[u8]) -> Result<(A, Vec<u8>), Failed> {
-        let unanswered = |error, cause| Failed::Unanswered { error, cause, was_not_sent: false };
+        let unanswered = |error, cause: String| Failed::Unanswered { error, cause: cause.into(), was_not_sent: false };
         let (status, mut answer) = self.ask("POST", path, body, ANSWER).and_then(whole).map_err(|cut| {
             let cause = format!("no answer came from {}: {}", self.base, cut.error);
             let was_not_sent = cut.was_not_sent();
-            Failed::Unanswered { error: self.gone(cut), cause, was_not_sent }
+            Failed::Unanswered { error: self.gone(cut), cause: cause.into(), was_not_sent }
         })?;
         if status == 200 {
             let (head, bytes) = body::read(&answer).map_err(|error| {

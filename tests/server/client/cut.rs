@@ -13,6 +13,9 @@ use conversation_store::{AppendOptions, Error, Store, Tail};
 
 use crate::common::running::Running;
 
+/// What becomes of an answer to a request; nothing, if it is lost.
+type Change = dyn Fn(&[u8], Vec<u8>) -> Option<Vec<u8>>;
+
 /// A way to a server that changes answers, or loses them. Each request has a connection.
 fn through(server: &Running, change: impl Fn(&[u8], Vec<u8>) -> Option<Vec<u8>> + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -39,7 +42,7 @@ fn takes_one(counter: &AtomicUsize) -> bool {
 }
 
 /// Passes one connection on, request by request.
-fn pass(mut client: TcpStream, to: &str, change: &dyn Fn(&[u8], Vec<u8>) -> Option<Vec<u8>>) -> Option<()> {
+fn pass(mut client: TcpStream, to: &str, change: &Change) -> Option<()> {
     let mut server = TcpStream::connect(to).ok()?;
     let mut buffer = vec![0; 1024 * 1024];
     loop {
