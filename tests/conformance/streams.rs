@@ -23,7 +23,7 @@ crate::tests![
 ];
 
 fn a_thousand_deltas_give_one_chunk(place: &Place) {
-    let store = place.quick_store();
+    let store = place.store();
     let mut writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
     let mut said = String::new();
     for piece in 0..1_000 {
