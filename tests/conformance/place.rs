@@ -93,7 +93,11 @@ impl Place {
     pub(crate) fn clear(&self) {
         self.servers.borrow_mut().clear();
         for entry in std::fs::read_dir(self.dir.path()).unwrap() {
-            std::fs::remove_dir_all(entry.unwrap().path()).unwrap();
+            let path = entry.unwrap().path();
+            // sled writes a snapshot when its last user is gone, which may be a thread of a server that has ended.
+            while let Err(error) = std::fs::remove_dir_all(&path) {
+                assert_eq!(error.kind(), std::io::ErrorKind::DirectoryNotEmpty);
+            }
         }
     }
 

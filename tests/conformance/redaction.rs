@@ -6,7 +6,6 @@ use conversation_store::model::{
     Audio, Body, Chunk, Extra, File, FinishReason, Image, Json, Message, Metadata, Native, Output, Part, PartBody, Role,
 };
 use conversation_store::provider::{PromptOptions, render};
-use conversation_store::transfer::{FORMATS, export};
 use conversation_store::{AppendOptions, Conversation, Error, ListQuery, Store, next_step};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -218,9 +217,11 @@ fn answers(store: &Store, names: &[&str], place: &Place) -> String {
                 .map(|prompt| (prompt.request.to_string(), prompt.report));
             add("prompt", &prompt);
         }
-        for format in FORMATS.iter().filter(|format| format.extension().is_some()) {
+        #[cfg(feature = "transfer")]
+        for format in conversation_store::transfer::FORMATS.iter().filter(|format| format.extension().is_some()) {
             let mut text = Vec::new();
-            let summary = export(store, [(*name).into()], format.name, &mut text, &mut |_| ());
+            let summary =
+                conversation_store::transfer::export(store, [(*name).into()], format.name, &mut text, &mut |_| ());
             add(format.name, &(summary, String::from_utf8_lossy(&text)));
         }
     }
