@@ -48,6 +48,7 @@ pub(in crate::server) fn events(call: Call, _: Body) -> Streaming {
         let open = move || Ok(opening.store().tail(parameters::name(&opening), cursor)?);
         let tail = call.app.pool.run(open).await?;
         let (sender, receiver) = channel(PIECES);
+        call.app.metrics.followers.inc();
         tokio::spawn(follow(call, tail, sender, room));
         let mut reply = reply(200, "text/event-stream", InPieces::of(Body::new(Pieces(receiver))));
         let headers = [("cache-control", "no-store"), ("x-accel-buffering", "no")];
@@ -75,15 +76,14 @@ impl http_body::Body for Pieces {
 
 /// Sends entries until the client disconnects, the conversation is deleted, or the server ends.
 async fn follow(call: Call, tail: Tail, sender: Sender<Bytes>, room: Stream) {
-    let metrics = &call.app.metrics;
-    metrics.followers.inc();
     let begin = format!("retry: {RETRY}\n: following\n\n");
     if sender.send(begin.into()).await.is_ok() {
         // Nothing is sent to a client that has gone.
         let _ = send(&call, tail, &sender).await;
     }
-    metrics.followers.dec();
+    // Who reads the count may take the room.
     drop(room);
+    call.app.metrics.followers.dec();
 }
 
 async fn send(call: &Call, mut tail: Tail, sender: &Sender<Bytes>) -> Result<(), ()> {
