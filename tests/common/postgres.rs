@@ -50,8 +50,16 @@ rm -rf "$DIR"
 pub(crate) struct Server {
     pub(crate) port: u16,
     dir: PathBuf,
-    /// Ends the server when it is dropped.
+    /// Ends the server when its input ends.
     running: Child,
+}
+
+impl Drop for Server {
+    /// Waits until it has ended: nothing is written to it any more.
+    fn drop(&mut self) {
+        drop(self.running.stdin.take());
+        let _ = self.running.wait();
+    }
 }
 
 /// The server of this test binary; or why there is none.
