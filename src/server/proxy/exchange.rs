@@ -1,0 +1,67 @@
+//! What passes of one call of a model: what the side that passes bytes on tells the side that records them.
+//!
+//! Nothing of it holds a secret: the keys of both sides are taken out before.
+
+use std::time::Duration;
+
+use axum::http::{HeaderMap, StatusCode};
+use bytes::Bytes;
+use uuid::Uuid;
+
+use crate::provider::Target;
+use crate::server::app::Caller;
+
+/// A call of a model, when its request is there.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// The exchange, as `x-convo-exchange` names it.
+    pub(crate) id: Uuid,
+    pub(crate) caller: Caller,
+    /// The upstream's name in the settings.
+    pub(crate) upstream: String,
+    pub(crate) target: Target,
+    /// The path at the upstream, as the client sent it.
+    pub(crate) path: String,
+    /// The query, without parameters that are keys.
+    pub(crate) query: Option<String>,
+    /// The client's headers, without keys and without those of the connection.
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Captured,
+}
+
+/// The body of a request.
+#[derive(Debug)]
+pub(crate) enum Captured {
+    /// As it came; its bytes count among those that requests hold until nothing has them any more.
+    Whole(Bytes),
+    /// It passed, and is larger than a body that is recorded, or there was no room for it.
+    TooLarge,
+    /// It ended early, or the answer came before its end.
+    Cut,
+}
+
+/// What passes of the answer, in this order: a head, pieces, an end. Without a head, the upstream gave no answer.
+#[derive(Debug)]
+pub(crate) enum Passed {
+    Head {
+        status: StatusCode,
+        headers: HeaderMap,
+        /// From the request's head to the answer's.
+        waited: Duration,
+    },
+    Piece(Bytes),
+    End(Ended),
+}
+
+/// How an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// As HTTP ends one.
+    Whole,
+    /// The upstream cut it, was silent for too long, or could not be reached.
+    UpstreamCut,
+    /// The client was gone, and the rest was not waited for.
+    ClientGone,
+    /// Somebody stopped it, or the server ended.
+    Stopped,
+}
