@@ -21,6 +21,7 @@ use super::metrics::Metrics;
 use super::query::Query;
 use super::refusal::Refusal;
 use super::room::{Pool, Streams, Stripes};
+use super::upstream::Upstreams;
 use super::writers::Writers;
 use crate::model::Name;
 use crate::store::Store;
@@ -45,6 +46,8 @@ pub(crate) struct App {
     pub(crate) appending: Stripes,
     /// Messages that clients of the log are writing.
     pub(crate) writers: Writers,
+    /// Servers of models.
+    pub(crate) upstreams: Upstreams,
     /// Who is logged in at the pages.
     pub(crate) sessions: Sessions,
     /// What the pages search.
@@ -59,7 +62,7 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(store: Store, config: Config, keys: Option<Keys>, document: Bytes) -> Self {
+    pub(crate) fn new(store: Store, config: Config, keys: Option<Keys>, upstreams: Upstreams, document: Bytes) -> Self {
         let metrics = Arc::new(Metrics::new());
         Self {
             store,
@@ -74,6 +77,7 @@ impl App {
             streams: Arc::new(Streams::new(config.limits.streams, config.limits.streams_per_key)),
             appending: Stripes::default(),
             writers: Writers::default(),
+            upstreams,
             sessions: Sessions::new(config.pages.session()),
             #[cfg(feature = "search")]
             finder: Finder::new(config.pages.search_index.clone()),

@@ -11,7 +11,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method};
 
 use super::app::{App, Caller};
-use super::keys::{Key, Scope, SessionId, digest};
+use super::keys::{Key, Keys, Scope, SessionId, digest};
 use super::refusal::Refusal;
 
 /// The cookie of a session. Over TLS its name has a prefix with which browsers take it only from a secure origin.
@@ -26,11 +26,19 @@ pub(crate) fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Refusal> 
     };
     let text = value.to_str().unwrap_or_default();
     let secret = text.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    let digest = secret.map(|(_, secret)| digest(secret.trim()));
-    let key = digest.as_ref().and_then(|digest| keys.find_digest(digest));
-    let wrong = || Refusal::new(401, "invalid_api_key", "Incorrect or expired key provided.");
-    let key = key.ok_or_else(wrong)?;
-    Ok(of(&key, digest, None))
+    let caller = secret.and_then(|(_, secret)| of_secret(keys, secret.trim()));
+    caller.ok_or_else(|| Refusal::new(401, "invalid_api_key", "Incorrect or expired key provided."))
+}
+
+/// The caller whose key this is, where keys are needed.
+pub(crate) fn known(app: &App, secret: &str) -> Option<Caller> {
+    app.keys.as_ref().and_then(|keys| of_secret(keys, secret))
+}
+
+fn of_secret(keys: &Keys, secret: &str) -> Option<Caller> {
+    let digest = digest(secret);
+    let key = keys.find_digest(&digest)?;
+    Some(of(&key, Some(digest), None))
 }
 
 /// The caller of a page: by the cookie of a session. A key that was revoked, or has expired, ends its sessions.

@@ -27,6 +27,13 @@ pub(crate) struct Reason {
     pub(crate) reason: &'static str,
 }
 
+/// A call of a model that has passed: to which upstream, and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct Exchanged {
+    upstream: String,
+    ended: &'static str,
+}
+
 /// A rule of lines of reports.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct Reported {
@@ -55,6 +62,8 @@ pub(crate) struct Metrics {
     pub(crate) conversations: Gauge,
     pub(crate) stored_bytes: Gauge,
     pub(crate) open_files: Gauge,
+    exchanges: Family<Exchanged, Counter>,
+    exchanged_bytes: Counter,
     log_lines_dropped: Counter,
     report_lines: Family<Reported, Counter>,
 }
@@ -91,6 +100,8 @@ impl Metrics {
             conversations: Gauge::default(),
             stored_bytes: Gauge::default(),
             open_files: Gauge::default(),
+            exchanges: Family::default(),
+            exchanged_bytes: Counter::default(),
             log_lines_dropped: Counter::default(),
             report_lines: Family::default(),
             registry: Registry::default(),
@@ -127,6 +138,12 @@ impl Metrics {
         registry.register("stored_bytes", "Bytes of the store's files", metrics.stored_bytes.clone());
         registry.register("open_files", "File handles that the process has open", metrics.open_files.clone());
         registry.register(
+            "exchanges",
+            "Requests that passed to an upstream, by upstream and how the answer ended",
+            metrics.exchanges.clone(),
+        );
+        registry.register("exchanged_bytes", "Bytes of answers of upstreams", metrics.exchanged_bytes.clone());
+        registry.register(
             "log_lines_dropped",
             "Lines of the log that were dropped, as nobody read those before them",
             metrics.log_lines_dropped.clone(),
@@ -144,6 +161,12 @@ impl Metrics {
         for line in report {
             self.report_lines.get_or_create(&Reported { rule: line.rule.name() }).inc();
         }
+    }
+
+    /// Counts a request that passed to an upstream of the settings, whose answer ended so.
+    pub(crate) fn passed(&self, upstream: &str, ended: &'static str, bytes: u64) {
+        self.exchanges.get_or_create(&Exchanged { upstream: upstream.to_owned(), ended }).inc();
+        self.exchanged_bytes.inc_by(bytes);
     }
 
     /// Looks at what nothing counts as it happens: how much the store holds, and the open files.

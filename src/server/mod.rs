@@ -10,6 +10,7 @@
 //!   for `convo --store http://...`; its table is not in the OpenAPI document.
 //! - `pages/`: the same for people, as HTML; `auth` (who calls, from where), `finder` (what they search).
 //! - `quota/` (limits on what an owner stores: a log around the log), `retention` (what is erased in the background).
+//! - `upstream/` (servers of models), `proxy/` (what passes to them, and is recorded).
 //! - `route` (a row of the tables), `openapi` (the document, made from the tables; `schemas`: what no type describes).
 //! - `serve` (what happens to every request), `health`, `listen`.
 //!
@@ -35,7 +36,6 @@ mod native;
 mod openai;
 mod openapi;
 mod pages;
-#[expect(dead_code, reason = "nothing passes through it yet")]
 mod proxy;
 mod query;
 mod quota;
@@ -48,6 +48,7 @@ mod schemas;
 mod serve;
 #[cfg(test)]
 mod tests;
+mod upstream;
 mod writers;
 
 use std::net::SocketAddr;
@@ -63,8 +64,11 @@ use tokio_rustls::TlsAcceptor;
 use app::App;
 use listen::Listening;
 use serve::Face;
+use upstream::Upstreams;
 
-pub use config::{Auth, Bounds, Config, Log, LogFormat, OpenAi, Pages, Policy, Serving};
+pub use config::{
+    Auth, Bounds, Config, Log, LogFormat, OnDisconnect, OpenAi, Pages, Policy, Record, Serving, Upstream,
+};
 pub use keys::{Key, KeyFile, Scope};
 pub use lines::LogLines;
 
@@ -118,15 +122,15 @@ impl std::fmt::Debug for Addresses {
     }
 }
 
-/// The files that settings name, read: keys, and what TLS needs.
-fn prepared(config: &Config) -> Result<(Option<keys::Keys>, Option<TlsAcceptor>)> {
+/// What settings name, read: keys, what TLS needs, and upstreams.
+fn prepared(config: &Config) -> Result<(Option<keys::Keys>, Option<TlsAcceptor>, Upstreams)> {
     config.check()?;
     let keys = config.auth.keys_file.as_deref().map(keys::Keys::open).transpose()?;
     let tls = match (&config.server.tls_certificate, &config.server.tls_key) {
         (Some(certificate), Some(key)) => Some(listen::tls(certificate, key)?),
         _ => None,
     };
-    Ok((keys, tls))
+    Ok((keys, tls, Upstreams::open(&config.upstreams)?))
 }
 
 impl Server {
@@ -143,7 +147,7 @@ impl Server {
     /// # Errors
     /// `InvalidInput` as [`Config::check`], and for keys and certificates that cannot be read; `Io` if an address is taken.
     pub fn bind(store: Store, config: Config) -> Result<Self> {
-        let (keys, tls) = prepared(&config)?;
+        let (keys, tls, upstreams) = prepared(&config)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             // The store's calls, and a few reads of files.
             .max_blocking_threads(config.limits.store_threads + 8)
@@ -154,7 +158,7 @@ impl Server {
         let document = openapi::document(ROUTES).to_string().into();
         let store = quota::limited(store, &config.limits);
         let connections = listen::most_connections(config.limits.connections.min(Semaphore::MAX_PERMITS));
-        let app = Arc::new(App::new(store, config, keys, document));
+        let app = Arc::new(App::new(store, config, keys, upstreams, document));
         let main = Listening {
             listener: runtime.block_on(listen::bind(serving.listen))?,
             router: serve::router(&app, SERVED),

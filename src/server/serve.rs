@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
-use axum::routing::{MethodFilter, on};
+use axum::routing::{MethodFilter, any, on};
 use axum::{RequestExt as _, body::HttpBody as _};
 use http_body_util::BodyExt as _;
 use tokio::sync::Semaphore;
@@ -25,7 +25,7 @@ use super::query::Query;
 use super::refusal::Refusal;
 use super::room::Rates;
 use super::route::{Route, Verb};
-use super::{auth, body, health, keys};
+use super::{auth, body, health, keys, proxy};
 
 /// Whom routes face: that decides how a caller is known, and what an error looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,12 +82,23 @@ pub(crate) fn router(app: &Arc<App>, tables: &[(Face, &'static [Route])]) -> Rou
         };
         router = router.route(route.path, on(filter, handle));
     }
+    for path in proxy::ROUTES {
+        let gate = Arc::clone(&gate);
+        router = router.route(path, any(move |request: Request| async move { pass(&gate, request).await }));
+    }
     let router = health::routes(router, app, false);
-    let (unknown, wrong) = (Arc::clone(app), Arc::clone(app));
+    let (unknown, wrong) = (gate, Arc::clone(app));
     let unknown = move |request: Request| {
-        let message = format!("Invalid URL ({} {})", request.method(), request.uri().path());
-        let reply = elsewhere(&unknown, &request, Refusal::not_found(message));
-        async move { reply }
+        let gate = Arc::clone(&unknown);
+        async move {
+            let (method, path) = (request.method(), request.uri().path());
+            if proxy::is_of_default(&gate.app, path) {
+                return pass(&gate, request).await;
+            }
+            let invalid = || Refusal::not_found(format!("Invalid URL ({method} {path})"));
+            let refusal = proxy::no_upstream(method, path).unwrap_or_else(invalid);
+            elsewhere(&gate.app, &request, refusal)
+        }
     };
     let wrong = move |request: Request| {
         let message = format!("Not allowed: {} {}", request.method(), request.uri().path());
@@ -95,6 +106,15 @@ pub(crate) fn router(app: &Arc<App>, tables: &[(Face, &'static [Route])]) -> Rou
         async move { reply }
     };
     around(router.fallback(unknown).method_not_allowed_fallback(wrong), app)
+}
+
+/// Passes a request on to an upstream.
+async fn pass(gate: &Gate, request: Request) -> Reply {
+    let (mut reply, key) = proxy::pass(&gate.app, &gate.rates, request).await;
+    if let Some(key) = key {
+        reply.extensions_mut().insert(AskedBy(key));
+    }
+    reply
 }
 
 /// The answer where there is no route: to people a page.
@@ -158,12 +178,9 @@ struct AskedBy(String);
 
 /// Gives a request its id, and logs it once it is answered. Neither content nor paths are logged, because paths contain
 /// ids.
-async fn log(app: &Arc<App>, mut request: Request, next: Next) -> Response {
+async fn log(app: &Arc<App>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let id = request_id(request.headers());
-    if let Ok(value) = HeaderValue::from_str(&id) {
-        request.headers_mut().insert(REQUEST_ID, value);
-    }
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
     let trace = request.headers().get("traceparent").and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -180,7 +197,8 @@ async fn log(app: &Arc<App>, mut request: Request, next: Next) -> Response {
     let milliseconds = (seconds * 1e6).round() / 1e3;
     tracing::info!(request_id = id, key, method = %method, route, status, bytes, milliseconds, traceparent = trace, "request");
     if let Ok(value) = HeaderValue::from_str(&id) {
-        reply.headers_mut().insert(REQUEST_ID, value);
+        // An upstream has its own.
+        reply.headers_mut().entry(REQUEST_ID).or_insert(value);
     }
     reply
 }

@@ -59,7 +59,7 @@ fn what_only_the_server_needs_is_not_in_the_program() {
 #[test]
 fn what_only_the_log_on_postgresql_needs_is_nowhere_else() {
     let (server, postgres) = (packages(&["--features", "server"]), packages(&["--features", "postgres"]));
-    for name in ["deadpool-postgres", "rustls-native-certs", "tokio-postgres"] {
+    for name in ["deadpool-postgres", "tokio-postgres"] {
         assert!(has(&postgres, name), "{name} is no part of the log on PostgreSQL any more");
         assert!(!has(&server, name), "{name} is in the server without it");
     }

@@ -18,6 +18,7 @@ mod native;
 mod openai;
 mod owners;
 mod pages;
+mod proxy;
 mod quotas;
 mod redaction;
 mod retention;

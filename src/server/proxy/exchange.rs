@@ -1,4 +1,4 @@
-//! What passes of one call of a model: what the side that passes bytes on tells the side that records them.
+//! What passes of one call of a model: what the side that passes bytes on hands to the side that records them.
 //!
 //! Nothing of it holds a secret: the keys of both sides are taken out before.
 

@@ -1,7 +1,322 @@
 //! The recording proxy: what clients send to a provider passes through here as it is, and is recorded beside the traffic.
 //!
-//! - `exchange`: what passes of one call, as the side that passes it on tells it to the side that records it.
+//! - `path` (where a request is meant to go), `wires` (which calls are calls of a model), `headers` (which go on), `keys` (whose are
+//!   they), `refused` (an error in the form of the wire).
+//! - `exchange`: what passes of one call, as the side that passes it on hands it to the side that records it.
 //! - `record`: what is stored of it, and where.
+//! - `tee` (a request's body on its way), `answer` (an answer's).
+//!
+//! This file has a call from its head to the head of its answer. A call is a task of its own: it does not end because its client
+//! has gone.
 
+mod answer;
+#[expect(dead_code, reason = "what records does not read it yet")]
 mod exchange;
+mod headers;
+mod keys;
+mod path;
 mod record;
+mod refused;
+mod tee;
+mod wires;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue, Response};
+use bytes::Bytes;
+use hyper::body::Incoming;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+use uuid::Uuid;
+
+use super::app::{App, Caller, Outcome, Reply};
+use super::config::{OnDisconnect, Record};
+use super::keys::Scope;
+use super::metrics::Reason;
+use super::refusal::Refusal;
+use super::room::Rates;
+use super::upstream::Upstream;
+use crate::provider::Target;
+use answer::{Answer, Line, Passing};
+use exchange::{Asked, Captured, Ended, Passed};
+use record::{Recording, record};
+use tee::{Keeping, Tee};
+
+/// The paths of the proxy, as routes.
+pub(crate) const ROUTES: [&str; 3] = ["/proxy/{upstream}", "/proxy/{upstream}/", "/proxy/{upstream}/{*path}"];
+/// The exchange, for `GET /api/v1/exchanges/{exchange}`.
+const EXCHANGE: &str = "x-convo-exchange";
+/// Whether it is recorded, as far as that is known before its end.
+const RECORDED: &str = "x-convo-recorded";
+/// What `/v1` serves itself is never an upstream's.
+const OWN: &str = "/v1/conversations";
+
+/// Whether a path that this server does not serve is one of the default upstream.
+pub(crate) fn is_of_default(app: &App, path: &str) -> bool {
+    let is_own = path.strip_prefix(OWN).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    path.starts_with("/v1/") && !is_own && app.upstreams.default().is_some()
+}
+
+/// Why a call of a model finds nothing here: programs take this store for a provider.
+pub(crate) fn no_upstream(method: &axum::http::Method, path: &str) -> Option<Refusal> {
+    let is_call = path.starts_with("/v1/") && (wires::called(method, path).is_some() || path == "/v1/models");
+    is_call.then(|| {
+        let message = format!(
+            "This is a store of conversations, and no model answers at {path} yet. Name an upstream in the settings, \
+             `[[upstream]] name = \"openai\"` with `default = true`, or run `convo proxy openai`."
+        );
+        Refusal::new(404, "no_upstream", message)
+    })
+}
+
+/// A call on its way to an upstream.
+struct Call {
+    app: Arc<App>,
+    upstream: Arc<Upstream>,
+    caller: Caller,
+    /// The wire, if a model is called and that is recorded.
+    recorded: Option<Target>,
+    asked: Parts,
+    path: String,
+    body: Body,
+    line: Line,
+}
+
+/// Passes a request on: the answer, and the caller's key for the log.
+pub(crate) async fn pass(app: &Arc<App>, rates: &Rates, request: Request) -> (Reply, Option<String>) {
+    let (asked, body) = request.into_parts();
+    let method = asked.method.clone();
+    let full = asked.uri.path().to_owned();
+    let (name, path) = path::parts(&full).map_or((None, &*full), |(name, path)| (Some(name), path));
+    let wire = wires::of_errors(&method, path);
+    let mut key = None;
+    let passed = begin(app, rates, name, path, asked, body, &mut key).await;
+    (passed.unwrap_or_else(|refusal| refused::refused(wire, &refusal)), key)
+}
+
+async fn begin(
+    app: &Arc<App>,
+    rates: &Rates,
+    name: Option<&str>,
+    path: &str,
+    mut asked: Parts,
+    body: Body,
+    key: &mut Option<String>,
+) -> Outcome {
+    let begun = Instant::now();
+    let refused = |reason: &'static str| _ = app.metrics.refused.get_or_create(&Reason { reason }).inc();
+    headers::check(&asked.headers).inspect_err(|_| refused("framing"))?;
+    let known = keys::caller(app, &mut asked.headers, asked.uri.query());
+    let (caller, place) = known.inspect_err(|_| refused("key"))?;
+    *key = Some(caller.key.clone());
+    if !caller.scopes.contains(&Scope::Append) {
+        refused("scope");
+        return Err(Refusal::missing_scope(Scope::Append));
+    }
+    if let Err(seconds) = rates.take(&caller.key, app.config.limits.requests_per_second, begun) {
+        refused("rate");
+        let message = "this key has exceeded its requests per second";
+        return Err(Refusal { retry_after: Some(seconds), ..Refusal::new(429, "rate_limit_exceeded", message) });
+    }
+    path::check(&asked.uri, path)?;
+    let found = name.map_or_else(|| app.upstreams.default(), |name| app.upstreams.find(name));
+    let upstream = found.cloned().ok_or_else(|| {
+        let message =
+            format!("There is no upstream {:?}: `[[upstream]]` in the settings names those that there are.", name);
+        Refusal::new(404, "unknown_upstream", message)
+    })?;
+    let uri = upstream.uri(path, asked.uri.query())?;
+    let called = wires::called(&asked.method, path);
+    keys::complete(&mut asked.headers, asked.uri.query(), &upstream, place, wires::of_errors(&asked.method, path));
+    headers::onward(&mut asked.headers);
+    let id = Uuid::now_v7();
+    let line = Line {
+        id,
+        key: caller.key.clone(),
+        wire: called.map(|target| target.wire().name),
+        begun,
+        status: None,
+        first: None,
+        bytes: 0,
+    };
+    let is_recorded = called.is_some() && upstream.set.record != Record::No;
+    // A dialect is one of its wire: an upstream may have several wires.
+    let recorded = called.filter(|_| is_recorded).map(|target| {
+        let spoken = upstream.target.filter(|spoken| spoken.wire().name == target.wire().name);
+        spoken.unwrap_or(target)
+    });
+    let stream = app.streams.begin(&caller.key).inspect_err(|_| refused("streams"))?;
+    let query = asked.uri.query().map(headers::harmless_query);
+    asked.uri = uri;
+    let reason = match (called, is_recorded) {
+        (_, true) => "started",
+        (Some(_), false) => "no; reason=off",
+        (None, false) => "no; reason=no-call",
+    };
+    let call = Call { app: Arc::clone(app), upstream, caller, recorded, asked, path: path.to_owned(), body, line };
+    let (answered, answer) = oneshot::channel();
+    tokio::spawn(call.run(query, stream, answered));
+    let mut reply = answer.await.unwrap_or_else(|_| Err(Refusal::internal("the server failed at this request")))?;
+    if let Ok(id) = HeaderValue::from_str(&id.to_string()) {
+        reply.headers_mut().insert(HeaderName::from_static(EXCHANGE), id);
+    }
+    reply.headers_mut().entry(HeaderName::from_static(RECORDED)).or_insert(HeaderValue::from_static(reason));
+    Ok(reply)
+}
+
+/// How the wait for the head of an answer ended.
+enum Waited {
+    Answered(Result<Response<Incoming>, Refusal>),
+    Early(Ended),
+}
+
+/// The body of a request, once it has passed.
+async fn captured(whole: &mut Option<oneshot::Receiver<Captured>>) -> Captured {
+    match whole.take() {
+        Some(whole) => whole.await.unwrap_or(Captured::Cut),
+        None => std::future::pending().await,
+    }
+}
+
+impl Call {
+    /// Sends the request, and hands the head of its answer over.
+    async fn run(self, query: Option<String>, stream: super::room::Stream, mut answered: oneshot::Sender<Outcome>) {
+        let Self { app, upstream, caller, recorded, asked, path, body, line } = self;
+        let limits = &app.config.limits;
+        let (keeping, mut whole) = match recorded {
+            None => (None, None),
+            Some(_) => {
+                let room = Arc::new(app.ledger.room(&caller.owner));
+                let (keeping, whole) = Keeping::new(room, limits.body_bytes);
+                (Some(keeping), Some(whole))
+            }
+        };
+        let mut body = Tee::of(body, keeping, limits.idle());
+        let about = recorded.map(|target| Asked {
+            id: line.id,
+            caller,
+            upstream: upstream.set.name.clone(),
+            target,
+            path,
+            query,
+            headers: headers::harmless(&asked.headers),
+            body: Captured::Cut,
+        });
+        let begin = |body: Captured| about.map(|about| Arc::new(record(&app, Asked { body, ..about })));
+        let mut passing =
+            Passing { app: Arc::clone(&app), upstream: Arc::clone(&upstream), recording: None, line, stream };
+        let mut begin = Some(begin);
+        let mut start = |body: Captured| begin.take().and_then(|begin| begin(body));
+        if recorded.is_some() && upstream.set.record == Record::Required {
+            match kept(body, &mut whole, &mut start).await {
+                Ok((bytes, recording)) => {
+                    body = bytes.into();
+                    passing.recording = recording;
+                }
+                Err(refusal) => {
+                    passing.end(Ended::ClientGone);
+                    let _ = answered.send(Err(refusal));
+                    return;
+                }
+            }
+        }
+        let mut request = Request::new(body);
+        *request.method_mut() = asked.method;
+        *request.uri_mut() = asked.uri;
+        *request.headers_mut() = asked.headers;
+        let waited = {
+            let mut sent = std::pin::pin!(upstream.send(request));
+            let drains = recorded.is_some() && upstream.set.on_disconnect == OnDisconnect::Drain;
+            let mut gone = std::pin::pin!(async {
+                answered.closed().await;
+                if drains {
+                    sleep(upstream.set.drain()).await;
+                }
+            });
+            let waits = whole.is_some();
+            let first = tokio::select! {
+                biased;
+                body = captured(&mut whole), if waits => Err(body),
+                head = &mut sent => Ok(Waited::Answered(head)),
+                () = &mut gone => Ok(Waited::Early(Ended::ClientGone)),
+            };
+            match first {
+                Ok(waited) => {
+                    if waits {
+                        passing.recording = start(Captured::Cut);
+                    }
+                    waited
+                }
+                Err(body) => {
+                    passing.recording = start(body);
+                    let mut stopped = passing.stopped();
+                    tokio::select! {
+                        biased;
+                        head = &mut sent => Waited::Answered(head),
+                        () = &mut stopped => Waited::Early(Ended::Stopped),
+                        () = &mut gone => Waited::Early(Ended::ClientGone),
+                    }
+                }
+            }
+        };
+        let outcome = match waited {
+            Waited::Answered(Ok(answer)) => Ok(head(answer, passing)),
+            Waited::Answered(Err(refusal)) => {
+                passing.end(Ended::UpstreamCut);
+                Err(refusal)
+            }
+            Waited::Early(ended) => {
+                passing.end(ended);
+                Err(Refusal::new(502, "stopped", "the call was stopped before its answer began"))
+            }
+        };
+        // Nobody takes it if the client has gone: what is dropped then is read to its end.
+        let _ = answered.send(outcome);
+    }
+}
+
+/// The whole body of a request, once what is recorded of it is durable.
+async fn kept(
+    mut body: Body,
+    whole: &mut Option<oneshot::Receiver<Captured>>,
+    start: &mut impl FnMut(Captured) -> Option<Arc<Recording>>,
+) -> Result<(Bytes, Option<Arc<Recording>>), Refusal> {
+    use http_body_util::BodyExt as _;
+    while let Some(frame) = body.frame().await {
+        frame.map_err(|_| Refusal::new(400, "broken_body", "the body ended early"))?;
+    }
+    let bytes = match captured(whole).await {
+        Captured::Whole(bytes) => bytes,
+        Captured::Cut => return Err(Refusal::new(400, "broken_body", "the body ended early")),
+        Captured::TooLarge => {
+            let message = "the body is too large to be recorded, which this upstream requires (limits.body_bytes)";
+            return Err(Refusal::new(413, "body_too_large", message));
+        }
+    };
+    let recording = start(Captured::Whole(bytes.clone()));
+    if let Some(recording) = &recording {
+        recording.kept().await?;
+    }
+    Ok((bytes, recording))
+}
+
+/// The answer as the client gets it.
+fn head(answer: Response<Incoming>, mut passing: Passing) -> Reply {
+    let (parts, from) = answer.into_parts();
+    let waited = passing.line.begun.elapsed();
+    passing.line.status = Some(parts.status.as_u16());
+    passing.line.first = Some(waited);
+    if let Some(recording) = &passing.recording {
+        let headers = headers::harmless(&parts.headers);
+        recording.pass(Passed::Head { status: parts.status, headers, waited });
+    }
+    let mut reply = Reply::new(Answer::of(from, passing));
+    *reply.status_mut() = parts.status;
+    *reply.headers_mut() = parts.headers;
+    headers::back(reply.headers_mut());
+    reply
+}

@@ -1,0 +1,104 @@
+//! Two keys come with a call: one of this server, and one of the upstream.
+//!
+//! This server's key is in `x-convo-key`, or in the upstream's place for clients that can set no header. It goes nowhere. The
+//! upstream's key is the client's, or that of the settings.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::headers::CREDENTIALS;
+use crate::provider::Target;
+use crate::server::app::{App, Caller};
+use crate::server::auth::{known, nobody};
+use crate::server::keys::Scope;
+use crate::server::refusal::Refusal;
+use crate::server::upstream::Upstream;
+
+/// Where this server's key is, if not in the upstream's place.
+const OWN: &str = "x-convo-key";
+/// What every key of this server begins with. A client that wants some key, where none is needed, gets by with this alone.
+const PREFIX: &str = "convo";
+
+/// The caller, and the place of the upstream's key if this server's was there. What is this server's is taken out.
+pub(super) fn caller(
+    app: &App,
+    headers: &mut HeaderMap,
+    query: Option<&str>,
+) -> Result<(Caller, Option<HeaderName>), Refusal> {
+    if query.is_some_and(|query| query.split('&').any(|pair| pair.split_once('=').is_some_and(|(_, key)| is_own(key))))
+    {
+        let message = "A key of this server does not stand in a URL: send it as the header `x-convo-key`.";
+        return Err(Refusal::new(400, "key_in_url", message));
+    }
+    let mut given: Vec<String> = headers.get_all(OWN).into_iter().map(|value| secret(value).to_owned()).collect();
+    let mut place = None;
+    for name in CREDENTIALS.map(HeaderName::from_static) {
+        let (own, others): (Vec<_>, Vec<_>) =
+            headers.get_all(&name).into_iter().cloned().partition(|value| is_own(secret(value)));
+        if own.is_empty() {
+            continue;
+        }
+        if headers.get(OWN).is_none() {
+            given.extend(own.iter().map(|value| secret(value).to_owned()));
+        }
+        headers.remove(&name);
+        for value in others {
+            headers.append(&name, value);
+        }
+        place = Some(name);
+    }
+    headers.remove(OWN);
+    if app.keys.is_none() {
+        return Ok((nobody(Scope::ALL.to_vec()), place));
+    }
+    let unknown = |message: &str| Err(Refusal::new(401, "invalid_api_key", message));
+    let mut callers = given.iter().map(|secret| known(app, secret));
+    match (callers.next(), callers.next()) {
+        (None, _) => unknown(
+            "This server needs a key of its own: send it as the header `x-convo-key: KEY`, or in the place of the provider's key.",
+        ),
+        (Some(Some(caller)), None) => Ok((caller, place)),
+        (Some(_), Some(_)) => unknown("Several keys of this server came at one time."),
+        (Some(None), None) => unknown("Incorrect or expired key of this server provided."),
+    }
+}
+
+/// Puts the key of the settings into a request that has none of the upstream's.
+pub(super) fn complete(
+    headers: &mut HeaderMap,
+    query: Option<&str>,
+    upstream: &Upstream,
+    place: Option<HeaderName>,
+    target: Target,
+) {
+    let in_query = query.is_some_and(|query| query.split('&').any(|pair| pair.starts_with("key=")));
+    let (false, Some(key)) = (in_query || CREDENTIALS.iter().any(|name| headers.contains_key(*name)), upstream.key())
+    else {
+        return;
+    };
+    let place = place.unwrap_or_else(|| {
+        let wire = target.wire().name;
+        HeaderName::from_static(match wire {
+            _ if wire == Target::ANTHROPIC.wire().name => "x-api-key",
+            _ if wire == Target::GEMINI.wire().name => "x-goog-api-key",
+            _ => "authorization",
+        })
+    });
+    let value = if place == "authorization" { format!("Bearer {key}") } else { key.to_owned() };
+    if let Ok(mut value) = HeaderValue::try_from(value) {
+        value.set_sensitive(true);
+        headers.insert(place, value);
+    }
+}
+
+fn is_own(secret: &str) -> bool {
+    secret == PREFIX || secret.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with('_'))
+}
+
+/// What a header says without its scheme.
+fn secret(value: &HeaderValue) -> &str {
+    let text = value.to_str().unwrap_or_default().trim();
+    match text.split_once(' ') {
+        Some((scheme, secret)) if scheme.eq_ignore_ascii_case("bearer") => secret.trim(),
+        _ => text,
+    }
+}

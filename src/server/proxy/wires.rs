@@ -1,0 +1,85 @@
+//! Which calls are calls of a model: by method and the end of the path.
+
+use axum::http::Method;
+
+use crate::provider::Target;
+
+/// Ends of paths. An upstream may have anything before them.
+const ENDS: &[(&str, Target)] = &[
+    ("/v1/messages", Target::ANTHROPIC),
+    ("/chat/completions", Target::OPENAI_CHAT),
+    ("/responses", Target::OPENAI_RESPONSES),
+];
+/// What follows the model in the last part of a path: what comes before the model, and what after it.
+const METHODS: &[(&str, &str, Target)] = &[
+    ("models", ":generateContent", Target::GEMINI),
+    ("models", ":streamGenerateContent", Target::GEMINI),
+    ("model", "/converse", Target::BEDROCK_CONVERSE),
+    ("model", "/converse-stream", Target::BEDROCK_CONVERSE),
+];
+/// Parts of paths by which a wire is known whatever is called, for the form of an error.
+const PARTS: &[(&str, Target)] =
+    &[("/v1/messages", Target::ANTHROPIC), ("/v1beta/", Target::GEMINI), ("/v1alpha/", Target::GEMINI)];
+
+/// The wire of a call of a model.
+pub(super) fn called(method: &Method, path: &str) -> Option<Target> {
+    if method != Method::POST {
+        return None;
+    }
+    let ends = ENDS.iter().find(|(end, _)| path.ends_with(end)).map(|(_, target)| *target);
+    ends.or_else(|| {
+        METHODS.iter().find(|(before, after, _)| is_of_model(path, before, after)).map(|(.., target)| *target)
+    })
+}
+
+/// Whether a path ends with `/BEFORE/MODEL` and what is after it.
+fn is_of_model(path: &str, before: &str, after: &str) -> bool {
+    let model = path.strip_suffix(after).and_then(|path| path.rsplit_once('/'));
+    model.is_some_and(|(path, model)| !model.is_empty() && path.rsplit('/').next() == Some(before))
+}
+
+/// The wire in whose form an error is written.
+pub(super) fn of_errors(method: &Method, path: &str) -> Target {
+    let part = || PARTS.iter().find(|(part, _)| path.contains(part)).map(|(_, target)| *target);
+    called(method, path).or_else(part).unwrap_or(Target::OPENAI_CHAT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_models_are_known_by_their_paths() {
+        let table = [
+            ("/v1/messages", Some("anthropic")),
+            ("/api/v1/messages", Some("anthropic")),
+            ("/v1/messages/count_tokens", None),
+            ("/v1/messages/batches", None),
+            ("/v1/threads/thread_1/messages", None),
+            ("/v1/chat/completions", Some("openai-chat")),
+            ("/chat/completions", Some("openai-chat")),
+            ("/openai/deployments/x/chat/completions", Some("openai-chat")),
+            ("/v1/completions", None),
+            ("/v1/responses", Some("openai-responses")),
+            ("/v1/responses/resp_1/cancel", None),
+            ("/v1/responses/compact", None),
+            ("/v1beta/models/gemini-3:generateContent", Some("gemini")),
+            ("/v1beta/models/gemini-3:streamGenerateContent", Some("gemini")),
+            ("/v1beta/models/gemini-3:countTokens", None),
+            ("/v1beta/tunedModels/x:generateContent", None),
+            ("/v1beta/models/:generateContent", None),
+            ("/model/amazon.nova/converse", Some("bedrock-converse")),
+            ("/model/amazon.nova/converse-stream", Some("bedrock-converse")),
+            ("/model/amazon.nova/invoke", None),
+            ("/converse", None),
+            ("", None),
+        ];
+        for (path, wire) in table {
+            assert_eq!(called(&Method::POST, path).map(|target| target.wire().name), wire, "{path}");
+            assert!(called(&Method::GET, path).is_none(), "{path}");
+        }
+        assert_eq!(of_errors(&Method::POST, "/v1/messages/count_tokens").wire().name, "anthropic");
+        assert_eq!(of_errors(&Method::GET, "/v1beta/models").wire().name, "gemini");
+        assert_eq!(of_errors(&Method::GET, "/v1/models").wire().name, "openai-chat");
+    }
+}
