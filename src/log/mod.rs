@@ -2,7 +2,7 @@
 //!
 //! A log keeps conversations durably and in order; what they mean is not its matter. [`Log`] is the contract: [`crate::Store`]
 //! knows nothing else of it. To add a log: a folder beside `embedded/` that implements [`Log`] and passes `conformance/`,
-//! and an arm in `store/open.rs`.
+//! and an arm in `store/open.rs`. A log around another one is an `Around`, and writes only what it does differently.
 //!
 //! `contract`, `options`, `results` and `list` are what goes in and what comes out. What every log does alike is here, once:
 //! - writing: `limits`, `append` (what is taken, and when), `decision` (what control entries may do), `writer` (an open message),
@@ -11,6 +11,8 @@
 //!   give), `check` (whether the head is what they give), `followers`.
 
 pub(crate) mod append;
+#[cfg(feature = "server")]
+mod around;
 pub(crate) mod check;
 mod contract;
 pub(crate) mod decision;
@@ -26,6 +28,8 @@ pub(crate) mod replay;
 pub(crate) mod results;
 pub(crate) mod writer;
 
+#[cfg(feature = "server")]
+pub(crate) use around::Around;
 pub(crate) use contract::{Clock, Control, Controlled, Log, OpenMessage, Opening, Order, Reading, View, Visit, Wait};
 pub use limits::Limits;
 pub use list::{Fork, ListCursor, ListItem, ListPage, ListQuery};

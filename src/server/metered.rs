@@ -2,18 +2,11 @@
 
 use std::fmt;
 use std::ops::{ControlFlow, RangeInclusive};
-use std::path::Path;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
 
 use super::ledger::Room;
 use crate::error::Result;
-use crate::history::Cursor;
-use crate::log::{
-    AppendOptions, BackupSummary, Control, Controlled, Health, ListPage, ListQuery, Log, NewConversation, OpenMessage,
-    Order, Reading, Receipt, Redaction, Size, Verification, View, Visit, Wait,
-};
-use crate::model::{ConversationId, Message, Metadata, Name, Role};
+use crate::log::{Around, Log, Order, Reading, View, Visit};
 use crate::store::Store;
 
 /// A byte of a record is held as the record, as a message, and in the answer, which grows by doubling.
@@ -50,47 +43,9 @@ fn weight(content: &[u8]) -> usize {
     content.iter().map(of).sum()
 }
 
-impl Log for Metered {
-    fn owner(&self) -> &str {
-        self.log.owner()
-    }
-
-    fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
-        self.log.append(name, messages, options)
-    }
-
-    fn begin(
-        &self,
-        name: &Name,
-        role: Role,
-        metadata: Metadata,
-        options: &AppendOptions,
-    ) -> Result<(Option<Box<dyn OpenMessage>>, Receipt)> {
-        self.log.begin(name, role, metadata, options)
-    }
-
-    fn create(&self, name: &Name, conversation: &NewConversation) -> Result<Receipt> {
-        self.log.create(name, conversation)
-    }
-
-    fn control(&self, name: &Name, control: &Control<'_>) -> Result<Controlled> {
-        self.log.control(name, control)
-    }
-
-    fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
-        self.log.fork(parent, at_seq, child)
-    }
-
-    fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {
-        self.log.delete(name, at)
-    }
-
-    fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {
-        self.log.redact(name, message, chunk)
-    }
-
-    fn view(&self, name: &Name) -> Result<Option<View>> {
-        self.log.view(name)
+impl Around for Metered {
+    fn log(&self) -> &dyn Log {
+        &*self.log
     }
 
     /// A request reads several times, and drops most of what it read before: the largest of its reads counts.
@@ -107,65 +62,5 @@ impl Log for Metered {
             if fits.is_ok() { visit(reading) } else { ControlFlow::Break(()) }
         })?;
         fits
-    }
-
-    fn is_there(&self, view: &View) -> Result<bool> {
-        self.log.is_there(view)
-    }
-
-    fn is_redacted_since(&self, view: &View, commit: u64) -> Result<bool> {
-        self.log.is_redacted_since(view, commit)
-    }
-
-    fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>> {
-        self.log.item_seqs(view, item)
-    }
-
-    fn conversations(&self) -> Result<Vec<ConversationId>> {
-        self.log.conversations()
-    }
-
-    fn list(&self, query: &ListQuery) -> Result<ListPage> {
-        self.log.list(query)
-    }
-
-    fn unfinished(&self) -> Result<Vec<ConversationId>> {
-        self.log.unfinished()
-    }
-
-    fn wait_for(&self, wait: &Wait<'_>) -> Result<bool> {
-        self.log.wait_for(wait)
-    }
-
-    fn poll_for(&self, wait: &Wait<'_>, follower: u64, waker: &Waker) -> Poll<Result<()>> {
-        self.log.poll_for(wait, follower, waker)
-    }
-
-    fn wake(&self, name: &Name, follower: u64) {
-        self.log.wake(name, follower);
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.log.sync()
-    }
-
-    fn close(&self) -> Result<()> {
-        self.log.close()
-    }
-
-    fn health(&self) -> Health {
-        self.log.health()
-    }
-
-    fn size(&self) -> Result<Size> {
-        self.log.size()
-    }
-
-    fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {
-        self.log.verify(progress)
-    }
-
-    fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
-        self.log.backup(path, progress)
     }
 }

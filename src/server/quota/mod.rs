@@ -6,10 +6,7 @@ mod counting;
 mod usage;
 
 use std::fmt;
-use std::ops::RangeInclusive;
-use std::path::Path;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
 
 use self::counting::{Counter, read_bytes};
 use self::usage::{Amount, Usages};
@@ -18,10 +15,9 @@ use crate::error::{Error, Result};
 use crate::history::Cursor;
 use crate::log::limits::{check_chunk, check_messages};
 use crate::log::{
-    AppendOptions, BackupSummary, Control, Controlled, ExpectedHead, Health, ListPage, ListQuery, Log, NewConversation,
-    OpenMessage, Order, Receipt, Redaction, Size, Verification, View, Visit, Wait,
+    AppendOptions, Around, Control, Controlled, ExpectedHead, Log, NewConversation, OpenMessage, Receipt,
 };
-use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata, Name, Role};
+use crate::model::{Chunk, FinishReason, Json, Message, Metadata, Name, Role};
 use crate::record::Body;
 use crate::store::Store;
 
@@ -101,9 +97,9 @@ impl Quota {
     }
 }
 
-impl Log for Quota {
-    fn owner(&self) -> &str {
-        self.log.owner()
+impl Around for Quota {
+    fn log(&self) -> &dyn Log {
+        &*self.log
     }
 
     fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
@@ -185,77 +181,9 @@ impl Log for Quota {
         Ok(())
     }
 
-    fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction> {
-        self.log.redact(name, message, chunk)
-    }
-
-    fn view(&self, name: &Name) -> Result<Option<View>> {
-        self.log.view(name)
-    }
-
-    fn read(&self, view: &View, seqs: RangeInclusive<u64>, order: Order, visit: Visit<'_>) -> Result<()> {
-        self.log.read(view, seqs, order, visit)
-    }
-
-    fn is_there(&self, view: &View) -> Result<bool> {
-        self.log.is_there(view)
-    }
-
-    fn is_redacted_since(&self, view: &View, commit: u64) -> Result<bool> {
-        self.log.is_redacted_since(view, commit)
-    }
-
-    fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>> {
-        self.log.item_seqs(view, item)
-    }
-
-    fn conversations(&self) -> Result<Vec<ConversationId>> {
-        self.log.conversations()
-    }
-
-    fn list(&self, query: &ListQuery) -> Result<ListPage> {
-        self.log.list(query)
-    }
-
-    fn unfinished(&self) -> Result<Vec<ConversationId>> {
-        self.log.unfinished()
-    }
-
-    fn wait_for(&self, wait: &Wait<'_>) -> Result<bool> {
-        self.log.wait_for(wait)
-    }
-
-    fn poll_for(&self, wait: &Wait<'_>, follower: u64, waker: &Waker) -> Poll<Result<()>> {
-        self.log.poll_for(wait, follower, waker)
-    }
-
-    fn wake(&self, name: &Name, follower: u64) {
-        self.log.wake(name, follower);
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.log.sync()
-    }
-
     fn close(&self) -> Result<()> {
         self.counter.stop();
         self.log.close()
-    }
-
-    fn health(&self) -> Health {
-        self.log.health()
-    }
-
-    fn size(&self) -> Result<Size> {
-        self.log.size()
-    }
-
-    fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {
-        self.log.verify(progress)
-    }
-
-    fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
-        self.log.backup(path, progress)
     }
 }
 
