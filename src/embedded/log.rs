@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::history::Cursor;
 use crate::log::decision::{self, Decision};
 use crate::log::reading;
+use crate::log::segments::Segmented;
 use crate::log::{
     AppendOptions, BackupSummary, Control, Controlled, Health, ListPage, ListQuery, Log, NewConversation, OpenMessage,
     Order, Receipt, Redaction, Size, Verification, View, Visit, Wait,
@@ -81,7 +82,7 @@ impl Log for Embedded {
 
     fn read(&self, view: &View, seqs: RangeInclusive<u64>, order: Order, visit: Visit<'_>) -> Result<()> {
         let segments = stored::segments_through(self.engine(), view.id, &view.head, view.through)?;
-        stored::read(self.engine(), view.id, &segments, seqs, order, visit)
+        self.engine().read(&segments, seqs, order, visit)
     }
 
     fn is_there(&self, view: &View) -> Result<bool> {

@@ -2,9 +2,10 @@
 
 use super::records::Records;
 use super::replay::Names;
+use super::segments::{Segment, Segmented, segment_of};
 use crate::error::{Error, Result};
-use crate::model::Name;
-use crate::record::{Head, Line, TitleSource};
+use crate::model::{ConversationId, Name};
+use crate::record::{Head, Line, Parent, TitleSource};
 
 /// The last seq that a fork of a conversation shares: its last one, unless another is given. Fails if there is no such seq.
 pub(crate) fn fork_point(parent: &Name, last: u64, at_seq: Option<u64>) -> Result<u64> {
@@ -16,8 +17,30 @@ pub(crate) fn fork_point(parent: &Name, last: u64, at_seq: Option<u64>) -> Resul
     }
 }
 
+/// What a fork at `at_seq` is bound to, and the head as it was there, as far as a fork takes it over. `segments`: those of the
+/// conversation that is forked.
+pub(crate) fn past(
+    log: &(impl Segmented + ?Sized),
+    id: ConversationId,
+    head: &Head,
+    segments: &[Segment],
+    at_seq: u64,
+) -> Result<(Parent, Head)> {
+    if at_seq == 0 {
+        let shared = Parent { conversation: *id.as_bytes(), at_seq, incarnation: head.incarnation, commit: 0 };
+        return Ok((shared, empty(head)));
+    }
+    let segment = segment_of(segments, at_seq);
+    let (owner, incarnation) =
+        segment.map_or((id, head.incarnation), |segment| (segment.conversation, segment.incarnation));
+    let records = log.records(segments);
+    let commit = records.record(at_seq, "a record", |record| Ok(Some(record.header.commit)))?;
+    let shared = Parent { conversation: *owner.as_bytes(), at_seq, incarnation, commit };
+    Ok((shared, head_at(head, at_seq, &records, || log.names(segments, at_seq))?))
+}
+
 /// The head as it was before the first entry, as far as a fork takes it over.
-pub(crate) fn empty(head: &Head) -> Head {
+fn empty(head: &Head) -> Head {
     let mut then = Head { next_message_index: 0, last_hide: 0, last_meta: 0, ..head.clone() };
     Names::default().give(&mut then);
     then
@@ -25,12 +48,7 @@ pub(crate) fn empty(head: &Head) -> Head {
 
 /// The head as it was right after `at_seq`, as far as a fork takes it over: what its records would give. `names`: title and
 /// tags as the entries up to there give them.
-pub(crate) fn head_at(
-    head: &Head,
-    at_seq: u64,
-    records: &Records<'_>,
-    names: impl FnOnce() -> Result<Names>,
-) -> Result<Head> {
+fn head_at(head: &Head, at_seq: u64, records: &Records<'_>, names: impl FnOnce() -> Result<Names>) -> Result<Head> {
     if at_seq + 1 == head.next_seq {
         return Ok(head.clone());
     }

@@ -7,7 +7,7 @@
 //! `contract`, `options`, `results` and `list` are what goes in and what comes out. What every log does alike is here, once:
 //! - writing: `limits`, `append` (what is taken, and when), `decision` (what control entries may do), `writer` (an open message),
 //!   `fork` and `redaction` (what they take over, or write again);
-//! - reading: `reading` (entries, messages, what is hidden), `records` (single records, gaps), `replay` (the head that records
+//! - reading: `segments` (where entries are), `reading` (entries, messages, what is hidden), `records` (single records, gaps), `replay` (the head that records
 //!   give), `check` (whether the head is what they give), `followers`.
 
 pub(crate) mod append;
@@ -26,6 +26,7 @@ pub(crate) mod records;
 pub(crate) mod redaction;
 pub(crate) mod replay;
 pub(crate) mod results;
+pub(crate) mod segments;
 pub(crate) mod writer;
 
 #[cfg(feature = "server")]

@@ -1,10 +1,11 @@
 //! What a redaction finds of a message, record by record, and what it makes of it.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 
-use super::contract::Reading;
+use super::contract::{Order, Reading};
 use super::results::Redaction;
+use super::segments::{Segment, Segmented, owner_of};
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Name};
 use crate::record;
@@ -113,22 +114,26 @@ impl Rewriting {
         Self { message, chunk, ..Self::default() }
     }
 
-    /// Takes what was read of a log. `owner_of` has the conversation in whose log a seq is. Breaks when nothing more of the
-    /// message comes in the log in which it began.
-    ///
-    /// # Errors
-    /// As [`Self::take`].
-    pub(crate) fn visit(
+    /// Takes what the records of a range hold of the message, until nothing more of it comes in the log in which it began.
+    pub(crate) fn read(
         &mut self,
-        reading: Reading<'_>,
-        owner_of: impl Fn(u64) -> ConversationId,
-    ) -> Result<ControlFlow<()>> {
-        match reading {
-            Reading::Record { record, last, .. } => self.take(owner_of(record.first_seq), record, last)?,
-            Reading::Damaged(error) => self.damaged(error),
-            Reading::Stray(_) => {}
-        }
-        Ok(if self.after > 0 && self.is_whole() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        log: &(impl Segmented + ?Sized),
+        segments: &[Segment],
+        seqs: RangeInclusive<u64>,
+    ) -> Result<()> {
+        let mut taken = Ok(());
+        log.read(segments, seqs, Order::Ascending, &mut |reading| {
+            match reading {
+                Reading::Record { record, last, .. } => {
+                    taken = self.take(owner_of(segments, record.first_seq), record, last)
+                }
+                Reading::Damaged(error) => self.damaged(error),
+                Reading::Stray(_) => {}
+            }
+            let is_done = taken.is_err() || self.after > 0 && self.is_whole();
+            if is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        taken
     }
 
     /// Whether something of what is to be erased was found, not only what may quote it.

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Postgres;
-use super::reader::{Segment, ids_of, segment_of};
+use super::reader::ids_of;
 use super::rows::{self, Outcome, get, number, random, some_number, with_names};
 use super::statement::Statement;
 use crate::error::{Error, Result};
 use crate::history::Cursor;
 use crate::log::decision::{Change, Decision};
 use crate::log::limits::check_key;
+use crate::log::segments::{Segment, Segmented};
 use crate::log::writer::Closed;
 use crate::log::{Controlled, Receipt, View, fork};
 use crate::model::{ConversationId, Name};
-use crate::record::{self, Head, Parent, Record, TitleSource};
+use crate::record::{self, Record, TitleSource};
 
 /// What was decided on a view, and is to be written.
 pub(super) struct Decided<'a> {
@@ -141,7 +142,7 @@ impl Postgres {
             return Err(Error::NameTaken { conversation: child.clone(), actual: last });
         }
         let segments = self.reader.segments(&view)?;
-        let (shared, head) = self.forked(&view, &segments, at_seq)?;
+        let (shared, head) = fork::past(&self.reader, view.id, &view.head, &segments, at_seq)?;
         let statement = match announced {
             Some(token) => Statement::once(ANNOUNCED).with(token),
             None => Statement::once(SQL),
@@ -177,23 +178,6 @@ impl Postgres {
             Outcome::Held => Err(Error::Busy(format!("another fork takes the name {conversation}: try again"))),
             other => Err(other.unexpected()),
         }
-    }
-
-    /// What a fork at `at_seq` is bound to, and the head as it was there, as far as a fork takes it over.
-    fn forked(&self, view: &View, segments: &[Segment], at_seq: u64) -> Result<(Parent, Head)> {
-        if at_seq == 0 {
-            let incarnation = view.head.incarnation;
-            let shared = Parent { conversation: *view.id.as_bytes(), at_seq, incarnation, commit: 0 };
-            return Ok((shared, fork::empty(&view.head)));
-        }
-        let segment = segment_of(segments, at_seq);
-        let (owner, incarnation) =
-            segment.map_or((view.id, view.head.incarnation), |segment| (segment.conversation, segment.incarnation));
-        let records = self.reader.records(view.id, segments);
-        let commit = records.record(at_seq, "a record", |record| Ok(Some(record.header.commit)))?;
-        let shared = Parent { conversation: *owner.as_bytes(), at_seq, incarnation, commit };
-        let head = fork::head_at(&view.head, at_seq, &records, || self.reader.names(view.id, segments, at_seq))?;
-        Ok((shared, head))
     }
 
     /// Deletes a conversation. Gives the one of which forks still read a part, and up to which seq: the rest of its last
@@ -246,9 +230,9 @@ impl Postgres {
         };
         let head = &stored.head;
         let first = head.first_seq();
-        let kept = Segment { conversation: id, first, last: keep_to, incarnation: head.incarnation };
-        let segments = [kept];
-        let records = self.reader.records(id, &segments);
+        let (incarnation, through) = (head.incarnation, u64::MAX);
+        let segments = [Segment { conversation: id, first, last: keep_to, incarnation, through }];
+        let records = self.reader.records(&segments);
         let next_message_index = fork::next_message_index_at(&records, keep_to)?;
         let cut = records.record(keep_to, "a record", |record: &Record<'_>| {
             let goes_on = record.first_seq + record.len() > keep_to + 1;

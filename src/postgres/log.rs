@@ -10,6 +10,7 @@ use super::change::{Attempts, Decided, truncated};
 use super::{list, verify};
 use crate::error::Result;
 use crate::history::Cursor;
+use crate::log::segments::Segmented;
 use crate::log::{
     AppendOptions, BackupSummary, Control, Controlled, Health, ListPage, ListQuery, Log, NewConversation, OpenMessage,
     Order, Receipt, Redaction, Size, Verification, View, Visit, Wait, decision, reading,
@@ -72,7 +73,7 @@ impl Log for Postgres {
     }
 
     fn read(&self, view: &View, seqs: RangeInclusive<u64>, order: Order, visit: Visit<'_>) -> Result<()> {
-        self.reader.read(view.id, &self.reader.segments(view)?, seqs, order, visit)
+        self.reader.read(&self.reader.segments(view)?, seqs, order, visit)
     }
 
     fn is_there(&self, view: &View) -> Result<bool> {

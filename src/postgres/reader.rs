@@ -1,7 +1,7 @@
 //! What readers see: a conversation as it is now, and its records, across forks.
 
 use std::collections::HashMap;
-use std::ops::{ControlFlow, RangeInclusive};
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use tokio_postgres::Row;
@@ -12,8 +12,7 @@ use super::statement::Statement;
 use super::writers::Writers;
 use crate::error::{Error, Result};
 use crate::log::records::Gaps;
-use crate::log::records::Records;
-use crate::log::replay::Names;
+use crate::log::segments::{Segment, Segmented};
 use crate::log::{Order, Reading, View, Visit, locked};
 use crate::model::{ConversationId, Name};
 use crate::record;
@@ -24,21 +23,6 @@ const PAGE: i64 = 1_000;
 const PAGE_BYTES: i64 = 4 * 1024 * 1024;
 /// Forks whose ancestors are remembered.
 const FORKS: usize = 10_000;
-
-/// The entries that a conversation reads from one log: its own, or an ancestor's.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
-    pub(super) conversation: ConversationId,
-    pub(super) first: u64,
-    pub(super) last: u64,
-    /// The incarnation whose records these are.
-    pub(super) incarnation: u64,
-}
-
-/// The segment that holds a seq.
-pub(super) fn segment_of(segments: &[Segment], seq: u64) -> Option<&Segment> {
-    segments.iter().find(|segment| (segment.first..=segment.last).contains(&seq))
-}
 
 /// The conversations in whose logs the entries are, as a statement takes them.
 pub(super) fn ids_of(segments: &[Segment]) -> Vec<Vec<u8>> {
@@ -103,7 +87,8 @@ impl Reader {
     pub(super) fn segments(&self, view: &View) -> Result<Vec<Segment>> {
         let head = &view.head;
         let (conversation, incarnation) = (view.id, head.incarnation);
-        let own = Segment { conversation, first: head.first_seq(), last: view.last_seq(), incarnation };
+        let own =
+            Segment { conversation, first: head.first_seq(), last: view.last_seq(), incarnation, through: u64::MAX };
         let mut segments = match head.parent.filter(|parent| parent.at_seq > 0) {
             Some(_) => self.ancestors(conversation, incarnation)?.to_vec(),
             None => Vec::new(),
@@ -130,7 +115,8 @@ impl Reader {
         for row in &rows {
             let last = number(row, "parent_seq")?;
             let conversation = rows::id(row, "parent_id")?;
-            segments.push(Segment { conversation, first, last, incarnation: number(row, "parent_incarnation")? });
+            let incarnation = number(row, "parent_incarnation")?;
+            segments.push(Segment { conversation, first, last, incarnation, through: u64::MAX });
             first = last + 1;
         }
         let line: Arc<[Segment]> = segments.into();
@@ -143,96 +129,6 @@ impl Reader {
             ancestors.insert((id, incarnation), Arc::clone(&line));
         }
         Ok(line)
-    }
-
-    /// Shows the records that hold the seqs of a range.
-    pub(super) fn read(
-        &self,
-        id: ConversationId,
-        segments: &[Segment],
-        range: RangeInclusive<u64>,
-        order: Order,
-        visit: Visit<'_>,
-    ) -> Result<()> {
-        let overlapping = |segment: &&Segment| segment.first <= *range.end() && segment.last >= *range.start();
-        let mut chosen: Vec<&Segment> = segments.iter().filter(overlapping).collect();
-        if order == Order::Descending {
-            chosen.reverse();
-        }
-        for segment in chosen {
-            let part = Segment { last: segment.last.min(*range.end()), ..*segment };
-            let from = segment.first.max(*range.start());
-            if self.read_segment(part, from, segment.conversation == id, order, visit)?.is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn read_segment(
-        &self,
-        segment: Segment,
-        from: u64,
-        own: bool,
-        order: Order,
-        visit: Visit<'_>,
-    ) -> Result<ControlFlow<()>> {
-        let Segment { conversation, last, .. } = segment;
-        if from > last {
-            return Ok(ControlFlow::Continue(()));
-        }
-        // The record that holds the first seq may begin before it.
-        let (mut low, mut high) = (from, last);
-        let mut gaps: Option<Gaps> = None;
-        let mut is_first = true;
-        loop {
-            let rows = self.page(&segment, low, high, is_first || order == Order::Descending, order)?;
-            for row in &rows {
-                let kept = Kept::of(row)?;
-                let start = if order == Order::Ascending { kept.first_seq.min(from) } else { from };
-                let gaps = gaps.get_or_insert_with(|| Gaps::new(conversation, order, start..=last));
-                // A record that ends before: the one that holds the seq is missing.
-                if kept.first_seq + kept.entries <= from {
-                    match order {
-                        Order::Ascending => {
-                            gaps.pass(from);
-                            low = low.max(kept.first_seq + 1);
-                        }
-                        Order::Descending => high = kept.first_seq.saturating_sub(1),
-                    }
-                    continue;
-                }
-                match kept.open(conversation) {
-                    Ok(record) => {
-                        if let Some(gap) = gaps.step(kept.first_seq, kept.entries)
-                            && visit(Reading::Damaged(gap)).is_break()
-                        {
-                            return Ok(ControlFlow::Break(()));
-                        }
-                        if visit(Reading::Record { record: &record, last, own }).is_break() {
-                            return Ok(ControlFlow::Break(()));
-                        }
-                    }
-                    Err(error) => {
-                        gaps.lose();
-                        if visit(Reading::Damaged(error)).is_break() {
-                            return Ok(ControlFlow::Break(()));
-                        }
-                    }
-                }
-                match order {
-                    Order::Ascending => low = kept.first_seq + kept.entries.max(1),
-                    Order::Descending => high = kept.first_seq.saturating_sub(1),
-                }
-            }
-            let is_done = rows.is_empty() || low > high || high < from;
-            is_first = false;
-            if is_done {
-                break;
-            }
-        }
-        let rest = gaps.unwrap_or_else(|| Gaps::new(conversation, order, from..=last)).rest(from, last);
-        Ok(rest.map_or(ControlFlow::Continue(()), |gap| visit(Reading::Damaged(gap))))
     }
 
     /// Some records of a segment; `reaches_back`: with the one that holds the first seq.
@@ -297,21 +193,72 @@ impl Reader {
         let stored = rows.iter().map(|row| rows::conversation(row).map(|stored| (stored.id, stored)));
         stored.collect()
     }
+}
 
-    /// Where single records of segments are read.
-    pub(super) fn records<'a>(&'a self, id: ConversationId, segments: &'a [Segment]) -> Records<'a> {
-        Records::new(id, move |seq, visit| self.read(id, segments, seq..=seq, Order::Ascending, visit))
-    }
-
-    /// Title and tags as the entries up to `last` give them.
-    pub(super) fn names(&self, id: ConversationId, segments: &[Segment], last: u64) -> Result<Names> {
-        let mut names = Names::default();
-        self.read(id, segments, 1..=last, Order::Ascending, &mut |reading| {
-            if let Reading::Record { record, last, .. } = reading {
-                names.read(record, last);
+impl Segmented for Reader {
+    fn read_segment(
+        &self,
+        segment: Segment,
+        from: u64,
+        own: bool,
+        order: Order,
+        visit: Visit<'_>,
+    ) -> Result<ControlFlow<()>> {
+        let Segment { conversation, last, .. } = segment;
+        if from > last {
+            return Ok(ControlFlow::Continue(()));
+        }
+        // The record that holds the first seq may begin before it.
+        let (mut low, mut high) = (from, last);
+        let mut gaps: Option<Gaps> = None;
+        let mut is_first = true;
+        loop {
+            let rows = self.page(&segment, low, high, is_first || order == Order::Descending, order)?;
+            for row in &rows {
+                let kept = Kept::of(row)?;
+                let start = if order == Order::Ascending { kept.first_seq.min(from) } else { from };
+                let gaps = gaps.get_or_insert_with(|| Gaps::new(conversation, order, start..=last));
+                // A record that ends before: the one that holds the seq is missing.
+                if kept.first_seq + kept.entries <= from {
+                    match order {
+                        Order::Ascending => {
+                            gaps.pass(from);
+                            low = low.max(kept.first_seq + 1);
+                        }
+                        Order::Descending => high = kept.first_seq.saturating_sub(1),
+                    }
+                    continue;
+                }
+                match kept.open(conversation) {
+                    Ok(record) => {
+                        if let Some(gap) = gaps.step(kept.first_seq, kept.entries)
+                            && visit(Reading::Damaged(gap)).is_break()
+                        {
+                            return Ok(ControlFlow::Break(()));
+                        }
+                        if visit(Reading::Record { record: &record, last, own }).is_break() {
+                            return Ok(ControlFlow::Break(()));
+                        }
+                    }
+                    Err(error) => {
+                        gaps.lose();
+                        if visit(Reading::Damaged(error)).is_break() {
+                            return Ok(ControlFlow::Break(()));
+                        }
+                    }
+                }
+                match order {
+                    Order::Ascending => low = kept.first_seq + kept.entries.max(1),
+                    Order::Descending => high = kept.first_seq.saturating_sub(1),
+                }
             }
-            ControlFlow::Continue(())
-        })?;
-        Ok(names)
+            let is_done = rows.is_empty() || low > high || high < from;
+            is_first = false;
+            if is_done {
+                break;
+            }
+        }
+        let rest = gaps.unwrap_or_else(|| Gaps::new(conversation, order, from..=last)).rest(from, last);
+        Ok(rest.map_or(ControlFlow::Continue(()), |gap| visit(Reading::Damaged(gap))))
     }
 }

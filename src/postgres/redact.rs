@@ -1,16 +1,14 @@
 //! Forgetting: the only write that changes what was written.
 
-use std::ops::{ControlFlow, RangeInclusive};
-
 use super::Postgres;
 use super::change::Attempts;
-use super::reader::{Segment, segment_of};
 use super::rows::{Outcome, number, some_number};
 use super::statement::{Statement, signed};
 use crate::error::Result;
+use crate::log::Redaction;
 use crate::log::decision::check_written;
 use crate::log::redaction::Rewriting;
-use crate::log::{Order, Redaction};
+use crate::log::segments::{Segment, segment_of};
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Redact};
 
@@ -44,7 +42,7 @@ impl Postgres {
             return Ok(None);
         }
         let mut rewriting = Rewriting::new(message, chunk);
-        self.rewrite(view.id, &segments, 1..=view.last_seq(), &mut rewriting)?;
+        rewriting.read(&self.reader, &segments, 1..=view.last_seq())?;
         rewriting.check_found(name)?;
         let shared = segment_of(&segments, rewriting.first_seq).filter(|segment| segment.conversation != view.id);
         if let Some(segment) = shared.filter(|_| !rewriting.is_whole()) {
@@ -84,25 +82,6 @@ impl Postgres {
         rewriting.done(seq).map(Some)
     }
 
-    /// Rewrites what the records of a range hold of a message.
-    fn rewrite(
-        &self,
-        id: ConversationId,
-        segments: &[Segment],
-        seqs: RangeInclusive<u64>,
-        rewriting: &mut Rewriting,
-    ) -> Result<()> {
-        let mut failed = Ok(());
-        let owner_of = |seq| segment_of(segments, seq).map_or(id, |segment| segment.conversation);
-        self.reader.read(id, segments, seqs, Order::Ascending, &mut |reading| {
-            rewriting.visit(reading, owner_of).unwrap_or_else(|error| {
-                failed = Err(error);
-                ControlFlow::Break(())
-            })
-        })?;
-        failed
-    }
-
     /// Rewrites the part of a message after the point of a fork, in the log in which it began.
     fn rewrite_rest(&self, name: &Name, shared: &Segment, rewriting: &mut Rewriting) -> Result<()> {
         const KEPT: &str = "SELECT max(t.parent_seq) AS last FROM cs_conversation t \
@@ -122,6 +101,6 @@ impl Postgres {
         let Some(last) = last.filter(|last| *last > shared.last) else { return Ok(()) };
         let whole = Segment { last, ..*shared };
         rewriting.after = shared.last;
-        self.rewrite(id, &[whole], shared.last + 1..=last, rewriting)
+        rewriting.read(&self.reader, &[whole], shared.last + 1..=last)
     }
 }

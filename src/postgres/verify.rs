@@ -5,13 +5,14 @@ use std::ops::ControlFlow;
 
 use super::database::Database;
 use super::list;
-use super::reader::{Reader, Segment};
+use super::reader::Reader;
 use super::rows::{self, Beginning, Stored, number};
 use super::schema::is_member;
 use super::statement::Statement;
 use crate::error::Result;
 use crate::log::check::Check;
 use crate::log::replay::verify_record;
+use crate::log::segments::{Segment, Segmented};
 use crate::log::{Order, Problem, Reading, Verification, View};
 use crate::model::ConversationId;
 use crate::record::{Head, key};
@@ -67,15 +68,14 @@ impl Verifier<'_> {
         let Some((own, ancestors)) = segments.split_last() else { return Ok(()) };
         for segment in ancestors {
             for seq in [segment.first, segment.last] {
-                let read =
-                    self.reader.records(segment.conversation, &[*segment]).record(seq, "a record", |_| Ok(Some(())));
+                let read = self.reader.records(&[*segment]).record(seq, "a record", |_| Ok(Some(())));
                 found.problems.extend(read.err().map(|error| Problem::from_error(id, &error)));
             }
         }
         let Some(stored) = self.reader.stored(&[id])?.remove(&id) else { return Ok(()) };
         let mut check = Check::new(id, head);
         self.verify_records(*own, &stored, &mut check, found)?;
-        self.reader.read(id, &segments, 1..=view.last_seq(), Order::Ascending, &mut |reading| {
+        self.reader.read(&segments, 1..=view.last_seq(), Order::Ascending, &mut |reading| {
             match reading {
                 Reading::Damaged(_) => check.damaged(),
                 Reading::Stray(_) => {}
@@ -102,7 +102,7 @@ impl Verifier<'_> {
         let (mut items, mut expected, mut is_damaged) = (BTreeSet::new(), Some(next_message), false);
         // What comes after the last seq is more than the head says.
         let all = Segment { last: own.last + 1, ..own };
-        self.reader.read(id, &[all], own.first..=own.last.max(own.first), Order::Ascending, &mut |reading| {
+        self.reader.read(&[all], own.first..=own.last.max(own.first), Order::Ascending, &mut |reading| {
             match reading {
                 Reading::Damaged(error) | Reading::Stray(error) => {
                     // A fork may have no entries yet.

@@ -8,14 +8,15 @@ use std::sync::atomic::Ordering;
 use super::{Families, Write};
 use crate::embedded::engine::{Batch, Engine, Order};
 use crate::embedded::state::Pending;
-use crate::embedded::stored::{self, Segment, damage_of};
+use crate::embedded::stored::{self, damage_of};
 use crate::error::{Error, Result};
 use crate::history::Cursor;
-use crate::log::Reading;
 use crate::log::append::check_end;
+use crate::log::segments::{Segment, Segmented};
 use crate::log::writer::Closed;
+use crate::log::{Reading, fork};
 use crate::model::{ConversationId, Name};
-use crate::record::{self, Head, Record, Replacement, Tombstone, key};
+use crate::record::{self, Head, Replacement, Tombstone, key};
 
 /// Keys that are erased in one batch.
 const ERASE_KEYS: usize = 256;
@@ -198,7 +199,7 @@ fn marked_deleted(engine: &dyn Engine, id: ConversationId, head: &Head) -> Resul
     let first = head.first_seq();
     let own = Segment { conversation: id, first, last: first, incarnation: head.incarnation, through: u64::MAX };
     let mut marked = Ok(Replacement::new());
-    stored::read(engine, id, &[own], first..=first, Order::Ascending, &mut |item| {
+    engine.read(&[own], first..=first, Order::Ascending, &mut |item| {
         if let Reading::Record { record, .. } = item
             && record.first_seq == first
         {
@@ -256,28 +257,26 @@ fn has_record_from(engine: &dyn Engine, id: ConversationId, seq: u64) -> Result<
 
 /// Whether the record that holds `keep_to` continues after it.
 fn is_cut_short(engine: &dyn Engine, id: ConversationId, tombstone: &Tombstone, keep_to: u64) -> Result<bool> {
-    let mut goes_on = false;
-    let read = stored::record_at(engine, &[kept(id, tombstone, keep_to)], keep_to, &mut |record: &Record<'_>| {
-        goes_on = record.first_seq + record.len() > keep_to.saturating_add(1);
-        Ok(())
-    });
-    Ok(damage_of(read)?.is_ok() && goes_on)
+    let kept = [kept(id, tombstone, keep_to)];
+    let goes_on = engine
+        .records(&kept)
+        .record(keep_to, "a record", |record| Ok(Some(record.first_seq + record.len() > keep_to.saturating_add(1))));
+    Ok(damage_of(goes_on)?.unwrap_or(false))
 }
 
 /// The record that holds `keep_to`, without what comes after it.
 fn truncated(engine: &dyn Engine, id: ConversationId, tombstone: &Tombstone, keep_to: u64) -> Result<Replacement> {
-    let segment = kept(id, tombstone, keep_to);
-    let next_message_index = stored::next_message_index_at(engine, &[segment], keep_to)?;
-    let mut cut = Ok(Replacement::new());
-    stored::record_at(engine, &[segment], keep_to, &mut |record: &Record<'_>| {
-        if record.first_seq + record.len() > keep_to + 1 {
-            let truncated = record::truncate(record, keep_to, next_message_index);
-            let sealed = truncated.and_then(|(header, body)| record::seal_record(id, record.first_seq, &header, body));
-            cut = sealed.map(|(key, value)| vec![(key, Some(value))]);
+    let segments = [kept(id, tombstone, keep_to)];
+    let records = engine.records(&segments);
+    let next_message_index = fork::next_message_index_at(&records, keep_to)?;
+    records.record(keep_to, "a record", |record| {
+        if record.first_seq + record.len() <= keep_to + 1 {
+            return Ok(Some(Replacement::new()));
         }
-        Ok(())
-    })?;
-    cut
+        let (header, body) = record::truncate(record, keep_to, next_message_index)?;
+        let (key, value) = record::seal_record(id, record.first_seq, &header, body)?;
+        Ok(Some(vec![(key, Some(value))]))
+    })
 }
 
 /// Removes a range of keys, in batches.

@@ -9,8 +9,8 @@ use crate::embedded::stored;
 use crate::error::{Error, Result};
 use crate::log::limits::check_key;
 use crate::log::{Durability, fork};
-use crate::model::{ConversationId, Name};
-use crate::record::{self, Body, Head, Lag, Parent, key};
+use crate::model::Name;
+use crate::record::{self, Body, Head, Lag, key};
 
 impl Families {
     /// Creates a conversation that shares the entries up to `at_seq`.
@@ -36,7 +36,8 @@ impl Families {
             // It is frozen here: waiting for it would never end.
             return Err(Error::NameTaken { conversation: child.clone(), actual: last });
         }
-        let (shared, past) = self.past(parent_id, &parent_head, at_seq)?;
+        let segments = stored::segments(&*self.engine, parent_id, &parent_head)?;
+        let (shared, past) = fork::past(&*self.engine, parent_id, &parent_head, &segments, at_seq)?;
         let now = self.numbering.now();
         let mut head = Head {
             next_seq: at_seq + 1,
@@ -66,27 +67,5 @@ impl Families {
         }
         pending.head = Some((id, Some(Arc::new(head))));
         self.commit.queue_durable(state, pending)
-    }
-
-    /// What a fork at `at_seq` is bound to, and the part of the head at that point that a fork takes over: what its
-    /// records would give.
-    fn past(&self, id: ConversationId, head: &Head, at_seq: u64) -> Result<(Parent, Head)> {
-        if at_seq == 0 {
-            let shared = Parent { conversation: *id.as_bytes(), at_seq, incarnation: head.incarnation, commit: 0 };
-            return Ok((shared, fork::empty(head)));
-        }
-        let segments = stored::segments(&*self.engine, id, head)?;
-        let segment = stored::segment_of(&segments, at_seq);
-        let (owner, incarnation) =
-            segment.map_or((id, head.incarnation), |segment| (segment.conversation, segment.incarnation));
-        let mut commit = 0;
-        stored::record_at(&*self.engine, &segments, at_seq, &mut |record| {
-            commit = record.header.commit;
-            Ok(())
-        })?;
-        let shared = Parent { conversation: *owner.as_bytes(), at_seq, incarnation, commit };
-        let records = stored::records_of(&*self.engine, id, &segments);
-        let past = fork::head_at(head, at_seq, &records, || stored::names_in(&*self.engine, id, &segments, at_seq))?;
-        Ok((shared, past))
     }
 }

@@ -1,16 +1,17 @@
 //! Redaction: the only write that changes what was written.
 
 use std::collections::HashSet;
-use std::ops::{ControlFlow, RangeInclusive};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::Families;
 use super::frozen::{Frozen, Rewritten};
 use crate::embedded::engine::{Engine, Order};
 use crate::embedded::state::Pending;
-use crate::embedded::stored::{self, Segment, damage_of};
+use crate::embedded::stored::{self, damage_of};
 use crate::error::Result;
 use crate::log::redaction::{self, Rewriting, forget_title};
+use crate::log::segments::{Segment, segment_of};
 use crate::log::{Durability, Redaction};
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Body, Redact, Replacement, TitleSource, key};
@@ -31,9 +32,9 @@ impl Families {
         frozen.check_written(name, message..=message)?;
         let segments = stored::segments(&*self.engine, id, &head)?;
         let mut rewriting = Rewriting::new(message, chunk);
-        rewrite(&*self.engine, id, &segments, 1..=head.next_seq - 1, &mut rewriting)?;
+        rewriting.read(&*self.engine, &segments, 1..=head.next_seq - 1)?;
         rewriting.check_found(name)?;
-        let shared = stored::segment_of(&segments, rewriting.first_seq).filter(|segment| segment.conversation != id);
+        let shared = segment_of(&segments, rewriting.first_seq).filter(|segment| segment.conversation != id);
         let rest = match shared.filter(|_| !rewriting.is_whole()) {
             Some(segment) => self.rewrite_rest(name, segment, &mut rewriting)?,
             None => None,
@@ -84,7 +85,7 @@ impl Families {
         let Some(last) = last.filter(|last| *last > shared.last) else { return Ok(Some(frozen)) };
         let whole = Segment { last, through: u64::MAX, ..*shared };
         rewriting.after = shared.last;
-        rewrite(&*self.engine, id, &[whole], shared.last + 1..=last, rewriting)?;
+        rewriting.read(&*self.engine, &[whole], shared.last + 1..=last)?;
         Ok(Some(frozen))
     }
 
@@ -122,24 +123,6 @@ impl Families {
         }
         self.commit.queue_durable(self.commit.lock(), Pending::default())
     }
-}
-
-/// Rewrites what the records of a range hold of a message.
-fn rewrite(
-    engine: &dyn Engine,
-    id: ConversationId,
-    segments: &[Segment],
-    seqs: RangeInclusive<u64>,
-    rewriting: &mut Rewriting,
-) -> Result<()> {
-    let mut failed = Ok(());
-    stored::read(engine, id, segments, seqs, Order::Ascending, &mut |item| {
-        rewriting.visit(item, |seq| stored::owner(segments, seq).unwrap_or(id)).unwrap_or_else(|error| {
-            failed = Err(error);
-            ControlFlow::Break(())
-        })
-    })?;
-    failed
 }
 
 /// The conversations that share a message that begins with `first_seq` in the logs of `owners`, without `done`.

@@ -11,8 +11,9 @@ use crate::backup;
 use crate::embedded::core::Core;
 use crate::embedded::engine::{Batch, Directory, Engine, Order};
 use crate::embedded::state::{Blocked, Existence};
-use crate::embedded::stored::{self, Segment, Standing, born, damage_of};
+use crate::embedded::stored::{self, Standing, born, damage_of};
 use crate::error::{Error, Result};
+use crate::log::segments::{Segment, Segmented};
 use crate::log::{BackupSummary, Reading};
 use crate::model::ConversationId;
 use crate::record::{self, Commit, Head, Lag, Lost, Origin, Parent, Record, index_keys, key};
@@ -159,19 +160,13 @@ impl Snapshot<'_> {
         }
         let own = Segment { incarnation: head.incarnation, ..Segment::all(id) };
         let mut is_newer = false;
-        stored::read(
-            &*self.core.engine,
-            id,
-            &[own],
-            head.next_seq - 1..=head.next_seq - 1,
-            Order::Ascending,
-            &mut |item| {
-                if let Reading::Record { record, .. } = item {
-                    is_newer |= record.header.commit > self.through;
-                }
-                ControlFlow::Continue(())
-            },
-        )?;
+        let last = head.next_seq - 1;
+        self.core.engine.read(&[own], last..=last, Order::Ascending, &mut |item| {
+            if let Reading::Record { record, .. } = item {
+                is_newer |= record.header.commit > self.through;
+            }
+            ControlFlow::Continue(())
+        })?;
         if !is_newer {
             return Ok(Some((*head).clone()));
         }

@@ -7,7 +7,8 @@ use crate::embedded::core::Core;
 use crate::embedded::engine::{Batch, Directory, Engine, Order};
 use crate::embedded::stored::{self, Standing, damage_of};
 use crate::error::Result;
-use crate::log::Durability;
+use crate::log::segments::Segmented;
+use crate::log::{Durability, fork};
 use crate::model::ConversationId;
 use crate::record::{self, Commit, Head, InterruptCause, index_keys, key};
 
@@ -99,7 +100,7 @@ fn rebuild(engine: &dyn Engine, id: ConversationId, sound: Head, accept_loss: bo
         if let Some(parent) = sound.parent {
             head.next_seq = parent.at_seq + 1;
             let segments = stored::segments(engine, id, &head)?;
-            head.next_message_index = stored::next_message_index_at(engine, &segments, parent.at_seq)?;
+            head.next_message_index = fork::next_message_index_at(&engine.records(&segments), parent.at_seq)?;
         }
     }
     let head_key = key::head(id);

@@ -6,10 +6,11 @@ use std::ops::ControlFlow;
 use super::open::UNMARKED;
 use crate::embedded::core::Core;
 use crate::embedded::engine::{Engine, Order};
-use crate::embedded::stored::{self, Fault, Segment, damage_of};
+use crate::embedded::stored::{self, Fault, damage_of};
 use crate::error::{Error, Result};
 use crate::log::check::Check;
 use crate::log::replay::verify_record;
+use crate::log::segments::{Segment, Segmented};
 use crate::log::{Problem, Reading, Verification};
 use crate::model::ConversationId;
 use crate::record::{Commit, Head, Tombstone, index_keys, key};
@@ -116,7 +117,7 @@ fn seen_head(core: &Core, id: ConversationId) -> Result<Option<Head>> {
 fn verify_past(engine: &dyn Engine, id: ConversationId, past: &[Segment], found: &mut Verification) -> Result<()> {
     for segment in past.iter().filter(|segment| segment.first <= segment.last) {
         for seq in [segment.first, segment.last] {
-            let read = stored::record_at(engine, &[*segment], seq, &mut |_| Ok(()));
+            let read = engine.records(&[*segment]).record(seq, "a record", |_| Ok(Some(())));
             if let Err(error) = damage_of(read)? {
                 let shared = Problem::from_error(segment.conversation, &error);
                 let detail = format!("seq {seq}, which it shares with {}: {}", segment.conversation, shared.detail);
@@ -158,7 +159,7 @@ fn verify_records(engine: &dyn Engine, segment: Segment, head: Option<&Head>, fo
         }
         ControlFlow::Continue(())
     };
-    stored::read(engine, id, &[all], segment.first..=segment.last.max(segment.first), Order::Ascending, &mut visit)?;
+    engine.read(&[all], segment.first..=segment.last.max(segment.first), Order::Ascending, &mut visit)?;
     if head.is_some() && !has_origin {
         found.problems.push(Problem::of(id, "its first record cannot be read, or is missing"));
     }
@@ -178,7 +179,7 @@ fn verify_content(
     let (id, last) = (own.conversation, head.next_seq - 1);
     let mut check = Check::new(id, head);
     let (mut keys, mut is_damaged) = (BTreeSet::new(), false);
-    stored::read(engine, id, &[own], own.first..=last.max(own.first), Order::Ascending, &mut |item| {
+    engine.read(&[own], own.first..=last.max(own.first), Order::Ascending, &mut |item| {
         match item {
             Reading::Damaged(_) => is_damaged = true,
             Reading::Stray(_) => {}
@@ -192,7 +193,7 @@ fn verify_content(
     if !is_damaged && stored::item_keys(engine, id, last)? != keys {
         found.problems.push(Problem::of(id, "the index of its item ids is not what its entries give"));
     }
-    stored::read(engine, id, segments, 1..=last, Order::Ascending, &mut |item| {
+    engine.read(segments, 1..=last, Order::Ascending, &mut |item| {
         match item {
             Reading::Damaged(_) => is_damaged = true,
             Reading::Stray(_) => {}

@@ -3,13 +3,14 @@
 use std::ops::ControlFlow;
 
 use super::lineage::segments_through;
-use super::records::{Segment, born, origin, read, stored_head};
+use super::records::{accepts, born, origin, stored_head};
 use super::{damage_of, has_any, set_aside};
 use crate::embedded::engine::{Engine, Order};
 use crate::error::{Error, Result};
 use crate::log::Reading;
 use crate::log::replay::Names;
 use crate::log::replay::{first_head, replay};
+use crate::log::segments::{Segment, Segmented};
 use crate::model::ConversationId;
 use crate::record::{ForkPoint, Head, Origin, Record, Tombstone, index_keys, key};
 
@@ -165,7 +166,7 @@ pub(crate) fn has_entries_from(engine: &dyn Engine, id: ConversationId, head: &H
     engine.scan(&start..&end, Order::Ascending, &mut |key, value| {
         let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
         // The origin of a fork is a record without entries: it is stored where the first entry will be.
-        found = Record::open(id, first_seq, value).is_ok_and(|record| own.accepts(&record) && record.len() > 0);
+        found = Record::open(id, first_seq, value).is_ok_and(|record| accepts(&own, &record) && record.len() > 0);
         if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(found)
@@ -209,7 +210,7 @@ pub(crate) fn derived_head_at(
         let origin = origin(engine, id)?.and_then(|header| header.origin);
         all.incarnation = origin.map_or(0, |origin| origin.incarnation);
     }
-    read(engine, id, &[all], 1..=all.last, Order::Ascending, &mut |item| {
+    engine.read(&[all], 1..=all.last, Order::Ascending, &mut |item| {
         let Reading::Record { record, last, .. } = item else { return ControlFlow::Continue(()) };
         replay(head.get_or_insert_with(|| first_head(record, known)), record);
         names.read(record, last);
@@ -232,25 +233,13 @@ pub(crate) fn head_of_origin(
     Ok(head)
 }
 
-/// Title and tags from the entries of these segments, as far as these can be read.
-pub(crate) fn names_in(engine: &dyn Engine, id: ConversationId, segments: &[Segment], last: u64) -> Result<Names> {
-    let mut names = Names::default();
-    read(engine, id, segments, 1..=last, Order::Ascending, &mut |item| {
-        if let Reading::Record { record, last, .. } = item {
-            names.read(record, last);
-        }
-        ControlFlow::Continue(())
-    })?;
-    Ok(names)
-}
-
 /// `own`: what its own records give.
 fn give_names(engine: &dyn Engine, id: ConversationId, head: &mut Head, own: Names, through: u64) -> Result<()> {
     let mut names = own;
     if head.parent.is_some_and(|parent| parent.at_seq > 0) {
         // A fork has title and tags of its parent, as they were at the fork point.
         let segments = segments_through(engine, id, head, through)?;
-        names = names_in(engine, id, &segments, head.next_seq - 1)?;
+        names = engine.names(&segments, head.next_seq - 1)?;
     }
     names.give(head);
     Ok(())

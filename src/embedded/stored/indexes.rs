@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 
 use super::damage_of;
 use super::lineage::segments;
-use super::records::{Segment, read, record_at};
 use crate::embedded::engine::{Engine, Order};
 use crate::error::{Error, Result};
 use crate::log::Reading;
+use crate::log::segments::{Segment, Segmented};
 use crate::model::ConversationId;
 use crate::record::{self, FORGOTTEN, Head, Line, Receipt, key};
 
@@ -47,7 +47,7 @@ pub(crate) fn items_behind(engine: &dyn Engine, id: ConversationId, last: u64) -
 pub(crate) fn derived_item_keys(engine: &dyn Engine, id: ConversationId) -> Result<BTreeSet<Vec<u8>>> {
     let all = Segment::all(id);
     let mut keys = BTreeSet::new();
-    read(engine, id, &[all], 1..=u64::MAX - 2, Order::Ascending, &mut |item| {
+    engine.read(&[all], 1..=u64::MAX - 2, Order::Ascending, &mut |item| {
         if let Reading::Record { record, .. } = item {
             record.item_keys(id, u64::MAX, &mut keys);
         }
@@ -71,18 +71,17 @@ pub(crate) fn is_proved(engine: &dyn Engine, id: ConversationId, head: &Head, re
         return Ok(false);
     }
     let segments = segments(engine, id, head)?;
-    let mut is_proved = false;
-    let read = record_at(engine, &segments, receipt.first_seq, &mut |record| {
+    let proved = engine.records(&segments).record(receipt.first_seq, "a record", |record| {
         // A message that was begun holds more than its key covers.
         let is_begun = matches!(record.lines().next(), Some(Ok((_, Line::Begin(begin)))) if begin.epoch.is_some());
         let digests = [record::digest(record.content()), FORGOTTEN];
-        is_proved = record.first_seq == receipt.first_seq
+        let is_proved = record.first_seq == receipt.first_seq
             && (record.first_seq + record.len()).checked_sub(1) == Some(receipt.last_seq)
             && record.header.base == receipt.first_message_index
             && (is_begun || digests.contains(&receipt.content_digest));
-        Ok(())
+        Ok(Some(is_proved))
     });
-    Ok(damage_of(read)?.is_ok() && is_proved)
+    Ok(damage_of(proved)?.unwrap_or(false))
 }
 
 /// The keys of receipts whose records are missing.

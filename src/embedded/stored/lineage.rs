@@ -1,9 +1,10 @@
 //! The logs that hold a conversation's entries, its own and those of its ancestors.
 
 use super::damage_of;
-use super::records::{Segment, origin, stored_head};
+use super::records::{origin, stored_head};
 use crate::embedded::engine::Engine;
 use crate::error::Result;
+use crate::log::segments::Segment;
 use crate::model::ConversationId;
 use crate::record::{Head, Parent, Tombstone, key};
 
@@ -67,14 +68,4 @@ fn lineage(engine: &dyn Engine, id: ConversationId, incarnation: u64) -> Result<
     }
     let origin = origin(engine, id)?.and_then(|found| found.origin);
     Ok(origin.filter(|origin| origin.incarnation == incarnation).map(|origin| origin.parent))
-}
-
-/// The conversation whose log holds a seq, if it is one of these.
-pub(crate) fn owner(segments: &[Segment], seq: u64) -> Option<ConversationId> {
-    segment_of(segments, seq).map(|segment| segment.conversation)
-}
-
-/// The segment that holds a seq.
-pub(crate) fn segment_of(segments: &[Segment], seq: u64) -> Option<&Segment> {
-    segments.iter().find(|segment| (segment.first..=segment.last).contains(&seq))
 }

@@ -20,16 +20,13 @@ use crate::record::key;
 
 pub(crate) use forks::{Fault, doubtful_fork_points, fork_point_fault, forks, point_of};
 pub(crate) use heads::{
-    Standing, derived_head, derived_head_at, has_entries_from, head_of_origin, names_in, sound_head, standing,
-    tombstone,
+    Standing, derived_head, derived_head_at, has_entries_from, head_of_origin, sound_head, standing, tombstone,
 };
 pub(crate) use indexes::{
     derived_item_keys, is_proved, item_keys, item_seqs, items_behind, open_receipt, unproved_receipts,
 };
-pub(crate) use lineage::{grandparent, owner, segment_of, segments, segments_through};
-pub(crate) use records::{
-    Segment, born, incarnation, next_message_index_at, origin, read, record_at, records_of, stored_head,
-};
+pub(crate) use lineage::{grandparent, segments, segments_through};
+pub(crate) use records::{born, incarnation, origin, stored_head};
 
 /// The conversations that have a key of this kind.
 pub(crate) fn conversations_with(engine: &dyn Engine, kind: u8) -> Result<BTreeSet<ConversationId>> {

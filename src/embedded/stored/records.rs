@@ -1,12 +1,12 @@
 //! Records, where they are: which of those under a conversation's name are its own, and what they hold.
 
-use std::ops::{ControlFlow, RangeInclusive};
+use std::ops::ControlFlow;
 
 use crate::embedded::engine::{Engine, Order};
 use crate::error::{Error, Result};
 use crate::log::records::Gaps;
-use crate::log::records::Records;
-use crate::log::{Reading, Visit, fork};
+use crate::log::segments::{Segment, Segmented};
+use crate::log::{Reading, Visit};
 use crate::model::ConversationId;
 use crate::record::{self, Head, Header, Record, key};
 
@@ -26,33 +26,14 @@ pub(crate) fn incarnation(last_commit: u64, unshared: &[u8]) -> u64 {
     (last_commit.min(u64::MAX >> ANY_BITS) << ANY_BITS) | any
 }
 
-/// The entries that a conversation reads from one log: its own, or an ancestor's.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Segment {
-    pub(crate) conversation: ConversationId,
-    pub(crate) first: u64,
-    pub(crate) last: u64,
-    /// The incarnation whose records these are; 0 if it is not known.
-    pub(crate) incarnation: u64,
-    /// The newest commit that may have written them.
-    pub(crate) through: u64,
-}
-
-impl Segment {
-    /// All records of a conversation, of any incarnation.
-    pub(crate) const fn all(conversation: ConversationId) -> Self {
-        Self { conversation, first: 1, last: u64::MAX - 2, incarnation: 0, through: u64::MAX }
-    }
-
-    /// Whether a record under this conversation's name is one of these. Another conversation may have had the name
-    /// before or since, and damage brings back what was there.
-    pub(super) fn accepts(&self, record: &Record<'_>) -> bool {
-        let commit = record.header.commit;
-        let is_of_it = |incarnation| self.incarnation == 0 || self.incarnation == incarnation;
-        (self.incarnation == 0 || born(self.incarnation) < commit)
-            && commit <= self.through
-            && record.header.origin.as_ref().is_none_or(|origin| is_of_it(origin.incarnation))
-    }
+/// Whether a record under a segment's conversation is one of its own. Another conversation may have had the name before or
+/// since, and damage brings back what was there.
+pub(super) fn accepts(segment: &Segment, record: &Record<'_>) -> bool {
+    let commit = record.header.commit;
+    let is_of_it = |incarnation| segment.incarnation == 0 || segment.incarnation == incarnation;
+    (segment.incarnation == 0 || born(segment.incarnation) < commit)
+        && commit <= segment.through
+        && record.header.origin.as_ref().is_none_or(|origin| is_of_it(origin.incarnation))
 }
 
 /// The head in the engine, as it is; damage is an error.
@@ -80,68 +61,46 @@ pub(crate) fn origin(engine: &dyn Engine, id: ConversationId) -> Result<Option<H
     Ok(found)
 }
 
-/// Visits the records that hold the seqs of a range.
-pub(crate) fn read(
-    engine: &dyn Engine,
-    id: ConversationId,
-    segments: &[Segment],
-    range: RangeInclusive<u64>,
-    order: Order,
-    visit: Visit<'_>,
-) -> Result<()> {
-    let overlapping = |segment: &&Segment| segment.first <= *range.end() && segment.last >= *range.start();
-    let mut chosen: Vec<&Segment> = segments.iter().filter(overlapping).collect();
-    if order == Order::Descending {
-        chosen.reverse();
-    }
-    for segment in chosen {
-        let part = Segment { last: segment.last.min(*range.end()), ..*segment };
-        let from = segment.first.max(*range.start());
-        if read_segment(engine, part, from, segment.conversation == id, order, visit)?.is_break() {
-            break;
+impl Segmented for dyn Engine + '_ {
+    fn read_segment(
+        &self,
+        segment: Segment,
+        from: u64,
+        own: bool,
+        order: Order,
+        visit: Visit<'_>,
+    ) -> Result<ControlFlow<()>> {
+        let Segment { conversation, first, last, .. } = segment;
+        if first > last {
+            return Ok(ControlFlow::Continue(()));
         }
-    }
-    Ok(())
-}
-
-fn read_segment(
-    engine: &dyn Engine,
-    segment: Segment,
-    from: u64,
-    own: bool,
-    order: Order,
-    visit: Visit<'_>,
-) -> Result<ControlFlow<()>> {
-    let Segment { conversation, first, last, .. } = segment;
-    if first > last {
-        return Ok(ControlFlow::Continue(()));
-    }
-    let start = if from > first { first_seq_at(engine, &segment, from)? } else { first };
-    let (lower, upper) = (key::record(conversation, start), key::record(conversation, last + 1));
-    let mut run = Gaps::new(conversation, order, start..=last);
-    let mut show = |first_seq, value: &[u8]| match Record::open(conversation, first_seq, value) {
-        Ok(record) if !segment.accepts(&record) => visit(Reading::Stray(stray(conversation, first_seq))),
-        Ok(record) => {
-            if let Some(gap) = run.step(first_seq, record.len()) {
-                visit(Reading::Damaged(gap))?;
+        let start = if from > first { first_seq_at(self, &segment, from)? } else { first };
+        let (lower, upper) = (key::record(conversation, start), key::record(conversation, last + 1));
+        let mut run = Gaps::new(conversation, order, start..=last);
+        let mut show = |first_seq, value: &[u8]| match Record::open(conversation, first_seq, value) {
+            Ok(record) if !accepts(&segment, &record) => visit(Reading::Stray(stray(conversation, first_seq))),
+            Ok(record) => {
+                if let Some(gap) = run.step(first_seq, record.len()) {
+                    visit(Reading::Damaged(gap))?;
+                }
+                visit(Reading::Record { record: &record, last, own })
             }
-            visit(Reading::Record { record: &record, last, own })
+            Err(error) if run.has_read(first_seq) => visit(Reading::Stray(error)),
+            Err(error) => {
+                run.lose();
+                visit(Reading::Damaged(torn(self, conversation, first_seq, error)))
+            }
+        };
+        let mut broke = ControlFlow::Continue(());
+        self.scan(&lower..&upper, order, &mut |key, value| {
+            let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
+            broke = show(first_seq, value);
+            broke
+        })?;
+        match run.rest(start, last) {
+            Some(gap) if broke.is_continue() => Ok(visit(Reading::Damaged(gap))),
+            _ => Ok(broke),
         }
-        Err(error) if run.has_read(first_seq) => visit(Reading::Stray(error)),
-        Err(error) => {
-            run.lose();
-            visit(Reading::Damaged(torn(engine, conversation, first_seq, error)))
-        }
-    };
-    let mut broke = ControlFlow::Continue(());
-    engine.scan(&lower..&upper, order, &mut |key, value| {
-        let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
-        broke = show(first_seq, value);
-        broke
-    })?;
-    match run.rest(start, last) {
-        Some(gap) if broke.is_continue() => Ok(visit(Reading::Damaged(gap))),
-        _ => Ok(broke),
     }
 }
 
@@ -154,7 +113,7 @@ fn first_seq_at(engine: &dyn Engine, segment: &Segment, seq: u64) -> Result<u64>
         let Some((_, first_seq)) = key::parse_record(key) else { return ControlFlow::Continue(()) };
         match Record::open(id, first_seq, value) {
             // A foreign record does not show where this conversation's records begin.
-            Ok(record) if !segment.accepts(&record) => ControlFlow::Continue(()),
+            Ok(record) if !accepts(segment, &record) => ControlFlow::Continue(()),
             // A record that ends earlier: the one that holds the seq is damaged, or missing.
             Ok(record) if first_seq + record.len() <= seq => ControlFlow::Break(()),
             Ok(_) => {
@@ -176,40 +135,6 @@ fn torn(engine: &dyn Engine, conversation: ConversationId, first_seq: u64, error
         Err(torn @ Error::Corrupt { .. }) => record::at(torn, conversation, first_seq),
         _ => error,
     }
-}
-
-/// Visits the one record that holds a seq.
-pub(crate) fn record_at(
-    engine: &dyn Engine,
-    segments: &[Segment],
-    seq: u64,
-    visit: &mut dyn FnMut(&Record<'_>) -> Result<()>,
-) -> Result<()> {
-    let mut result = Ok(());
-    let id = segments.last().map_or(ConversationId::from_bytes([0; 16]), |segment| segment.conversation);
-    read(engine, id, segments, seq..=seq, Order::Ascending, &mut |item| {
-        result = match item {
-            Reading::Record { record, .. } if record.first_seq + record.len() <= seq => {
-                return ControlFlow::Continue(());
-            }
-            Reading::Record { record, .. } => visit(record),
-            Reading::Damaged(error) => Err(error),
-            Reading::Stray(_) => return ControlFlow::Continue(()),
-        };
-        ControlFlow::Break(())
-    })?;
-    result
-}
-
-/// Where single records of segments are read.
-pub(crate) fn records_of<'a>(engine: &'a dyn Engine, id: ConversationId, segments: &'a [Segment]) -> Records<'a> {
-    Records::new(id, move |seq, visit| read(engine, id, segments, seq..=seq, Order::Ascending, visit))
-}
-
-/// The index of the next message as it was right after `at_seq`.
-pub(crate) fn next_message_index_at(engine: &dyn Engine, segments: &[Segment], at_seq: u64) -> Result<u64> {
-    let id = segments.last().map_or(ConversationId::from_bytes([0; 16]), |segment| segment.conversation);
-    fork::next_message_index_at(&records_of(engine, id, segments), at_seq)
 }
 
 fn stray(conversation: ConversationId, first_seq: u64) -> Error {
