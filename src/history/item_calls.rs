@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::json::text as json_text;
+use crate::json;
 use crate::model::{Body, Chunk, Json};
 
 /// What runs a call.
@@ -118,7 +118,7 @@ pub(super) fn answered_by(chunk: &Chunk) -> Option<(ToolKind, String)> {
 /// What the application is asked by an item of this kind.
 pub(crate) fn asked<'a>(kind: &str, json: &'a Json) -> Option<Asked<'a>> {
     let row = ROWS.iter().find(|row| row.asks == kind)?;
-    let item = json_text::value::<Value>(json.as_str()).ok()?;
+    let item = json::value::<Value>(json.as_str()).ok()?;
     if !is_applications(row.kind, &item) {
         return None;
     }
@@ -135,7 +135,7 @@ pub(crate) fn asked<'a>(kind: &str, json: &'a Json) -> Option<Asked<'a>> {
 /// Which call of what kind an item of this kind answers.
 pub(crate) fn answered(kind: &str, json: &Json) -> Option<(ToolKind, String)> {
     let row = ROWS.iter().find(|row| row.answers == kind)?;
-    let item = json_text::value::<Value>(json.as_str()).ok()?;
+    let item = json::value::<Value>(json.as_str()).ok()?;
     let id = row.of.iter().find_map(|name| item.get(name)?.as_str()).unwrap_or_default();
     is_applications(row.kind, &item).then(|| (row.kind, id.to_owned()))
 }

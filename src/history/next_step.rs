@@ -9,7 +9,7 @@ use super::conversation::Conversation;
 use super::group::{MessageState, StoredMessage};
 use super::item_calls::{Asked, ToolKind, answered_by, asked_by};
 use super::reconcile::{Calls, Site, first_pending, is_content, is_cut_off};
-use crate::json::text as json_text;
+use crate::json;
 use crate::model::{Body, Chunk, FinishReason, Json, Role};
 
 /// What an agent loop must do now.
@@ -158,7 +158,7 @@ fn open_calls(stored: &StoredMessage, messages: &[StoredMessage]) -> Vec<(usize,
 
 /// Is this the call of a tool whose input is text?
 fn is_custom(json: &Json) -> bool {
-    let call = json_text::value::<serde_json::Value>(json.as_str()).unwrap_or_default();
+    let call = json::value::<serde_json::Value>(json.as_str()).unwrap_or_default();
     call.get("type").is_some_and(|kind| kind == "custom" || kind == "custom_tool_call")
 }
 

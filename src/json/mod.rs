@@ -5,4 +5,9 @@
 
 pub(crate) mod fields;
 pub(crate) mod strings;
-pub(crate) mod text;
+mod text;
+
+pub(crate) use text::{
+    ESCAPE, begins_with_second_half, compact, depth, first_half_at_end, is_object, mark_lone_surrogates, one_line,
+    replace_lone_surrogates, size, value,
+};

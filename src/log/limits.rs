@@ -1,5 +1,5 @@
 use crate::error::{Error, Result};
-use crate::json::text as json_text;
+use crate::json;
 use crate::model::{
     Audio, Body, Chunk, Extra, File, Image, Json, Message, Metadata, Name, Native, Output, Part, PartBody,
 };
@@ -79,7 +79,7 @@ pub(crate) fn check_metadata(metadata: &Json) -> Result<()> {
     if size > Limits::METADATA_BYTES {
         return Err(over("a conversation's metadata", size, Limits::METADATA_BYTES, "bytes"));
     }
-    if !json_text::is_object(metadata.as_str()) {
+    if !json::is_object(metadata.as_str()) {
         return Err(Error::InvalidInput("a conversation's metadata must be a JSON object".to_owned()));
     }
     Ok(())

@@ -139,5 +139,5 @@ pub(crate) fn json(raw: &RawValue) -> Option<Json> {
 /// A value as [`json`] keeps it, without white space between its tokens.
 pub(crate) fn compact(raw: &RawValue) -> Option<Json> {
     let kept = json(raw)?;
-    Some(Json::new(crate::json::text::compact(kept.as_str())).unwrap_or(kept))
+    Some(Json::new(crate::json::compact(kept.as_str())).unwrap_or(kept))
 }

@@ -3,9 +3,9 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::json;
 #[cfg(feature = "server")]
 use crate::json::fields::Fields;
-use crate::json::text;
 
 /// JSON text that is kept as it was written: order of keys, spelling of numbers, escapes. One of several lines loses the
 /// white space between its tokens: a line that it is part of stays one line.
@@ -31,12 +31,12 @@ impl Json {
     }
 
     pub(crate) fn from_raw(raw: Box<RawValue>) -> Result<Self, JsonError> {
-        let depth = text::depth(raw.get());
+        let depth = json::depth(raw.get());
         if depth > Self::MAX_DEPTH {
             return Err(JsonError(format!("nested {depth} deep; at most {} are accepted", Self::MAX_DEPTH)));
         }
         if raw.get().contains(['\n', '\r']) {
-            let line = RawValue::from_string(text::compact(raw.get()));
+            let line = RawValue::from_string(json::compact(raw.get()));
             return line.map(Self).map_err(|error| JsonError(error.to_string()));
         }
         Ok(Self(raw))

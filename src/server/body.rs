@@ -13,8 +13,8 @@ use tokio::time::{sleep, timeout};
 use super::app::App;
 use super::ledger::Room;
 use super::refusal::Refusal;
+use crate::json;
 use crate::json::strings::Strings;
-use crate::json::text as json_text;
 use crate::model::Json;
 
 /// What somebody without a key may send: a form with a key.
@@ -184,12 +184,12 @@ pub(crate) fn required<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
 /// replaced one would not be returned as it was.
 fn checked(body: &[u8]) -> Result<&str, Refusal> {
     let text = text(body)?;
-    let depth = json_text::depth(text);
+    let depth = json::depth(text);
     if depth > Json::MAX_DEPTH {
         let message = format!("the body is nested {depth} deep; at most {} are accepted", Json::MAX_DEPTH);
         return Err(Refusal::new(400, "invalid_json", message));
     }
-    if json_text::mark_lone_surrogates(text).1.is_some() {
+    if json::mark_lone_surrogates(text).1.is_some() {
         return Err(Refusal::new(400, "invalid_json", "the body has a lone surrogate escape (\\ud800 to \\udfff)"));
     }
     Ok(text)

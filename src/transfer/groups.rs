@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::io::BufRead;
 
 use super::values::{LIMIT, Value, Values};
-use crate::json::text as json_text;
+use crate::json;
 
 /// The most bytes of values that wait for the rest of their conversations.
 const WAITING: usize = 1024 * 1024 * 1024;
@@ -121,7 +121,7 @@ pub(super) fn last_values(
     while let Some(value) = values.next()? {
         if let Value::Whole(bytes) = value {
             let text = String::from_utf8_lossy(&bytes);
-            let text = json_text::replace_lone_surrogates(&text);
+            let text = json::replace_lone_surrogates(&text);
             let key = Groups::key(&mut current, group, &text, values.list());
             let unnamed = Groups::unnamed(values.list());
             if key != unnamed {

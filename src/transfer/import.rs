@@ -19,7 +19,7 @@ use super::recognise::{Known, recognise};
 use super::source::{Document, Source};
 use super::values::{LIMIT, Value, Values};
 use crate::error::{Error, Result};
-use crate::json::text as json_text;
+use crate::json;
 use crate::model::{ConversationId, Name};
 use crate::store::Store;
 
@@ -407,7 +407,7 @@ impl Import<'_, '_> {
         if is_transcript {
             return text;
         }
-        match json_text::replace_lone_surrogates(&text) {
+        match json::replace_lone_surrogates(&text) {
             std::borrow::Cow::Borrowed(_) => text,
             std::borrow::Cow::Owned(mended) => {
                 count("value_with_lone_surrogates");

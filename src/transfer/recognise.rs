@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use super::FORMATS;
 use super::format::{Format, Head, Reader};
 use super::values::{Value, Values};
+use crate::json;
 use crate::json::fields::Fields;
-use crate::json::text as json_text;
 
 /// A file's format, and what its values are.
 pub(super) struct Known {
@@ -37,7 +37,7 @@ pub(super) fn recognise(
         is_cut |= matches!(value, Value::Cut(_));
         if let Value::Whole(bytes) = value {
             let text = String::from_utf8_lossy(&bytes);
-            raws.extend(RawValue::from_string(json_text::replace_lone_surrogates(&text).into_owned()));
+            raws.extend(RawValue::from_string(json::replace_lone_surrogates(&text).into_owned()));
         }
         if count >= Head::VALUES {
             break;

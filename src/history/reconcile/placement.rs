@@ -310,5 +310,5 @@ pub(crate) fn is_cut_off(stored: &StoredMessage, chunk: usize) -> bool {
     // The next call is looked for, not the last one: all calls of a message are asked about.
     let after = stored.message.chunks.get(chunk + 1..).unwrap_or_default();
     let is_last = || !after.iter().any(|chunk| matches!(chunk.body, Body::ToolCall { .. }));
-    ended_early && stored.message.role == Role::Assistant && is_last() && !crate::json::text::is_object(arguments)
+    ended_early && stored.message.role == Role::Assistant && is_last() && !crate::json::is_object(arguments)
 }

@@ -22,7 +22,7 @@ impl Line {
     /// [`Expected`], with the column and the field.
     pub fn from_json(text: &str) -> Result<Self, Expected> {
         let whole = read::line(text);
-        match crate::json::text::replace_lone_surrogates(text) {
+        match crate::json::replace_lone_surrogates(text) {
             // In JSON that is kept as it is they need not be replaced.
             Cow::Owned(readable) if whole.is_err() => {
                 let mut line = read::line(&readable)?;

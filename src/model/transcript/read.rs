@@ -172,7 +172,7 @@ pub(super) fn keep_lone_surrogates(text: &str, line: &mut Line) {
     let chunks = serde_json::from_str::<Chunks<'_>>(text).map_or_else(|_| Vec::new(), |line| line.chunks);
     for (index, (raw, mended)) in chunks.iter().zip(&mut line.message.chunks).enumerate() {
         let raw = raw.get();
-        if matches!(crate::json::text::replace_lone_surrogates(raw), Cow::Borrowed(_)) {
+        if matches!(crate::json::replace_lone_surrogates(raw), Cow::Borrowed(_)) {
             continue;
         }
         if let Ok(whole) = Fields::new(raw, raw, String::new()).and_then(chunk) {

@@ -6,7 +6,7 @@ use super::finding::Finding;
 use super::findings::{DialectRules, Findings};
 use super::not_json::NotJson;
 use super::rule::ProtocolRule;
-use crate::json::text as json_text;
+use crate::json;
 use crate::provider::target::Target;
 
 /// Judges a request by the rules of its wire and dialect, without asking the provider.
@@ -32,8 +32,8 @@ use crate::provider::target::Target;
 /// ```
 pub fn check(target: Target, json: &str) -> Result<Vec<Finding>, NotJson> {
     let wire = target.wire();
-    let (text, mark) = json_text::mark_lone_surrogates(json);
-    let request = match json_text::value(&text)? {
+    let (text, mark) = json::mark_lone_surrogates(json);
+    let request = match json::value(&text)? {
         messages @ Value::Array(_) => Value::Object(Map::from_iter([(wire.messages.to_owned(), messages)])),
         request => request,
     };

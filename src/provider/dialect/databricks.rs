@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::json::text::is_object;
+use crate::json::is_object;
 use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{Object, is_filled, role, sequence};

@@ -1,6 +1,6 @@
 //! vLLM, llama.cpp and LM Studio: the chat templates of open models, on OpenAI's chat wire.
 
-use crate::json::text::is_object;
+use crate::json::is_object;
 use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{Object, role, sequence};

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::json;
 use crate::json::strings::Strings;
-use crate::json::text as json_text;
 use crate::model::Json;
 
 /// The key under which arguments that are no JSON object are sent.
@@ -16,14 +16,14 @@ const MALFORMED: &str = "malformed_arguments";
 /// object; an object that was encoded twice, or has line breaks within its strings, is read for what it is; anything else is
 /// sent as text within an object, so that the model sees what it wrote.
 pub(crate) fn object(arguments: &str) -> Cow<'_, str> {
-    if json_text::is_object(arguments) && json_text::depth(arguments) < Json::MAX_DEPTH {
+    if json::is_object(arguments) && json::depth(arguments) < Json::MAX_DEPTH {
         return Cow::Borrowed(arguments);
     }
     let without_space: String = arguments.chars().filter(|character| !character.is_whitespace()).collect();
     if ["", "null", "[]", "\"\""].contains(&without_space.as_str()) {
         return Cow::Borrowed("{}");
     }
-    let is_object = |text: &String| json_text::is_object(text) && json_text::depth(text) < Json::MAX_DEPTH;
+    let is_object = |text: &String| json::is_object(text) && json::depth(text) < Json::MAX_DEPTH;
     let decoded = serde_json::from_str::<String>(arguments).ok().filter(is_object);
     let object = decoded.or_else(|| Some(with_escapes(arguments)).filter(is_object));
     Cow::Owned(object.unwrap_or_else(|| malformed(arguments)))
@@ -76,17 +76,17 @@ pub(crate) const EMBEDDED_DEPTH: usize = 100;
 /// embedded. Numbers that are out of the range of an `f64` are read as the largest: the fields are looked at, not written.
 pub(crate) fn embedded_object(json: &Json) -> Option<Map<String, Value>> {
     let text = json.as_str();
-    if json_text::depth(text) > EMBEDDED_DEPTH { None } else { json_text::value(text).ok() }
+    if json::depth(text) > EMBEDDED_DEPTH { None } else { json::value(text).ok() }
 }
 
 /// The text of a JSON object, as [`object`] gives it, for embedding.
 pub(crate) fn embedded(object: &str) -> Embedded {
-    if json_text::depth(object) > EMBEDDED_DEPTH {
+    if json::depth(object) > EMBEDDED_DEPTH {
         return Embedded { json: raw(&malformed(object)), mended: Some(Mended::Depth) };
     }
-    let text = json_text::replace_lone_surrogates(object);
+    let text = json::replace_lone_surrogates(object);
     let mended = matches!(text, Cow::Owned(_)).then_some(Mended::Surrogates);
-    Embedded { json: raw(&json_text::one_line(&text)), mended }
+    Embedded { json: raw(&json::one_line(&text)), mended }
 }
 
 /// `object` gives JSON text only.
@@ -116,7 +116,7 @@ mod tests {
         ];
         for (given, wanted) in table {
             assert_eq!(object(given), wanted);
-            assert!(json_text::is_object(&object(given)));
+            assert!(json::is_object(&object(given)));
         }
         let deep = format!("{}1{}", "{\"a\":".repeat(200), "}".repeat(200));
         assert!(object(&deep).starts_with("{\"malformed_arguments\":"));

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::history::report::{Fact, Refusal, Unsent};
 use crate::history::{ReportLine, StoredMessage};
-use crate::json::text as json_text;
+use crate::json;
 use crate::model::{Body, Json};
 use crate::provider::check::finding::Finding;
 
@@ -56,7 +56,7 @@ fn words(kind: &str, json: &Json) -> Option<String> {
     if !TELLING.iter().any(|end| kind.ends_with(end)) {
         return None;
     }
-    let value = json_text::value::<Value>(json.as_str()).ok()?;
+    let value = json::value::<Value>(json.as_str()).ok()?;
     let mut found = Vec::new();
     collect(&value, false, &mut found);
     if found.is_empty() { None } else { Some(format!("[{kind}]\n{}", found.join("\n"))) }

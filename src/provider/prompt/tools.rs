@@ -11,7 +11,7 @@ use super::tool_id::NameRule;
 use crate::error::{Error, Result};
 use crate::history::ReportLine;
 use crate::history::report::Fact;
-use crate::json::text as json_text;
+use crate::json;
 use crate::model::Json;
 use crate::provider::text::is_blank;
 
@@ -90,11 +90,11 @@ pub(crate) fn declared<'a>(
 
 fn schema(tool: &Tool) -> Result<Box<RawValue>> {
     let text = tool.parameters.as_str();
-    if !json_text::is_object(text) || json_text::depth(text) > EMBEDDED_DEPTH {
+    if !json::is_object(text) || json::depth(text) > EMBEDDED_DEPTH {
         let detail = format!("the parameters of the tool {:?} are no JSON object, or nested too deep", tool.name);
         return Err(Error::InvalidInput(detail));
     }
-    let text = json_text::one_line(&json_text::replace_lone_surrogates(text)).into_owned();
+    let text = json::one_line(&json::replace_lone_surrogates(text)).into_owned();
     RawValue::from_string(text).map_err(|error| Error::InvalidInput(format!("the tool {:?}: {error}", tool.name)))
 }
 

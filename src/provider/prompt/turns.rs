@@ -13,7 +13,7 @@ use super::tool_id::{IdRule, Ids, NameRule};
 use crate::history::report::{Arguments, Fact, Surrogates, Taken, Unsigned};
 use crate::history::{Calls, NOT_RUN, OUTCOME_UNKNOWN, ReportLine, Rule, Site, is_cut_off};
 use crate::history::{MessageState, StoredMessage};
-use crate::json::text::replace_lone_surrogates;
+use crate::json::replace_lone_surrogates;
 use crate::model::{Body, Chunk, Output, Role, was_mended};
 
 /// A message to be said, and the answers to its calls that have to follow it.

@@ -4,8 +4,8 @@ use serde_json::value::RawValue;
 
 use super::forms::ToolForm;
 use crate::error::{Error, Result};
+use crate::json;
 use crate::json::fields::Fields;
-use crate::json::text as json_text;
 use crate::model::Json;
 use crate::provider::WIRES;
 use crate::provider::prompt::arguments::EMBEDDED_DEPTH;
@@ -77,7 +77,7 @@ fn tool(mut fields: Fields<'_>, wires: &[&Wire]) -> Found {
     if kind.is_some_and(|kind| kind != "object") {
         return Err("its schema is none of JSON Schema");
     }
-    let parameters = Json::new(schema.get()).ok().filter(|schema| json_text::depth(schema.as_str()) <= EMBEDDED_DEPTH);
+    let parameters = Json::new(schema.get()).ok().filter(|schema| json::depth(schema.as_str()) <= EMBEDDED_DEPTH);
     let parameters = parameters.ok_or("its JSON Schema is nested too deep")?;
     let tool = Tool::new(name, parameters);
     Ok(fields.string("description").into_iter().fold(tool, Tool::with_description))

@@ -44,7 +44,7 @@ pub(crate) struct Readable<'a>(Cow<'a, str>);
 
 impl<'a> Readable<'a> {
     pub(crate) fn of(request: &'a str) -> Self {
-        Self(crate::json::text::replace_lone_surrogates(request.trim_start_matches('\u{feff}')))
+        Self(crate::json::replace_lone_surrogates(request.trim_start_matches('\u{feff}')))
     }
 
     pub(crate) fn get(&self) -> &str {

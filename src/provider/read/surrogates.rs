@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::forms::GrowingTexts;
 use crate::json::fields::{Fields, array};
-use crate::json::text::{ESCAPE, begins_with_second_half, first_half_at_end, replace_lone_surrogates};
+use crate::json::{ESCAPE, begins_with_second_half, first_half_at_end, replace_lone_surrogates};
 
 /// What a decoder wants to see besides.
 const KIND: &[&str] = &["type"];

@@ -3,7 +3,7 @@
 use super::message::{NAME, check_message, check_text};
 use super::seen::Seen;
 use super::sequence::check_turns;
-use crate::json::text as json_text;
+use crate::json;
 use crate::provider::anthropic::rules::{AN_01, AN_02, AN_07, AN_17, AN_33, AN_36, AN_42, AN_45};
 use crate::provider::anthropic::types::TEXT;
 use crate::provider::check::finding::Level;
@@ -85,7 +85,7 @@ pub(crate) fn check(_: Target, request: &Value, out: &mut Findings) {
     if let Some(messages) = sequence(request, "messages") {
         check_turns(object, &messages, out);
     }
-    let bytes = json_text::size(request);
+    let bytes = json::size(request);
     if bytes > BYTES {
         out.push(AN_42.at("", format!("{bytes} bytes, at most {BYTES}")));
     }

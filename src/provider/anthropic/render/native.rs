@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::request::{Block, Raw, RawKind};
 use crate::history::OUTCOME_UNKNOWN;
-use crate::json::text as json_text;
+use crate::json;
 use crate::model::{Json, Native};
 use crate::provider::anthropic::check::message::check_message;
 use crate::provider::anthropic::check::seen::Seen;
@@ -41,7 +41,7 @@ impl<'a> NativeBlock<'a> {
     /// The block as it came.
     pub(crate) fn block(&self, kind: RawKind, origin: Option<Origin<'a>>) -> Block<'a> {
         // It was read a moment ago.
-        let json = RawValue::from_string(json_text::one_line(self.json.as_str()).into_owned()).unwrap_or_default();
+        let json = RawValue::from_string(json::one_line(self.json.as_str()).into_owned()).unwrap_or_default();
         Block::Raw(Raw { json, kind, origin })
     }
 
@@ -90,7 +90,7 @@ impl<'a> NativeBlock<'a> {
     }
 
     fn is_input(&self, arguments: &RawValue) -> bool {
-        let given = json_text::value::<Value>(arguments.get()).ok();
+        let given = json::value::<Value>(arguments.get()).ok();
         given.is_some_and(|given| given.is_object() && self.fields.get("input") == Some(&given))
     }
 

@@ -5,8 +5,8 @@
 
 use super::block::block;
 use super::growing::Blocks;
+use crate::json::compact;
 use crate::json::fields::Fields;
-use crate::json::text::compact;
 use crate::model::extra::Owner;
 use crate::model::{Body, Metadata};
 use crate::provider::bedrock_converse::manner::PROVIDER;

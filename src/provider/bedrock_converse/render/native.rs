@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::request::{Block, Raw};
-use crate::json::text as json_text;
+use crate::json;
 use crate::model::{Chunk, Json};
 use crate::provider::bedrock_converse::check::message::{Seen, check_block};
 use crate::provider::bedrock_converse::manner::NAME;
@@ -38,7 +38,7 @@ impl<'a> NativeBlock<'a> {
 
     /// As it came. `document`: of what, if it is one.
     pub(crate) fn block(&self, document: Option<Origin<'a>>) -> Block<'a> {
-        let json = RawValue::from_string(json_text::compact(self.json.as_str())).unwrap_or_default();
+        let json = RawValue::from_string(json::compact(self.json.as_str())).unwrap_or_default();
         Block::Raw(Raw { json, document })
     }
 
@@ -77,7 +77,7 @@ impl<'a> NativeBlock<'a> {
 
     /// Is this the call?
     pub(crate) fn is_call(&self, id: &str, name: &str, arguments: &str) -> bool {
-        let given = json_text::value::<Value>(arguments).ok();
+        let given = json::value::<Value>(arguments).ok();
         self.field("toolUse", "toolUseId") == id
             && self.field("toolUse", "name") == name
             && Some(self.field("toolUse", "input")) == given.as_ref()

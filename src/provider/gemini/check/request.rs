@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::content::{check_content, is_function_name};
 use super::sequence::{check_sequence, check_signatures, turns};
-use crate::json::text as json_text;
+use crate::json;
 use crate::provider::check::finding::Level;
 use crate::provider::check::findings::Findings;
 use crate::provider::check::value::{Object, entry, kind, text};
@@ -51,7 +51,7 @@ pub(crate) fn check(_: Target, request: &Value, out: &mut Findings) {
     for (i, content) in contents.iter().enumerate() {
         inline |= check_content(content, &format!("contents[{i}]"), out);
     }
-    let bytes = if inline { json_text::size(request) } else { 0 };
+    let bytes = if inline { json::size(request) } else { 0 };
     if bytes > BYTES {
         out.push(GM_21.at("", format!("{bytes} bytes with inline data, at most {BYTES}")));
     }

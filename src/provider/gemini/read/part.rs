@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
+use crate::json;
 use crate::json::fields::{Fields, string, text};
-use crate::json::text as json_text;
 use crate::model::extra::{Owner, compact, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Native, Output, Part, PartBody};
 use crate::provider::gemini::manner::{NAME, NO_SIGNATURE};
@@ -53,7 +53,7 @@ pub(crate) fn part(raw: &RawValue, origin: Origin, provider: &str, names: &mut N
         && origin == Origin::Answer
     {
         // Answers are indented: what is kept of them is not.
-        *arguments = json_text::compact(arguments);
+        *arguments = json::compact(arguments);
     }
     Some(chunk)
 }

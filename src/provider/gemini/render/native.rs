@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::history::report::Unsent;
-use crate::json::text as json_text;
+use crate::json;
 use crate::model::{Chunk, Json};
 use crate::provider::check::findings::Findings;
 use crate::provider::check::value::field;
@@ -42,13 +42,13 @@ impl<'a> NativePart<'a> {
     /// `None` if it is no object, holds half characters or a number that no double holds, or is nested too deep.
     pub(crate) fn read(json: &'a Json) -> Option<Self> {
         let text = json.as_str();
-        let fields = if json_text::depth(text) > EMBEDDED_DEPTH { None } else { serde_json::from_str(text).ok() };
+        let fields = if json::depth(text) > EMBEDDED_DEPTH { None } else { serde_json::from_str(text).ok() };
         Some(Self { json, fields: fields? })
     }
 
     /// As it came.
     pub(crate) fn whole(&self) -> Box<RawValue> {
-        RawValue::from_string(json_text::one_line(self.json.as_str()).into_owned()).unwrap_or_default()
+        RawValue::from_string(json::one_line(self.json.as_str()).into_owned()).unwrap_or_default()
     }
 
     fn text(&self) -> Option<&str> {

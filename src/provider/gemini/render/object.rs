@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::history::report::Arguments;
-use crate::json::text as json_text;
+use crate::json;
 use crate::provider::prompt::arguments::{EMBEDDED_DEPTH, embedded, malformed};
 
 /// What was mended in arguments.
@@ -22,7 +22,7 @@ pub(crate) enum Mended {
 /// Arguments, of the text of an object; and what was mended.
 pub(crate) fn arguments(object: &str) -> (Box<RawValue>, Option<Mended>) {
     // The service's parser stops at 100 levels, the request's own among them.
-    let deep = json_text::depth(object) > DEPTH;
+    let deep = json::depth(object) > DEPTH;
     let taken: Cow<'_, str> = if deep { Cow::Owned(malformed(object)) } else { Cow::Borrowed(object) };
     let json = embedded(&taken).json;
     if deep {
@@ -36,16 +36,16 @@ pub(crate) fn arguments(object: &str) -> (Box<RawValue>, Option<Mended>) {
             Err(_) => (embedded(&malformed(object)).json, Some(Mended::Arguments(Arguments::Number))),
         };
     }
-    let mended = json.get() != json_text::one_line(object);
+    let mended = json.get() != json::one_line(object);
     (json, mended.then_some(Mended::Surrogates))
 }
 
 /// The object that a text is, if the service takes it as it is.
 pub(crate) fn plain(text: &str) -> Option<Box<RawValue>> {
-    if !json_text::is_object(text) || json_text::depth(text) > DEPTH || has_repeated_keys(text) {
+    if !json::is_object(text) || json::depth(text) > DEPTH || has_repeated_keys(text) {
         return None;
     }
-    RawValue::from_string(json_text::one_line(text.trim()).into_owned()).ok()
+    RawValue::from_string(json::one_line(text.trim()).into_owned()).ok()
 }
 
 const DEPTH: usize = if EMBEDDED_DEPTH < 90 { EMBEDDED_DEPTH } else { 90 };

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::json::text::is_object;
+use crate::json::is_object;
 use crate::provider::check::finding::Level;
 use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::ProtocolRule;

@@ -14,8 +14,8 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::calls::{Call as Written, Form, custom_call};
+use crate::json;
 use crate::json::fields::{Fields, is_empty, text};
-use crate::json::text as json_text;
 use crate::model::extra::Owner;
 use crate::model::{Audio, Body, Chunk, Extra, Json};
 use crate::provider::prompt::media::bytes::decode_base64;
@@ -146,7 +146,7 @@ impl Call {
         if self.name.is_empty() || piece.name.is_empty() {
             return false;
         }
-        let is_whole = json_text::is_object(&self.arguments);
+        let is_whole = json::is_object(&self.arguments);
         let other_name = piece.name != self.name;
         match (self.id.as_str(), piece.id.as_str()) {
             (known, said) if !known.is_empty() && !said.is_empty() => {

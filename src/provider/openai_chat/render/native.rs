@@ -10,8 +10,8 @@ use super::request::{AnyCall, Field, Function, Held, Message, Part, RawCall, Too
 use super::{Renderer, Said};
 use crate::history::StoredMessage;
 use crate::history::report::{Fact, Refusal, Unsent};
+use crate::json;
 use crate::json::fields::Fields;
-use crate::json::text as json_text;
 use crate::model::{Body, Chunk, Json, Native, Role};
 use crate::provider::check::judge::check;
 use crate::provider::openai_chat::manner::{NAME, OPENAI_NAME, of_parts};
@@ -146,7 +146,7 @@ fn embedded(json: &Json) -> bool {
 }
 
 fn raw(json: &Json) -> Box<RawValue> {
-    RawValue::from_string(json_text::compact(json.as_str())).unwrap_or_default()
+    RawValue::from_string(json::compact(json.as_str())).unwrap_or_default()
 }
 
 /// Letters of a speaker's name (OC-24).

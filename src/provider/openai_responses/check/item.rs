@@ -1,6 +1,6 @@
 //! One item: its type, its fields, its ids, and what its type asks for.
 
-use crate::json::text::is_object;
+use crate::json::is_object;
 use crate::provider::check::finding::Level;
 use crate::provider::check::findings::Findings;
 use crate::provider::check::shape::{Fault, Shape};

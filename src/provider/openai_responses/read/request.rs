@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use super::item::{Origin, is_given, kind, native, opaque, said, says_more};
 use crate::error::Result;
 use crate::history::report::Fact;
+use crate::json;
 use crate::json::fields::{Fields, string, text};
-use crate::json::text as json_text;
 use crate::model::extra::{Owner, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::openai_responses::manner::NAME;
@@ -88,7 +88,7 @@ impl Items {
         let mut parts = Vec::new();
         let chunks = said(raw, Origin::Request, &mut parts);
         let is_kept = |chunk: &Chunk| {
-            chunk.native.as_ref().is_some_and(|native| native.json.as_str() == json_text::compact(raw.get()))
+            chunk.native.as_ref().is_some_and(|native| native.json.as_str() == json::compact(raw.get()))
         };
         let is_plain = kind(&fields) == "message" && !chunks.iter().any(is_kept);
         let calls = chunks.iter().any(|chunk| matches!(chunk.body, Body::ToolCall { .. }));

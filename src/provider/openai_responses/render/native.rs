@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::history::{OUTCOME_UNKNOWN, ToolKind, answered, asked};
-use crate::json::text as json_text;
+use crate::json;
 use crate::model::{Body, Chunk, Extra, Json};
 use crate::provider::check::finding::Finding;
 use crate::provider::check::findings::Findings;
@@ -246,7 +246,7 @@ fn refusals(item: &Map<String, Value>) -> impl Iterator<Item = Finding> {
 
 /// Of JSON text.
 fn raw(text: &str) -> Box<RawValue> {
-    RawValue::from_string(json_text::compact(text)).unwrap_or_default()
+    RawValue::from_string(json::compact(text)).unwrap_or_default()
 }
 
 /// A picture of one white pixel, where the screenshot that a computer's call asks for is not known.

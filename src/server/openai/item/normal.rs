@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use super::types::{self, CALL_ID, COMPACTION, Kind, OUTPUT, ROLES};
-use crate::json::text as json_text;
+use crate::json;
 use crate::log::Limits;
 use crate::model::{ConversationId, Extra, Json};
 use crate::server::keys::{hex, random};
@@ -57,7 +57,7 @@ impl Taken {
         if !raw.get().starts_with('{') {
             return Err(wrong(place, "an object"));
         }
-        let given = Extra::from_object(&json_text::compact(raw.get())).map_err(|_| wrong(place, "an object"))?;
+        let given = Extra::from_object(&json::compact(raw.get())).map_err(|_| wrong(place, "an object"))?;
         let text = |name: &str| match given.get(name) {
             None => Ok(None),
             Some(value) => match serde_json::from_str(value.as_str()) {
