@@ -33,7 +33,8 @@ impl DialectRules {
     fn rule(&self, finding: &Finding) -> Option<&'static str> {
         let (rule, fields) = self.parameters;
         let is_known = finding.rule == rule.id && fields.contains(&finding.place.as_str());
-        if is_known { None } else { self.overrides.rule(finding) }
+        let holds = !is_known && !self.overrides.waives(finding);
+        holds.then(|| self.overrides.own(finding).map_or(finding.rule, |own| own.id))
     }
 }
 
@@ -89,5 +90,45 @@ impl Deref for Findings {
 impl DerefMut for Findings {
     fn deref_mut(&mut self) -> &mut [Finding] {
         &mut self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::openai_chat::rules::{OC_01, OC_05, OC_06, OC_12, OC_25};
+
+    static OVERRIDES: Overrides = Overrides {
+        waived: &[&OC_05],
+        repeated: &[(&[&OC_06], Level::Soft, &OC_12)],
+        replaced: &[(&OC_25, &OC_12, &["index"])],
+        levels: &[(&[&OC_06], Level::Soft)],
+        refused: Some(&[&OC_12]),
+    };
+
+    #[test]
+    fn a_dialect_takes_the_rules_of_its_wire_otherwise() {
+        let rules = DialectRules { overrides: &OVERRIDES, parameters: (&OC_25, &["known"]) };
+        let mut found = Findings::of(Some(rules));
+        found.extend([
+            OC_25.at("known", ""),
+            OC_01.at("a", ""),
+            OC_05.at("b", ""),
+            OC_06.at("c", "").with_level(Level::Soft),
+            OC_06.at("d", ""),
+            OC_25.at("e.index", ""),
+            OC_25.at("e.index.f", ""),
+        ]);
+        found.take_over();
+        let found: Vec<_> = found.iter().map(|found| (found.rule, found.level, found.place.as_str())).collect();
+        let wanted = [
+            (OC_01.id, Level::Soft, "a"),
+            (OC_06.id, Level::Soft, "c"),
+            (OC_06.id, Level::Soft, "d"),
+            (OC_25.id, Level::Unknown, "e.index"),
+            (OC_12.id, Level::Hard, "e.index.f"),
+            (OC_12.id, Level::Hard, "c"),
+        ];
+        assert_eq!(found, wanted);
     }
 }

@@ -80,27 +80,26 @@ pub(crate) struct Overrides {
 impl Overrides {
     pub(crate) const NONE: Self = Self { waived: &[], repeated: &[], replaced: &[], levels: &[], refused: None };
 
-    /// The rule that a finding of the wire breaks at the server; none if it does not hold there.
-    pub(crate) fn rule(&self, finding: &Finding) -> Option<&'static str> {
-        if breaks(finding, self.waived) {
-            return None;
-        }
-        let mut replaced = self.replaced.iter().filter(|(of, _, _)| of.id == finding.rule);
-        let own = replaced.find(|(_, _, fields)| !fields.contains(&finding.field())).map(|(_, rule, _)| rule.id);
-        Some(own.unwrap_or(finding.rule))
+    /// Whether the rule of the wire that a finding breaks does not hold at the server.
+    pub(super) fn waives(&self, finding: &Finding) -> bool {
+        breaks(finding, self.waived)
     }
 
-    /// Turns the findings of the wire into those of the server.
-    pub(crate) fn apply(&self, out: &mut Vec<Finding>) {
-        out.retain(|finding| !breaks(finding, self.waived));
+    /// The dialect's own rule that a finding of the wire breaks in the place of the wire's.
+    pub(super) fn own(&self, finding: &Finding) -> Option<&'static ProtocolRule> {
+        let mut replaced = self.replaced.iter().filter(|(of, _, _)| of.id == finding.rule);
+        replaced.find(|(_, _, fields)| !fields.contains(&finding.field())).map(|(_, rule, _)| *rule)
+    }
+
+    /// Turns the findings of the wire that hold at the server into those of the server.
+    pub(super) fn apply(&self, out: &mut Vec<Finding>) {
         for (rules, level, rule) in self.repeated {
             let found = out.iter().filter(|finding| breaks(finding, rules) && finding.level == *level);
             let found: Vec<_> = found.map(|finding| rule.at(&finding.place, &finding.problem)).collect();
             out.extend(found);
         }
-        for (of, rule, fields) in self.replaced {
-            for finding in out.iter_mut().filter(|finding| finding.rule == of.id && !fields.contains(&finding.field()))
-            {
+        for finding in out.iter_mut() {
+            if let Some(rule) = self.own(finding) {
                 *finding = rule.at(&finding.place, &finding.problem);
             }
         }
@@ -123,41 +122,4 @@ pub(crate) fn set_level(level: Level, rules: &[&ProtocolRule], out: &mut [Findin
 
 fn breaks(finding: &Finding, rules: &[&ProtocolRule]) -> bool {
     rules.iter().any(|rule| rule.id == finding.rule)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::provider::openai_chat::rules::{OC_01, OC_05, OC_06, OC_12, OC_25};
-
-    const OVERRIDES: Overrides = Overrides {
-        waived: &[&OC_05],
-        repeated: &[(&[&OC_06], Level::Soft, &OC_12)],
-        replaced: &[(&OC_25, &OC_12, &["index"])],
-        levels: &[(&[&OC_06], Level::Soft)],
-        refused: Some(&[&OC_12]),
-    };
-
-    #[test]
-    fn a_dialect_takes_the_rules_of_its_wire_otherwise() {
-        let mut found = vec![
-            OC_01.at("a", ""),
-            OC_05.at("b", ""),
-            OC_06.at("c", "").with_level(Level::Soft),
-            OC_06.at("d", ""),
-            OC_25.at("e.index", ""),
-            OC_25.at("e.index.f", ""),
-        ];
-        OVERRIDES.apply(&mut found);
-        let found: Vec<_> = found.iter().map(|found| (found.rule, found.level, found.place.as_str())).collect();
-        let wanted = [
-            (OC_01.id, Level::Soft, "a"),
-            (OC_06.id, Level::Soft, "c"),
-            (OC_06.id, Level::Soft, "d"),
-            (OC_25.id, Level::Unknown, "e.index"),
-            (OC_12.id, Level::Hard, "e.index.f"),
-            (OC_12.id, Level::Hard, "c"),
-        ];
-        assert_eq!(found, wanted);
-    }
 }
