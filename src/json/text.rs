@@ -128,6 +128,23 @@ pub(crate) fn depth(text: &str) -> usize {
     deepest
 }
 
+/// Whether a text has a string that is no name of a field.
+pub(crate) fn has_words(text: &str) -> bool {
+    let (mut strings, mut has_ended) = (Strings::default(), false);
+    for next in text.chars() {
+        let is_in_string = strings.has_begun();
+        strings.is_outside(next);
+        if has_ended && !next.is_whitespace() {
+            if next != ':' {
+                return true;
+            }
+            has_ended = false;
+        }
+        has_ended |= is_in_string && !strings.has_begun();
+    }
+    has_ended || strings.has_begun()
+}
+
 /// The length in bytes of a value's shortest JSON text.
 pub(crate) fn size(value: &Value) -> usize {
     struct Counter(usize);
@@ -280,6 +297,16 @@ mod tests {
             assert_eq!(depth(text), wanted, "{text}");
         }
         assert_eq!(depth(&"[".repeat(1_000_000)), 1_000_000);
+    }
+
+    #[test]
+    fn words_are_strings_that_name_no_field() {
+        for text in ["", "1", r#"{"a":1,"b" : {"\"c":[true]}}"#] {
+            assert!(!has_words(text), "{text}");
+        }
+        for text in [r#""a""#, r#"{"a":"b"}"#, r#"{"a":["b"]}"#, r#"{"a\":1,"b\\":"c"}"#, r#"{"a"#, r#""a":"b""#] {
+            assert!(has_words(text), "{text}");
+        }
     }
 
     #[test]

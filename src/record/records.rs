@@ -14,6 +14,7 @@ use super::head::Parent;
 use super::key::{self, digest};
 use super::v1::{self, Begin, ChunkLine, Content, Finish, Interrupt, Meta, Output, Redact, Remove, Rewind, Summary};
 use crate::error::{Error, Result};
+use crate::json;
 use crate::model::{ConversationId, FinishReason};
 
 const FLAG_ORIGIN: u8 = 1;
@@ -441,7 +442,7 @@ fn forget_header(header: &mut v1::Header<'_>, chunk: Option<u32>) -> bool {
     } = header;
     let words = finish_reason
         .filter(|words| *words != REDACTED && matches!(FinishReason::from(*words), FinishReason::Other(_)));
-    let spoken = usage.filter(|usage| chunk.is_none() || has_words(usage));
+    let spoken = usage.filter(|usage| chunk.is_none() || json::has_words(usage));
     let is_of = chunk.is_none() || words.is_some() || spoken.is_some() || native.is_some() || extra.is_some();
     (*native, *extra) = (None, None);
     if words.is_some() {
@@ -451,24 +452,6 @@ fn forget_header(header: &mut v1::Header<'_>, chunk: Option<u32>) -> bool {
         *usage = None;
     }
     is_of
-}
-
-/// Whether a JSON text has a string that is no name of a field.
-fn has_words(json: &str) -> bool {
-    let mut rest = json;
-    while let Some((_, string)) = rest.split_once('"') {
-        let mut is_escaped = false;
-        let end = string.find(|letter| {
-            let is_end = letter == '"' && !is_escaped;
-            is_escaped = letter == '\\' && !is_escaped;
-            is_end
-        });
-        rest = end.and_then(|end| string.get(end + 1..)).unwrap_or_default();
-        if !rest.trim_start().starts_with(':') {
-            return true;
-        }
-    }
-    false
 }
 
 /// Role, index, ids and tool name stay; everything that was said goes.

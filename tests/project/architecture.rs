@@ -12,7 +12,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("json", &[]),
     ("model", &["json"]),
     ("error", &["model"]),
-    ("record", &["error", "model"]),
+    ("record", &["error", "json", "model"]),
     ("history", &["error", "json", "model", "record"]),
     ("log", &["error", "history", "json", "model", "record"]),
     ("backup", &["error", "log", "model", "record"]),
