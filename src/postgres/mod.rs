@@ -52,7 +52,7 @@ use self::settings::Settings;
 use self::streams::Streams;
 use self::url::Url;
 use self::writers::Writers;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::log::{Clock, Migration, Opening, Vacuumed};
 
 pub(crate) use self::restore::restore;
@@ -101,27 +101,6 @@ impl Postgres {
         let database = Database::connect(&url)?;
         schema::check(&database, creates && !opening.read_only)?;
         schema::refuse_member(&database)?;
-        Self::start(database, &url, clock, window, opening)
-    }
-
-    /// As [`Postgres::open`], of a database that is one cluster of a sharded store, or becomes one.
-    pub(crate) fn open_member(
-        url: &str,
-        clock: Clock,
-        window: Duration,
-        opening: Opening,
-        creates: bool,
-    ) -> Result<Self> {
-        let url = Url::parse(url)?;
-        // A backup asks for the map while it keeps its moment.
-        if url.pool < 2 {
-            return Err(Error::InvalidInput(format!(
-                "{}: pool=1 is too few for a cluster of a store: 2 at least",
-                url.shown
-            )));
-        }
-        let database = Database::connect(&url)?;
-        schema::check(&database, creates && !opening.read_only)?;
         Self::start(database, &url, clock, window, opening)
     }
 

@@ -4,11 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::PoisonError;
 use std::thread;
 
 use super::Sharded;
-use super::member::BUCKETS;
+use super::member::{BUCKETS, Cluster};
 use crate::error::{Error, Result};
 use crate::log::{BackupSummary, Health, ListPage, ListQuery, Log, Size, TableSize, Verification};
 use crate::model::ConversationId;
@@ -17,7 +16,7 @@ use crate::postgres::backup::Moment;
 
 impl Sharded {
     /// Asks all clusters at once. One that does not answer makes it an error, which names it.
-    pub(super) fn each<T: Send>(&self, ask: impl Fn(&Postgres) -> Result<T> + Sync) -> Result<Vec<T>> {
+    fn each<T: Send>(&self, ask: impl Fn(&Cluster) -> Result<T> + Sync) -> Result<Vec<T>> {
         thread::scope(|scope| {
             let ask = &ask;
             let asked: Vec<_> = self.clusters.iter().map(|cluster| scope.spawn(move || ask(cluster))).collect();
@@ -29,9 +28,9 @@ impl Sharded {
     fn each_at_one_map<T: Send>(&self, ask: impl Fn(&Postgres) -> Result<T> + Sync) -> Result<Vec<T>> {
         let mut patience = self.patience();
         loop {
-            let before = self.settled.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let answers = self.each(&ask)?;
-            if self.settle()? && *self.settled.lock().unwrap_or_else(PoisonError::into_inner) == before {
+            let before = self.places.settled();
+            let answers = self.each(|cluster| ask(cluster.log()))?;
+            if self.settle()? && self.places.settled() == before {
                 return Ok(answers);
             }
             patience.again(0)?;
@@ -40,14 +39,13 @@ impl Sharded {
 
     /// Notes how often buckets have moved, if each is in a cluster now. Fails if some are in clusters that are not known here.
     pub(super) fn settle(&self) -> Result<bool> {
-        let seen = self.each(Postgres::readable_buckets)?;
-        seen.iter().enumerate().for_each(|(cluster, seen)| self.note_moves(cluster, seen.moves));
+        let seen = self.each(Cluster::readable_buckets)?;
+        seen.iter().enumerate().for_each(|(cluster, seen)| self.places.note_moves(cluster, seen.moves));
         let is_settled = seen.iter().map(|seen| seen.readable).sum::<u64>() == BUCKETS;
         let (known, now) =
             (self.clusters.len() as u64, seen.iter().map(|seen| seen.clusters).max().unwrap_or_default());
         if is_settled {
-            let moves = seen.into_iter().map(|seen| seen.moves).collect();
-            *self.settled.lock().unwrap_or_else(PoisonError::into_inner) = moves;
+            self.places.settle(seen.into_iter().map(|seen| seen.moves).collect());
         } else if seen.iter().any(|seen| seen.furthest.is_some_and(|furthest| furthest >= known)) {
             return Err(Error::InvalidInput(format!(
                 "the store has {now} clusters by now, and had {known} in the list with which it was opened: add the new ones to \
@@ -88,7 +86,7 @@ impl Sharded {
     pub(super) fn health(&self) -> Health {
         let mut health = Health::default();
         for (at, cluster) in self.clusters.iter().enumerate() {
-            let Health { closed, warnings, .. } = Log::health(cluster);
+            let Health { closed, warnings, .. } = Log::health(cluster.log());
             health.closed |= closed;
             let named = warnings.iter().map(|warning| format!("cluster {at}, {}: {warning}", cluster.shown()));
             health.warnings.extend(named);
@@ -100,7 +98,7 @@ impl Sharded {
     pub(super) fn size(&self) -> Result<Size> {
         let mut sum = Size::default();
         let mut tables: BTreeMap<String, TableSize> = BTreeMap::new();
-        for size in self.each(Log::size)? {
+        for size in self.each(|cluster| cluster.log().size())? {
             sum.conversations += size.conversations;
             sum.bytes = Some(sum.bytes.unwrap_or_default() + size.bytes.unwrap_or_default());
             for table in size.tables {
@@ -116,10 +114,10 @@ impl Sharded {
     /// Checks one cluster after the other.
     pub(super) fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verification> {
         let mut found = Verification::default();
-        let all = self.each(|cluster| Ok(cluster.conversations()?.len() as u64))?.iter().sum::<u64>();
+        let all = self.each(|cluster| Ok(cluster.log().conversations()?.len() as u64))?.iter().sum::<u64>();
         for cluster in &self.clusters {
             let before = found.conversations;
-            let of_one = cluster.verify(&mut |done, of| progress(before + done, all.max(before + of)))?;
+            let of_one = cluster.log().verify(&mut |done, of| progress(before + done, all.max(before + of)))?;
             found.conversations += of_one.conversations;
             found.entries += of_one.entries;
             found.problems.extend(of_one.problems);
@@ -129,12 +127,12 @@ impl Sharded {
 
     /// Writes what all clusters have into one file. Each cluster gives one moment of its own.
     pub(super) fn backup(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupSummary> {
-        let clusters: Vec<&Postgres> = self.clusters.iter().collect();
+        let clusters: Vec<&Postgres> = self.clusters.iter().map(Cluster::log).collect();
         let mut patience = self.patience();
         loop {
-            let before = self.settled.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let before = self.places.settled();
             let moment = Moment::begin(&clusters)?;
-            if self.settle()? && *self.settled.lock().unwrap_or_else(PoisonError::into_inner) == before {
+            if self.settle()? && self.places.settled() == before {
                 return moment.write(path, progress);
             }
             patience.again(0)?;
@@ -143,6 +141,6 @@ impl Sharded {
 
     /// Does something with each cluster, whatever becomes of the others: gives the first error.
     pub(super) fn all(&self, work: impl Fn(&Postgres) -> Result<()>) -> Result<()> {
-        self.clusters.iter().map(work).fold(Ok(()), Result::and)
+        self.clusters.iter().map(Cluster::log).map(work).fold(Ok(()), Result::and)
     }
 }

@@ -3,13 +3,13 @@
 use tokio_postgres::Row;
 
 use super::Sharded;
-use super::member::bucket_of;
-use super::route::{Found, Place, may_be_wrong};
+use super::member::{Cluster, bucket_of};
+use super::places::Place;
+use super::route::{Found, may_be_wrong};
 use crate::error::{Error, Result};
 use crate::log::limits::check_key;
 use crate::log::{Log, fork};
 use crate::model::{ConversationId, Name};
-use crate::postgres::Postgres;
 use crate::postgres::rows::Outcome;
 use crate::postgres::rows::{number, some_number};
 use crate::postgres::statement::Statement;
@@ -33,7 +33,7 @@ impl Sharded {
         }
         let mut patience = self.patience();
         loop {
-            let asked = self.asked(view.id);
+            let asked = self.places.asked(view.id);
             let place = asked.place;
             let forked = if bucket_of(id) == place.bucket {
                 self.log(place.cluster)?.fork(parent, at_seq, child)
@@ -47,7 +47,7 @@ impl Sharded {
             let (parents, own) = (self.find(view.id)?, self.find(id)?);
             match (parents, own) {
                 (Found::Moving(bucket), _) | (_, Found::Moving(bucket)) => patience.again(bucket)?,
-                (Found::At { place: now, .. }, _) if !self.has_stayed(asked, now) && !patience.is_over() => {}
+                (Found::At { place: now, .. }, _) if !self.places.has_stayed(asked, now) && !patience.is_over() => {}
                 _ if !matches!(error, Error::Busy(_)) => return Err(error),
                 // The name is that of a fork in another bucket, or was.
                 (_, Found::At { place: other, token: Some(token), .. }) if bucket_of(id) == place.bucket => {
@@ -62,11 +62,12 @@ impl Sharded {
 
     /// Makes a fork in another bucket than that of its id.
     fn fork_elsewhere(&self, parent: &Name, at_seq: Option<u64>, child: &Name, place: Place) -> Result<()> {
-        let log = self.log(place.cluster)?;
+        let cluster = self.cluster(place.cluster)?;
         let token = token();
-        log.announce(child, place.bucket, token)?;
-        let forked =
-            self.claim(child, place.bucket, token).and_then(|()| log.make_fork(parent, at_seq, child, Some(token)));
+        cluster.announce(child, place.bucket, token)?;
+        let forked = self
+            .claim(child, place.bucket, token)
+            .and_then(|()| cluster.log().make_fork(parent, at_seq, child, Some(token)));
         if forked.as_ref().is_err_and(|error| !matches!(error, Error::OutcomeUnknown { .. })) {
             // What is left otherwise, the next one of that name takes away.
             let _ = self.forget_place(child, place, token);
@@ -78,10 +79,10 @@ impl Sharded {
     fn claim(&self, child: &Name, bucket: u64, token: u64) -> Result<()> {
         let mut replaced = None;
         while let Placed::Other(other, old) =
-            self.log(self.home(child.id()).cluster)?.place(child, bucket, token, replaced)?
+            self.cluster(self.places.home(child.id()).cluster)?.place(child, bucket, token, replaced)?
         {
             // Of what was announced, this fork alone stays.
-            self.log(self.at(other).cluster)?.retract(child, other, Some(token))?;
+            self.cluster(self.places.at(other).cluster)?.retract(child, other, Some(token))?;
             replaced = Some(old);
         }
         Ok(())
@@ -97,12 +98,12 @@ impl Sharded {
 
     /// Forgets the place of a fork that is not there. False: there is a conversation of that name.
     pub(super) fn forget_place(&self, name: &Name, place: Place, token: u64) -> Result<bool> {
-        match self.log(place.cluster)?.retract(name, place.bucket, None) {
+        match self.cluster(place.cluster)?.retract(name, place.bucket, None) {
             Ok(()) => {}
             Err(Error::NameTaken { .. } | Error::SharedByForks { .. }) => return Ok(false),
             Err(error) => return Err(error),
         }
-        self.log(self.home(name.id()).cluster)?.unplace(name.id(), token)?;
+        self.cluster(self.places.home(name.id()).cluster)?.unplace(name.id(), token)?;
         Ok(true)
     }
 }
@@ -122,7 +123,7 @@ enum Placed {
     Other(u64, u64),
 }
 
-impl Postgres {
+impl Cluster {
     /// Announces a fork in its bucket.
     fn announce(&self, child: &Name, bucket: u64, token: u64) -> Result<()> {
         const SQL: &str = "SELECT * FROM cs_announce_v1($1, $2, $3)";
@@ -152,11 +153,11 @@ impl Postgres {
     /// Forgets the place of an id, if it still has this token.
     fn unplace(&self, id: ConversationId, token: u64) -> Result<()> {
         const SQL: &str = "SELECT * FROM cs_unplace_v1($1, $2)";
-        self.database.row(Statement::repeatable(SQL).with(id.as_bytes()).with(token)).map(|_| ())
+        self.database().row(Statement::repeatable(SQL).with(id.as_bytes()).with(token)).map(|_| ())
     }
 
     fn done(&self, statement: Statement, name: &Name) -> Result<Row> {
-        let row = self.database.row(statement)?;
+        let row = self.database().row(statement)?;
         let conversation = name.clone();
         match Outcome::of(&row)? {
             Outcome::Done | Outcome::Moved => Ok(row),

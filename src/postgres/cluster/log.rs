@@ -95,7 +95,7 @@ impl Log for Sharded {
 
     fn wake(&self, name: &Name, follower: u64) {
         // It may have asked where the conversation was before.
-        self.clusters.iter().for_each(|cluster| cluster.wake(name, follower));
+        self.clusters.iter().for_each(|cluster| cluster.log().wake(name, follower));
     }
 
     fn sync(&self) -> Result<()> {

@@ -4,21 +4,20 @@ use std::collections::BTreeSet;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::member::{BUCKETS, Bucket, BucketState, Member};
+use super::member::{BUCKETS, Bucket, BucketState, Cluster, Member};
 use crate::error::{Error, Result};
 use crate::model::ConversationId;
-use crate::postgres::Postgres;
 
 /// Between two looks at a map in which buckets move.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// What each cluster knows of the store.
-pub(super) fn members(clusters: &[Postgres]) -> Result<Vec<Option<Member>>> {
-    clusters.iter().map(Postgres::member).collect()
+pub(super) fn members(clusters: &[Cluster]) -> Result<Vec<Option<Member>>> {
+    clusters.iter().map(Cluster::member).collect()
 }
 
 /// The cluster of each bucket; fails if the list is not that of a store, or the map is damaged.
-pub(super) fn read(clusters: &[Postgres], url: &str, patience: Duration) -> Result<Vec<usize>> {
+pub(super) fn read(clusters: &[Cluster], url: &str, patience: Duration) -> Result<Vec<usize>> {
     let until = Instant::now() + patience;
     loop {
         let known = complete(clusters, url)?;
@@ -31,7 +30,7 @@ pub(super) fn read(clusters: &[Postgres], url: &str, patience: Duration) -> Resu
 }
 
 /// What each cluster knows of the store; fails if the list is not that of a store.
-pub(super) fn complete(clusters: &[Postgres], url: &str) -> Result<Vec<Member>> {
+pub(super) fn complete(clusters: &[Cluster], url: &str) -> Result<Vec<Member>> {
     let mut known = Vec::new();
     for (member, cluster) in members(clusters)?.into_iter().zip(clusters) {
         match member {
@@ -49,7 +48,7 @@ pub(super) fn complete(clusters: &[Postgres], url: &str) -> Result<Vec<Member>> 
 }
 
 /// Fails unless each cluster is where the list has it, and the list has them all.
-fn check_list(clusters: &[Postgres], members: &[Member]) -> Result<()> {
+fn check_list(clusters: &[Cluster], members: &[Member]) -> Result<()> {
     let listed = clusters.len() as u64;
     check_places(clusters, members.iter().map(Some))?;
     match members.iter().map(|member| member.clusters).find(|known| *known != listed) {
@@ -64,7 +63,7 @@ fn check_list(clusters: &[Postgres], members: &[Member]) -> Result<()> {
 }
 
 /// Fails if a cluster is not where the list has it.
-fn check_places<'a>(clusters: &[Postgres], members: impl Iterator<Item = Option<&'a Member>>) -> Result<()> {
+fn check_places<'a>(clusters: &[Cluster], members: impl Iterator<Item = Option<&'a Member>>) -> Result<()> {
     let mut first: Option<&Member> = None;
     for ((at, cluster), member) in (0..).zip(clusters).zip(members) {
         let (shown, Some(member)) = (cluster.shown(), member) else { continue };
@@ -85,7 +84,7 @@ fn check_places<'a>(clusters: &[Postgres], members: impl Iterator<Item = Option<
 }
 
 /// Fails if two of the clusters are one database.
-fn check_distinct(clusters: &[Postgres]) -> Result<()> {
+fn check_distinct(clusters: &[Cluster]) -> Result<()> {
     let mut known = BTreeSet::new();
     for cluster in clusters {
         if !known.insert(cluster.tables()?) {
@@ -123,7 +122,7 @@ fn check_buckets(members: &[Member]) -> Result<Vec<usize>> {
 }
 
 /// Fails if a bucket is being moved.
-pub(super) fn check_still(clusters: &[Postgres], url: &str) -> Result<()> {
+pub(super) fn check_still(clusters: &[Cluster], url: &str) -> Result<()> {
     let members = complete(clusters, url)?;
     let mut known = members.iter().flat_map(|member| &member.buckets);
     match known.find(|bucket| !matches!(bucket.state, BucketState::Here | BucketState::Gone)) {
@@ -137,7 +136,7 @@ pub(super) fn nowhere(bucket: u64) -> Error {
 }
 
 /// Makes the map, or adds the clusters that are new in the list. What was cut off goes on where it was.
-pub(super) fn make(clusters: &[Postgres]) -> Result<()> {
+pub(super) fn make(clusters: &[Cluster]) -> Result<()> {
     let Some(first) = clusters.first() else { return Ok(()) };
     first.alone(|| {
         let members = members(clusters)?;
@@ -160,7 +159,7 @@ pub(super) fn make(clusters: &[Postgres]) -> Result<()> {
 }
 
 /// The buckets that each cluster gets: those that are in none yet.
-fn homes(clusters: &[Postgres], members: &[Option<Member>]) -> Result<Vec<Vec<u64>>> {
+fn homes(clusters: &[Cluster], members: &[Option<Member>]) -> Result<Vec<Vec<u64>>> {
     let known: BTreeSet<u64> =
         members.iter().flatten().flat_map(|member| member.buckets.iter().map(|bucket| bucket.bucket)).collect();
     let mut filled = Vec::new();

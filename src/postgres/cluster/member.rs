@@ -1,11 +1,16 @@
 //! A database as one cluster of a sharded store: what it knows of that store, and which buckets it has.
 
+use std::time::Duration;
+
 use tokio_postgres::Row;
 
 use crate::error::{Error, Result};
+use crate::log::{Clock, Opening};
 use crate::model::ConversationId;
+use crate::postgres::database::Database;
 use crate::postgres::rows::{corrupt, digest, get, number, some_number};
 use crate::postgres::statement::Statement;
+use crate::postgres::url::Url;
 use crate::postgres::{Postgres, schema};
 
 /// Buckets of a sharded store.
@@ -104,13 +109,48 @@ impl BucketState {
     }
 }
 
-impl Postgres {
+/// A database that is one cluster of a sharded store, or becomes one.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    log: Postgres,
+}
+
+impl Cluster {
+    /// As [`Postgres::open`].
+    pub(super) fn open(url: &str, clock: Clock, window: Duration, opening: Opening, creates: bool) -> Result<Self> {
+        let url = Url::parse(url)?;
+        // A backup asks for the map while it keeps its moment.
+        if url.pool < 2 {
+            return Err(Error::InvalidInput(format!(
+                "{}: pool=1 is too few for a cluster of a store: 2 at least",
+                url.shown
+            )));
+        }
+        let database = Database::connect(&url)?;
+        schema::check(&database, creates && !opening.read_only)?;
+        Ok(Self { log: Postgres::start(database, &url, clock, window, opening)? })
+    }
+
+    /// The conversations that are in it.
+    pub(super) const fn log(&self) -> &Postgres {
+        &self.log
+    }
+
+    pub(super) fn database(&self) -> &Database {
+        &self.log.database
+    }
+
+    /// Where the database is, for people.
+    pub(super) fn shown(&self) -> &str {
+        &self.database().calls().shown
+    }
+
     /// What the database knows of the sharded store that it is a part of; nothing, if it is a part of none.
     pub(super) fn member(&self) -> Result<Option<Member>> {
         const SHARDS: &str =
             "SELECT s.version::bigint, s.oldest::bigint, s.store_id, s.cluster, s.clusters FROM cs_shards s";
         const BUCKETS: &str = "SELECT b.bucket, b.state, b.peer FROM cs_bucket b ORDER BY b.bucket";
-        let database = &self.database;
+        let database = self.database();
         if !schema::is_member(database)? {
             return Ok(None);
         }
@@ -135,7 +175,7 @@ impl Postgres {
     pub(super) fn tables(&self) -> Result<String> {
         const TABLES: &str = "SELECT concat_ws(' ', pg_postmaster_start_time(), d.oid, to_regclass('cs_schema')::oid) AS tables \
                               FROM pg_catalog.pg_database d WHERE d.datname = current_database()";
-        get(&self.database.row(Statement::repeatable(TABLES))?, "tables")
+        get(&self.database().row(Statement::repeatable(TABLES))?, "tables")
     }
 
     /// Makes the database a cluster of a sharded store, with buckets that no other has; or changes how many clusters there
@@ -146,7 +186,7 @@ impl Postgres {
         const TAKE: &str =
             "INSERT INTO cs_bucket SELECT u.bucket, 'here' FROM unnest($1) AS u(bucket) ON CONFLICT DO NOTHING";
         const FORKS: &str = "SELECT cs_place_forks_v1()";
-        let session = self.database.session()?;
+        let session = self.database().session()?;
         session.script("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(7163384950271)")?;
         session.script(SCRIPT)?;
         let join = Statement::once(JOIN).with(VERSION).with(OLDEST).with(store_id);
@@ -160,7 +200,7 @@ impl Postgres {
 
     /// Keeps others from making a sharded store that this is the first cluster of, while `work` is done.
     pub(super) fn alone<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let session = self.database.session()?;
+        let session = self.database().session()?;
         session.script("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(7163384950272)")?;
         let done = work()?;
         // It has written nothing: how its transaction ends does not matter.
@@ -171,14 +211,14 @@ impl Postgres {
     /// Whether it has any conversation.
     pub(super) fn has_any(&self) -> Result<bool> {
         const ANY: &str = "SELECT EXISTS (SELECT FROM cs_conversation) AS has_any";
-        get(&self.database.row(Statement::repeatable(ANY))?, "has_any")
+        get(&self.database().row(Statement::repeatable(ANY))?, "has_any")
     }
 
     /// What is here of a bucket, and of the place of an id.
     pub(super) fn whereabouts(&self, bucket: u64, id: ConversationId) -> Result<Whereabouts> {
         const SQL: &str = "SELECT b.state, b.peer, p.bucket AS placed, p.token, one.moves FROM cs_shards one \
                            LEFT JOIN cs_bucket b ON b.bucket = $1 LEFT JOIN cs_placed p ON p.conv_id = $2";
-        let row = self.database.row(Statement::repeatable(SQL).with(bucket).with(id.as_bytes()))?;
+        let row = self.database().row(Statement::repeatable(SQL).with(bucket).with(id.as_bytes()))?;
         let state = get::<Option<&str>>(&row, "state")?.map(BucketState::of).transpose()?;
         let placed = some_number(&row, "placed")?.zip(some_number(&row, "token")?);
         Ok(Whereabouts { state, peer: some_number(&row, "peer")?, placed, moves: number(&row, "moves")? })
@@ -189,20 +229,10 @@ impl Postgres {
         const SQL: &str = "SELECT s.moves, s.clusters, (SELECT count(*) FROM cs_bucket b \
                            WHERE b.state IN ('here', 'leaving')) AS readable, (SELECT max(b.peer) FROM cs_bucket b \
                            WHERE b.state = 'gone') AS furthest FROM cs_shards s";
-        let row = self.database.row(Statement::repeatable(SQL))?;
+        let row = self.database().row(Statement::repeatable(SQL))?;
         let (readable, moves) = (number(&row, "readable")?, number(&row, "moves")?);
         let furthest = some_number(&row, "furthest")?;
         Ok(Readable { readable, moves, clusters: number(&row, "clusters")?, furthest })
-    }
-
-    /// Where the database is, for people.
-    pub(super) fn shown(&self) -> &str {
-        &self.database.calls().shown
-    }
-
-    /// How long a call waits.
-    pub(super) fn patience(&self) -> std::time::Duration {
-        self.patience
     }
 }
 

@@ -4,8 +4,9 @@
 //! cluster. The clusters keep the map, and refuse what they do not have (`cluster.sql`); here is only a guess of it,
 //! which an answer that may be wrong corrects. No other part of the store knows of this one.
 //!
-//! `member` is what one cluster knows, `map` makes and checks the map of all, `route` finds a conversation, `fork` places forks,
-//! `reading` goes on where a bucket went, `all` asks all clusters, `moving` moves a bucket. `log` is the log as a store sees it.
+//! `member` is one cluster, `map` makes and checks the map of all, `places` guesses it, `route` finds a conversation, `fork`
+//! places forks, `reading` goes on where a bucket went, `all` asks all clusters, `moving` moves a bucket. `log` is the log as a
+//! store sees it.
 
 mod all;
 mod fork;
@@ -13,22 +14,23 @@ mod log;
 mod map;
 mod member;
 mod moving;
+mod places;
 mod reading;
 mod restore;
 mod route;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, fs};
 
-use super::{Postgres, is_postgres};
+use self::member::Cluster;
+use self::places::Places;
+use super::is_postgres;
 use crate::error::{Error, Result};
 use crate::log::{Clock, Migration, Opening, Vacuumed};
-use crate::model::{ConversationId, Timestamp};
+use crate::model::Timestamp;
 
 pub(crate) use self::moving::{move_bucket, status};
 pub(crate) use self::restore::restore;
@@ -38,15 +40,8 @@ const SCHEME: &str = "shards:";
 
 /// The log of all conversations, in several databases.
 pub(crate) struct Sharded {
-    clusters: Vec<Postgres>,
-    /// The cluster of each bucket, as it was last seen.
-    map: Vec<AtomicUsize>,
-    /// The buckets of forks that are not in those of their ids, as they were last seen.
-    placed: Mutex<HashMap<ConversationId, u64>>,
-    /// How often buckets had come or gone when a cluster was last looked at: by cluster.
-    moves: Vec<AtomicU64>,
-    /// The same, when each bucket was in a cluster.
-    settled: Mutex<Vec<u64>>,
+    clusters: Vec<Cluster>,
+    places: Places,
     /// How long a call waits for a bucket that is being moved.
     patience: Duration,
 }
@@ -66,10 +61,9 @@ impl Sharded {
         if creates && map::members(&clusters)?.iter().all(Option::is_none) {
             map::make(&clusters)?;
         }
-        let patience = clusters.iter().map(Postgres::patience).max().unwrap_or_default();
-        let map = map::read(&clusters, url, patience)?.into_iter().map(AtomicUsize::new).collect();
-        let moves = clusters.iter().map(|_| AtomicU64::new(0)).collect();
-        let log = Self { clusters, map, placed: Mutex::default(), moves, settled: Mutex::default(), patience };
+        let patience = patience(&clusters);
+        let places = Places::new(map::read(&clusters, url, patience)?, clusters.len());
+        let log = Self { clusters, places, patience };
         log.settle()?;
         Ok(log)
     }
@@ -100,9 +94,13 @@ pub(crate) fn vacuum(url: &str, progress: &mut dyn FnMut(u64, u64)) -> Result<Va
     Ok(sum)
 }
 
-fn connect(urls: &[String], clock: &Clock, window: Duration, opening: Opening, creates: bool) -> Result<Vec<Postgres>> {
-    let open = |url: &String| Postgres::open_member(url, Arc::clone(clock), window, opening, creates);
-    urls.iter().map(open).collect()
+fn connect(urls: &[String], clock: &Clock, window: Duration, opening: Opening, creates: bool) -> Result<Vec<Cluster>> {
+    urls.iter().map(|url| Cluster::open(url, Arc::clone(clock), window, opening, creates)).collect()
+}
+
+/// How long a call waits for a bucket that is being moved.
+fn patience(clusters: &[Cluster]) -> Duration {
+    clusters.iter().map(|cluster| cluster.log().patience).max().unwrap_or_default()
 }
 
 /// Whether a URL names a list of clusters.

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::member::{BUCKETS, Bucket, BucketState, Member};
+use super::member::{BUCKETS, Bucket, BucketState, Cluster, Member};
 use super::{connect, listed, map};
 use crate::error::{Error, Result};
 use crate::log::{Clock, MovingBucket, Opening, ShardCluster, Shards};
 use crate::model::{ConversationId, Timestamp};
-use crate::postgres::Postgres;
 use crate::postgres::database::Session;
 use crate::postgres::rows::{digest, get, number};
 use crate::postgres::statement::{Statement, signed};
@@ -27,8 +26,8 @@ const ERASED: u64 = 200;
 #[derive(Clone, Copy, Debug)]
 struct Transfer<'a> {
     bucket: u64,
-    from: &'a Postgres,
-    to: &'a Postgres,
+    from: &'a Cluster,
+    to: &'a Cluster,
     /// The numbers of both clusters.
     numbers: (u64, u64),
     /// Who moves it: of several programs, the one that began last.
@@ -78,19 +77,19 @@ impl Transfer<'_> {
     fn arrive(&self) -> Result<bool> {
         const SQL: &str = "SELECT cs_arrive_v1($1, $2, $3) AS state";
         let statement = Statement::repeatable(SQL).with(self.bucket).with(self.numbers.0).with(&self.mover);
-        Ok(get::<&str>(&self.to.database.row(statement)?, "state")? == "arrived")
+        Ok(get::<&str>(&self.to.database().row(statement)?, "state")? == "arrived")
     }
 
     /// Interrupts the messages whose programs are gone: nobody else may be there to do it.
     fn sweep(&self) -> Result<()> {
-        self.from.interrupt_expired()
+        self.from.log().interrupt_expired()
     }
 
     /// Ends writing, unless messages are being written: gives how many conversations have such messages.
     fn freeze(&self) -> Result<u64> {
         const SQL: &str = "SELECT cs_freeze_v1($1, $2) AS writing";
         let statement = Statement::repeatable(SQL).with(self.bucket).with(self.numbers.1);
-        number(&self.from.database.row(statement)?, "writing")
+        number(&self.from.database().row(statement)?, "writing")
     }
 
     /// Copies what has changed since it was copied: gives how many conversations that are.
@@ -112,7 +111,7 @@ impl Transfer<'_> {
         const IS_HERE: &str = "SELECT FROM cs_bucket b WHERE b.bucket = $1 AND b.state IN ('here', 'leaving')";
         const PAGE: &str = "SELECT c.conv_id, c.incarnation, c.commit_no, c.redactions, c.next_seq, c.deleted, \
                             convert_to(c::text, 'UTF8') AS head FROM cs_in_bucket_v1($1, $2, $3) c ORDER BY c.conv_id";
-        let source = self.from.database.session_of_steps()?;
+        let source = self.from.database().session_of_steps()?;
         source.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         if source.query(Statement::repeatable(IS_HERE).with(self.bucket))?.is_empty() {
             return Err(Error::Busy(format!("another program has moved bucket {}", self.bucket)));
@@ -125,7 +124,7 @@ impl Transfer<'_> {
         }
         let last = ids.last().cloned().filter(|_| ids.len() as u64 == CONVERSATIONS);
 
-        let target = self.to.database.session_of_steps()?;
+        let target = self.to.database().session_of_steps()?;
         target.script("BEGIN ISOLATION LEVEL READ COMMITTED")?;
         self.check_own(&target)?;
         let mut changes = self.changes(&target, after, last.as_deref(), &page)?;
@@ -198,10 +197,10 @@ impl Transfer<'_> {
                                    FROM unnest($1, $2, $3) AS u(id, bucket, token)";
         const ARRIVED: &str = "UPDATE cs_bucket SET state = 'arrived' WHERE bucket = $1";
         // The bucket is frozen: neither changes any more.
-        let source = &self.from.database;
+        let source = self.from.database();
         let family = source.query(Statement::repeatable(FAMILY).with(self.bucket))?;
         let placed = source.query(Statement::repeatable(PLACED).with(self.bucket))?;
-        let target = self.to.database.session_of_steps()?;
+        let target = self.to.database().session_of_steps()?;
         // Nobody announces a fork meanwhile: who does it later sees that the names have arrived. A mover whose machine is gone
         // lets go, too.
         target.script(
@@ -228,25 +227,25 @@ impl Transfer<'_> {
         const TAKE: &str = "SELECT cs_take_v1($1)";
         // They take as long as the bucket is large: no limit ends them.
         let leave = Statement::once(LEAVE).with(self.bucket).with(self.numbers.1);
-        let source = self.from.database.session()?;
+        let source = self.from.database().session()?;
         source.query(leave)?;
-        let target = self.to.database.session()?;
+        let target = self.to.database().session()?;
         target.query(Statement::once(TAKE).with(self.bucket)).map(|_| ())
     }
 }
 
-impl Postgres {
+impl Cluster {
     /// Gives up that a bucket comes here from a cluster that it has left. `now`: where it is.
     fn give_up(&self, bucket: u64, from: u64, now: u64) -> Result<()> {
         const SQL: &str = "SELECT cs_give_up_v1($1, $2, $3)";
-        self.database.query(Statement::once(SQL).with(bucket).with(from).with(now))?;
+        self.database().query(Statement::once(SQL).with(bucket).with(from).with(now))?;
         self.clear(bucket)
     }
 
     /// Erases what buckets left that went to other clusters.
     fn clear(&self, bucket: u64) -> Result<()> {
         const SQL: &str = "SELECT cs_clear_v1($1, $2) AS erased";
-        let session = self.database.session_of_steps()?;
+        let session = self.database().session_of_steps()?;
         loop {
             let rows = session.query(Statement::once(SQL).with(bucket).with(ERASED))?;
             if rows.first().map_or(Ok(0), |row| number(row, "erased"))? == 0 {
@@ -404,13 +403,13 @@ pub(crate) fn move_bucket(url: &str, bucket: u64, to: u64, wait: Duration) -> Re
             (state, Some(from)) if is_coming(state) && comes_from(&members, bucket, from, cluster) => {
                 coming = Some((from, cluster));
             }
-            (BucketState::Arriving, Some(from)) => overtaken.extend(of(cluster).map(|log| (log, from))),
+            (BucketState::Arriving, Some(from)) => overtaken.extend(of(cluster).map(|cluster| (cluster, from))),
             _ => {}
         }
     }
     // Two programs began to move it at once, and one of them did.
     if let Some(now) = here {
-        overtaken.iter().try_for_each(|(log, from)| log.give_up(bucket, *from, now))?;
+        overtaken.iter().try_for_each(|(cluster, from)| cluster.give_up(bucket, *from, now))?;
     }
     let from = match (here, coming) {
         (_, Some((_, on_its_way))) if on_its_way != to => {
@@ -482,7 +481,7 @@ fn freeze(transfer: &Transfer<'_>, wait: Duration) -> Result<()> {
 
 /// The clusters of a list, and what they know. It is not checked that each bucket is in one: a move that was cut off leaves one
 /// in none.
-fn open(url: &str) -> Result<(Vec<Postgres>, Vec<Member>)> {
+fn open(url: &str) -> Result<(Vec<Cluster>, Vec<Member>)> {
     let clock: Clock = Arc::new(Timestamp::now);
     let opening = Opening { read_only: true, ..Opening::default() };
     let clusters = connect(&listed(url)?, &clock, Duration::ZERO, opening, false)?;

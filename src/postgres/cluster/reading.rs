@@ -6,7 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Sharded;
-use super::route::{Asked, Found, Patience, may_be_wrong};
+use super::places::Asked;
+use super::route::{Found, Patience, may_be_wrong};
 use crate::error::Result;
 use crate::log::{Log, Order, Reading, View, Visit, Wait};
 
@@ -45,7 +46,7 @@ impl Sharded {
         let mut patience = self.patience();
         let mut left = Left { start: *seqs.start(), end: (*seqs.end()).min(view.last_seq()), order };
         loop {
-            let asked = self.asked(view.id);
+            let asked = self.places.asked(view.id);
             let (mut has_left, mut has_ended, mut failed) = (false, false, Ok(()));
             self.log(asked.place.cluster)?.read(view, left.start..=left.end, order, &mut |reading| {
                 let is_next = match &reading {
@@ -88,7 +89,7 @@ impl Sharded {
     pub(super) fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>> {
         let mut patience = self.patience();
         loop {
-            let asked = self.asked(view.id);
+            let asked = self.places.asked(view.id);
             let seqs = self.log(asked.place.cluster)?.item_seqs(view, item)?;
             // One statement gives those of one log: they are all there, or none is.
             let is_whole = !seqs.is_empty() && view.head.parent.is_none();
@@ -101,7 +102,7 @@ impl Sharded {
     /// Whether the conversation of a view was not all the time where it was read; after a moment, if its bucket is on its way.
     fn left(&self, view: &View, asked: Asked, patience: &mut Patience) -> Result<bool> {
         match self.find(view.id)? {
-            Found::At { place: now, .. } => Ok(!self.has_stayed(asked, now)),
+            Found::At { place: now, .. } => Ok(!self.places.has_stayed(asked, now)),
             Found::Moving(bucket) => patience.again(bucket).map(|()| true),
         }
     }
@@ -125,7 +126,7 @@ impl Sharded {
     pub(super) fn poll_for(&self, wait: &Wait<'_>, follower: u64, waker: &Waker) -> Poll<Result<()>> {
         let (id, mut looked) = (wait.name.id(), None);
         loop {
-            let asked = self.asked(id);
+            let asked = self.places.asked(id);
             let log = match self.log(asked.place.cluster) {
                 Ok(log) => log,
                 Err(error) => return Poll::Ready(Err(error)),
@@ -133,12 +134,14 @@ impl Sharded {
             match log.poll_for(wait, follower, waker) {
                 Poll::Ready(Err(error)) if may_be_wrong(&error) => match self.find(id) {
                     Err(failed) => return Poll::Ready(Err(failed)),
-                    Ok(Found::At { place: now, .. }) if looked.is_some_and(|before| self.has_stayed(before, now)) => {
+                    Ok(Found::At { place: now, .. })
+                        if looked.is_some_and(|before| self.places.has_stayed(before, now)) =>
+                    {
                         return Poll::Ready(Err(error));
                     }
                     // What is known there may be from before the bucket left, and came back.
                     Ok(Found::At { place: now, .. }) if now == asked.place => {
-                        looked = Some(self.asked(id));
+                        looked = Some(self.places.asked(id));
                         if let Err(failed) = log.followed.look(id) {
                             return Poll::Ready(Err(failed));
                         }

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::member::bucket_of;
-use super::{connect, listed, map};
+use super::{connect, listed, map, patience};
 use crate::backup;
 use crate::error::Result;
 use crate::log::{BackupSummary, Clock, Opening};
 use crate::model::{ConversationId, Timestamp};
-use crate::postgres::Postgres;
 use crate::postgres::database::Session;
 use crate::postgres::restore::{begin, fill};
 use crate::postgres::statement::{Statement, signed};
@@ -61,13 +60,13 @@ pub(crate) fn restore(file: &Path, url: &str, progress: &mut dyn FnMut(u64, u64)
     if map::members(&clusters)?.iter().all(Option::is_none) {
         map::make(&clusters)?;
     }
-    let patience = clusters.iter().map(Postgres::patience).max().unwrap_or_default();
+    let patience = patience(&clusters);
     let map = map::read(&clusters, url, patience)?;
     map::check_still(&clusters, url)?;
     let mut families = Families::default();
     backup::open(file)?.read(&mut |key, value, _| families.take(key, value))?;
     let cluster_of = |bucket: u64| usize::try_from(bucket).ok().and_then(|bucket| map.get(bucket)).copied();
-    let sessions = clusters.iter().map(|log| begin(&log.database)).collect::<Result<Vec<_>>>()?;
+    let sessions = clusters.iter().map(|cluster| begin(cluster.database())).collect::<Result<Vec<_>>>()?;
     for session in &sessions {
         // They are put where they belong: nothing is to be checked.
         session.script("SET LOCAL conversation_store.moving = 'on'")?;

@@ -1,35 +1,18 @@
 //! Where a conversation is: asked where it was last seen, and looked for if the answer may be wrong.
 
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::Sharded;
-use super::member::{BucketState, bucket_of};
+use super::member::{BucketState, Cluster, bucket_of};
+use super::places::Place;
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Name};
 use crate::postgres::Postgres;
 
-/// Forks whose places are remembered.
-const PLACES: usize = 100_000;
 /// The pause before the first repetition of a call; each is twice as long as the one before it.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-
-/// The bucket of a conversation, and its cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) bucket: u64,
-    pub(super) cluster: usize,
-}
-
-/// Where a conversation was asked for, and how often buckets had come or gone there by then.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
-    pub(super) place: Place,
-    moves: u64,
-}
 
 /// What a look for a conversation found.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +56,7 @@ impl Sharded {
         Patience { until: Instant::now() + self.patience, pause: FIRST_PAUSE }
     }
 
-    pub(super) fn log(&self, cluster: usize) -> Result<&Postgres> {
+    pub(super) fn cluster(&self, cluster: usize) -> Result<&Cluster> {
         self.clusters.get(cluster).ok_or_else(|| {
             Error::InvalidInput(format!(
                 "a bucket is in cluster {cluster}, which was not in the list when the store was opened: open it again"
@@ -81,48 +64,8 @@ impl Sharded {
         })
     }
 
-    /// Where a conversation was last seen, or should be.
-    pub(super) fn place(&self, id: ConversationId) -> Place {
-        let placed = self.placed.lock().unwrap_or_else(PoisonError::into_inner).get(&id).copied();
-        self.at(placed.unwrap_or_else(|| bucket_of(id)))
-    }
-
-    /// Where to ask for a conversation.
-    pub(super) fn asked(&self, id: ConversationId) -> Asked {
-        let place = self.place(id);
-        Asked { place, moves: self.moves(place.cluster) }
-    }
-
-    /// Whether the bucket that was found in a place has been there ever since it was asked for there.
-    pub(super) fn has_stayed(&self, asked: Asked, now: Place) -> bool {
-        now == asked.place && self.moves(now.cluster) == asked.moves
-    }
-
-    /// How often buckets had come to a cluster or left it when it was last looked at.
-    fn moves(&self, cluster: usize) -> u64 {
-        self.moves.get(cluster).map_or(0, |moves| moves.load(Ordering::Acquire))
-    }
-
-    pub(super) fn note_moves(&self, cluster: usize, seen: u64) {
-        if let Some(moves) = self.moves.get(cluster) {
-            // It only grows: who looked earlier may note it later.
-            moves.fetch_max(seen, Ordering::AcqRel);
-        }
-    }
-
-    /// Where a bucket was last seen.
-    pub(super) fn at(&self, bucket: u64) -> Place {
-        Place { bucket, cluster: self.cluster_of(bucket) }
-    }
-
-    /// Where the place of an id is.
-    pub(super) fn home(&self, id: ConversationId) -> Place {
-        self.at(bucket_of(id))
-    }
-
-    fn cluster_of(&self, bucket: u64) -> usize {
-        let known = usize::try_from(bucket).ok().and_then(|bucket| self.map.get(bucket));
-        known.map_or(usize::MAX, |cluster| cluster.load(Ordering::Relaxed))
+    pub(super) fn log(&self, cluster: usize) -> Result<&Postgres> {
+        self.cluster(cluster).map(Cluster::log)
     }
 
     /// Asks about a conversation where it is. `is_nothing`: an answer that would also be given where it is not.
@@ -150,7 +93,7 @@ impl Sharded {
     ) -> Result<T> {
         let mut patience = self.patience();
         loop {
-            let asked = self.asked(id);
+            let asked = self.places.asked(id);
             let place = asked.place;
             let answer = call(self.log(place.cluster)?);
             let is_busy = matches!(&answer, Err(Error::Busy(_)));
@@ -164,7 +107,7 @@ impl Sharded {
             match self.find(id) {
                 Err(failed) => return answer.and(Err(failed)),
                 // Other buckets of a cluster may move for as long as one likes.
-                Ok(Found::At { place: now, .. }) if !self.has_stayed(asked, now) && !patience.is_over() => {}
+                Ok(Found::At { place: now, .. }) if !self.places.has_stayed(asked, now) && !patience.is_over() => {}
                 Ok(Found::At { token: Some(token), is_frozen: false, .. }) if is_busy => {
                     if !forget(place, token)? {
                         return answer;
@@ -181,16 +124,8 @@ impl Sharded {
     pub(super) fn find(&self, id: ConversationId) -> Result<Found> {
         let home = bucket_of(id);
         let (found, placed) = self.follow(home, id)?;
-        let Some((bucket, token)) = placed else {
-            self.placed.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-            return Ok(found);
-        };
-        let mut known = self.placed.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= PLACES {
-            known.clear();
-        }
-        known.insert(id, bucket);
-        drop(known);
+        self.places.note_fork(id, placed.map(|(bucket, _)| bucket));
+        let Some((bucket, token)) = placed else { return Ok(found) };
         Ok(match self.follow(bucket, id)?.0 {
             Found::At { place, is_frozen, .. } => Found::At { place, token: Some(token), is_frozen },
             moving => moving,
@@ -199,14 +134,14 @@ impl Sharded {
 
     /// Looks for a bucket, from cluster to cluster, and for what it says of an id.
     fn follow(&self, bucket: u64, id: ConversationId) -> Result<(Found, Option<(u64, u64)>)> {
-        let mut cluster = self.cluster_of(bucket);
+        let mut cluster = self.places.at(bucket).cluster;
         for _ in 0..=self.clusters.len() {
-            let seen = self.log(cluster)?.whereabouts(bucket, id)?;
-            self.note_moves(cluster, seen.moves);
+            let seen = self.cluster(cluster)?.whereabouts(bucket, id)?;
+            self.places.note_moves(cluster, seen.moves);
             match (seen.state, seen.peer) {
                 (Some(state), _) if state.is_readable() => {
                     let place = Place { bucket, cluster };
-                    self.note(place);
+                    self.places.note(place);
                     let is_frozen = state == BucketState::Leaving;
                     return Ok((Found::At { place, token: None, is_frozen }, seen.placed));
                 }
@@ -216,13 +151,6 @@ impl Sharded {
             }
         }
         Ok((Found::Moving(bucket), None))
-    }
-
-    fn note(&self, place: Place) {
-        let known = usize::try_from(place.bucket).ok().and_then(|bucket| self.map.get(bucket));
-        if let Some(known) = known {
-            known.store(place.cluster, Ordering::Relaxed);
-        }
     }
 }
 

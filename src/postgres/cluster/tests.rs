@@ -71,7 +71,7 @@ fn what_is_read_goes_on_where_the_bucket_went() {
     Log::fork(&log, &chat, Some(MESSAGES - 1), &fork).unwrap();
     log.append(&fork, &[message(0)], &AppendOptions::new()).unwrap();
     let bucket = bucket_of(chat.id());
-    let cluster = log.place(chat.id()).cluster as u64;
+    let cluster = log.places.of(chat.id()).cluster as u64;
     let mut moving = Moving { url, bucket, cluster };
     for name in [&chat, &fork] {
         let seqs = read_while_it_moves(&log, name, Order::Ascending, &mut moving);
