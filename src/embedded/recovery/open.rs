@@ -83,7 +83,7 @@ pub(crate) fn open(engine: Arc<dyn Engine>, clock: Clock, opening: Opening) -> R
             forget_loss(&*core.engine, &info)?;
         }
         repair::interrupt_left_open(&core)?;
-        repair::catch_up(&core)?;
+        repair::end_lags(&core)?;
     } else {
         repair::find_lagging(&core)?;
     }

@@ -168,8 +168,8 @@ pub(super) fn interrupt_left_open(core: &Core) -> Result<()> {
     core.commit.sync()
 }
 
-/// Moves the conversations that are at old places in the list to the places of their last activity.
-pub(crate) fn catch_up(core: &Core) -> Result<()> {
+/// Moves the conversations that lag to the places of their last activity.
+pub(crate) fn end_lags(core: &Core) -> Result<()> {
     for id in stored::conversations_with(&*core.engine, key::LAGGING)? {
         // What is damaged stays as it is.
         let Ok(Some(_)) = damage_of(stored::stored_head(&*core.engine, id))? else { continue };
@@ -177,16 +177,16 @@ pub(crate) fn catch_up(core: &Core) -> Result<()> {
         let _pin = core.catalogue.pin(id)?;
         let mut state = core.commit.writable(id, Durability::Buffered)?;
         if let Some(head) = state.slots.slot(id).queued().cloned() {
-            state.order.defer([id]);
-            state.catch_up(id, &head);
+            state.order.let_lag([id]);
+            state.end_lag(id, &head);
         }
     }
     core.commit.sync()
 }
 
-/// Finds the conversations that are at old places in the list, in a store that is only read.
+/// Finds the conversations that lag, in a store that is only read.
 pub(super) fn find_lagging(core: &Core) -> Result<()> {
     let ids = stored::conversations_with(&*core.engine, key::LAGGING)?;
-    core.commit.lock().order.defer(ids);
+    core.commit.lock().order.let_lag(ids);
     Ok(())
 }

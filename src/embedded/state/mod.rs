@@ -10,7 +10,7 @@ mod writer;
 
 use std::sync::Arc;
 
-use self::order::{Deferral, ListOrder, caught_up, stay};
+use self::order::{ListOrder, MayLag, without_lag};
 use self::queue::Queue;
 use self::redactions::Redactions;
 use self::slots::Slots;
@@ -186,22 +186,22 @@ impl State {
 
     /// How far the place of a conversation in the list will be from its activity at this time. `before`: its queued head.
     pub(crate) fn lag(&mut self, id: ConversationId, before: &Head, now: i64) -> Lag {
-        let Some(lag) = stay(before, now) else { return Lag::default() };
-        if !self.order.defers(id) {
+        let Some(lag) = order::lag(before, now) else { return Lag::default() };
+        if !self.order.lags(id) {
             let Self { slots, order, .. } = self;
-            match order.deferral(now, |id| slots.heads(id)) {
-                Deferral::Free => {}
-                Deferral::After(due, head) => self.catch_up(due, &head),
-                Deferral::None => return Lag::default(),
+            match order.may_lag(now, |id| slots.heads(id)) {
+                MayLag::Yes => {}
+                MayLag::After(due, head) => self.end_lag(due, &head),
+                MayLag::No => return Lag::default(),
             }
-            self.order.defer([id]);
+            self.order.let_lag([id]);
         }
         lag
     }
 
-    /// Queues the move of a conversation to the place of its last activity, if it is not there.
-    pub(crate) fn catch_up(&mut self, id: ConversationId, head: &Arc<Head>) {
-        if let Some(head) = caught_up(head) {
+    /// Queues the move of a conversation that lags to the place of its last activity.
+    pub(crate) fn end_lag(&mut self, id: ConversationId, head: &Arc<Head>) {
+        if let Some(head) = without_lag(head) {
             self.push(Pending { head: Some((id, Some(Arc::new(head)))), ..Pending::default() });
         }
     }
@@ -268,7 +268,7 @@ mod tests {
     fn a_slot_stays_while_the_engine_may_have_what_readers_must_not_see() {
         let write = || Pending { head: Some((ID, None)), ..Pending::default() };
         assert!(!stays(|_| ()));
-        assert!(stays(|state| state.order.defer([ID])));
+        assert!(stays(|state| state.order.let_lag([ID])));
         assert!(stays(|state| {
             state.push(write());
             let batch = state.begin_commit();

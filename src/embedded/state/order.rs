@@ -18,7 +18,7 @@ const MOST: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct ListOrder {
     recent: RecentMoves,
-    deferred: DeferredMoves,
+    lagging: Lagging,
 }
 
 /// The conversations that moved while somebody read the list, and those of the last commit.
@@ -43,7 +43,7 @@ struct RecentMoves {
 /// at its place, and its head states how far that is from its last activity. A page of the list looks at these conversations
 /// too.
 #[derive(Debug, Default)]
-struct DeferredMoves {
+struct Lagging {
     ids: HashSet<ConversationId>,
     /// There is no room for another one before this time.
     full_until: i64,
@@ -58,12 +58,12 @@ pub(crate) struct Heads<'a> {
     pub(crate) frozen: bool,
 }
 
-/// Whether one more conversation may move later.
-pub(crate) enum Deferral {
-    Free,
+/// Whether one more conversation may lag.
+pub(crate) enum MayLag {
+    Yes,
     /// This one has to move first, which has this head.
     After(ConversationId, Arc<Head>),
-    None,
+    No,
 }
 
 impl ListOrder {
@@ -85,35 +85,35 @@ impl ListOrder {
     /// The reader with this mark has finished. Returns the conversations that it may have missed.
     pub(crate) fn end_reading(&mut self, mark: u64) -> BTreeSet<ConversationId> {
         let mut missed: BTreeSet<_> = self.recent.end_reading(mark).into_iter().collect();
-        missed.extend(&self.deferred.ids);
+        missed.extend(&self.lagging.ids);
         missed
     }
 
-    /// Whether the engine may have a place or a head of this conversation that readers must not see: that of a move which
-    /// waits, or of a commit that is under way or failed.
+    /// Whether the engine may have a place or a head of this conversation that readers must not see: it lags, or a commit that
+    /// is under way or failed moves it.
     pub(crate) fn needs(&self, id: ConversationId) -> bool {
-        self.deferred.ids.contains(&id) || self.recent.is_unsettled(id)
+        self.lagging.ids.contains(&id) || self.recent.is_unsettled(id)
     }
 
-    /// Whether the move of a conversation is deferred.
-    pub(crate) fn defers(&self, id: ConversationId) -> bool {
-        self.deferred.ids.contains(&id)
+    /// Whether a conversation lags.
+    pub(crate) fn lags(&self, id: ConversationId) -> bool {
+        self.lagging.ids.contains(&id)
     }
 
-    /// These move later.
-    pub(crate) fn defer(&mut self, ids: impl IntoIterator<Item = ConversationId>) {
-        self.deferred.ids.extend(ids);
+    /// These lag from now on.
+    pub(crate) fn let_lag(&mut self, ids: impl IntoIterator<Item = ConversationId>) {
+        self.lagging.ids.extend(ids);
     }
 
-    /// Whether one more conversation may move later at this time. `heads`: those of a conversation in use.
-    pub(crate) fn deferral<'a>(&mut self, now: i64, heads: impl Fn(ConversationId) -> Option<Heads<'a>>) -> Deferral {
-        self.deferred.deferral(now, heads)
+    /// Whether one more conversation may lag at this time. `heads`: those of a conversation in use.
+    pub(crate) fn may_lag<'a>(&mut self, now: i64, heads: impl Fn(ConversationId) -> Option<Heads<'a>>) -> MayLag {
+        self.lagging.may_lag(now, heads)
     }
 
     /// A head of the conversation was published.
     pub(crate) fn publish(&mut self, id: ConversationId, heads: Heads<'_>) {
-        if !self.deferred.ids.is_empty() && !lags(heads) {
-            self.deferred.ids.remove(&id);
+        if !self.lagging.ids.is_empty() && !any_lags(heads) {
+            self.lagging.ids.remove(&id);
         }
     }
 }
@@ -164,41 +164,41 @@ impl RecentMoves {
     }
 }
 
-impl DeferredMoves {
+impl Lagging {
     /// Whether one more conversation may lag at this time. `heads`: those of a conversation in use.
-    fn deferral<'a>(&mut self, now: i64, heads: impl Fn(ConversationId) -> Option<Heads<'a>>) -> Deferral {
+    fn may_lag<'a>(&mut self, now: i64, heads: impl Fn(ConversationId) -> Option<Heads<'a>>) -> MayLag {
         if self.ids.len() < MOST {
-            return Deferral::Free;
+            return MayLag::Yes;
         }
         if now < self.full_until {
-            return Deferral::None;
+            return MayLag::No;
         }
-        self.ids.retain(|id| heads(*id).is_some_and(lags));
+        self.ids.retain(|id| heads(*id).is_some_and(any_lags));
         let mut oldest = now;
         for id in &self.ids {
             let heads = heads(*id).filter(|heads| !heads.frozen);
             let Some(head) = heads.and_then(|heads| heads.queued).filter(|head| is_lagging(head)) else { continue };
             let listed = head.listed();
             if now.abs_diff(listed) >= LAG {
-                return Deferral::After(*id, Arc::clone(head));
+                return MayLag::After(*id, Arc::clone(head));
             }
             oldest = oldest.min(listed);
         }
         if self.ids.len() < MOST {
-            return Deferral::Free;
+            return MayLag::Yes;
         }
         self.full_until = oldest.saturating_add_unsigned(LAG);
-        Deferral::None
+        MayLag::No
     }
 }
 
-/// How far a conversation is from its place at this time, if it may stay there. `before`: its queued head.
-pub(crate) fn stay(before: &Head, now: i64) -> Option<Lag> {
+/// How far a conversation lags that does not move at this time, if that is not too far. `before`: its queued head.
+pub(crate) fn lag(before: &Head, now: i64) -> Option<Lag> {
     Some(now.abs_diff(before.listed())).filter(|lag| (1..LAG).contains(lag)).map(Lag)
 }
 
-/// The head of a conversation that has moved to the place of its last activity, if it is not there.
-pub(crate) fn caught_up(head: &Arc<Head>) -> Option<Head> {
+/// The head of a conversation that lags, once it has moved to the place of its last activity.
+pub(crate) fn without_lag(head: &Arc<Head>) -> Option<Head> {
     is_lagging(head).then(|| Head { lag: Lag::default(), ..Head::clone(head) })
 }
 
@@ -206,7 +206,7 @@ fn is_lagging(head: &Arc<Head>) -> bool {
     head.lag != Lag::default()
 }
 
-fn lags(heads: Heads<'_>) -> bool {
+fn any_lags(heads: Heads<'_>) -> bool {
     [heads.queued, heads.published].into_iter().flatten().any(is_lagging)
 }
 
