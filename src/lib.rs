@@ -123,6 +123,8 @@ pub mod documentation {
     pub mod recipes {}
     #[doc = include_str!("docs/targets.md")]
     pub mod targets {}
+    #[doc = include_str!("docs/crossing.md")]
+    pub mod crossing {}
     #[doc = include_str!("docs/transcript.md")]
     pub mod transcript {}
     #[doc = include_str!("docs/format.md")]

@@ -273,7 +273,7 @@ fn in_words(targets: &[Target]) -> String {
 }
 
 /// Where the table stands.
-const DOCUMENT: &str = "src/docs/targets.md";
+const DOCUMENT: &str = "src/docs/crossing.md";
 const BEGINS: &str = "<!-- The table below is written by tests/library/crossing.rs: UPDATE=1. -->\n";
 const ENDS: &str = "<!-- The end of the table. -->\n";
 
