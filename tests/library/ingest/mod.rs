@@ -1,9 +1,9 @@
 //! A provider's answers to chunks, and into the store.
 
-mod halves;
 mod noise;
 mod recorded;
 mod shapes;
+mod split_characters;
 
 use conversation_store::model::{FinishReason, Metadata, Role};
 use conversation_store::provider::{Decoder, Event, Target};
