@@ -292,7 +292,7 @@ pub(super) struct Url {
     pub(super) base: String,
     pub(super) key: Option<String>,
     /// Whether it is a server of this machine.
-    pub(super) is_local: bool,
+    is_local: bool,
 }
 
 /// Whether a URL names a server.

@@ -112,7 +112,7 @@ pub(super) fn place(store: &Store, name: &Name, id: &str) -> Result<Option<(u64,
 }
 
 /// A visible message.
-pub(super) fn message_at(store: &Store, name: &Name, message: u64) -> Result<Option<StoredMessage>> {
+fn message_at(store: &Store, name: &Name, message: u64) -> Result<Option<StoredMessage>> {
     match store.messages(name, message, 1) {
         Ok(messages) => Ok(messages.into_iter().find(|stored| stored.index == message)),
         Err(Error::NotFound { .. }) => Ok(None),

@@ -175,12 +175,12 @@ fn fields(call: &Call) -> Vec<Field> {
 }
 
 /// The report of what was repaired, at the places of the request that was given: the lines that have none are returned.
-pub(super) fn annotate(lines: &mut JsonLines, report: &[ReportLine]) -> Vec<Note> {
+fn annotate(lines: &mut JsonLines, report: &[ReportLine]) -> Vec<Note> {
     report.iter().filter_map(|line| lines.put(Note::from(line))).collect()
 }
 
 /// A call with the fields of a form in place of its query.
-pub(super) fn with_form(call: &Call, body: &[u8]) -> Result<Call, Refusal> {
+fn with_form(call: &Call, body: &[u8]) -> Result<Call, Refusal> {
     let form = crate::server::body::text(body)?;
     Ok(Call { query: crate::server::query::Query::new(form).filled(), ..call.clone() })
 }

@@ -228,7 +228,7 @@ fn of<'t, 'a>(turn: &'t Side<'a>, name: &'static str) -> impl Iterator<Item = &'
     turn.blocks.iter().filter(move |block| block.name == name)
 }
 
-pub(crate) fn check_thinking(request: &Object, turns: &[Side], out: &mut Findings) {
+fn check_thinking(request: &Object, turns: &[Side], out: &mut Findings) {
     let Some((at, turn)) = current(turns) else { return };
     let Some(first) = turn.blocks.first() else { return };
     let mode = request.get("thinking").and_then(|thinking| thinking.get("type")?.as_str());

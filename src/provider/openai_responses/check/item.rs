@@ -150,7 +150,7 @@ pub(crate) fn check_message(message: &Object, place: &str, out: &mut Findings) {
     }
 }
 
-pub(crate) fn check_output(item: &Object, place: &str, out: &mut Findings) {
+fn check_output(item: &Object, place: &str, out: &mut Findings) {
     match item.get("output") {
         Some(Value::String(text)) if text.len() > CHARACTERS && text.chars().count() > CHARACTERS => {
             out.push(OR_26.at(place, format!("{} characters, at most {CHARACTERS}", text.chars().count())));

@@ -122,7 +122,7 @@ impl Taken {
     }
 
     /// A new id for it.
-    pub(crate) fn make_id(&self, source: &Source<'_>) -> Result<String, Refusal> {
+    fn make_id(&self, source: &Source<'_>) -> Result<String, Refusal> {
         let digits = match source {
             Source::Key { conversation, key, at } => {
                 let mut digest = Sha256::new();
