@@ -1,14 +1,16 @@
 //! The program `convo`: its commands, and what they share. A command is its arguments and a function, with its text for people.
 //!
 //! - `append`, `ingest`, `import`, `replay`: messages in. `export`, `show`, `entries`, `prompt`, `list`, `search`: messages out.
-//! - `change` (what does not erase), `erase`; `store`, `postgres` (the store as a whole); `request`, `explain`, `live_check` (without a store).
+//! - `change` (what does not erase), `erase`; `store`, `postgres` (the store as a whole); `request`, `explain`, `live_check`
+//!   (without a store).
 //! - `bench`, `serve`, `completions`, `man`.
 //! - Shared: `location` (which store), `lines` (files of messages), `values` and `formats` (arguments), `output`, `text`, `style`,
 //!   `progress`, `failure`.
 //!
 //! A file of one command has `Args` and `run`; a file of several has a struct and a function with the name of each.
 //!
-//! **To add a command**: these two, a variant of [`Command`], an arm in [`Command::run`]. `tests/program/help.rs` says what is missing.
+//! **To add a command**: these two, a variant of [`Command`], an arm in [`Command::run`]. `tests/program/help.rs` says what is
+//! missing.
 
 mod append;
 mod bench;

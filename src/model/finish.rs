@@ -71,8 +71,8 @@ impl fmt::Display for FinishReason {
     }
 }
 
-/// Words that a transcript may have beside the names. Sources: OpenAI chat completion object (`finish_reason`), OpenAI responses (`status`,
-/// `incomplete_details.reason`), Anthropic messages (`stop_reason`), Gemini `FinishReason`, Mistral `finish_reason`
+/// Words that a transcript may have beside the names. Sources: OpenAI chat completion object (`finish_reason`), OpenAI responses
+/// (`status`, `incomplete_details.reason`), Anthropic messages (`stop_reason`), Gemini `FinishReason`, Mistral `finish_reason`
 /// (`model_length`).
 const WORDS: &[(FinishReason, &[&str])] = &[
     (FinishReason::Stop, &["end_turn", "stop_sequence", "STOP", "completed", "complete", "COMPLETE", "eos"]),

@@ -70,8 +70,8 @@ fn of(key: &Key, digest: Option<String>, session: Option<SessionId>) -> Caller {
     Caller { key: key.id.clone(), owner: key.owner.clone(), scopes: key.scopes.clone(), digest, session }
 }
 
-/// What the cookies of sessions hold. A server that speaks TLS sets only the one with the prefix: the other may come from anybody who is
-/// between, and speaks without TLS in its name.
+/// What the cookies of sessions hold. A server that speaks TLS sets only the one with the prefix: the other may come from anybody
+/// who is between, and speaks without TLS in its name.
 fn cookies<'a>(app: &App, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
     let [secure, plain] = COOKIES;
     let plain = app.config.server.tls_key.is_none().then_some(plain);

@@ -1,4 +1,5 @@
-//! A log around the log, for one request: what is read of the store counts as what the request holds, before anything is made of it.
+//! A log around the log, for one request: what is read of the store counts as what the request holds, before anything is made of
+//! it.
 
 use std::fmt;
 use std::ops::{ControlFlow, RangeInclusive};

@@ -204,9 +204,9 @@ impl Server {
         ServerHandle(Arc::clone(&self.ended))
     }
 
-    /// Serves until SIGTERM or SIGINT, or until its handle ends it. Then it is not ready any more, accepts no new connections, ends open streams
-    /// with an event that states this, waits for requests up to [`Serving::shutdown_seconds`], and closes the store. A
-    /// second signal ends the process at once, with exit code 1: what was acknowledged is durable.
+    /// Serves until SIGTERM or SIGINT, or until its handle ends it. Then it is not ready any more, accepts no new connections,
+    /// ends open streams with an event that states this, waits for requests up to [`Serving::shutdown_seconds`], and closes the
+    /// store. A second signal ends the process at once, with exit code 1: what was acknowledged is durable.
     ///
     /// # Errors
     /// `Poisoned` if the store could not be closed properly; `Io`.

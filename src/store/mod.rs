@@ -117,8 +117,8 @@ impl Store {
     /// expectation would fail.
     ///
     /// # Errors
-    /// As [`Store::append`]; `StaleHead` or `NameTaken` if the conversation is not as expected; `KeyReused` if the key was used with other
-    /// content.
+    /// As [`Store::append`]; `StaleHead` or `NameTaken` if the conversation is not as expected; `KeyReused` if the key was used
+    /// with other content.
     pub fn append_with(&self, name: impl Into<Name>, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
         self.ask(name, |log, name| {
             let span = tracing::debug_span!("append", conversation = %name.id(), messages = messages.len());

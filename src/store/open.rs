@@ -103,8 +103,8 @@ impl StoreOptions {
         self
     }
 
-    /// Sets where the store's times come from. Those of a server's store come from the server. The function is called while the store holds its lock: it must be quick, and
-    /// must not call the store.
+    /// Sets where the store's times come from. Those of a server's store come from the server. The function is called while the
+    /// store holds its lock: it must be quick, and must not call the store.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
@@ -247,8 +247,8 @@ impl Store {
         self.log.backup(file.as_ref(), &mut progress)
     }
 
-    /// Makes a new store from a backup, on any engine that has a directory. The file is read twice: nothing is made of a damaged one. `progress`
-    /// is called with bytes read and in all.
+    /// Makes a new store from a backup, on any engine that has a directory. The file is read twice: nothing is made of a damaged
+    /// one. `progress` is called with bytes read and in all.
     ///
     /// # Errors
     /// `InvalidInput` if there is a store at the URL, or it is `memory:`; `Corrupt` if the backup is damaged or cut off; `Io`.

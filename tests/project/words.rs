@@ -43,6 +43,22 @@ fn files(path: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// Comments that are wider than an editor shows beside other windows are not read. Rows of tables cannot be parted.
+#[test]
+fn comments_are_narrow() {
+    const WIDTH: usize = 132;
+    let mut found = Vec::new();
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+    let mut wide = Vec::new();
+    for path in found.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs")) {
+        let text = fs::read_to_string(&path).unwrap();
+        let is_wide =
+            |line: &&str| line.trim_start().starts_with("//") && line.chars().count() > WIDTH && !line.contains("/ | ");
+        wide.extend(text.lines().filter(is_wide).map(|line| format!("{}: {}", path.display(), line.trim())));
+    }
+    assert!(wide.is_empty(), "wider than {WIDTH} characters:\n{}", wide.join("\n"));
+}
+
 #[test]
 fn words_are_plain() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

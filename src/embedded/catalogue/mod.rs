@@ -1,6 +1,7 @@
 //! Which conversations there are: their heads, their places in the list, what readers see of them.
 //!
-//! [`Catalogue`] reads what the log's lock protects together with the engine. A reader pins a conversation, and gets its head as it is published, never half of a commit.
+//! [`Catalogue`] reads what the log's lock protects together with the engine. A reader pins a conversation, and gets its head as
+//! it is published, never half of a commit.
 
 mod list;
 

@@ -166,8 +166,8 @@ impl Families {
         Ok(())
     }
 
-    /// Finishes the deletions that a crash interrupted. For opening only: nobody else writes. `write`: how. Nothing is erased before
-    /// it is proved that no fork reads it.
+    /// Finishes the deletions that a crash interrupted. For opening only: nobody else writes. `write`: how. Nothing is erased
+    /// before it is proved that no fork reads it.
     pub(crate) fn finish_deletions(&self, write: Write<'_>) -> Result<()> {
         let mut unsettled = Vec::new();
         for id in stored::conversations_with(&*self.engine, key::TOMBSTONE)? {

@@ -27,7 +27,8 @@ pub(crate) enum Type {
 #[derive(Debug)]
 pub(crate) struct Shape(pub(crate) &'static [Field]);
 
-/// One field: its name, which in camelCase is also taken in snake_case, as in the JSON of protobuf; whether it must be there, what it may be.
+/// One field: its name, which in camelCase is also taken in snake_case, as in the JSON of protobuf; whether it must be there,
+/// what it may be.
 #[derive(Debug)]
 pub(crate) struct Field {
     name: &'static str,

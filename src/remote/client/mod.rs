@@ -1,7 +1,8 @@
 //! The log of a server: `http://...` and `https://...`.
 //!
 //! Each call of the log is one request (`docs/http-api.md`); what a conversation means is read here, from the same records as in
-//! every other log. `http` makes requests, `log` is the log as a store sees it, `writer` a message that is written, `follow` who waits for news.
+//! every other log. `http` makes requests, `log` is the log as a store sees it, `writer` a message that is written, `follow` who
+//! waits for news.
 
 mod follow;
 mod http;

@@ -1,7 +1,8 @@
 //! The OpenAI Conversations API, for the official SDKs as they are.
 //!
 //! `item/` turns items into messages and back; `listing` finds items by their place; `known` is how conversations are
-//! named and written; `conversations` and `items` are the calls. An item is a message, or a chunk of one: both APIs read what either wrote.
+//! named and written; `conversations` and `items` are the calls. An item is a message, or a chunk of one: both APIs read what
+//! either wrote.
 
 mod conversations;
 mod item;

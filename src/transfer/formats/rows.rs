@@ -4,8 +4,8 @@
 //! chunkIdx}`. Rows are sorted by `seq`; a message
 //! ends where the role changes, the message index changes, or the chunk index goes back.
 //!
-//! They are lines of JSON, or the values of a table of keys and values in SQLite. There, a key names the conversation, and ends with
-//! the row's number.
+//! They are lines of JSON, or the values of a table of keys and values in SQLite. There, a key names the conversation, and ends
+//! with the row's number.
 
 use crate::json::fields::{Fields, string};
 use crate::model::{Body, Chunk, Line, Message, Role};

@@ -2,8 +2,8 @@
 //! speak its wire.
 //!
 //! Choice 0 is the message. Further choices (`n` above 1) are left out: a conversation goes on from one answer. So are
-//! log probabilities, and what content filters say of each piece; which fields these are, the tables here say. Fields that are not known here become opaque chunks at
-//! the end of the message, or, beside `choices`, fields of its metadata.
+//! log probabilities, and what content filters say of each piece; which fields these are, the tables here say. Fields that are
+//! not known here become opaque chunks at the end of the message, or, beside `choices`, fields of its metadata.
 //!
 //! Sources: API reference, "The chat completion object" and "The chat completion chunk object"; types of the official
 //! Python SDK (openai 2.54.0); DeepSeek's API docs for `reasoning_content`; OpenRouter's for `reasoning` and `images`;

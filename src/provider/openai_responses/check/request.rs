@@ -52,8 +52,8 @@ const PARAMETERS: &[&str] = &[
 const RANGES: &[(&str, f64)] = &[("temperature", 2.0), ("top_p", 1.0)];
 /// In the names of models that other servers serve: a route, or another maker.
 const OTHER_MAKERS: &[&str] = &["/", "deepseek", "grok", "claude", "gemini", "mistral", "qwen", "llama", "kimi", "glm"];
-/// What OpenAI asks of the items that its own server made, and no other server. Other servers of this wire make theirs otherwise (recorded:
-/// pydantic-ai test_deepseek_responses).
+/// What OpenAI asks of the items that its own server made, and no other server. Other servers of this wire make theirs otherwise
+/// (recorded: pydantic-ai test_deepseek_responses).
 pub(crate) const OF_OPENAI: &[&ProtocolRule] = &[&OR_08, &OR_10, &OR_12, &OR_20, &OR_21];
 /// Parameters that bring items from the server.
 const CONTINUES: &[&str] = &["previous_response_id", "conversation", "prompt"];
