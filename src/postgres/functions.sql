@@ -2,6 +2,9 @@
 -- the head before it answers from what it looked up, and its commit writes WAL: so an answer waits for the standbys, also the
 -- answer that a key was used before.
 --
+-- One order of locks: a call that changes or keeps several rows of cs_conversation locks all of them first, in the order of
+-- their ids, and then locks no other row of it. So two calls never wait for each other.
+--
 -- Outcomes: 0 done, 1 the key was used before, 2 not as expected, 3 another owner's, 4 its name waits for forks, 5 the
 -- message is closed, 6 the holder's lease has run out, 7 the message's lease has run out, 8 it has changed meanwhile,
 -- 9 somebody writes the message, 10 there is no such conversation.
@@ -44,6 +47,32 @@ CREATE OR REPLACE FUNCTION cs_redactions_v1(p_conv bytea) RETURNS bigint LANGUAG
     WHERE l.parent_seq > 0
   )
   SELECT coalesce(sum(redactions), 0)::bigint FROM line
+$$;
+
+-- A conversation, and all that it was forked from.
+CREATE OR REPLACE FUNCTION cs_line_v1(p_conv bytea) RETURNS bytea[] LANGUAGE sql STABLE AS $$
+  WITH RECURSIVE line AS (
+    SELECT c.conv_id, c.parent_id, c.parent_incarnation, c.parent_seq FROM cs_conversation c WHERE c.conv_id = p_conv
+    UNION ALL
+    SELECT c.conv_id, c.parent_id, c.parent_incarnation, c.parent_seq
+    FROM line l JOIN cs_conversation c ON c.conv_id = l.parent_id AND c.incarnation = l.parent_incarnation
+    WHERE l.parent_seq > 0
+  )
+  SELECT coalesce(array_agg(l.conv_id), '{}') FROM line l
+$$;
+
+-- The conversations whose titles were made of a message: of those that have it, from a seq on, and of their forks.
+CREATE OR REPLACE FUNCTION cs_titled_v1(p_having bytea[], p_message bigint, p_from bigint)
+RETURNS bytea[] LANGUAGE sql STABLE AS $$
+  WITH RECURSIVE family AS (
+    SELECT t.conv_id, t.incarnation FROM cs_conversation t WHERE t.conv_id = ANY (p_having)
+    UNION
+    SELECT t.conv_id, t.incarnation FROM family f
+      JOIN cs_conversation t ON t.parent_id = f.conv_id AND t.parent_incarnation = f.incarnation
+      WHERE t.parent_seq >= p_from
+  )
+  SELECT coalesce(array_agg(t.conv_id), '{}') FROM family f JOIN cs_conversation t ON t.conv_id = f.conv_id
+    WHERE t.title_kind = 1 AND t.title_message = p_message
 $$;
 
 -- Appends a record: messages, the beginning of one (p_holder), or what a conversation is made with (p_meta).
@@ -235,13 +264,11 @@ DECLARE
   h cs_conversation%ROWTYPE;
   c bigint;
 BEGIN
-  SELECT * INTO h FROM cs_conversation t WHERE t.conv_id = p_conv FOR UPDATE;
+  PERFORM FROM cs_conversation t WHERE t.conv_id = ANY (p_chain || p_conv) ORDER BY t.conv_id FOR UPDATE;
+  SELECT * INTO h FROM cs_conversation t WHERE t.conv_id = p_conv;
   IF NOT FOUND OR h.deleted THEN o_outcome := 10; RETURN; END IF;
   IF h.incarnation <> p_incarnation OR h.commit_no <> p_commit THEN o_outcome := 8; RETURN; END IF;
-  IF cardinality(p_chain) > 0 THEN
-    PERFORM FROM cs_conversation t WHERE t.conv_id = ANY (p_chain) AND t.conv_id <> p_conv ORDER BY t.conv_id FOR SHARE;
-    IF cs_redactions_v1(p_conv) <> p_redactions THEN o_outcome := 8; RETURN; END IF;
-  END IF;
+  IF cardinality(p_chain) > 0 AND cs_redactions_v1(p_conv) <> p_redactions THEN o_outcome := 8; RETURN; END IF;
   c := cs_commit_v1(h.commit_no);
   o_outcome := 0;
   o_seq := h.next_seq;
@@ -299,8 +326,14 @@ CREATE OR REPLACE FUNCTION cs_delete_v1(p_conv bytea, p_owner bytea, p_seq bigin
 ) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   h cs_conversation%ROWTYPE;
+  locked bytea[] := cs_line_v1(p_conv);
 BEGIN
-  SELECT * INTO h FROM cs_conversation t WHERE t.conv_id = p_conv FOR UPDATE;
+  PERFORM FROM cs_conversation t WHERE t.conv_id = ANY (locked) ORDER BY t.conv_id FOR UPDATE;
+  -- Another one may have its name by now: the caller tries again.
+  IF NOT cs_line_v1(p_conv) <@ locked THEN
+    RAISE EXCEPTION 'the conversation was made at the same moment' USING ERRCODE = 'serialization_failure';
+  END IF;
+  SELECT * INTO h FROM cs_conversation t WHERE t.conv_id = p_conv;
   IF NOT FOUND OR h.deleted OR (p_owner IS NOT NULL AND h.owner <> p_owner) THEN o_outcome := 10; RETURN; END IF;
   IF h.incarnation <> p_incarnation THEN o_outcome := 8; RETURN; END IF;
   IF h.next_seq - 1 <> p_seq THEN o_outcome := 2; o_last := h.next_seq - 1; RETURN; END IF;
@@ -325,7 +358,7 @@ BEGIN
     DELETE FROM cs_conversation t WHERE t.conv_id = h.conv_id;
     EXIT WHEN h.parent_id IS NULL OR h.parent_seq = 0;
     SELECT * INTO h FROM cs_conversation t
-      WHERE t.conv_id = h.parent_id AND t.incarnation = h.parent_incarnation FOR UPDATE;
+      WHERE t.conv_id = h.parent_id AND t.incarnation = h.parent_incarnation;
     EXIT WHEN NOT FOUND OR NOT h.deleted;
   END LOOP;
 END $$;
@@ -361,12 +394,15 @@ CREATE OR REPLACE FUNCTION cs_redact_v1(
 DECLARE
   h cs_conversation%ROWTYPE;
   unchanged bigint;
+  locked bytea[] := p_locks || cs_titled_v1(p_owners || p_conv, p_message, p_from);
+  titled bytea[];
 BEGIN
-  PERFORM FROM cs_conversation t WHERE t.conv_id = ANY (p_locks) ORDER BY t.conv_id FOR UPDATE;
+  PERFORM FROM cs_conversation t WHERE t.conv_id = ANY (locked) ORDER BY t.conv_id FOR UPDATE;
+  titled := cs_titled_v1(p_owners || p_conv, p_message, p_from);
   SELECT count(*) INTO unchanged
     FROM cs_conversation t JOIN unnest(p_locks, p_commits) AS u(id, commit_no) ON u.id = t.conv_id
     WHERE t.commit_no = u.commit_no;
-  IF unchanged <> cardinality(p_locks) THEN o_outcome := 8; RETURN; END IF;
+  IF unchanged <> cardinality(p_locks) OR NOT titled <@ locked THEN o_outcome := 8; RETURN; END IF;
   UPDATE cs_record r SET body = u.body FROM unnest(p_owners, p_firsts, p_bodies) AS u(id, first, body)
     WHERE r.conv_id = u.id AND r.first_seq = u.first;
   UPDATE cs_key k SET content = decode('00000000000000000000000000000000', 'hex')
@@ -374,15 +410,8 @@ BEGIN
     WHERE k.conv_id = u.id AND k.first_seq <= u.last AND k.last_seq >= u.first;
   UPDATE cs_conversation t SET redactions = redactions + 1, commit_no = cs_commit_v1(t.commit_no)
     WHERE t.conv_id = ANY (p_owners);
-  WITH RECURSIVE family AS (
-    SELECT t.conv_id, t.incarnation FROM cs_conversation t WHERE t.conv_id = ANY (p_owners || p_conv)
-    UNION
-    SELECT t.conv_id, t.incarnation FROM family f
-      JOIN cs_conversation t ON t.parent_id = f.conv_id AND t.parent_incarnation = f.incarnation
-      WHERE t.parent_seq >= p_from
-  )
   UPDATE cs_conversation t SET title = NULL, title_kind = 0, title_message = 0, commit_no = cs_commit_v1(t.commit_no)
-    FROM family f WHERE t.conv_id = f.conv_id AND t.title_kind = 1 AND t.title_message = p_message;
+    WHERE t.conv_id = ANY (titled);
   SELECT * INTO h FROM cs_conversation t WHERE t.conv_id = p_conv;
   o_outcome := 0;
   o_seq := h.next_seq;

@@ -253,8 +253,13 @@ impl Server {
 
     /// Does something while somebody else has locked a table.
     pub(crate) fn with_locked<T: Send>(&self, table: &str, work: impl FnOnce() -> T + Send) -> T {
+        self.within(&format!("LOCK TABLE {table}"), work)
+    }
+
+    /// Does something while somebody else has run a statement, and has not ended its transaction.
+    pub(crate) fn within<T: Send>(&self, statement: &str, work: impl FnOnce() -> T + Send) -> T {
         let locked = self.with("postgres", async |client| {
-            client.batch_execute(&format!("BEGIN; LOCK TABLE {table}")).await?;
+            client.batch_execute(&format!("BEGIN; {statement}")).await?;
             // A store waits for its own runtime, which a thread of this one must not do.
             let done = std::thread::scope(|scope| scope.spawn(work).join().unwrap());
             client.batch_execute("COMMIT").await?;

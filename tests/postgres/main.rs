@@ -17,6 +17,7 @@ mod followers;
 mod full_disk;
 mod leases;
 mod lists;
+mod locks;
 mod migrating;
 mod moved;
 mod moving;

@@ -198,6 +198,8 @@ CREATE OR REPLACE FUNCTION cs_fork_placed_v1(
   OUT o_outcome integer, OUT o_last bigint
 ) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
+  -- First the rows, then the name, as a fork that is not placed.
+  PERFORM FROM cs_conversation t WHERE t.conv_id = ANY (p_chain) ORDER BY t.conv_id FOR SHARE;
   PERFORM cs_decide_v1(p_conv);
   IF NOT EXISTS (SELECT FROM cs_family f WHERE f.conv_id = p_conv AND f.token = p_token) THEN
     o_outcome := 9;
@@ -337,6 +339,8 @@ BEGIN
   PERFORM set_config('conversation_store.moving', 'on', true);
   ids := ARRAY(SELECT c.conv_id FROM cs_in_bucket_v1(p_bucket, '', 9223372036854775807) c);
   INSERT INTO cs_left SELECT u.id, p_bucket FROM unnest(ids) AS u(id) ON CONFLICT (conv_id) DO UPDATE SET bucket = p_bucket;
+  -- In the order in which writers lock them, who are refused then.
+  PERFORM FROM cs_conversation t WHERE t.conv_id = ANY (ids) ORDER BY t.conv_id FOR UPDATE;
   DELETE FROM cs_conversation t WHERE t.conv_id = ANY (ids);
   DELETE FROM cs_family f WHERE f.bucket = p_bucket;
   DELETE FROM cs_placed p WHERE cs_bucket_of_v1(p.conv_id) = p_bucket;
