@@ -1,7 +1,9 @@
 //! Connections: what clients that say nothing, or too little, take from others.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -90,15 +92,35 @@ fn a_store_has_its_file_handles() {
     let listening: serde_json::Value = serde_json::from_str(&line).unwrap();
     let address = listening["listening"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
     let client = Client { address, key: None };
-    let bare: Vec<_> = (0..600).filter_map(|_| client.connect().ok()).collect();
+    let ask = |stream: &mut TcpStream, head: &str, body: &str| {
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(body.as_bytes())?;
+        read(&mut BufReader::new(stream.try_clone()?))
+    };
+    let livez = client.head("GET", "/livez", &[]);
+    let mut kept = client.connect().unwrap();
+    ask(&mut kept, &livez, "").unwrap().ok();
+    // Connections that have asked once, and stay: as many as get an answer.
+    let mut idle = Vec::new();
+    loop {
+        let mut stream = client.connect().unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+        let is_served = ask(&mut stream, &livez, "").is_ok();
+        idle.push(stream);
+        if !is_served {
+            break;
+        }
+    }
     // More than fjall keeps in memory: it opens files.
     let text = "x".repeat(4 * 1024 * 1024);
-    let message = json!({ "role": "user", "chunks": [{ "type": "text", "text": text }] });
+    let message = json!({ "role": "user", "chunks": [{ "type": "text", "text": text }] }).to_string();
+    let length = message.len().to_string();
+    let headers = [("content-type", "application/json"), ("content-length", &*length)];
+    let post = client.head("POST", "/api/v1/conversations/chat/messages", &headers);
     for _ in 0..40 {
-        client.post("/api/v1/conversations/chat/messages", &message).ok();
+        ask(&mut kept, &post, &message).unwrap().ok();
     }
-    until("the store is ready", || client.get("/readyz").status == 200);
-    drop(bare);
+    drop(idle);
     server.kill().unwrap();
     server.wait().unwrap();
 }
