@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use conversation_store::{Cursor, Entry, EntryKind};
+use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
@@ -16,8 +17,8 @@ Examples:
   # what others write, as they write it
   convo entries chat-42 --follow
 
-The log itself, in order of SEQ, including what was rewound or removed. As JSON, one entry per line, without a limit \
-unless --limit is given. Others can write while this program reads where programs share a store: through `convo serve` \
+The log itself, in order of SEQ, including what was rewound or removed. As JSON, one entry per line with the cursor \
+after it (for --since, and for append --expect), without a limit unless --limit is given. Others can write while this program reads where programs share a store: through `convo serve` \
 (--store http://...), or in PostgreSQL.";
 
 /// Entries that a terminal gets if no limit is given.
@@ -72,7 +73,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
             output.text(&text(&entries))?;
         } else {
             for entry in &entries {
-                output.json(entry)?;
+                output.json(&Shown { entry, cursor: since.with_seq(entry.seq) })?;
             }
         }
         if args.follow {
@@ -84,6 +85,14 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         output::note(&format!("there are more: --since {since}"));
     }
     Ok(Exit::Done)
+}
+
+/// An entry, and the place after it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    entry: &'a Entry,
+    cursor: Cursor,
 }
 
 fn text(entries: &[Entry]) -> String {

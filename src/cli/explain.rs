@@ -1,32 +1,41 @@
 //! What a provider's error means.
 
+use conversation_store::Rule;
 use conversation_store::provider::{Explanation, explain};
+use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
 use super::output::Output;
 use super::style::{BOLD, DIM};
 use super::text::{self, Layout};
 
-/// Explain a provider's error, or a rule: the cause, the cure, and the sources
+/// Explain a provider's error, a rule, or a line of a report: the cause, the cure, and the sources
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   convo explain \"messages.1: tool_use ids were found without tool_result blocks immediately after\"
   convo explain AN-10
   convo explain AN-10 --json | jq -r .cure
+  convo explain call_as_text
 
 TEXT is the text of an error as a provider gives it, or the id of a rule as `convo check` prints it. All rules that \
-lead to the text are printed. `convo check` finds the place in the request, and `convo repair` mends it.
+lead to the text are printed. Or it is a line of the report of a prompt or a repair, or the rule in brackets at its end: what \
+that rule does is printed. `convo check` finds the place in the request, and `convo repair` mends it.
 
 Exit code 1 if no known text is in it.")]
 pub(super) struct Args {
-    /// The text of the error, or the id of a rule
+    /// The text of the error, the id of a rule, or a line of a report
     #[arg(required = true, value_name = "TEXT")]
     words: Vec<String>,
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
-    let found = explain(&args.words.join(" "));
+    let text = args.words.join(" ");
+    if let Some(reported) = Reported::of(&text) {
+        output.result(&reported, || shown_reported(&reported))?;
+        return Ok(Exit::Done);
+    }
+    let found = explain(&text);
     for explanation in &found {
         output.result(explanation, || shown(explanation))?;
     }
@@ -37,10 +46,31 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// A rule of reports.
+#[derive(Serialize)]
+struct Reported {
+    rule: String,
+    about: &'static str,
+}
+
+impl Reported {
+    /// The rule that a text is, or names as the lines of reports do.
+    fn of(text: &str) -> Option<Self> {
+        let is_named = |rule: &Rule| text == rule.name() || text.contains(&format!("({})", rule.name()));
+        Rule::ALL.iter().find(|rule| is_named(rule)).map(|rule| Self { rule: rule.name(), about: rule.about() })
+    }
+}
+
+fn shown_reported(Reported { rule, about }: &Reported) -> String {
+    format!("{BOLD}{rule}{BOLD:#}  {DIM}of reports{DIM:#}\n") + &part("what it does", about)
+}
+
+fn part(head: &str, words: &str) -> String {
+    text::wrap(&format!("{head}: {words}"), "    ", Layout::folded("--json has all of it"))
+}
+
 fn shown(explanation: &Explanation) -> String {
     let Explanation { rule, level, target, cause, cure, source, .. } = explanation;
-    let layout = Layout::folded("--json has all of it");
-    let part = |head: &str, words: &str| text::wrap(&format!("{head}: {words}"), "    ", layout);
     format!("{BOLD}{rule}{BOLD:#}  {level}  {DIM}{target}{DIM:#}\n")
         + &part("cause", cause)
         + &part("cure", cure)

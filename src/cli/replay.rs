@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 
 use conversation_store::model::{ConversationId, Message, Name};
-use conversation_store::{AppendOptions, Error, ExpectedHead, MessageState, Result, Store, StoredMessage};
+use conversation_store::{AppendOptions, Cursor, Error, ExpectedHead, MessageState, Result, Store, StoredMessage};
 
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::{self, Input, Lines};
@@ -91,7 +91,12 @@ impl Replay {
             let replayed = replay.conversation(store, name)?;
             match replayed.take(store, &line.message, &place) {
                 Ok(()) => {}
-                Err(error @ (Error::StaleHead { .. } | Error::NameTaken { .. } | Error::Corrupt { .. })) => {
+                Err(
+                    error @ (Error::StaleHead { .. }
+                    | Error::StaleCursor { .. }
+                    | Error::NameTaken { .. }
+                    | Error::Corrupt { .. }),
+                ) => {
                     replayed.conflict = Some(Failure::from(error).at(&place));
                 }
                 Err(error) => return Err(Failure::from(error).at(&place)),
@@ -162,8 +167,8 @@ struct Replayed {
     conflict: Option<Failure>,
     /// What the store holds and no line was compared with yet.
     stored: VecDeque<StoredMessage>,
-    /// The last seq; 0 before the first.
-    last_seq: u64,
+    /// Its end; nothing before its first message.
+    end: Option<Cursor>,
     compared: u64,
     appended: u64,
 }
@@ -171,14 +176,14 @@ struct Replayed {
 impl Replayed {
     /// Looks up what the store holds.
     fn begin(store: &Store, name: Name) -> Result<Self> {
-        let mut replayed =
-            Self { name, conflict: None, stored: VecDeque::new(), last_seq: 0, compared: 0, appended: 0 };
-        let item = match store.describe(&replayed.name) {
-            Ok(item) => item,
+        let mut replayed = Self { name, conflict: None, stored: VecDeque::new(), end: None, compared: 0, appended: 0 };
+        let beginning = match store.tail(&replayed.name, 0) {
+            Ok(tail) => tail.cursor(),
             Err(Error::NotFound { .. }) => return Ok(replayed),
             Err(error) => return Err(error),
         };
-        replayed.last_seq = item.last_seq;
+        let item = store.describe(&replayed.name)?;
+        replayed.end = Some(beginning.with_seq(item.last_seq));
         match store.load_raw(&replayed.name) {
             Ok(messages) => replayed.stored = messages.into(),
             Err(error @ Error::Corrupt { .. }) => replayed.conflict = Some(error.into()),
@@ -208,13 +213,13 @@ impl Replayed {
     }
 
     fn append(&mut self, store: &Store, message: &Message) -> Result<()> {
-        let expected = match self.last_seq {
-            0 => ExpectedHead::NewConversation,
-            seq => ExpectedHead::At(seq),
-        };
+        let expected = self.end.map_or(ExpectedHead::NewConversation, ExpectedHead::AtCursor);
         let options = AppendOptions::new().with_expected(expected);
         let receipt = store.append_with(&self.name, std::slice::from_ref(message), &options)?;
-        self.last_seq = receipt.last_seq;
+        self.end = Some(match self.end {
+            Some(end) => end.with_seq(receipt.last_seq),
+            None => store.tail(&self.name, receipt.last_seq)?.cursor(),
+        });
         self.appended += 1;
         Ok(())
     }

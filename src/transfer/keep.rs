@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::foreign::{Branch, Foreign, Node, Skipped};
 use super::take;
 use crate::error::{Error, Result};
-use crate::history::{EntryKind, StoredMessage};
+use crate::history::{Cursor, EntryKind, StoredMessage};
 use crate::log::{AppendOptions, Durability, ExpectedHead, Limits, NewConversation};
 use crate::model::{Extra, Json, Message, Name};
 use crate::store::Store;
@@ -153,6 +153,8 @@ struct Walked {
     name: Name,
     /// The name's key.
     key: String,
+    /// Its beginning. Another conversation that is made under its name meanwhile gets none of its messages.
+    beginning: Cursor,
     /// The last seq after each node, shared nodes included; first that before any node.
     seqs: Vec<u64>,
 }
@@ -185,7 +187,7 @@ impl Keeper<'_> {
             None => {
                 let name = self.name(&self.key);
                 let seq = self.begin(&name, foreign, metadata)?;
-                Walked { name, key: self.key.clone(), seqs: vec![seq] }
+                Walked { beginning: self.beginning(&name)?, name, key: self.key.clone(), seqs: vec![seq] }
             }
             Some((parent, after)) => {
                 let seqs: Vec<u64> = parent.seqs.iter().take(after + 1).copied().collect();
@@ -196,9 +198,9 @@ impl Keeper<'_> {
                     let name = self.name(&key);
                     self.fork(&parent, seqs.last().copied().unwrap_or_default(), &name)?;
                     self.forks += 1;
-                    Walked { name, key, seqs }
+                    Walked { beginning: self.beginning(&name)?, name, key, seqs }
                 } else {
-                    Walked { name: parent, key: parent_key, seqs }
+                    Walked { beginning: Cursor::default(), name: parent, key: parent_key, seqs }
                 }
             }
         };
@@ -227,6 +229,10 @@ impl Keeper<'_> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    fn beginning(&self, name: &Name) -> Result<Cursor> {
+        self.store.map_or_else(|| Ok(Cursor::default()), |store| Ok(store.tail(name, 0)?.cursor()))
     }
 
     /// Adopts a title, tags and metadata that changed in the source. A title that was given here stays.
@@ -297,7 +303,7 @@ impl Keeper<'_> {
         let mut has_grown = false;
         loop {
             let options = AppendOptions::new()
-                .with_expected(ExpectedHead::At(expected))
+                .with_expected(ExpectedHead::AtCursor(walked.beginning.with_seq(expected)))
                 .with_idempotency_key(key)
                 .with_durability(Durability::Buffered);
             match store.append_with(&walked.name, messages, &options) {
@@ -342,6 +348,7 @@ impl Keeper<'_> {
                     }
                     self.forks += usize::from(changes == 1);
                     has_grown = false;
+                    walked.beginning = self.beginning(&child)?;
                     (walked.name, walked.key, expected) = (child, child_key, before);
                 }
                 Err(error) => return Err(error),

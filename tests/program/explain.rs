@@ -46,6 +46,15 @@ fn an_error_is_explained_by_the_rules_that_lead_to_it() {
     let shown = place.ok(&["explain", "AN-10", "--text"]).stdout;
     assert!(shown.starts_with("AN-10  hard  anthropic\n    cause: "), "{shown}");
     assert!(shown.contains("\n    cure: ") && shown.contains("gh:anthropics/claude-code#8210"), "{shown}");
+    // A line of a report names its rule.
+    let line = "moved: tool result moved directly after its call: results follow their calls (result_moved)";
+    for text in [line, "result_moved"] {
+        let found = place.ok(&["explain", text]).json();
+        assert_eq!((found.len(), &found[0]["rule"]), (1, &json!("result_moved")));
+        assert!(found[0]["about"].as_str().unwrap().starts_with("A tool result was moved to the place"), "{found:?}");
+    }
+    let shown = place.ok(&["explain", "call_as_text", "--text"]).stdout;
+    assert!(shown.starts_with("call_as_text  of reports\n    what it does: A text or thinking was sent"), "{shown}");
     let unknown = place.run(&["explain", "the", "dog", "ate", "it"]);
     assert_eq!((unknown.exit, unknown.stdout.as_str()), (1, ""));
     assert!(unknown.stderr.contains("convo check"), "{}", unknown.stderr);

@@ -42,6 +42,17 @@ fn entries_are_the_log() {
     assert_eq!(kinds, wanted.map(|(seq, kind)| (json!(seq), json!(kind))));
     assert_eq!(place.ok(&["entries", "c", "--since", "1", "--limit", "2"]).json(), entries[1..3]);
     assert_eq!(place.ok(&["entries", "c", "--since", "4"]).stdout, "");
+    // Each has a cursor, which is of this conversation and no later one of its name.
+    let cursor = |at: usize| entries[at]["cursor"].as_str().unwrap();
+    assert_eq!(place.ok(&["entries", "c", "--since", cursor(1)]).json(), entries[2..]);
+    assert_eq!(place.run_with(&["append", "c", "--expect", cursor(2)], HELLO).exit, 2);
+    assert_eq!(place.run_with(&["append", "c", "--expect", cursor(3)], HELLO).exit, 0);
+    place.ok(&["delete", "c", "--yes"]);
+    place.append("c", &[HELLO, ANSWER, CALL, HELLO]);
+    for args in [["entries", "c", "--since", cursor(3)], ["append", "c", "--expect", cursor(3)]] {
+        let stale = place.run_with(&args, HELLO);
+        assert!(stale.exit == 2 && stale.stderr.contains("an earlier conversation"), "{}", stale.stderr);
+    }
 }
 
 #[test]

@@ -4,12 +4,34 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// What was done. Names in JSON are in snake case: `error_chunk_removed`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Rule {
+/// The enum of the rules, and what is said of each: its documentation.
+macro_rules! rules {
+    ($($(#[doc = $about:literal])+ $rule:ident,)+) => {
+        /// What was done. Names in JSON are in snake case: `error_chunk_removed`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+        #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+        #[serde(rename_all = "snake_case")]
+        #[non_exhaustive]
+        pub enum Rule {
+            $($(#[doc = $about])+ $rule,)+
+        }
+
+        impl Rule {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$rule),+];
+
+            /// What was done, in a sentence.
+            #[must_use]
+            pub fn about(self) -> &'static str {
+                match self {
+                    $(Self::$rule => concat!($($about),+).trim_start(),)+
+                }
+            }
+        }
+    };
+}
+
+rules! {
     /// A record could not be read; what it held is missing.
     DamagedRecord,
     /// An error chunk is not part of the conversation.
