@@ -80,7 +80,8 @@ Examples:
 
 Texts, arguments, results, images and unknown fields are erased; role, index, ids and tool names stay. What is known about \
 the message goes with one chunk too, where it may quote it. Forks that share the message lose its content too. Summaries, \
-titles, tags and metadata that may quote it are named, and stay.
+titles, tags and metadata that may quote it are named, with their seqs, and stay: `convo fork --at` the seq before the first \
+of them, and `convo delete` of the conversation, erase those too.
 
 Earlier backups still hold the content, and so may bytes that the store freed and has not reused: `convo vacuum` writes the \
 store again without them.")]

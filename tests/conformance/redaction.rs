@@ -18,7 +18,7 @@ use crate::said::{load, user, with_key};
 crate::tests![
     no_answer_holds_what_was_redacted,
     a_repeated_append_neither_proves_nor_restores_what_was_redacted,
-    what_may_quote_it_is_named,
+    what_may_quote_it_is_named_and_goes_with_its_conversation,
     a_record_that_a_fork_parts_is_rewritten_whole,
 ];
 
@@ -337,8 +337,9 @@ fn a_repeated_append_neither_proves_nor_restores_what_was_redacted(place: &Place
     assert_eq!(quoting(&answers(&store, &["chat"], place)), Vec::<&str>::new());
 }
 
-/// What the caller wrote about the conversation stays: the caller learns where it is.
-fn what_may_quote_it_is_named(place: &Place) {
+/// What the caller wrote about the conversation stays: the caller learns where it is. A fork at the seq before the first of it has
+/// none of it, and it goes with the conversation.
+fn what_may_quote_it_is_named_and_goes_with_its_conversation(place: &Place) {
     let store = place.store();
     store.append("chat", &[user("before"), user(SECRET), user("after")]).unwrap();
     let titled = store.set_title("chat", Some(SECRET)).unwrap().last_seq;
@@ -349,6 +350,11 @@ fn what_may_quote_it_is_named(place: &Place) {
     let summary = store.summarize("chat", 2, SECRET).unwrap().last_seq;
     let redacted = store.redact("chat", 1, None).unwrap();
     assert_eq!((redacted.meta, redacted.summaries), (vec![titled, tagged, known], vec![summary]));
+    store.fork_to("chat", Some(titled - 1), "fork").unwrap();
+    assert_ne!(quoting(&answers(&store, &["chat"], place)), Vec::<&str>::new());
+    store.delete("chat").unwrap();
+    assert_eq!(load(&store, "fork"), ["before", "[redacted]", "after"]);
+    assert_eq!(quoting(&answers(&store, &["fork"], place)), Vec::<&str>::new());
 }
 
 /// Of the record that the fork parts, only what the fork does not read is of the chunk.
