@@ -1,12 +1,17 @@
-//! The program is killed while it writes, or while it opens: what was acknowledged is there afterwards, whole.
+//! The program is killed while it writes, while it opens, or while it writes a store anew: what was acknowledged is there
+//! afterwards, whole.
 //!
 //! `CONVO_KILLS` says how often on each engine. A kill proves nothing about power cuts: the system keeps what was written.
 
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::common::program::{Dice, PATIENCE, Writer, convo, number, run, still_owed, verify};
+use conversation_store::Store;
+use conversation_store::model::Message;
+
+use crate::common::program::{Dice, PATIENCE, Writer, convo, copy, number, run, still_owed, verify};
 
 /// Loads with how old the oldest append may be that a kill takes: none for what is durable.
 const LOADS: &[(&[&str], Option<Duration>)] = &[
@@ -81,6 +86,62 @@ fn a_store_opens_after_it_was_killed_while_it_opened(engine: &str) {
     }
 }
 
+/// Makes a store with what a vacuum has to keep, and with what it takes away.
+fn make(url: &str) {
+    let store = Store::open(url).unwrap();
+    for at in 0..6 {
+        let kept = format!("kept {at}");
+        for text in [kept.clone(), "large ".repeat(40_000)] {
+            store.append(&*kept, &[Message::user(&text), Message::user("erased")]).unwrap();
+            store.append("deleted", &[Message::user(text)]).unwrap();
+        }
+        store.redact(&*kept, 1, None).unwrap();
+        store.fork_to(&*kept, Some(2), format!("fork {at}")).unwrap();
+    }
+    store.delete("deleted").unwrap();
+    store.close().unwrap();
+}
+
+/// All that a store has, which is sound and takes an append.
+fn all_of(url: &str) -> String {
+    let store = Store::open(url).unwrap();
+    let names = (0..6).flat_map(|at| [format!("kept {at}"), format!("fork {at}")]);
+    let all: Vec<_> = names.map(|name| store.load_raw(name).unwrap()).collect();
+    let verified = store.verify(|_, _| ()).unwrap();
+    assert_eq!((verified.problems.len(), verified.conversations), (0, 12), "{:?}", verified.problems);
+    store.append("another", &[Message::user("more")]).unwrap();
+    store.delete("another").unwrap();
+    format!("{all:?}")
+}
+
+fn a_vacuum_that_is_killed_loses_nothing(engine: &str) {
+    let mut dice = Dice::new();
+    let dir = tempfile::tempdir().unwrap();
+    let url = |path: &Path| format!("{engine}:{}", path.display());
+    let (made, left) = (dir.path().join("made"), dir.path().join("left"));
+    make(&url(&made));
+    let vacuum = || {
+        let _ = fs::remove_dir_all(&left);
+        copy(&made, &left);
+        convo(&["vacuum", "--store", &url(&left)])
+    };
+    let begun = (vacuum(), Instant::now());
+    let ended = run(begun.0, PATIENCE);
+    let whole = begun.1.elapsed();
+    assert_eq!(ended.exit, Some(0), "{ended:?}");
+    let expected = all_of(&url(&left));
+    let mut killed = 0;
+    for round in 0..number("CONVO_KILLS", 20) {
+        let mut child = vacuum().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(dice.below(whole.as_micros() as u64)));
+        child.kill().unwrap();
+        killed += u32::from(child.wait().unwrap().code().is_none());
+        assert!(all_of(&url(&left)) == expected, "{engine}, round {round}");
+    }
+    println!("{engine}: a vacuum of {whole:?} was killed {killed} times");
+    assert!(killed > 0);
+}
+
 #[test]
 fn what_was_acknowledged_survives_a_kill_on_sled() {
     what_was_acknowledged_survives_a_kill("sled");
@@ -91,8 +152,18 @@ fn a_store_opens_after_it_was_killed_while_it_opened_on_sled() {
     a_store_opens_after_it_was_killed_while_it_opened("sled");
 }
 
+#[test]
+fn a_vacuum_that_is_killed_loses_nothing_on_sled() {
+    a_vacuum_that_is_killed_loses_nothing("sled");
+}
+
 #[cfg(feature = "fjall")]
 mod fjall {
+    #[test]
+    fn a_vacuum_that_is_killed_loses_nothing_on_fjall() {
+        super::a_vacuum_that_is_killed_loses_nothing("fjall");
+    }
+
     #[test]
     fn what_was_acknowledged_survives_a_kill_on_fjall() {
         super::what_was_acknowledged_survives_a_kill("fjall");

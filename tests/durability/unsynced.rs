@@ -101,6 +101,32 @@ fn little_is_unsynced_whatever_is_written_or_erased() {
     assert!(place.run("db", &["verify"], None).stdout.contains("\"problems\":[]"));
 }
 
+/// A vacuum that is cut off before any of its calls leaves the store with all that it had.
+#[test]
+fn a_vacuum_that_is_cut_off_anywhere_loses_nothing() {
+    let Some(place) = Place::new() else { return };
+    let lines = place.lines("lines", &[10, 300_000, 10, 10]);
+    for chat in ["kept", "deleted"] {
+        place.run("db", &["append", chat, &lines], None);
+    }
+    place.run("db", &["redact", "kept", "2", "--yes"], None);
+    place.run("db", &["delete", "deleted", "--yes"], None);
+    let expected = place.run("db", &["show", "kept", "--raw"], None).stdout;
+    let mut killed = 0;
+    for call in ["rename", "fsync", "fdatasync", "pwrite", "write"] {
+        for at in (1..12).chain([16, 24, 40, 70]) {
+            let _ = fs::remove_dir_all(place.path("cut"));
+            copy(&place.dir.path().join("db"), &place.dir.path().join("cut"));
+            let ended = run(place.killed("cut", &["vacuum"], call, at), PATIENCE);
+            killed += u32::from(ended.exit.is_none());
+            assert_eq!(place.run("cut", &["show", "kept", "--raw"], None).stdout, expected, "{call} {at}: {ended:?}");
+            assert!(place.run("cut", &["verify"], None).stdout.contains("\"problems\":[]"), "{call} {at}");
+            assert!(!place.dir.path().join("cut/compacted").exists(), "{call} {at}");
+        }
+    }
+    assert!(killed > 25, "{killed} were killed");
+}
+
 /// A new name is durable once the directory that holds it is synced.
 #[test]
 fn every_directory_that_is_created_is_synced() {
