@@ -1,5 +1,5 @@
 //! Logs as nobody should write them: odd ids, empty names, broken arguments, blank texts, results before calls, repeats,
-//! all roles, all finish reasons, foreign signatures, messages without chunks.
+//! all roles, all finish reasons, foreign signatures, messages without chunks, what each wire may have one day.
 
 use conversation_store::model::{
     Audio, Body, Chunk, File, FinishReason, Image, Json, Message, Output, Part, PartBody, Role,
@@ -10,16 +10,20 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestError, TestRunner};
 
 use super::stored::stored;
-use super::{blocks, cases, config, items};
+use super::{blocks, cases, config, items, unknown};
 
 /// A log of up to this many messages. Each text that is not blank stands in it once.
 pub(crate) fn log(messages: usize) -> impl Strategy<Value = Vec<StoredMessage>> {
-    proptest::collection::vec(
-        (prop_oneof![8 => message().boxed(), 1 => blocks::message().boxed(), 2 => items::message().boxed()], state()),
-        0..messages,
-    )
-    .prop_map(|messages| {
+    let one = |message: Message| vec![message];
+    let said = prop_oneof![
+        16 => message().prop_map(one),
+        2 => blocks::message().prop_map(one),
+        4 => items::message().prop_map(one),
+        1 => unknown::messages(),
+    ];
+    proptest::collection::vec((said, state()), 0..messages).prop_map(|said| {
         let mut unique = 0;
+        let messages = said.into_iter().flat_map(|(said, state)| said.into_iter().map(move |message| (message, state)));
         let placed = (0..).zip(messages).map(|(index, (mut message, state))| {
             for chunk in &mut message.chunks {
                 mark(chunk, &mut unique);

@@ -27,6 +27,7 @@ pub(crate) mod running;
 #[cfg(feature = "search")]
 pub(crate) mod search;
 pub(crate) mod stored;
+pub(crate) mod unknown;
 #[cfg(feature = "server")]
 pub(crate) mod uploads;
 
