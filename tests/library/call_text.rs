@@ -23,6 +23,9 @@ const CALLS: &[&str] = &[
     "<invoke name=\"ls\">\n<parameter name=\"path\">.</parameter>\n</invoke>",
     "<minimax:tool_call>\n<invoke name=\"ls\">\n</invoke>\n</minimax:tool_call>",
     "<|channel|>commentary to=functions.ls <|constrain|>json<|message|>{\"path\":\".\"}",
+    "<|channel|>commentary to=functions.ls<|constrain|>json<|message|>{\"path\":\".\"}<|call|>",
+    "<|channel|>analysis to=browser.open<|message|>{\"id\":1}<|call|>",
+    "<|start|>assistant to=functions.ls<|channel|>commentary<|message|>{\"path\":\".\"}<|call|>",
 ];
 
 /// Texts about calls, and what only looks like one.
@@ -34,6 +37,8 @@ const OTHERS: &[&str] = &[
     "<function",
     "[TOOL_CALLS]",
     "<|tool_call|> comes before a list",
+    "<|channel|>commentary to=NAME, and <|start|>assistant to= another",
+    "<|channel|>commentary<|message|>I look first.<|end|>",
     "std::function<void()> f; if (a<b) return a[0];",
 ];
 

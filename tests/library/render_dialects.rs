@@ -318,6 +318,28 @@ fn images_of_results_follow_behind_the_bridge() {
     );
 }
 
+/// Databricks shows pictures in user messages only, as data.
+#[test]
+fn pictures_of_results_go_to_databricks_in_a_user_message() {
+    let data = "data:image/png;base64,iVBORw0KGgo=";
+    let image = |url: &str| Image { url: url.to_owned(), mime_type: None };
+    let parts = [image(data), image("https://x.test/a.png")];
+    let output = Output::Parts(parts.map(|image| conversation_store::model::PartBody::Image(image).into()).to_vec());
+    let result = Body::ToolResult { tool_call_id: "1".to_owned(), name: None, output, is_error: None };
+    let messages = [Message::user("look"), call("1"), Message::new(Role::Tool, [result.into()])];
+    let (shape, _) = lines("databricks", &messages);
+    let [.., answered, last] = &shape[..] else { panic!("{shape:?}") };
+    assert!(answered.starts_with("result 1: "), "{shape:?}");
+    assert!(last.starts_with("user ") && last.contains(&format!("[image {data}]")), "{shape:?}");
+    assert!(!last.contains("[image https://"), "{shape:?}");
+    let message =
+        json!({"role": "tool", "tool_call_id": "1", "content": [{"type": "image_url", "image_url": {"url": data}}]});
+    let mut request = request("databricks", &messages);
+    request["messages"][2] = message;
+    let found = check(dialect("databricks"), &request.to_string()).unwrap();
+    assert!(found.iter().any(|found| found.rule == "OC-19" && found.level.is_refused()), "{found:?}");
+}
+
 /// llxprt-3695: "This model does not support assistant message prefill".
 #[test]
 fn words_at_the_end_stay_the_assistants() {

@@ -19,6 +19,7 @@ const ANSWER: u64 = 1024 * 1024;
 const ERROR: usize = 400;
 
 /// A target whose address is known: its URL, in which MODEL is the model, and the variable that holds the key.
+/// `src/docs/targets.md` has the pages.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("openai-chat", "https://api.openai.com/v1/chat/completions", "OPENAI_API_KEY"),
     ("openai-responses", "https://api.openai.com/v1/responses", "OPENAI_API_KEY"),
@@ -33,7 +34,6 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("openai-chat/mistral", "https://api.mistral.ai/v1/chat/completions", "MISTRAL_API_KEY"),
     ("openai-chat/groq", "https://api.groq.com/openai/v1/chat/completions", "GROQ_API_KEY"),
     ("openai-chat/moonshot", "https://api.moonshot.ai/v1/chat/completions", "MOONSHOT_API_KEY"),
-    ("openai-chat/perplexity", "https://api.perplexity.ai/chat/completions", "PERPLEXITY_API_KEY"),
     ("openai-chat/openrouter", "https://openrouter.ai/api/v1/chat/completions", "OPENROUTER_API_KEY"),
     ("openai-chat/xai", "https://api.x.ai/v1/chat/completions", "XAI_API_KEY"),
     ("openai-chat/cerebras", "https://api.cerebras.ai/v1/chat/completions", "CEREBRAS_API_KEY"),

@@ -23,14 +23,14 @@ enum Next {
     Content,
     /// White space, then one of these.
     Opening(&'static [u8]),
-    /// A name that ends with this byte.
-    Name(u8),
+    /// A name that ends with one of these.
+    Name(&'static [u8]),
 }
 
 const FORMS: &[Form] = &[
     Form { models: "Hermes and Qwen", begin: "<tool_call>", next: Next::Opening(b"{") },
-    Form { models: "Qwen Coder and Llama 3", begin: "<function=", next: Next::Name(b'>') },
-    Form { models: "GLM", begin: "<arg_key>", next: Next::Name(b'<') },
+    Form { models: "Qwen Coder and Llama 3", begin: "<function=", next: Next::Name(b">") },
+    Form { models: "GLM", begin: "<arg_key>", next: Next::Name(b"<") },
     Form { models: "Llama 3", begin: "<|python_tag|>", next: Next::Content },
     Form { models: "Llama 4", begin: "<|python_start|>", next: Next::Content },
     Form { models: "DeepSeek", begin: "<｜tool▁calls▁begin｜>", next: Next::Content },
@@ -39,8 +39,10 @@ const FORMS: &[Form] = &[
     Form { models: "Mistral", begin: "[TOOL_CALLS]", next: Next::Content },
     Form { models: "Kimi", begin: "<|tool_call_begin|>", next: Next::Content },
     Form { models: "Granite", begin: "<|tool_call|>", next: Next::Opening(b"[{") },
-    Form { models: "Claude and MiniMax", begin: "<invoke name=\"", next: Next::Name(b'"') },
-    Form { models: "gpt-oss", begin: "<|channel|>commentary to=", next: Next::Name(b' ') },
+    Form { models: "Claude and MiniMax", begin: "<invoke name=\"", next: Next::Name(b"\"") },
+    Form { models: "gpt-oss", begin: "<|channel|>commentary to=", next: Next::Name(b" <") },
+    Form { models: "gpt-oss", begin: "<|channel|>analysis to=", next: Next::Name(b" <") },
+    Form { models: "gpt-oss", begin: "<|start|>assistant to=", next: Next::Name(b" <") },
 ];
 
 /// The longest name, and the most white space, that is looked at.
@@ -64,9 +66,11 @@ impl Next {
             Self::Opening(openings) => {
                 bytes.find(|byte| !byte.is_ascii_whitespace()).is_some_and(|first| openings.contains(&first))
             }
-            Self::Name(end) => {
+            Self::Name(ends) => {
                 let length = bytes.position(|byte| !(byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte)));
-                length.is_some_and(|length| length > 0 && rest.as_bytes().get(length) == Some(&end))
+                length.is_some_and(|length| {
+                    length > 0 && rest.as_bytes().get(length).is_some_and(|end| ends.contains(end))
+                })
             }
         }
     }
