@@ -188,8 +188,8 @@ impl Store {
     ///
     /// Summaries, and titles, tags and metadata that a caller set, stay as they are: they are no message's content. The answer
     /// names those of this conversation that may quote what was erased. To be rid of them, fork the conversation at the seq
-    /// before the first of them, append to the fork what came after, and delete the conversation. Backups, and bytes that the engine freed and has not reused, are not
-    /// affected.
+    /// before the first of them, append to the fork what came after, and delete the conversation. Backups, and bytes that
+    /// the engine freed and has not reused, are not affected.
     ///
     /// Cost: reading the conversation, and writing the message's records again.
     ///

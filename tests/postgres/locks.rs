@@ -55,17 +55,17 @@ fn writes_that_lock_several_rows_lock_them_in_one_order() {
                     store.delete("parent").unwrap();
                 }
                 let held = format!("SELECT FROM {}.cs_conversation WHERE key = 'parent' FOR UPDATE", schema(&url));
-                let wait = |count: &str| {
+                let waiting = |count: &str| {
                     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-                    until(what, || server.value(waiting).unwrap().as_deref() == Some(count));
+                    server.value(waiting).unwrap().as_deref() == Some(count)
                 };
                 scope(|scope| {
-                    // Both have what they lock before the parent, when it is let go.
+                    // Both have what they lock before the parent, when it is let go. One that does not need it ends before.
                     let (one, other) = server.within(&held, || {
                         let one = scope.spawn(|| one(&store, &fork));
-                        wait("1");
+                        until(what, || waiting("1") || one.is_finished());
                         let other = scope.spawn(|| other(&store, &fork));
-                        wait("2");
+                        until(what, || waiting("2") || one.is_finished() || other.is_finished());
                         (one, other)
                     });
                     let done = (one.join().unwrap(), other.join().unwrap());

@@ -109,8 +109,11 @@ fn a_stalled_server_has_no_more_connections_than_a_pool_may_have() {
     let store = Store::open(&(server.url() + "&pool=3&timeout_seconds=1")).unwrap();
     store.append("chat", &[Message::user("first")]).unwrap();
     set(&server, "SET synchronous_standby_names = 'nobody'");
-    for at in 0..6 {
-        store.append(format!("chat-{at}"), &[Message::user("without an answer")]).unwrap_err();
+    // Of connections that are there, each takes the setting when it next looks.
+    let append = |at: usize| store.append(format!("chat-{at}"), &[Message::user("without an answer")]);
+    let first = (0..100_000).find(|at| append(*at).is_err()).unwrap();
+    for at in first + 1..first + 6 {
+        append(at).unwrap_err();
     }
     let count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'conversation-store'";
     let count: u32 = server.value(count).unwrap().unwrap().parse().unwrap();
