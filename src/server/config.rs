@@ -231,9 +231,10 @@ pub struct Upstream {
     /// The variable of the environment that holds a key of it, for callers who send none of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_env: Option<String>,
-    /// Whether calls of models are recorded: `yes`; `no`; or `required`, when a call whose request cannot be stored is refused.
+    /// Whether calls of models are recorded: `no`. This version passes them on and stores nothing of them: it refuses `yes`, and
+    /// `required`, with which a call would be refused whose request cannot be stored.
     pub record: Record,
-    /// What happens to an answer whose client has gone: `drain`, it is read to its end, and recorded; `cancel`.
+    /// What happens to an answer that is recorded, and whose client has gone: `drain`, it is read to its end; `cancel`.
     pub on_disconnect: OnDisconnect,
     /// Seconds that an answer without a client is read: 600.
     pub drain_seconds: u64,
@@ -253,9 +254,9 @@ pub struct Upstream {
 #[non_exhaustive]
 pub enum Record {
     /// They are, and a call passes also if it cannot be stored.
-    #[default]
     Yes,
     /// They are not.
+    #[default]
     No,
     /// They are: what the user says is durable before it goes on.
     Required,
@@ -315,6 +316,11 @@ impl Upstream {
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
         if self.name.is_empty() || self.name.len() > 64 || !self.name.bytes().all(is_name) {
             return Err(invalid("upstream.name", &format!("{:?}: expected a-z, 0-9, - and _, at most 64", self.name)));
+        }
+        if self.record != Record::No {
+            let problem =
+                format!("{:?}: this version passes calls on and records nothing of them: leave it out", self.name);
+            return Err(invalid("upstream.record", &problem));
         }
         match [self.drain_seconds, self.answer_seconds, self.idle_seconds].into_iter().find(|seconds| *seconds > YEAR) {
             Some(_) => Err(invalid("upstream", &format!("a time may be a year at most: {YEAR} seconds"))),
@@ -598,6 +604,28 @@ mod tests {
 
     fn of(environment: &[(&str, &str)]) -> Result<Config> {
         Config::read(None, environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+    }
+
+    #[test]
+    fn upstreams_are_checked() {
+        let checked = |upstreams: &[Upstream]| Config { upstreams: upstreams.to_vec(), ..Config::default() }.check();
+        let up = || Upstream::new("up");
+        assert!(checked(&[up(), Upstream::new("other")]).is_ok());
+        let table = [
+            (vec![Upstream::new("Up")], "expected a-z"),
+            (vec![up(), up()], "is there twice"),
+            (
+                vec![Upstream { default: true, ..up() }, Upstream { default: true, ..Upstream::new("b") }],
+                "one upstream",
+            ),
+            (vec![Upstream { drain_seconds: YEAR + 1, ..up() }], "a year at most"),
+            (vec![Upstream { record: Record::Yes, ..up() }], "records nothing"),
+            (vec![Upstream { record: Record::Required, ..up() }], "records nothing"),
+        ];
+        for (upstreams, problem) in table {
+            let error = checked(&upstreams).unwrap_err().to_string();
+            assert!(error.contains(problem), "{error}");
+        }
     }
 
     #[test]

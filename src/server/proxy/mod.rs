@@ -1,4 +1,5 @@
-//! The recording proxy: what clients send to a provider passes through here as it is, and is recorded beside the traffic.
+//! The proxy: what clients send to a provider passes through here as it is. It will be recorded beside the traffic; the settings
+//! refuse that as long as `record` keeps nothing.
 //!
 //! - `path` (where a request is meant to go), `wires` (which calls are calls of a model), `headers` (which go on), `keys` (whose are
 //!   they), `refused` (an error in the form of the wire).
