@@ -1,8 +1,8 @@
 //! The proxy: what clients send to a provider passes through here as it is. It will be recorded beside the traffic; the settings
 //! refuse that as long as `record` keeps nothing.
 //!
-//! - `path` (where a request is meant to go), `wires` (which calls are calls of a model), `headers` (which go on), `keys` (whose are
-//!   they), `refused` (an error in the form of the wire).
+//! - `path` (where a request is meant to go), `wires` (which calls are calls of a model), `headers` (which go on), `keys` (whose
+//!   they are), `refused` (an error in the form of the wire).
 //! - `exchange`: what passes of one call, as the side that passes it on hands it to the side that records it.
 //! - `record`: what is stored of it, and where.
 //! - `tee` (a request's body on its way), `answer` (an answer's).

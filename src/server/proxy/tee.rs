@@ -1,4 +1,5 @@
-//! The body of a request on its way: each piece goes on at once, and is kept beside that, as far as it is recorded and there is room.
+//! The body of a request on its way: each piece goes on at once, and is kept beside that, as far as it is recorded and there is
+//! room.
 
 use std::future::Future as _;
 use std::pin::Pin;
