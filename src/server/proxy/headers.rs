@@ -93,7 +93,7 @@ pub(super) fn check(headers: &HeaderMap) -> Result<(), Refusal> {
         return Err(Refusal::new(400, "invalid_connection", message));
     }
     if headers.contains_key("upgrade") && claimed(headers).any(|name| name.eq_ignore_ascii_case("upgrade")) {
-        let message = "No WebSocket passes here, as nothing would be recorded of it. Ask by POST: Codex does with \
+        let message = "No WebSocket passes here. Ask by POST: Codex does with \
                        `supports_websockets = false` in `[model_providers.NAME]` of its config.toml.";
         return Err(Refusal::new(426, "no_websockets", message));
     }
