@@ -36,6 +36,7 @@ const PLACES: &[Row] = &[
         missing: || None,
         url: |_| "memory:".to_owned(),
         served: false,
+        near: true,
         survives: false,
         buffers: true,
         closed: Interruption::Reopened,
@@ -45,6 +46,7 @@ const PLACES: &[Row] = &[
         missing: || (!cfg!(feature = "sled")).then(|| "the feature sled is off".to_owned()),
         url: |dir| format!("sled:{}?cache_mb=1", dir.display()),
         served: false,
+        near: true,
         survives: true,
         buffers: true,
         closed: Interruption::Reopened,
@@ -54,6 +56,7 @@ const PLACES: &[Row] = &[
         missing: || (!cfg!(feature = "fjall")).then(|| "the feature fjall is off".to_owned()),
         url: |dir| format!("fjall:{}?cache_mb=1", dir.display()),
         served: false,
+        near: true,
         survives: true,
         buffers: true,
         closed: Interruption::Reopened,
@@ -65,6 +68,7 @@ const PLACES: &[Row] = &[
         // No lease runs out here, however slow the machine is: `tests/postgres` has those that do.
         url: |_| common::postgres::server().unwrap().url() + "&lease_seconds=3600",
         served: false,
+        near: false,
         survives: true,
         buffers: false,
         closed: Interruption::Reopened,
@@ -75,6 +79,7 @@ const PLACES: &[Row] = &[
         missing: common::bouncer::missing,
         url: |_| common::bouncer::bouncer().unwrap().url() + "?lease_seconds=3600",
         served: false,
+        near: false,
         survives: true,
         buffers: false,
         closed: Interruption::Reopened,
@@ -86,6 +91,7 @@ const PLACES: &[Row] = &[
         missing: common::postgres::missing,
         url: |dir| common::postgres::server().unwrap().shards(dir, 2, "&lease_seconds=3600&pool=4"),
         served: false,
+        near: false,
         survives: true,
         buffers: false,
         closed: Interruption::Reopened,
@@ -96,6 +102,7 @@ const PLACES: &[Row] = &[
         missing: || (!cfg!(feature = "sled")).then(|| "the feature sled is off".to_owned()),
         url: |dir| format!("sled:{}?cache_mb=1", dir.display()),
         served: true,
+        near: false,
         survives: true,
         buffers: true,
         // A client that is closed drops its writers: the server goes on.
@@ -107,6 +114,7 @@ const PLACES: &[Row] = &[
         missing: common::postgres::missing,
         url: |_| common::postgres::server().unwrap().url() + "&lease_seconds=3600",
         served: true,
+        near: false,
         survives: true,
         buffers: false,
         closed: Interruption::Dropped,
@@ -161,5 +169,10 @@ fn main() -> ExitCode {
             }
         }
     }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let mut arguments = Arguments::from_args();
+    if arguments.test_threads.is_none() {
+        // They wait for servers most of their time.
+        arguments.test_threads = std::thread::available_parallelism().ok().map(|cores| 3 * cores.get());
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
