@@ -20,6 +20,9 @@ use crate::error::{Error, Result};
 use crate::log::Limits;
 use crate::model::Timestamp;
 
+/// What owners begin with that no key has: the server keeps data of its own under them.
+const RESERVED: &str = "convo:";
+
 /// What a key permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -115,6 +118,9 @@ impl KeyFile {
     pub fn create(&self, owner: &str, scopes: &[Scope], expires_at: Option<Timestamp>) -> Result<(Key, String)> {
         if owner.trim().is_empty() {
             return Err(Error::InvalidInput("a key needs an owner".to_owned()));
+        }
+        if owner.starts_with(RESERVED) {
+            return Err(Error::InvalidInput(format!("owners that begin with {RESERVED:?} are the server's own")));
         }
         if owner.len() > Limits::NAME_BYTES {
             let (actual, limit) = (format!("{} bytes", owner.len()), format!("{} bytes", Limits::NAME_BYTES));

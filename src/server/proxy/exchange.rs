@@ -50,6 +50,8 @@ pub(crate) enum Passed {
         waited: Duration,
     },
     Piece(Bytes),
+    /// The client has gone: what comes from now on it does not get.
+    Left,
     End(Ended),
 }
 

@@ -11,7 +11,6 @@
 //! has gone.
 
 mod answer;
-#[expect(dead_code, reason = "what records does not read it yet")]
 mod exchange;
 mod headers;
 mod keys;

@@ -1,0 +1,295 @@
+//! The book: one entry for each call of a model, in the log itself. Nothing of it is anywhere else, so a restart loses nothing, and
+//! all servers that share a store share it.
+//!
+//! An owner's entries are the messages of one conversation of an owner that no key can have. What an entry is found by are the ids of its
+//! chunks, which every log has an index of: the digest of what was asked, the exchange, the scope of what it began.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::meaning::{Digest, Key};
+use crate::error::{Error, Result};
+use crate::history::EntryKind;
+use crate::log::{NewConversation, reading};
+use crate::model::{Body, Chunk, ConversationId, Json, Message, Metadata, Name, Role};
+use crate::store::Store;
+
+/// Whose conversations the books are.
+pub(crate) const OWNER: &str = "convo:proxy";
+/// The most entries with one digest that are looked at, the newest first.
+const SAME: usize = 32;
+
+/// A call of a model, when its request was stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) exchange: Uuid,
+    pub(super) conversation: ConversationId,
+    /// The index of the first message after what was asked: where the answer's run begins.
+    pub(super) from: u64,
+    /// The messages of the run before the answer, by their indexes: what the client gave the model to go on with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) kept: Vec<u64>,
+    /// The answer before this one, by its index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) answer_before: Option<u64>,
+    #[serde(with = "hex")]
+    pub(super) scope: Digest,
+    /// Whether the client named its session.
+    pub(super) session: bool,
+    #[serde(with = "hex")]
+    pub(super) surroundings: Digest,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_option")]
+    pub(super) user: Option<Digest>,
+    /// Of the calls' ids before the answer; absent if the client made some of them up.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_option")]
+    pub(super) calls: Option<Digest>,
+    #[serde(with = "hex")]
+    pub(super) items: Digest,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct End {
+    pub(super) state: State,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<u16>,
+    /// The error in place of an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) conversation: Option<ConversationId>,
+    /// The answer's index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) message: Option<u64>,
+}
+
+/// What has become of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    Started,
+    Complete,
+    Cut,
+    Failed,
+    Behind,
+    TooLarge,
+    Unreadable,
+    StoreFailed,
+}
+
+/// A conversation that began in a scope.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Beginning {
+    pub(super) conversation: ConversationId,
+}
+
+/// The book of an owner.
+#[derive(Debug)]
+pub(super) struct Book<'a> {
+    pub(super) store: &'a Store,
+    pub(super) owner: &'a str,
+    name: Name,
+    pub(super) key: Key,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Secret {
+    #[serde(with = "hex")]
+    key: [u8; 32],
+}
+
+impl<'a> Book<'a> {
+    /// The book of an owner, which is begun if there is none.
+    pub(super) fn open(store: &'a Store, owner: &'a str) -> Result<Self> {
+        let name = Name::from(format!("owner {owner}")).with_owner(OWNER);
+        let known = match store.metadata(&name) {
+            Err(Error::NotFound { .. }) => {
+                let mut key = [0; 32];
+                let cannot =
+                    |error: getrandom::Error| Error::io("get randomness")(std::io::Error::other(error.to_string()));
+                getrandom::fill(&mut key).map_err(cannot)?;
+                let new = NewConversation::new().with_metadata(json(&Secret { key })?);
+                match store.create(&name, &new) {
+                    Ok(_) | Err(Error::NameTaken { .. }) => store.metadata(&name)?,
+                    Err(error) => return Err(error),
+                }
+            }
+            known => known?,
+        };
+        let secret = known.and_then(|known| serde_json::from_str::<Secret>(known.as_str()).ok());
+        let secret = secret.ok_or_else(|| Error::Corrupt {
+            conversation: Some(name.clone()),
+            seq: None,
+            detail: "the key of the digests of what was recorded is missing".to_owned(),
+        })?;
+        Ok(Self { store, owner, name, key: Key::new(&secret.key) })
+    }
+
+    /// A conversation of the owner.
+    pub(super) fn own(&self, conversation: ConversationId) -> Name {
+        Name::from(conversation).with_owner(self.owner)
+    }
+
+    /// Writes the entry of a call, under the digest of what was asked; and the conversation that it begins in its scope.
+    pub(super) fn write(&self, asked: &Digest, entry: &Entry, begins: bool) -> Result<()> {
+        let mut chunks =
+            vec![line(asked_id(asked), entry)?, Chunk { id: Some(exchange_id(entry.exchange)), ..Chunk::text("") }];
+        if begins {
+            let beginning = Beginning { conversation: entry.conversation };
+            chunks.push(line(scope_id(&entry.scope), &beginning)?);
+        }
+        self.append(chunks)
+    }
+
+    /// Writes how a call ended.
+    pub(super) fn end(&self, exchange: Uuid, end: &End, response: Option<&str>, entry: Option<&Entry>) -> Result<()> {
+        let mut chunks = vec![line(end_id(exchange), end)?];
+        if let (Some(response), Some(entry)) = (response, entry) {
+            chunks.push(line(self.response_id(response), entry)?);
+        }
+        self.append(chunks)
+    }
+
+    fn append(&self, chunks: Vec<Chunk>) -> Result<()> {
+        self.store
+            .append(&self.name, &[Message { metadata: Metadata::default(), ..Message::new(Role::System, chunks) }])?;
+        Ok(())
+    }
+
+    /// The calls whose requests had this digest, the newest first.
+    pub(super) fn asked(&self, digest: &Digest) -> Result<Vec<Entry>> {
+        self.find(&asked_id(digest), SAME)
+    }
+
+    /// The conversation that began last in a scope.
+    pub(super) fn newest_in(&self, scope: &Digest) -> Result<Option<ConversationId>> {
+        let found: Vec<Beginning> = self.find(&scope_id(scope), 1)?;
+        Ok(found.first().map(|beginning| beginning.conversation))
+    }
+
+    /// The call whose answer has this id.
+    pub(super) fn response(&self, id: &str) -> Result<Option<Entry>> {
+        Ok(self.find(&self.response_id(id), 1)?.pop())
+    }
+
+    /// How a call ended, if it has.
+    pub(super) fn ended(&self, exchange: Uuid) -> Result<Option<End>> {
+        Ok(self.find(&end_id(exchange), 1)?.pop())
+    }
+
+    /// The entry of a call.
+    pub(super) fn exchange(&self, exchange: Uuid) -> Result<Option<Entry>> {
+        let Some(seq) = self.seqs(&exchange_id(exchange))?.pop() else { return Ok(None) };
+        // The entry itself is the chunk before.
+        let before = seq.saturating_sub(1);
+        let found = self.store.entries(&self.name, before..=before, 1)?;
+        Ok(found.into_iter().find_map(|entry| read(&entry.kind, None)))
+    }
+
+    fn response_id(&self, id: &str) -> String {
+        format!("response {}", hex::encode(&self.key.digest([id.as_bytes()])))
+    }
+
+    fn seqs(&self, id: &str) -> Result<Vec<u64>> {
+        let view = reading::view(self.store.log(), &self.name)?;
+        self.store.log().item_seqs(&view, id)
+    }
+
+    fn find<T: DeserializeOwned>(&self, id: &str, most: usize) -> Result<Vec<T>> {
+        let mut found = Vec::new();
+        for seq in self.seqs(id)?.into_iter().rev().take(most) {
+            let entries = self.store.entries(&self.name, seq..=seq, 1)?;
+            found.extend(entries.into_iter().filter_map(|entry| read(&entry.kind, Some(id))));
+        }
+        Ok(found)
+    }
+}
+
+fn asked_id(digest: &Digest) -> String {
+    format!("asked {}", hex::encode(digest))
+}
+
+fn scope_id(digest: &Digest) -> String {
+    format!("scope {}", hex::encode(digest))
+}
+
+fn exchange_id(exchange: Uuid) -> String {
+    format!("exchange {exchange}")
+}
+
+fn end_id(exchange: Uuid) -> String {
+    format!("end {exchange}")
+}
+
+fn line(id: String, value: &impl Serialize) -> Result<Chunk> {
+    Ok(Chunk { id: Some(id), ..Chunk::text(json(value)?.as_str()) })
+}
+
+pub(super) fn json(value: &impl Serialize) -> Result<Json> {
+    let text = serde_json::to_string(value).map_err(|error| Error::InvalidInput(error.to_string()))?;
+    Json::new(text).map_err(|error| Error::InvalidInput(error.to_string()))
+}
+
+fn read<T: DeserializeOwned>(kind: &EntryKind, id: Option<&str>) -> Option<T> {
+    let EntryKind::Chunk { chunk, .. } = kind else { return None };
+    if id.is_some() && chunk.id.as_deref() != id {
+        return None;
+    }
+    let Body::Text { text, .. } = &chunk.body else { return None };
+    serde_json::from_str(text).ok()
+}
+
+/// Digests as text.
+pub(super) mod hex {
+    use std::fmt::Write as _;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(in super::super) fn encode(bytes: &[u8]) -> String {
+        bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+
+    pub(crate) fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        if text.len() != N * 2 {
+            return None;
+        }
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok()?;
+        }
+        Some(bytes)
+    }
+
+    pub(crate) fn serialize<S: Serializer, const N: usize>(bytes: &[u8; N], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&encode(bytes))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>, const N: usize>(from: D) -> Result<[u8; N], D::Error> {
+        let text = String::deserialize(from)?;
+        decode(&text).ok_or_else(|| serde::de::Error::custom("no digest"))
+    }
+}
+
+mod hex_option {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::super::meaning::Digest;
+    use super::hex;
+
+    #[expect(clippy::ref_option, reason = "serde calls it with this type")]
+    pub(crate) fn serialize<S: Serializer>(digest: &Option<Digest>, to: S) -> Result<S::Ok, S::Error> {
+        match digest {
+            Some(digest) => hex::serialize(digest, to),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Digest>, D::Error> {
+        let text: Option<String> = Option::deserialize(from)?;
+        Ok(text.and_then(|text| hex::decode(&text)))
+    }
+}

@@ -1,0 +1,340 @@
+//! Whether a request's run of the model's messages is the echo of a recorded answer, and what of that the client kept.
+
+use std::borrow::Cow;
+
+use super::meaning::{self, Meaning};
+use crate::model::{Body, Chunk, Role};
+
+/// What a client made of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Echo {
+    /// All of it came back.
+    Whole,
+    /// A part of it came back: the answer did not end as answers do.
+    Part(Kept),
+}
+
+/// What a client kept of an answer that was cut off.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Kept {
+    /// Which chunks of the answer came back whole, by their positions.
+    pub(super) chunks: Vec<bool>,
+    /// What came back beside them: the beginning of a text, or what the client had and the store lost.
+    pub(super) rest: Vec<Chunk>,
+}
+
+/// Chunks of the model that are compared.
+pub(super) type Said<'a> = Vec<&'a Chunk>;
+
+/// How a run compares with an answer: `before` is what was said in the same run ahead of it.
+///
+/// `is_cut`: the answer did not end normally, as far as the client knows. `is_lost`: its end was lost with the program that wrote
+/// it, so that the client may have more of it than the store.
+pub(super) fn compare(
+    before: &[&Chunk],
+    answer: &[&Chunk],
+    echoed: &[&Chunk],
+    skips: fn(Role, &Chunk) -> bool,
+    is_cut: bool,
+    is_lost: bool,
+) -> Option<Echo> {
+    let recorded: Said<'_> = before.iter().chain(answer).copied().collect();
+    let expanded = expand(echoed, &recorded);
+    let (was, is) = (joined(&recorded, skips), joined(&expanded, skips));
+    if was.len() == is.len() && was.iter().zip(&is).all(|(was, is)| is_same(was, is)) {
+        return Some(Echo::Whole);
+    }
+    if is_cut && begins(&was, &is) {
+        return kept(before, answer, &expanded, skips).map(Echo::Part);
+    }
+    if is_lost && !was.is_empty() && begins(&is, &was) {
+        return kept(before, answer, &expanded, skips).map(Echo::Part);
+    }
+    None
+}
+
+/// A run's chunks, with those that it names by their ids in the place of their ids.
+fn expand<'a>(echoed: &[&'a Chunk], recorded: &[&'a Chunk]) -> Said<'a> {
+    let mut expanded = Vec::with_capacity(echoed.len());
+    for chunk in echoed {
+        let before = expanded.len();
+        if let Some(Meaning::Reference(id)) = meaning::of(chunk) {
+            expanded.extend(recorded.iter().filter(|known| known.id.as_deref() == Some(&id)));
+        }
+        if expanded.len() == before {
+            expanded.push(*chunk);
+        }
+    }
+    expanded
+}
+
+/// What chunks mean, adjacent texts as one, without white space at the end of a text.
+fn joined<'a>(chunks: &[&'a Chunk], skips: fn(Role, &Chunk) -> bool) -> Vec<Meaning<'a>> {
+    let mut all: Vec<Meaning<'a>> = Vec::new();
+    let said = chunks.iter().filter(|chunk| !skips(Role::Assistant, chunk));
+    for meaning in said.filter_map(|chunk| meaning::of(chunk)) {
+        match (all.last_mut(), meaning) {
+            (Some(Meaning::Text(before)), Meaning::Text(more)) => before.to_mut().push_str(&more),
+            (_, meaning) => all.push(meaning),
+        }
+    }
+    for meaning in &mut all {
+        if let Meaning::Text(text) = meaning {
+            let length = text.trim_end_matches(|c: char| c.is_ascii_whitespace()).len();
+            match text {
+                Cow::Borrowed(borrowed) => *borrowed = borrowed.get(..length).unwrap_or_default(),
+                Cow::Owned(owned) => owned.truncate(length),
+            }
+        }
+    }
+    all.retain(|meaning| !matches!(meaning, Meaning::Text(text) if text.is_empty()));
+    all
+}
+
+/// Whether a recorded part came back as this one. An id that the provider gave counts; where it gave none, the client made one up.
+fn is_same(was: &Meaning<'_>, is: &Meaning<'_>) -> bool {
+    match (was, is) {
+        (
+            Meaning::Call { id, name, arguments },
+            Meaning::Call { id: other_id, name: other_name, arguments: other_arguments },
+        ) => name == other_name && arguments == other_arguments && (id.is_empty() || id == other_id),
+        _ => was == is,
+    }
+}
+
+/// Whether `whole` begins with `part`: block by block, the last text by its bytes.
+fn begins(whole: &[Meaning<'_>], part: &[Meaning<'_>]) -> bool {
+    let Some((last, blocks)) = part.split_last() else { return true };
+    let same = whole.iter().zip(blocks).filter(|(was, is)| is_same(was, is)).count();
+    if same < blocks.len() {
+        return false;
+    }
+    match (whole.get(blocks.len()), last) {
+        (Some(Meaning::Text(was)), Meaning::Text(is)) => was.starts_with(&**is),
+        (Some(was), is) => is_same(was, is),
+        (None, _) => false,
+    }
+}
+
+/// Which chunks of an answer an echo has that begins as the answer does, or as which the answer begins.
+fn kept(before: &[&Chunk], answer: &[&Chunk], echoed: &[&Chunk], skips: fn(Role, &Chunk) -> bool) -> Option<Kept> {
+    let mut echo = Reader::of(echoed, skips);
+    // What was said ahead of the answer is all in the echo, or the echo is of something else.
+    for chunk in before {
+        if echo.take(chunk, skips) != Taken::Whole {
+            return None;
+        }
+    }
+    let mut kept = Kept::default();
+    let mut is_over = false;
+    for chunk in answer {
+        let is_thought = matches!(chunk.body, Body::Thinking { .. });
+        let taken = if is_over && !is_thought { Taken::Nothing } else { echo.take(chunk, skips) };
+        is_over |= taken != Taken::Whole && !is_thought;
+        kept.chunks.push(taken == Taken::Whole);
+    }
+    kept.rest = echo.rest();
+    Some(kept)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    Whole,
+    Nothing,
+}
+
+/// An echo as it is compared with chunks, one after the other.
+struct Reader<'a> {
+    thoughts: Vec<&'a Chunk>,
+    said: Vec<&'a Chunk>,
+    at: usize,
+    /// Bytes of the text at `at` that were taken.
+    taken: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn of(echoed: &[&'a Chunk], skips: fn(Role, &Chunk) -> bool) -> Self {
+        let is_thought = |chunk: &&&Chunk| matches!(chunk.body, Body::Thinking { .. });
+        let thoughts = echoed.iter().filter(is_thought).copied().collect();
+        let is_said = |chunk: &&&Chunk| meaning::of(chunk).is_some() && !skips(Role::Assistant, chunk);
+        Self { thoughts, said: echoed.iter().filter(is_said).copied().collect(), at: 0, taken: 0 }
+    }
+
+    /// Takes a chunk off the echo, if it is there whole.
+    fn take(&mut self, chunk: &Chunk, skips: fn(Role, &Chunk) -> bool) -> Taken {
+        if matches!(chunk.body, Body::Thinking { .. }) {
+            let is_there = self.thoughts.iter().any(|thought| is_same_thought(chunk, thought));
+            return if is_there { Taken::Whole } else { Taken::Nothing };
+        }
+        let Some(was) = meaning::of(chunk).filter(|_| !skips(Role::Assistant, chunk)) else { return Taken::Whole };
+        let Meaning::Text(was) = was else {
+            let next = self.said.get(self.at).and_then(|next| meaning::of(next));
+            if self.taken == 0 && next.is_some_and(|next| is_same(&was, &next)) {
+                self.at += 1;
+                return Taken::Whole;
+            }
+            return Taken::Nothing;
+        };
+        let (at, taken) = (self.at, self.taken);
+        let mut left = &*was;
+        while !left.trim_end_matches(|c: char| c.is_ascii_whitespace()).is_empty() {
+            let text = self.said.get(self.at).and_then(|next| text(next)).and_then(|text| text.get(self.taken..));
+            let Some(text) = text else { break };
+            if let Some(rest) = left.strip_prefix(text) {
+                left = rest;
+                (self.at, self.taken) = (self.at + 1, 0);
+            } else if text.starts_with(left) {
+                self.taken += left.len();
+                left = "";
+            } else if text.starts_with(left.trim_end_matches(|c: char| c.is_ascii_whitespace())) {
+                self.taken += left.trim_end_matches(|c: char| c.is_ascii_whitespace()).len();
+                left = "";
+            } else {
+                let stripped = text.trim_end_matches(|c: char| c.is_ascii_whitespace());
+                match left.strip_prefix(stripped) {
+                    Some(rest) if !stripped.is_empty() => {
+                        left = rest;
+                        (self.at, self.taken) = (self.at + 1, 0);
+                    }
+                    _ => break,
+                }
+            }
+            // A text that is taken to its end is over, whatever white space it ends with.
+            let rest = self.said.get(self.at).and_then(|next| text_from(next, self.taken));
+            if self.taken > 0
+                && rest.is_some_and(|rest| rest.trim_end_matches(|c: char| c.is_ascii_whitespace()).is_empty())
+            {
+                (self.at, self.taken) = (self.at + 1, 0);
+            }
+        }
+        if left.trim_end_matches(|c: char| c.is_ascii_whitespace()).is_empty() {
+            return Taken::Whole;
+        }
+        // A part of it: what came back of it is in the rest.
+        (self.at, self.taken) = (at, taken);
+        Taken::Nothing
+    }
+
+    fn rest(self) -> Vec<Chunk> {
+        let mut rest: Vec<Chunk> = Vec::new();
+        for (number, chunk) in self.said.into_iter().skip(self.at).enumerate() {
+            match text(chunk).and_then(|text| text.get(self.taken..)).filter(|_| number == 0) {
+                Some(text) => rest.push(Chunk::text(text)),
+                None => rest.push(chunk.clone()),
+            }
+        }
+        rest
+    }
+}
+
+fn text(chunk: &Chunk) -> Option<&str> {
+    match &chunk.body {
+        Body::Text { text, .. } | Body::Refusal { text } => Some(text),
+        _ => None,
+    }
+}
+
+fn text_from(chunk: &Chunk, from: usize) -> Option<&str> {
+    text(chunk)?.get(from..)
+}
+
+/// Whether two chunks are the same thinking: its proof or its id says so, and without either its words.
+fn is_same_thought(was: &Chunk, is: &Chunk) -> bool {
+    let Body::Thinking { text, signature, redacted } = &was.body else { return false };
+    let Body::Thinking { text: other_text, signature: other_signature, redacted: other_redacted } = &is.body else {
+        return false;
+    };
+    if signature.is_some() || redacted.is_some() {
+        return signature == other_signature && redacted == other_redacted;
+    }
+    match (&was.id, &is.id) {
+        (Some(was), Some(is)) => was == is,
+        _ => text == other_text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: fn(Role, &Chunk) -> bool = |_, _| false;
+
+    fn text(said: &str) -> Chunk {
+        Chunk::text(said)
+    }
+
+    fn call(id: &str) -> Chunk {
+        Chunk::tool_call(id, "f", r#"{"a":1}"#)
+    }
+
+    fn of(answer: &[Chunk], echoed: &[Chunk], is_cut: bool, is_lost: bool) -> Option<Echo> {
+        let (answer, echoed): (Said<'_>, Said<'_>) = (answer.iter().collect(), echoed.iter().collect());
+        compare(&[], &answer, &echoed, ALL, is_cut, is_lost)
+    }
+
+    #[test]
+    fn an_answer_comes_back_whole() {
+        let thought = Chunk::thinking("hm");
+        let item = |id: &str, chunk| Chunk { id: Some(id.to_owned()), ..chunk };
+        let json = r#"{"type":"item_reference","id":"msg_1"}"#;
+        let json = crate::model::Json::new(json).unwrap();
+        let reference = Chunk::from(Body::Opaque { provider: "p".into(), kind: "item_reference".into(), json });
+        let whole: [(&[Chunk], &[Chunk]); 8] = [
+            (&[text("a"), text("b")], &[text("ab")]),
+            (&[thought.clone(), text("a")], &[text("a")]),
+            (&[text("I run it. "), call("1")], &[text("I run it."), call("1")]),
+            (&[call("")], &[call("made up")]),
+            (&[call("1")], &[Chunk::tool_call("1", "f", r#"{ "a" : 1.0 }"#)]),
+            (&[item("msg_1", text("hello")), call("1")], &[reference, call("1")]),
+            (&[text("")], &[]),
+            (&[text("a"), Chunk::error("e")], &[text("a")]),
+        ];
+        for (answer, echoed) in whole {
+            assert_eq!(of(answer, echoed, false, false), Some(Echo::Whole), "{answer:?} {echoed:?}");
+        }
+        let other: [(&[Chunk], &[Chunk]); 5] = [
+            (&[call("1")], &[call("2")]),
+            (&[text("ab")], &[text("a")]),
+            (&[text(" a")], &[text("a")]),
+            (&[text("a"), call("1")], &[text("a")]),
+            (&[text("a")], &[]),
+        ];
+        for (answer, echoed) in other {
+            assert_eq!(of(answer, echoed, false, false), None, "{answer:?} {echoed:?}");
+        }
+    }
+
+    #[test]
+    fn of_a_cut_answer_a_part_comes_back() {
+        let signed = |sign: &str| -> Chunk {
+            Body::Thinking { text: "t".into(), signature: Some(sign.into()), redacted: None }.into()
+        };
+        type Row<'a> = (&'a [Chunk], &'a [Chunk], &'a [bool], &'a [Chunk]);
+        let table: [Row<'_>; 7] = [
+            (&[signed("s"), text("one "), text("two")], &[signed("s"), text("one ")], &[true, true, false], &[]),
+            // The block that was being written is a message of its own.
+            (
+                &[signed("s"), text("one"), text("two and")],
+                &[signed("s"), text("one"), text("two")],
+                &[true, true, false],
+                &[text("two")],
+            ),
+            (&[signed("s"), text("one")], &[], &[false, false], &[]),
+            (&[signed("s"), text("one")], &[signed("s")], &[true, false], &[]),
+            (&[text("one"), call("1"), text("x")], &[text("one"), call("1")], &[true, true, false], &[]),
+            (&[text("one two")], &[text("one")], &[false], &[text("one")]),
+            (&[text("one"), call("1"), call("2")], &[text("one"), call("1")], &[true, true, false], &[]),
+        ];
+        for (answer, echoed, chunks, rest) in table {
+            let kept = Kept { chunks: chunks.to_vec(), rest: rest.to_vec() };
+            assert_eq!(of(answer, echoed, true, false), Some(Echo::Part(kept)), "{answer:?} {echoed:?}");
+        }
+        for (answer, echoed) in [(&[text("one")], [text("two")]), (&[text("one")], [text("one two")])] {
+            assert_eq!(of(answer, &echoed, true, false), None);
+        }
+        // Its end was lost with the server: the client has more of it.
+        let lost = Kept { chunks: vec![true], rest: vec![text(" two"), call("1")] };
+        assert_eq!(of(&[text("one")], &[text("one two"), call("1")], true, true), Some(Echo::Part(lost)));
+        assert_eq!(of(&[text("one")], &[text("other")], true, true), None);
+    }
+}

@@ -1,0 +1,278 @@
+//! What of a message bears meaning, and its digest: what two requests, or an answer and its echo, are compared by.
+//!
+//! It is an allow-list. Not in it: thinking, ids, `cache_control`, annotations, and every field that a client may add or leave out.
+//! Texts of one role that follow each other are one text, wherever messages and parts begin; the white space at the end of a
+//! text of the model does not count.
+
+use std::borrow::Cow;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::Value;
+use sha2::Sha256;
+
+use crate::model::{Body, Chunk, Output, PartBody, Role};
+
+/// What a chunk means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Meaning<'a> {
+    Text(Cow<'a, str>),
+    Call {
+        id: &'a str,
+        name: &'a str,
+        arguments: Vec<u8>,
+    },
+    Result {
+        id: &'a str,
+        name: Option<&'a str>,
+        failed: bool,
+        output: Vec<u8>,
+    },
+    /// An item of an earlier answer, by its id alone.
+    Reference(String),
+    /// Anything else, in bytes that are equal if it is.
+    Other(Vec<u8>),
+}
+
+/// What a chunk means; `None` if it says nothing that is compared.
+pub(super) fn of(chunk: &Chunk) -> Option<Meaning<'_>> {
+    match &chunk.body {
+        Body::Text { text, .. } | Body::Refusal { text } => {
+            (!text.is_empty()).then_some(Meaning::Text(Cow::Borrowed(text)))
+        }
+        Body::Thinking { .. } | Body::Error { .. } => None,
+        Body::ToolCall { id, name, arguments, .. } => Some(Meaning::Call { id, name, arguments: canonical(arguments) }),
+        Body::ToolResult { tool_call_id, name, output, is_error } => Some(Meaning::Result {
+            id: tool_call_id,
+            name: name.as_deref(),
+            failed: *is_error == Some(true),
+            output: output_bytes(output),
+        }),
+        Body::Image(image) => Some(other("image", &image.url)),
+        Body::Audio(audio) => {
+            // An earlier answer's sound comes back by its id.
+            let sound = audio.data.as_ref().or(audio.url.as_ref()).or(chunk.id.as_ref()).or(audio.transcript.as_ref());
+            Some(other("audio", sound.map_or("", String::as_str)))
+        }
+        Body::File(file) => Some(other("file", file.data.as_ref().or(file.url.as_ref()).map_or("", String::as_str))),
+        Body::Opaque { kind, json, .. } => Some(opaque(kind, json.as_str())),
+        Body::Unknown { kind } => Some(other("unknown", kind)),
+    }
+}
+
+fn other(kind: &str, what: &str) -> Meaning<'static> {
+    Meaning::Other([kind.as_bytes(), &[0], what.as_bytes()].concat())
+}
+
+/// A block that this crate has no chunk for: its type and id, and without an id its JSON.
+fn opaque(kind: &str, json: &str) -> Meaning<'static> {
+    let value: Value = serde_json::from_str(json).unwrap_or(Value::Null);
+    match value.get("id").and_then(Value::as_str) {
+        Some(id) if kind == "item_reference" => Meaning::Reference(id.to_owned()),
+        Some(id) => other(kind, id),
+        None => {
+            let mut bytes = [kind.as_bytes(), &[0]].concat();
+            write(&value, &mut bytes);
+            Meaning::Other(bytes)
+        }
+    }
+}
+
+fn output_bytes(output: &Output) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match output {
+        Output::Text(text) => bytes.extend_from_slice(text.as_bytes()),
+        Output::Parts(parts) => {
+            for part in parts {
+                match &part.body {
+                    PartBody::Text { text } => bytes.extend_from_slice(text.as_bytes()),
+                    PartBody::Image(image) => framed(&mut bytes, b'i', image.url.as_bytes()),
+                    PartBody::Audio(audio) => {
+                        let sound = audio.data.as_ref().or(audio.url.as_ref());
+                        framed(&mut bytes, b'a', sound.map_or(&[][..], |sound| sound.as_bytes()));
+                    }
+                    PartBody::File(file) => {
+                        let data = file.data.as_ref().or(file.url.as_ref());
+                        framed(&mut bytes, b'f', data.map_or(&[][..], |data| data.as_bytes()));
+                    }
+                    PartBody::Json { json } => framed(&mut bytes, b'j', &canonical(json.as_str())),
+                    PartBody::Unknown { kind } => framed(&mut bytes, b'u', kind.as_bytes()),
+                }
+            }
+        }
+    }
+    bytes
+}
+
+/// A byte that no text has, so that what follows is no text.
+const MARK: u8 = 0xff;
+
+fn framed(bytes: &mut Vec<u8>, kind: u8, what: &[u8]) {
+    bytes.extend_from_slice(&[MARK, kind]);
+    bytes.extend_from_slice(&(what.len() as u64).to_be_bytes());
+    bytes.extend_from_slice(what);
+}
+
+/// The arguments of a call as a JSON value, whatever they are written like: numbers are doubles, as JavaScript has them, of two
+/// fields with one name the last counts, and none are an empty object. What is no JSON is compared as text.
+pub(super) fn canonical(arguments: &str) -> Vec<u8> {
+    let text = if arguments.trim().is_empty() { "{}" } else { arguments };
+    let mut bytes = Vec::with_capacity(text.len());
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) => write(&value, &mut bytes),
+        Err(_) => framed(&mut bytes, b't', text.as_bytes()),
+    }
+    bytes
+}
+
+/// The parser bounds how deep values are nested.
+fn write(value: &Value, bytes: &mut Vec<u8>) {
+    match value {
+        Value::Null => bytes.push(b'n'),
+        Value::Bool(is) => bytes.push(if *is { b'y' } else { b'z' }),
+        Value::Number(number) => {
+            // Plus zero makes one number of the two zeros.
+            framed(bytes, b'd', &(number.as_f64().unwrap_or_default() + 0.0).to_bits().to_be_bytes());
+        }
+        Value::String(text) => framed(bytes, b's', text.as_bytes()),
+        Value::Array(items) => {
+            bytes.push(b'[');
+            items.iter().for_each(|item| write(item, bytes));
+            bytes.push(b']');
+        }
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().filter(|(name, _)| *name != "cache_control").collect();
+            fields.sort_unstable_by_key(|(name, _)| *name);
+            bytes.push(b'{');
+            for (name, value) in fields {
+                framed(bytes, b'k', name.as_bytes());
+                write(value, bytes);
+            }
+            bytes.push(b'}');
+        }
+    }
+}
+
+/// A digest with an owner's key.
+pub(super) type Digest = [u8; 16];
+
+/// The key of an owner's digests: whoever has a digest can neither guess what it is of, nor compare it with another owner's.
+#[derive(Clone)]
+pub(super) struct Key(Hmac<Sha256>);
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Key")
+    }
+}
+
+impl Key {
+    pub(super) fn new(secret: &[u8; 32]) -> Self {
+        // A key of any length is taken: there is no error to handle.
+        let keyed = Hmac::new_from_slice(secret).unwrap_or_else(|_| Hmac::new(&Default::default()));
+        Self(keyed)
+    }
+
+    /// The digest of parts, each of which keeps its ends.
+    pub(super) fn digest<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) -> Digest {
+        let mut mac = self.0.clone();
+        for part in parts {
+            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update(part);
+        }
+        first_half(mac)
+    }
+
+    pub(super) fn running(&self) -> Running {
+        Running { mac: self.0.clone(), role: None, blank: Vec::new() }
+    }
+}
+
+fn first_half(mac: Hmac<Sha256>) -> Digest {
+    let whole = mac.finalize().into_bytes();
+    let mut half = Digest::default();
+    half.iter_mut().zip(whole).for_each(|(to, from)| *to = from);
+    half
+}
+
+/// A digest of all that was said so far.
+#[derive(Clone)]
+pub(super) struct Running {
+    mac: Hmac<Sha256>,
+    role: Option<Role>,
+    /// White space that counts only if more of the same text comes.
+    blank: Vec<u8>,
+}
+
+impl Running {
+    /// What was said up to here.
+    pub(super) fn digest(&self) -> Digest {
+        first_half(self.mac.clone())
+    }
+
+    /// Takes what somebody says; `position` is that of a result's call among the calls before it.
+    pub(super) fn say(&mut self, role: Role, meaning: &Meaning<'_>, position: Option<usize>) {
+        let role = if role == Role::Tool { Role::User } else { role };
+        if self.role != Some(role) && !matches!(meaning, Meaning::Result { .. }) {
+            self.mark(b'o', &[role.as_str().as_bytes()]);
+            self.role = Some(role);
+        }
+        match meaning {
+            Meaning::Text(text) if role == Role::Assistant => {
+                let said = text.trim_end_matches(|c: char| c.is_ascii_whitespace());
+                let (said, blank) = text.as_bytes().split_at(said.len());
+                if !said.is_empty() {
+                    self.mac.update(&std::mem::take(&mut self.blank));
+                    self.mac.update(said);
+                }
+                self.blank.extend_from_slice(blank);
+            }
+            Meaning::Text(text) => self.mac.update(text.as_bytes()),
+            Meaning::Call { name, arguments, .. } => self.mark(b'c', &[name.as_bytes(), arguments]),
+            Meaning::Result { failed, output, name, .. } => {
+                let at = position.map_or(u64::MAX, |at| at as u64).to_be_bytes();
+                // A result that answers no call has only its name to be told by.
+                let name = name.filter(|_| position.is_none()).unwrap_or_default();
+                self.mark(b'r', &[&at, name.as_bytes(), &[u8::from(*failed)], output]);
+                self.role = None;
+            }
+            Meaning::Reference(id) => self.mark(b'f', &[id.as_bytes()]),
+            Meaning::Other(bytes) => self.mark(b'x', &[bytes]),
+        }
+    }
+
+    fn mark(&mut self, kind: u8, parts: &[&[u8]]) {
+        self.blank.clear();
+        self.mac.update(&[MARK, kind]);
+        for part in parts {
+            self.mac.update(&(part.len() as u64).to_be_bytes());
+            self.mac.update(part);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_values() {
+        let same: [(&str, &str); 8] = [
+            (r#"{ "a":1, "b" : "\u00e9\/" }"#, r#"{"a":1.0,"b":"é/"}"#),
+            (r#"{"b":2,"a":1}"#, r#"{"a":1,"b":2}"#),
+            ("", "{}"),
+            (" ", "{ }"),
+            (r#"{"n":9223372036854775807}"#, r#"{"n":9223372036854775808}"#),
+            (r#"{"a":1,"a":2}"#, r#"{"a":2}"#),
+            ("[0.0]", "[-0]"),
+            ("{bad", "{bad"),
+        ];
+        for (a, b) in same {
+            assert_eq!(canonical(a), canonical(b), "{a} {b}");
+        }
+        let other =
+            [(r#"{"a":1}"#, r#"{"a":"1"}"#), ("[1,2]", "[12]"), ("{bad", "{bad }"), (r#"["a","b"]"#, r#"["ab"]"#)];
+        for (a, b) in other {
+            assert_ne!(canonical(a), canonical(b), "{a} {b}");
+        }
+    }
+}

@@ -1,0 +1,697 @@
+//! Where a request belongs: it goes on with a recorded conversation, leaves it, repeats a call whose answer failed, or is new.
+//!
+//! A prefix counts only if it reaches an answer that was recorded. What is looked at, in this order:
+//!
+//! 1. The whole request was asked before, in this scope. Its answer failed, was cut off, or still runs: another attempt, at the same
+//!    place. Its answer is complete: a fork, that answers again.
+//! 2. A beginning of what follows the last answer was asked, in this scope, and got no answer: it goes on there.
+//! 3. The model's last run is the echo of a recorded answer, or else the one before it ...: it goes on after that, or leaves there.
+//! 4. All runs are equal, but what was given to the model in between is not: the client has rewritten its past.
+
+use std::collections::BTreeSet;
+
+use super::book::{Book, Entry};
+use super::echo::{self, Echo, Kept};
+use super::meaning::Digest;
+use super::scope::{Kind, Scope};
+use super::turns::{Part, Run, Turns};
+use crate::error::{Error, Result};
+use crate::history::{MessageState, StoredMessage};
+use crate::log::reading::{self, PageSize};
+use crate::log::{AppendOptions, ExpectedHead, NewConversation};
+use crate::model::{Body, Chunk, ConversationId, FinishReason, Json, Message, Name, Role, StartedBy};
+
+/// The field of a message's metadata that says what the proxy knows of it.
+pub(super) const FIELD: &str = "convo";
+/// The most messages of one append.
+const APPENDED: usize = 5_000;
+/// An answer of so many bytes is no other's by chance.
+const EVIDENCE: usize = 64;
+
+/// Where an answer goes.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    pub(super) entry: Entry,
+    pub(super) how: How,
+    /// Whether what was given to the model before the last answer is not what is recorded.
+    pub(super) is_rewritten: bool,
+}
+
+/// What a request is to what is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    New,
+    Continued,
+    Forked,
+    Attempt,
+}
+
+impl How {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Continued => "continued",
+            Self::Forked => "forked",
+            Self::Attempt => "attempt",
+        }
+    }
+}
+
+/// What came of looking.
+#[derive(Debug)]
+pub(super) enum Found {
+    Placed(Box<Placed>),
+    /// An answer that may be the echoed one is not all stored yet.
+    Wait,
+}
+
+/// A request that is to be placed.
+pub(super) struct Request<'a> {
+    pub(super) book: &'a Book<'a>,
+    pub(super) turns: &'a Turns,
+    pub(super) scope: &'a Scope,
+    pub(super) exchange: uuid::Uuid,
+    pub(super) skips: fn(Role, &Chunk) -> bool,
+    /// Whether it may still wait for answers that are being stored.
+    pub(super) may_wait: bool,
+}
+
+/// A call that was recorded, as it is now.
+struct Recorded {
+    entry: Entry,
+    name: Name,
+    next_message: u64,
+    last_seq: u64,
+    answer: Option<Answer>,
+    /// Whether its end is noted in the book.
+    has_ended: bool,
+}
+
+struct Answer {
+    stored: StoredMessage,
+    is_open: bool,
+    is_cut: bool,
+    is_lost: bool,
+}
+
+impl Recorded {
+    /// Whether there is no answer that a client takes for one.
+    fn has_failed(&self) -> bool {
+        self.answer.as_ref().is_none_or(|answer| answer.is_cut)
+    }
+
+    fn runs(&self) -> bool {
+        self.answer.as_ref().map_or(!self.has_ended, |answer| answer.is_open)
+    }
+}
+
+/// What is to be written to a place.
+struct Plan<'a> {
+    /// The conversation, its last seq, and the seq after which the request leaves it.
+    name: Name,
+    last_seq: u64,
+    next_message: u64,
+    leave_at: Option<u64>,
+    hide: Vec<(u64, Option<u32>)>,
+    /// What the client kept of an answer, as messages of the model.
+    kept: Vec<Message>,
+    /// What follows: messages of the request.
+    rest: Vec<Message>,
+    /// What the client gave the model to go on with.
+    prefill: &'a [Message],
+    /// If the run goes on: where it began, and what is in it.
+    run: Option<(u64, Vec<u64>)>,
+    answer_before: Option<u64>,
+    calls: Option<Digest>,
+    how: How,
+    is_rewritten: bool,
+}
+
+impl<'a> Request<'a> {
+    /// Finds the place of the request, and stores what of it is not stored.
+    pub(super) fn place(&self) -> Result<Found> {
+        const TRIES: usize = 8;
+        let mut stale = None;
+        for _ in 0..TRIES {
+            let Some(plan) = self.plan()? else { return Ok(Found::Wait) };
+            match self.carry_out(plan) {
+                // Somebody was faster: look again.
+                Err(error @ (Error::StaleHead { .. } | Error::NameTaken { .. } | Error::SharedByForks { .. })) => {
+                    stale = Some(error);
+                }
+                placed => return placed.map(|placed| Found::Placed(Box::new(placed))),
+            }
+        }
+        Err(stale.unwrap_or_else(|| Error::Busy("the conversation".to_owned())))
+    }
+
+    fn plan(&self) -> Result<Option<Plan<'a>>> {
+        let asked = self.recorded(&self.turns.asked, |entry| self.is_same_question(entry))?;
+        if let Some(plan) = self.repeated(&asked)? {
+            return Ok(Some(plan));
+        }
+        for part in self.turns.parts.iter().rev() {
+            let asked = self.recorded(&part.digest, |entry| self.is_in_scope(entry))?;
+            let in_vain =
+                |recorded: &&Recorded| siblings(recorded, &asked).into_iter().all(|one| self.was_in_vain(one));
+            if let Some(recorded) = asked.first().filter(in_vain) {
+                return Ok(Some(self.goes_on_unanswered(recorded, &asked, part)?));
+            }
+        }
+        for run in self.turns.looked_up() {
+            let is_possible =
+                |entry: &Entry| self.is_users(entry) && entry.calls.is_none_or(|calls| calls == run.calls);
+            let mut asked = self.recorded(&run.before, is_possible)?;
+            // Those of this scope first; of each, the newest first.
+            asked.sort_by_key(|recorded| recorded.entry.scope != self.scope.digest);
+            match self.echoed(run, &asked)? {
+                Echoed::Plan(plan) => return Ok(Some(*plan)),
+                Echoed::Wait => return Ok(None),
+                Echoed::Nothing => {}
+            }
+        }
+        if let Some(plan) = self.rewritten()? {
+            return Ok(Some(plan));
+        }
+        Ok(Some(self.new_conversation()))
+    }
+
+    fn is_users(&self, entry: &Entry) -> bool {
+        entry.user == self.scope.user
+    }
+
+    fn is_in_scope(&self, entry: &Entry) -> bool {
+        let is_same = entry.scope == self.scope.digest && self.is_users(entry);
+        // Without a session only what is said around the messages tells two conversations apart.
+        is_same && (entry.session || entry.surroundings == self.scope.surroundings)
+    }
+
+    fn is_same_question(&self, entry: &Entry) -> bool {
+        self.is_in_scope(entry)
+            && entry.items == self.turns.items
+            && entry.calls.is_none_or(|calls| calls == self.turns.calls)
+    }
+
+    /// The calls under a digest that may count, as they are now.
+    fn recorded(&self, digest: &Digest, counts: impl Fn(&Entry) -> bool) -> Result<Vec<Recorded>> {
+        let mut found = Vec::new();
+        for entry in self.book.asked(digest)? {
+            if counts(&entry)
+                && let Some(recorded) = self.read(entry)?
+            {
+                found.push(recorded);
+            }
+        }
+        Ok(found)
+    }
+
+    /// A call as it is now; `None` if its conversation is gone.
+    fn read(&self, entry: Entry) -> Result<Option<Recorded>> {
+        let store = self.book.store;
+        let name = self.book.own(entry.conversation);
+        let Some(view) = store.log().view(&name)? else { return Ok(None) };
+        let (next_message, last_seq) = (view.head.next_message_index, view.last_seq());
+        if next_message < entry.from {
+            return Ok(None);
+        }
+        let item = reading::find_hidden_item(store.log(), &view, &entry.exchange.to_string())?;
+        let answer = match item {
+            Some(item) => self.message(&name, item.message_index)?.map(Answer::of),
+            None => None,
+        };
+        let has_ended = answer.is_some() || self.book.ended(entry.exchange)?.is_some();
+        Ok(Some(Recorded { entry, name, next_message, last_seq, answer, has_ended }))
+    }
+
+    /// A message, hidden or not.
+    fn message(&self, name: &Name, index: u64) -> Result<Option<StoredMessage>> {
+        let size = PageSize { limit: 1, bytes: 0, shows_hidden: true };
+        let (messages, _) = self.book.store.page(name, index, size)?;
+        Ok(messages.into_iter().find(|stored| stored.index == index))
+    }
+
+    /// What the client gave the model before an answer in the same run.
+    fn kept_before(&self, recorded: &Recorded) -> Result<Vec<Chunk>> {
+        let mut chunks = Vec::new();
+        for index in &recorded.entry.kept {
+            let shown = self.book.store.messages(&recorded.name, *index, 1)?;
+            chunks.extend(
+                shown.into_iter().filter(|stored| stored.index == *index).flat_map(|stored| stored.message.chunks),
+            );
+        }
+        Ok(chunks)
+    }
+
+    /// Whether a call got no answer, and nobody waits for one any more: without a session, another person may.
+    fn was_in_vain(&self, recorded: &Recorded) -> bool {
+        recorded.has_failed() && (recorded.entry.session || !recorded.runs())
+    }
+
+    /// The whole request was asked before.
+    fn repeated(&self, asked: &[Recorded]) -> Result<Option<Plan<'a>>> {
+        let Some(newest) = asked.first() else { return Ok(None) };
+        let prefill = self.turns.trailing().map_or(&[][..], |run| self.turns.run_messages(run));
+        let given: Vec<&Chunk> = chunks(prefill).collect();
+        if !given.is_empty() {
+            for recorded in asked {
+                let before = self.kept_before(recorded)?;
+                let before: Vec<&Chunk> = before.iter().collect();
+                let is_same_prefill = same(&before, &given, self.skips);
+                let Some(answer) = recorded.answer.as_ref().filter(|_| !is_same_prefill) else { continue };
+                let said: Vec<&Chunk> = answer.stored.message.chunks.iter().collect();
+                let echo = echo::compare(&before, &said, &given, self.skips, answer.is_cut, answer.is_lost);
+                if let Some(echo) = echo {
+                    let mut plan = self.after(recorded, asked, answer, echo, Vec::new());
+                    let mut run = recorded.entry.kept.clone();
+                    run.push(answer.stored.index);
+                    plan.run = Some((recorded.entry.from, run));
+                    plan.answer_before = recorded.entry.answer_before;
+                    plan.calls = recorded.entry.calls;
+                    return Ok(Some(plan));
+                }
+            }
+        }
+        let before = self.kept_before(newest)?;
+        let before: Vec<&Chunk> = before.iter().collect();
+        let is_same_prefill = same(&before, &given, self.skips);
+        let siblings = siblings(newest, asked);
+        let answers = || siblings.iter().filter_map(|sibling| sibling.answer.as_ref());
+        let is_last = is_last(newest, &siblings);
+        let failed = siblings.iter().all(|sibling| sibling.has_failed());
+        let waits = siblings.iter().any(|sibling| !self.was_in_vain(sibling));
+        if !newest.entry.session && waits {
+            return Ok(None);
+        }
+        let mut plan = self.at(newest);
+        if failed && is_last && is_same_prefill {
+            plan.hide = answers().filter(|answer| !answer.is_open).map(|answer| (answer.stored.index, None)).collect();
+            plan.how = How::Attempt;
+            plan.run = Some((newest.entry.from, newest.entry.kept.clone()));
+        } else {
+            plan.leave_at = Some(self.end_of_question(newest)?);
+            plan.how = How::Forked;
+            plan.prefill = prefill;
+        }
+        Ok(Some(plan))
+    }
+
+    /// Part of what is asked was asked before, and got no answer that the client kept.
+    fn goes_on_unanswered(&self, recorded: &Recorded, asked: &[Recorded], part: &Part) -> Result<Plan<'a>> {
+        let siblings = siblings(recorded, asked);
+        let mut plan = self.at(recorded);
+        let answers = siblings.iter().filter_map(|sibling| sibling.answer.as_ref());
+        plan.hide = answers.filter(|answer| !answer.is_open).map(|answer| (answer.stored.index, None)).collect();
+        plan.rest = self.rest(part.messages, part.chunks);
+        plan.prefill = self.turns.trailing().map_or(&[][..], |run| self.turns.run_messages(run));
+        if !is_last(recorded, &siblings) {
+            plan.leave_at = Some(self.end_of_question(recorded)?);
+            plan.how = How::Forked;
+        }
+        Ok(plan)
+    }
+
+    /// The seq of the last entry of what was asked.
+    fn end_of_question(&self, recorded: &Recorded) -> Result<u64> {
+        let last = recorded.entry.from.checked_sub(1);
+        let last = last.map(|index| self.message(&recorded.name, index)).transpose()?.flatten();
+        last.map(|stored| stored.last_seq).ok_or_else(|| Error::no_conversation(&recorded.name))
+    }
+
+    /// The messages of the request from one on, without its first chunks, up to what the model is to go on with.
+    fn rest(&self, from: usize, chunks: usize) -> Vec<Message> {
+        let end = self.turns.trailing().map_or(self.turns.messages.len(), |run| run.first);
+        let mut rest = self.turns.messages.get(from..end).unwrap_or_default().to_vec();
+        if let Some(first) = rest.first_mut() {
+            first.chunks.drain(..chunks.min(first.chunks.len()));
+        }
+        rest
+    }
+
+    /// The model's run is the echo of a recorded answer.
+    fn echoed(&self, run: &Run, asked: &[Recorded]) -> Result<Echoed<'a>> {
+        let echoed: Vec<&Chunk> = chunks(self.turns.run_messages(run)).collect();
+        for recorded in asked {
+            let Some(answer) = &recorded.answer else { continue };
+            let is_own = recorded.entry.scope == self.scope.digest;
+            if !recorded.entry.session && !self.is_evident(recorded, answer) {
+                continue;
+            }
+            let before = self.kept_before(recorded)?;
+            let before: Vec<&Chunk> = before.iter().collect();
+            let said: Vec<&Chunk> = answer.stored.message.chunks.iter().collect();
+            let is_lost = answer.is_lost && is_own;
+            if let Some(echo) = echo::compare(&before, &said, &echoed, self.skips, answer.is_cut, is_lost) {
+                return Ok(Echoed::Plan(Box::new(self.after_run(run, recorded, asked, answer, echo))));
+            }
+            // It may be that the client has it, and the store not yet.
+            if answer.is_open
+                && self.may_wait
+                && echo::compare(&before, &said, &echoed, self.skips, true, true).is_some()
+            {
+                return Ok(Echoed::Wait);
+            }
+        }
+        let is_text = |chunk: &&Chunk| matches!(chunk.body, Body::Text { .. } | Body::Thinking { .. });
+        let in_vain = |recorded: &&Recorded| {
+            let entry = &recorded.entry;
+            let is_own = entry.session && entry.scope == self.scope.digest;
+            let failed = |one: &&Recorded| one.has_failed() && !one.runs();
+            is_own && siblings(recorded, asked).iter().all(failed)
+        };
+        // A client may put words in the place of an answer that it has not got.
+        if let Some(recorded) = asked.iter().find(in_vain).filter(|_| echoed.iter().all(is_text)) {
+            let siblings = siblings(recorded, asked);
+            let mut plan = self.at(recorded);
+            let answers = siblings.iter().filter_map(|sibling| sibling.answer.as_ref());
+            plan.hide = answers.filter(|answer| !answer.is_open).map(|answer| (answer.stored.index, None)).collect();
+            plan.kept = self.turns.run_messages(run).iter().cloned().map(kept_by_client).collect();
+            self.follow(&mut plan, run);
+            if !is_last(recorded, &siblings) {
+                plan.leave_at = Some(self.end_of_question(recorded)?);
+                plan.how = How::Forked;
+            }
+            return Ok(Echoed::Plan(Box::new(plan)));
+        }
+        Ok(Echoed::Nothing)
+    }
+
+    /// Whether nobody else's answer could be taken for this one, where no session says whose it is.
+    fn is_evident(&self, recorded: &Recorded, answer: &Answer) -> bool {
+        let entry = &recorded.entry;
+        let has_id = |chunk: &Chunk| matches!(&chunk.body, Body::ToolCall { id, .. } if !id.is_empty());
+        let chunks = &answer.stored.message.chunks;
+        let length = chunks.iter().map(|chunk| if let Body::Text { text, .. } = &chunk.body { text.len() } else { 0 });
+        let is_own = entry.scope == self.scope.digest && entry.surroundings == self.scope.surroundings;
+        is_own || chunks.iter().any(has_id) || length.sum::<usize>() >= EVIDENCE
+    }
+
+    /// After an answer that is echoed by a run.
+    fn after_run(&self, run: &Run, recorded: &Recorded, asked: &[Recorded], answer: &Answer, echo: Echo) -> Plan<'a> {
+        let mut plan = self.after(recorded, asked, answer, echo, Vec::new());
+        plan.answer_before = Some(answer.stored.index);
+        let is_made_up = |chunk: &Chunk| matches!(&chunk.body, Body::ToolCall { id, .. } if id.is_empty());
+        let ids = recorded.entry.calls.filter(|_| !answer.stored.message.chunks.iter().any(is_made_up));
+        plan.calls = ids.map(|_| self.turns.calls);
+        self.follow(&mut plan, run);
+        if Some(run.end) == self.turns.trailing().map(|run| run.end) {
+            let mut kept = recorded.entry.kept.clone();
+            kept.push(answer.stored.index);
+            plan.run = Some((recorded.entry.from, kept));
+        }
+        plan
+    }
+
+    /// Adds what follows a run of the request.
+    fn follow(&self, plan: &mut Plan<'a>, run: &Run) {
+        if run.end < self.turns.messages.len() {
+            plan.rest = self.rest(run.end, 0);
+            plan.prefill = self.turns.trailing().map_or(&[][..], |run| self.turns.run_messages(run));
+        }
+    }
+
+    /// After an answer: in its conversation if nothing follows it there but other attempts, and it is this scope's; else it leaves.
+    fn after(
+        &self,
+        recorded: &Recorded,
+        asked: &[Recorded],
+        answer: &Answer,
+        echo: Echo,
+        rest: Vec<Message>,
+    ) -> Plan<'a> {
+        let siblings = siblings(recorded, asked);
+        let mut plan = self.at(recorded);
+        plan.rest = rest;
+        let index = answer.stored.index;
+        let others = siblings.iter().filter_map(|sibling| sibling.answer.as_ref());
+        let others = others.filter(|other| other.stored.index != index && !other.is_open);
+        plan.hide = others.map(|other| (other.stored.index, None)).collect();
+        if let Echo::Part(Kept { chunks, rest }) = echo {
+            let none = !chunks.contains(&true);
+            if none {
+                plan.hide.push((index, None));
+            } else {
+                let gone = chunks.iter().enumerate().filter(|(_, kept)| !**kept);
+                plan.hide.extend(gone.map(|(at, _)| (index, Some(answer.stored.chunk_index(at)))));
+            }
+            if !rest.is_empty() {
+                plan.kept.push(kept_by_client(Message::assistant(rest)));
+            }
+        }
+        let is_own = recorded.entry.scope == self.scope.digest;
+        if !is_own || !is_last(recorded, &siblings) || self.is_hidden(recorded, answer) || answer.is_open {
+            plan.leave_at = Some(answer.stored.last_seq);
+            plan.how = How::Forked;
+        }
+        plan
+    }
+
+    /// Whether an answer was hidden, as another one was taken for the one that lives.
+    fn is_hidden(&self, recorded: &Recorded, answer: &Answer) -> bool {
+        let shown = self.book.store.messages(&recorded.name, answer.stored.index, 1);
+        shown.is_ok_and(|shown| shown.first().is_none_or(|stored| stored.index != answer.stored.index))
+    }
+
+    /// At the place of a recorded call.
+    fn at(&self, recorded: &Recorded) -> Plan<'a> {
+        Plan {
+            name: recorded.name.clone(),
+            last_seq: recorded.last_seq,
+            next_message: recorded.next_message,
+            leave_at: None,
+            hide: Vec::new(),
+            kept: Vec::new(),
+            rest: Vec::new(),
+            prefill: &[],
+            run: None,
+            answer_before: recorded.entry.answer_before,
+            calls: recorded.entry.calls,
+            how: How::Continued,
+            is_rewritten: false,
+        }
+    }
+
+    /// The client has rewritten its past: the model's runs are those of the newest conversation of this session, all else need not be.
+    fn rewritten(&self) -> Result<Option<Plan<'a>>> {
+        if self.scope.session.is_none() || self.turns.runs.is_empty() {
+            return Ok(None);
+        }
+        let Some(id) = self.book.newest_in(&self.scope.digest)? else { return Ok(None) };
+        let name = self.book.own(id);
+        let Some(view) = self.book.store.log().view(&name)? else { return Ok(None) };
+        let messages = match self.book.store.load_raw(&name) {
+            Ok(messages) => messages,
+            Err(Error::NotFound { .. } | Error::Corrupt { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut runs = self.turns.runs.iter();
+        let mut last = None;
+        let mut rest = messages.as_slice();
+        while let Some(first) = rest.iter().position(|stored| stored.message.role == Role::Assistant) {
+            let from = rest.get(first..).unwrap_or_default();
+            let length = from.iter().position(|stored| stored.message.role != Role::Assistant).unwrap_or(from.len());
+            let recorded: Vec<&Chunk> = from.iter().take(length).flat_map(|stored| &stored.message.chunks).collect();
+            let Some(run) = runs.next() else { return Ok(None) };
+            let echoed: Vec<&Chunk> = chunks(self.turns.run_messages(run)).collect();
+            let is_whole = from.iter().take(length).all(|stored| stored.state == MessageState::Complete);
+            if !is_whole || !same(&recorded, &echoed, self.skips) {
+                return Ok(None);
+            }
+            last = from.get(length.saturating_sub(1)).map(|stored| (run, stored.index));
+            rest = from.get(length..).unwrap_or_default();
+        }
+        // After the last answer nothing was asked that the request does not ask.
+        let Some((run, answer)) = last.filter(|_| rest.is_empty()) else { return Ok(None) };
+        let mut plan = Plan {
+            name,
+            last_seq: view.last_seq(),
+            next_message: view.head.next_message_index,
+            leave_at: None,
+            hide: Vec::new(),
+            kept: Vec::new(),
+            rest: Vec::new(),
+            prefill: &[],
+            run: None,
+            answer_before: Some(answer),
+            calls: None,
+            how: How::Continued,
+            is_rewritten: true,
+        };
+        self.follow(&mut plan, run);
+        Ok(Some(plan))
+    }
+
+    fn new_conversation(&self) -> Plan<'a> {
+        let wanted = self.scope.wanted.as_deref().map(|wanted| Name::from(wanted).with_owner(self.book.owner));
+        let is_free = |name: &Name| matches!(self.book.store.log().view(name), Ok(None));
+        let id = || Name::from(ConversationId::new()).with_owner(self.book.owner);
+        Plan {
+            name: wanted.filter(is_free).unwrap_or_else(id),
+            last_seq: 0,
+            next_message: 0,
+            leave_at: None,
+            hide: Vec::new(),
+            kept: Vec::new(),
+            rest: self.rest(0, 0),
+            prefill: self.turns.trailing().map_or(&[][..], |run| self.turns.run_messages(run)),
+            run: None,
+            answer_before: None,
+            calls: Some(self.turns.calls),
+            how: How::New,
+            is_rewritten: false,
+        }
+    }
+
+    /// Writes what a plan says: the conversation or the fork, then what was said, then what is hidden, then the book's entry.
+    fn carry_out(&self, plan: Plan<'a>) -> Result<Placed> {
+        let store = self.book.store;
+        let mut name = plan.name.clone();
+        let mut expected = plan.last_seq;
+        let mut next = plan.next_message;
+        let begins = plan.how == How::New || plan.leave_at.is_some();
+        if plan.how == How::New {
+            let derived = self.book.newest_in(&self.scope.digest)?;
+            let new = self.tags(derived)?.into_iter().fold(NewConversation::new(), NewConversation::with_tag);
+            expected = store.create(&name, &new)?.last_seq;
+        } else if let Some(at) = plan.leave_at {
+            let child = Name::from(ConversationId::new()).with_owner(self.book.owner);
+            store.fork_to(&name, Some(at), &child)?;
+            name = child;
+            let view = reading::view(store.log(), &name)?;
+            next = view.head.next_message_index;
+            let stale: Vec<&str> = view.head.tags.iter().map(String::as_str).filter(|tag| is_ours(tag)).collect();
+            store.untag(&name, &stale)?;
+            let tags = self.tags(None)?;
+            expected = reading::view(store.log(), &name)?.last_seq();
+            if !tags.is_empty() {
+                store.tag(&name, &tags.iter().map(String::as_str).collect::<Vec<_>>())?;
+                expected = reading::view(store.log(), &name)?.last_seq();
+            }
+        }
+        let (mut run_from, mut run) = plan.run.unwrap_or_default();
+        let is_new_run = run.is_empty() && run_from == 0;
+        let prefill = plan.prefill.iter().cloned().map(kept_by_client);
+        let kept: Vec<Message> = plan.kept.into_iter().filter(|message| !message.chunks.is_empty()).collect();
+        let rest: Vec<Message> = plan.rest.into_iter().filter(|message| !message.chunks.is_empty()).collect();
+        let (kept_count, rest_count) = (kept.len(), rest.len());
+        let all: Vec<Message> = kept.into_iter().chain(rest).chain(prefill).collect();
+        let mut cursor = expected;
+        for part in all.chunks(APPENDED) {
+            let options = AppendOptions::new().with_expected(ExpectedHead::At(cursor));
+            cursor = store.append_with(&name, part, &options)?.last_seq;
+        }
+        let index = |count: usize| next.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+        if is_new_run {
+            run_from = index(kept_count + rest_count);
+            run = (run_from..index(all.len())).collect();
+        } else {
+            run.extend(next..index(kept_count));
+        }
+        let hide: BTreeSet<(u64, Option<u32>)> = plan.hide.into_iter().collect();
+        for (message, chunk) in hide {
+            match store.remove(&name, message, chunk) {
+                Ok(_) | Err(Error::NotFound { .. } | Error::BeingWritten { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let entry = Entry {
+            exchange: self.exchange,
+            conversation: name.id(),
+            from: run_from,
+            kept: run,
+            answer_before: plan.answer_before,
+            scope: self.scope.digest,
+            session: self.scope.session.is_some(),
+            surroundings: self.scope.surroundings,
+            user: self.scope.user,
+            calls: plan.calls,
+            items: self.turns.items,
+        };
+        self.book.write(&self.turns.asked, &entry, begins)?;
+        Ok(Placed { entry, how: plan.how, is_rewritten: plan.is_rewritten })
+    }
+
+    /// The tags of a conversation that begins here.
+    fn tags(&self, derived: Option<ConversationId>) -> Result<Vec<String>> {
+        let mut tags = Vec::new();
+        if let Some(session) = &self.scope.session {
+            tags.push(format!("session:{session}"));
+        }
+        if let Some(branch) = &self.scope.branch {
+            tags.push(format!("branch:{branch}"));
+        }
+        if self.scope.session.is_some() || self.scope.kind != Kind::Main {
+            tags.push(format!("kind:{}", self.scope.kind.as_str()));
+        }
+        if let Some(parent) = self.scope.parent
+            && let Some(parent) = self.book.newest_in(&parent)?
+        {
+            tags.extend(StartedBy::from(parent).tags());
+        }
+        if let Some(derived) = derived.filter(|_| self.scope.session.is_some() && self.scope.kind == Kind::Main) {
+            tags.push(format!("follows:{derived}"));
+        }
+        Ok(tags)
+    }
+}
+
+/// Tags that the proxy gives.
+fn is_ours(tag: &str) -> bool {
+    ["session:", "branch:", "kind:", "follows:", "started-by:"].iter().any(|prefix| tag.starts_with(prefix))
+}
+
+enum Echoed<'a> {
+    Plan(Box<Plan<'a>>),
+    Wait,
+    Nothing,
+}
+
+impl Answer {
+    fn of(stored: StoredMessage) -> Self {
+        let is_open = stored.state == MessageState::Streaming;
+        let is_lost = stored.state == MessageState::Interrupted;
+        let reason = stored.message.finish_reason.as_ref();
+        let has_failed = matches!(reason, Some(FinishReason::Interrupted | FinishReason::Error));
+        let is_cut = is_open || is_lost || has_failed || is_undelivered(&stored);
+        Self { stored, is_open, is_cut, is_lost }
+    }
+}
+
+/// Whether the client was gone before the end of the answer.
+fn is_undelivered(stored: &StoredMessage) -> bool {
+    stored.message.metadata.extra.get("convo_end").is_some_and(|end: &Json| {
+        serde_json::from_str::<serde_json::Value>(end.as_str())
+            .is_ok_and(|end| end.get("delivered") == Some(&false.into()))
+    })
+}
+
+fn chunks(messages: &[Message]) -> impl Iterator<Item = &Chunk> {
+    messages.iter().flat_map(|message| &message.chunks)
+}
+
+fn same(was: &[&Chunk], is: &[&Chunk], skips: fn(Role, &Chunk) -> bool) -> bool {
+    echo::compare(&[], was, is, skips, false, false) == Some(Echo::Whole)
+}
+
+/// The calls of the same place: attempts of one another.
+fn siblings<'r>(recorded: &Recorded, asked: &'r [Recorded]) -> Vec<&'r Recorded> {
+    let is_sibling = |other: &&Recorded| {
+        other.entry.conversation == recorded.entry.conversation && other.entry.from == recorded.entry.from
+    };
+    asked.iter().filter(is_sibling).collect()
+}
+
+/// Whether nothing follows a call in its conversation but its answer and other attempts.
+fn is_last(recorded: &Recorded, siblings: &[&Recorded]) -> bool {
+    let answers = siblings.iter().filter_map(|sibling| Some(sibling.answer.as_ref()?.stored.index));
+    let kept = siblings.iter().flat_map(|sibling| sibling.entry.kept.iter().copied());
+    let after = answers.chain(kept).max().map_or(recorded.entry.from, |last| last.saturating_add(1));
+    recorded.next_message <= after.max(recorded.entry.from)
+}
+
+/// A message of the model that no answer was recorded of: the client says that the model said it.
+fn kept_by_client(mut message: Message) -> Message {
+    if let Ok(json) = Json::new("{\"kept_by_client\":true}") {
+        message.metadata.extra.push(FIELD, json);
+    }
+    message
+}

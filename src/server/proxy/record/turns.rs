@@ -1,0 +1,171 @@
+//! A request taken apart: the runs of the model's messages, each with the digest of all before it.
+
+use super::meaning::{self, Digest, Key, Meaning, Running};
+use crate::model::{Body, Chunk, Message, Role};
+
+/// The most runs of one request that are looked up, and the most parts of what follows the last one.
+const LOOKED_UP: usize = 512;
+const PARTS: usize = 64;
+
+/// Where in a conversation a request may go on.
+#[derive(Debug)]
+pub(super) struct Turns {
+    pub(super) messages: Vec<Message>,
+    /// The model's runs, in order.
+    pub(super) runs: Vec<Run>,
+    /// Of all that is not the model's at the end.
+    pub(super) asked: Digest,
+    /// Of the calls' ids before the answer.
+    pub(super) calls: Digest,
+    /// Of the ids that the client gave its own messages.
+    pub(super) items: Digest,
+    /// The places before the end of what follows the last run: the number of messages that are whole before it, and the number of
+    /// chunks of the next one.
+    pub(super) parts: Vec<Part>,
+}
+
+/// Messages of the model that nothing parts.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) first: usize,
+    /// The message after it.
+    pub(super) end: usize,
+    /// Of all before it.
+    pub(super) before: Digest,
+    /// Of the ids of the calls before it.
+    pub(super) calls: Digest,
+}
+
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) messages: usize,
+    pub(super) chunks: usize,
+    pub(super) digest: Digest,
+}
+
+impl Turns {
+    pub(super) fn of(key: &Key, messages: Vec<Message>, skips: fn(Role, &Chunk) -> bool) -> Self {
+        let mut running = key.running();
+        let mut ids = key.running();
+        let (mut runs, mut parts) = (Vec::new(), Vec::new());
+        let is_clients = |message: &&Message| !is_models(message);
+        let given = messages.iter().filter(is_clients).filter_map(|message| message.metadata.id.as_deref());
+        let items = key.digest(given.map(str::as_bytes));
+        let mut at = 0;
+        while let Some(message) = messages.get(at) {
+            let is_models = is_models(message);
+            let end = messages.iter().skip(at).position(|next| self::is_models(next) != is_models);
+            let end = end.map_or(messages.len(), |count| at + count);
+            let part = messages.get(at..end).unwrap_or_default();
+            if is_models {
+                runs.push(Run { first: at, end, before: running.digest(), calls: ids.digest() });
+                for chunk in chunks(part).map(|(_, chunk)| chunk).filter(|chunk| !skips(Role::Assistant, chunk)) {
+                    if let Some(meaning) = meaning::of(chunk) {
+                        running.say(Role::Assistant, &meaning, None);
+                        if let Meaning::Call { id, .. } = meaning {
+                            ids.say(Role::User, &Meaning::Reference(id.to_owned()), None);
+                        }
+                    }
+                }
+            } else {
+                let calls = runs.last().and_then(|run: &Run| messages.get(run.first..run.end)).unwrap_or_default();
+                let is_last = end == messages.len() || is_at_end(&messages, end);
+                parts = say_given(&mut running, part, calls, at, is_last);
+            }
+            at = end;
+        }
+        let trailing = runs.last().filter(|run| run.end == messages.len());
+        let asked = trailing.map_or_else(|| running.digest(), |run| run.before);
+        let calls = trailing.map_or_else(|| ids.digest(), |run| run.calls);
+        Self { messages, runs, asked, calls, items, parts }
+    }
+
+    /// What the model said at the end of the request, if it said something: what it is to go on with.
+    pub(super) fn trailing(&self) -> Option<&Run> {
+        self.runs.last().filter(|run| run.end == self.messages.len())
+    }
+
+    /// The runs that are looked up, the last one first.
+    pub(super) fn looked_up(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().rev().take(LOOKED_UP)
+    }
+
+    pub(super) fn run_messages(&self, run: &Run) -> &[Message] {
+        self.messages.get(run.first..run.end).unwrap_or_default()
+    }
+}
+
+/// Whether only the model speaks from there on.
+fn is_at_end(messages: &[Message], from: usize) -> bool {
+    messages.iter().skip(from).all(is_models)
+}
+
+/// Whether the model said a message. References to its items stand between those of the client.
+fn is_models(message: &Message) -> bool {
+    let is_reference = |chunk: &Chunk| matches!(&chunk.body, Body::Opaque { kind, .. } if kind == "item_reference");
+    message.role == Role::Assistant || !message.chunks.is_empty() && message.chunks.iter().all(is_reference)
+}
+
+fn chunks(messages: &[Message]) -> impl Iterator<Item = (Role, &Chunk)> {
+    messages.iter().flat_map(|message| message.chunks.iter().map(|chunk| (message.role, chunk)))
+}
+
+/// Takes what is given to the model between two runs. Results come first, in the order of their calls: clients send them as tools
+/// end. Gives the places within it, if it is the end of the request.
+fn say_given(running: &mut Running, messages: &[Message], calls: &[Message], first: usize, is_last: bool) -> Vec<Part> {
+    let called: Vec<(&str, &str)> = chunks(calls).filter_map(|(_, chunk)| call(chunk)).collect();
+    let mut taken = vec![false; called.len()];
+    let mut results = Vec::new();
+    for (_, chunk) in chunks(messages) {
+        let Some(result @ Meaning::Result { id, name, .. }) = meaning::of(chunk) else { continue };
+        let mut free = called.iter().enumerate().filter(|(at, _)| !taken.get(*at).copied().unwrap_or(true));
+        let by_id = free.clone().find(|(_, (call, _))| !id.is_empty() && *call == id);
+        let found = by_id.or_else(|| free.find(|(_, (_, call))| name.is_some_and(|name| *call == name)));
+        let position = found.map(|(at, _)| at);
+        if let Some(taken) = position.and_then(|at| taken.get_mut(at)) {
+            *taken = true;
+        }
+        results.push((position, result));
+    }
+    results.sort_by_key(|(position, _)| position.unwrap_or(usize::MAX));
+    let has_results = !results.is_empty();
+    for (position, result) in results {
+        running.say(Role::User, &result, position);
+    }
+    let mut parts = Vec::new();
+    if has_results && is_last {
+        let whole = messages.iter().take_while(|message| message.chunks.iter().all(is_result)).count();
+        let chunks =
+            messages.get(whole).map_or(0, |next| next.chunks.iter().take_while(|chunk| is_result(chunk)).count());
+        parts.push(Part { messages: first + whole, chunks, digest: running.digest() });
+    }
+    for (at, message) in messages.iter().enumerate() {
+        for (chunk_at, chunk) in message.chunks.iter().enumerate() {
+            let Some(meaning) = meaning::of(chunk).filter(|meaning| !matches!(meaning, Meaning::Result { .. })) else {
+                continue;
+            };
+            running.say(message.role, &meaning, None);
+            if is_last {
+                let is_whole = chunk_at + 1 == message.chunks.len();
+                let (messages, chunks) = if is_whole { (first + at + 1, 0) } else { (first + at, chunk_at + 1) };
+                parts.push(Part { messages, chunks, digest: running.digest() });
+            }
+        }
+    }
+    // The last of them is all that is asked.
+    parts.pop();
+    let early = parts.len().saturating_sub(PARTS);
+    parts.drain(..early);
+    parts
+}
+
+fn is_result(chunk: &Chunk) -> bool {
+    matches!(chunk.body, Body::ToolResult { .. })
+}
+
+fn call(chunk: &Chunk) -> Option<(&str, &str)> {
+    match &chunk.body {
+        Body::ToolCall { id, name, server: false, .. } => Some((id, name)),
+        _ => None,
+    }
+}
